@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// tryPrograms asks the model for programs and runs them until one completes the task or the attempts are used up.
+// tryPrograms has the model write programs and runs them, until one completes the task or all attempts are used up.
 func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	for {
 		w.attempt++
@@ -37,8 +37,8 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	}
 }
 
-// reportModelFailure returns the Outcome of a task whose model can no longer be asked. A warning counts the calls with side
-// effects that were made before.
+// reportModelFailure returns the Outcome of a task whose model no longer answers. A warning gives the number of calls
+// with effects that were made before.
 func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	o := w.refusedOutcome(e)
 	if n := len(w.effects.List()); n > 0 {
@@ -76,7 +76,8 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.Reply, *core.Error)
 	return reply, refused
 }
 
-// buildPrompt builds the prompt: the task and, of the conversation since then, only the last program and its error.
+// buildPrompt returns the prompt for the next program. It has the task and, from earlier attempts, only the last
+// program and its error.
 func (w *taskRun) buildPrompt() (model.Prompt, *core.Error) {
 	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.languageName(), Python: w.isPython()})
 	if refused == nil && w.prompt == "" {
@@ -106,7 +107,7 @@ func (w *taskRun) buildPrompt() (model.Prompt, *core.Error) {
 	return p, nil
 }
 
-// minAnswerTokens sets the smallest number of output tokens that leaves room for a program.
+// minAnswerTokens is the smallest number of output tokens that is enough for a program.
 const minAnswerTokens = 64
 
 func (w *taskRun) sizeOf(p model.Prompt) int {
@@ -117,7 +118,7 @@ func (w *taskRun) sizeOf(p model.Prompt) int {
 	return n
 }
 
-// runProgram runs the program.
+// runProgram runs the program that the model has written.
 func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 	facts, id := map[string]any{}, ""
 	if w.task.Job != "" {
@@ -138,7 +139,7 @@ func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 	return w.decideNext(ctx, w.Runner.Execute(ctx, req))
 }
 
-// decideNext decides how the task goes on after one of its programs has ended.
+// decideNext decides how the task continues after one of its programs has ended.
 func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval {
 		w.Parked.put(o.ExecutionID, w)
@@ -163,8 +164,8 @@ func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	return next
 }
 
-// isRepairable reports whether another program may do better. A refusal by a person or a rule is not retried in another
-// way.
+// isRepairable reports whether another program may succeed. If a person or a rule has refused the program, no other
+// one is tried.
 func isRepairable(o core.Outcome) bool {
 	switch o.Status {
 	case core.StatusTimeout, core.StatusMemoryLimit, core.StatusOutputLimit, core.StatusCallLimit:
@@ -178,8 +179,8 @@ func isRepairable(o core.Outcome) bool {
 	return false
 }
 
-// buildDiagnosis returns the data of the repair prompt. It contains text from servers, so instructions are removed from
-// it.
+// buildDiagnosis returns the data for the repair prompt. It contains texts from servers, so instructions to the model
+// are removed from it.
 func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
 	d := templates.RepairData{Program: true, Status: string(o.Status)}
 	if e := o.Error; e != nil {
@@ -192,8 +193,8 @@ func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.
 	return d
 }
 
-// defineMore loads the full definitions of the tools that the program used wrongly. The first prompt had only one
-// line for each.
+// defineMore loads the full definitions of the tools that the program used wrongly, because the first prompt has only
+// one line for each tool.
 func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	if e.Kind != core.KindType && e.Kind != core.KindInvalidArguments && e.Kind != core.KindToolError {
 		return
@@ -209,7 +210,7 @@ func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	}
 }
 
-// renderRepair renders the repair prompt for the model's last answer.
+// renderRepair renders the repair prompt, which follows the model's last answer.
 func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Error {
 	d.Effects, d.Left = w.pastEffects(), w.options.Attempts-w.attempt-1
 	text, refused := w.Templates.Render(templates.Repair, d)

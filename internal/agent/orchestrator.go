@@ -1,7 +1,7 @@
-// Package agent runs agent tasks, which are described in words. It finds tools, asks a model for a program that uses
-// them, has the program checked and run, and returns errors to the model for repair. It trusts nothing that a model
-// writes: the programs pass the same checks, policies and approvals as any other, reach only the tools that were
-// offered, and do not repeat a side effect of an earlier program of the task.
+// Package agent runs agent tasks, which are tasks in natural language. It finds tools, asks a model for a program
+// that uses them, has the program checked and run, and returns errors to the model for repair. It does not trust the
+// model's programs: they pass the same checks, policies and approvals as any other, can call only the tools that were
+// offered, and cannot repeat a call with effects that an earlier program of the task has made.
 package agent
 
 import (
@@ -21,13 +21,12 @@ import (
 
 // Finder finds tools and skills.
 type Finder interface {
-	// Settled waits until every server has answered or failed once, for a bounded time. tell receives a description
-	// of what it waits for.
+	// Settled waits a limited time until every server has listed its tools or failed. tell is called with a text that
+	// says what it waits for.
 	Settled(ctx context.Context, tell func(text string))
 	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
 	LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error)
-	// Offer returns what a model needs to know about the named tools: a line for each or, if full is set, their whole
-	// definitions.
+	// Offer describes the named tools for a model: in one line each or, if full is set, with their whole definitions.
 	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error)
 }
 
@@ -38,15 +37,15 @@ type ProgramRunner interface {
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
-// TextRedactor removes from texts what the model may not see.
+// TextRedactor removes from texts everything that a model must not see.
 type TextRedactor interface {
 	Text(session, text string) (string, *core.Error)
 	JSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error)
-	// Cleaned returns the text of a server without anything that reads like instructions.
+	// Cleaned returns a server's text without parts that look like instructions to a model.
 	Cleaned(text string) string
 }
 
-// ProgressRecorder records the progress of a task. If it returns an error, the task must not continue.
+// ProgressRecorder records the phases of a task in the audit log. If it returns an error, the task must not continue.
 type ProgressRecorder interface {
 	RecordStep(session, phase string, facts map[string]any, text string) *core.Error
 }
@@ -56,13 +55,13 @@ type PromptRenderer interface {
 	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
-// TokenPrice holds the prices of a million tokens of the model.
+// TokenPrice has the prices of a million input and output tokens.
 type TokenPrice struct {
 	Input, Output float64
 	Currency      string
 }
 
-// Options bound the cost of a task. Zero fields mean the defaults in core.
+// Options bounds the cost of a task. Zero fields mean the defaults.
 type Options struct {
 	Attempts  int // maximum programs
 	Tools     int // maximum tools that are offered
@@ -84,7 +83,7 @@ type Orchestrator struct {
 	Screen    TextRedactor
 	Recorder  ProgressRecorder
 	Templates PromptRenderer
-	// Model returns the model for a task with this context, or nil.
+	// Model returns the model for a task in this context, or nil if there is none.
 	Model     func(ctx context.Context) model.Model
 	Count     func(text string) int // tokens
 	Parked    *ParkedTasks
@@ -92,7 +91,7 @@ type Orchestrator struct {
 	Options   Options
 }
 
-// Bounds on a task.
+// Bounds on the fields of a task.
 const (
 	maxDescription = 32 << 10 // bytes
 	maxInputs      = 256 << 10
@@ -124,8 +123,8 @@ type taskRun struct {
 	use     core.ModelUse
 }
 
-// Run runs a task. If its program waits for an approval and the request cannot ask for one, the Outcome is pending,
-// and Resume continues the task.
+// Run runs a task. If its program waits for an approval and the request cannot ask for one, the Outcome is pending.
+// Resume then continues the task.
 func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	id := cmp.Or(t.Job, strings.ToLower(rand.Text()[:13]))
 	given := t.ID
@@ -149,7 +148,7 @@ func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	return w.runTask(ctx)
 }
 
-// limitTo returns the requested value, or the most that is allowed if that is less or nothing was requested.
+// limitTo returns asked, reduced to at most most. If asked is not positive, it returns most.
 func limitTo(asked, most int) int {
 	if asked <= 0 {
 		return most
@@ -194,7 +193,7 @@ func (w *taskRun) runTask(ctx context.Context) core.Outcome {
 	return w.tryPrograms(ctx)
 }
 
-// runGivenProgram runs the program that was submitted with the task.
+// runGivenProgram runs the program that the user submitted with the task.
 func (w *taskRun) runGivenProgram(ctx context.Context) core.Outcome {
 	if _, refused := w.Finder.Offer(ctx, w.task.RequiredTools, w.task.Language, false); refused != nil {
 		return w.refusedOutcome(refused)
@@ -203,7 +202,7 @@ func (w *taskRun) runGivenProgram(ctx context.Context) core.Outcome {
 	return w.runProgram(ctx)
 }
 
-// recordPhase records that the task enters a phase and then reports it as progress.
+// recordPhase records in the audit log that the task enters a phase, and then reports the phase as progress.
 func (w *taskRun) recordPhase(p core.TaskPhase, facts map[string]any, text string) *core.Error {
 	facts["task"] = w.id
 	if w.attempt > 0 {
@@ -222,7 +221,7 @@ func (w *taskRun) reportProgress(p core.TaskPhase, text string) {
 	}
 }
 
-// refusedOutcome returns the Outcome of a task that is not started or not continued.
+// refusedOutcome returns the Outcome of a task that cannot start or continue.
 func (w *taskRun) refusedOutcome(e *core.Error) core.Outcome {
 	o := core.Outcome{ExecutionID: w.id, Status: core.StatusError, Error: e}
 	switch e.Kind {
@@ -286,8 +285,8 @@ func boundResult(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"(left out: large)"`)
 }
 
-// ParkedTasks holds tasks whose program waits for an approval. The zero value is ready for use. It is safe for concurrent
-// use.
+// ParkedTasks has the tasks whose program waits for an approval. The zero value is ready to use. It is safe for
+// concurrent use.
 type ParkedTasks struct {
 	mu    sync.Mutex
 	works map[string]*parkedTask
@@ -300,7 +299,8 @@ type parkedTask struct {
 	principal string
 }
 
-// maxParked bounds the parked tasks. The oldest one beyond it ends with its program and is not repaired.
+// maxParked bounds the number of parked tasks. If there are more, the oldest is no longer parked: it ends with its
+// program, which is then not repaired.
 const maxParked = 256
 
 func (p *ParkedTasks) put(id string, w *taskRun) {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// findTools finds tools and skills for the task. Anything that a model may not see is removed from the query first,
-// because a search may send it to an endpoint, too.
+// findTools searches for tools and skills for the task. Everything that a model must not see is removed from the
+// query first, because the search may send it to an endpoint, too.
 func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	if refused := w.recordPhase(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
 		return refused
@@ -41,8 +41,8 @@ func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	return nil
 }
 
-// offerSkills offers the skills that match the task before a new program is written. It also offers the tools of these
-// skills, unless the task names its own.
+// offerSkills adds the skills that match the task to the prompt. Unless the task names its tools itself, it also adds
+// the tools of these skills.
 func (w *taskRun) offerSkills() {
 	for _, f := range w.found.Skills[:min(len(w.found.Skills), maxSkills)] {
 		s, refused := w.Finder.LoadSkill(f.Name, "", w.task.Session)
@@ -56,7 +56,7 @@ func (w *taskRun) offerSkills() {
 	}
 }
 
-// defineTools loads what a first program needs of the definitions: one line for each tool.
+// defineTools loads the descriptions of the tools for the first program: one line for each tool.
 func (w *taskRun) defineTools(ctx context.Context) *core.Error {
 	if refused := w.recordPhase(
 		core.PhaseDefine, map[string]any{"tools": len(w.only), "skills": len(w.skills)},
@@ -82,8 +82,8 @@ func (w *taskRun) defineTools(ctx context.Context) *core.Error {
 	return refused
 }
 
-// selectTools limits the tools that the model is shown when the task requires whole servers: to those that were named one
-// by one and, for each server, those that a search finds. The program may still call all of them.
+// selectTools reduces the tools in the prompt if the task names whole servers. It keeps the tools that the task names
+// one by one and, for each server, those that a search finds. The program may still call all tools.
 func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 	if len(w.offers) <= w.options.Tools {
 		return nil
@@ -139,7 +139,7 @@ func (w *taskRun) templateData() templates.TaskData {
 	return d
 }
 
-// pastEffects returns the side effects of the task's earlier programs.
+// pastEffects returns the calls with effects that the task's earlier programs have made.
 func (w *taskRun) pastEffects() []templates.EffectOne {
 	list := []templates.EffectOne{}
 	all := w.effects.List()
@@ -155,7 +155,8 @@ func (w *taskRun) pastEffects() []templates.EffectOne {
 // maxPastCalls bounds the earlier calls that a prompt lists.
 const maxPastCalls = 100
 
-// contextOutcome returns the Outcome when there is no model: everything that the caller needs to write the program itself.
+// contextOutcome returns the Outcome of a task when no model is configured. It has everything that the caller needs
+// to write the program itself.
 func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	p := &core.TaskContext{Tools: []core.FoundTool{}, Definitions: []core.ToolDefinition{}, Skills: w.found.Skills}
 	for _, o := range w.offers {
@@ -174,7 +175,7 @@ func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	return w.finishTask(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, TaskContext: p, Warnings: w.found.Warnings})
 }
 
-// buildSkeleton returns a starting program that passes the checks.
+// buildSkeleton returns the skeleton of a program, which passes the checks.
 func (w *taskRun) buildSkeleton(ctx context.Context) (string, *core.Error) {
 	name := templates.SkeletonTS
 	if w.isPython() {

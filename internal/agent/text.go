@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the texts that a model is shown, in bytes.
+// Bounds on the texts in a prompt, in bytes.
 const (
 	maxWords  = 4 << 10
 	maxAnswer = 64 << 10
@@ -27,7 +27,7 @@ func clippedTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// programOf extracts the program from an answer. If the answer has no program, missing says why.
+// programOf returns the program in a model's answer. If the answer contains no program, missing is the reason.
 func (w *taskRun) programOf(ctx context.Context, r model.Reply) (code, missing string) {
 	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {
@@ -51,7 +51,7 @@ func (w *taskRun) programOf(ctx context.Context, r model.Reply) (code, missing s
 	return "", "it has no fenced code block"
 }
 
-// fencedBlocks returns the code blocks of a text. open reports whether the last block is not closed.
+// fencedBlocks returns the code blocks in a text. open reports whether the last one is not closed.
 func fencedBlocks(text string) (blocks []string, open bool) {
 	var b []string
 	fence := ""
@@ -79,8 +79,8 @@ func mentionsTool(code string, o core.OfferedTool) bool {
 	return strings.Contains(code, o.Name) || short != "" && strings.Contains(code, short) || strings.Contains(code, o.Tool)
 }
 
-// inputsPrelude returns the line that declares the program's inputs, which is put before its first line. The inputs are as
-// the user gave them, whatever the model was shown.
+// inputsPrelude returns a line of code that declares the program's inputs. It is put before the program's first line.
+// The inputs are exactly those of the user, even if the model was shown tokens instead.
 func (w *taskRun) inputsPrelude() string {
 	inputs := w.task.Inputs
 	if len(inputs) == 0 {
@@ -100,8 +100,7 @@ var numbered = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
 })
 
-// adjustLine returns the error with its line number adjusted to the program as it was written, without the line of
-// inputs.
+// adjustLine returns the error with its line number corrected for the line that declares the inputs.
 func (w *taskRun) adjustLine(e *core.Error) *core.Error {
 	if e == nil || w.inputsPrelude() == "" {
 		return e

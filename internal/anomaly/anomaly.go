@@ -1,6 +1,6 @@
-// Package anomaly detects unusual activity. It receives events in order and learns what is usual for each principal,
-// server, tool and skill. It reports deviations in plain text, with the evidence. It does no I/O and reads no clock.
-// Memory is bounded. It reports nothing about a principal before there is enough data to compare with.
+// Package anomaly detects unusual activity. It gets the events of the audit log in order and learns what is usual for
+// each principal, server, tool and skill. It reports deviations as text, with the evidence. It does no I/O and reads
+// no clock. Memory is bounded. It reports nothing about a principal before there is enough data to compare with.
 package anomaly
 
 import (
@@ -11,7 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is a kind of unusual activity. The set is closed and append-only. Settings use the same names.
+// Kind is a kind of unusual activity. The set of kinds is closed; new versions only add to it. Settings use the same
+// names.
 type Kind string
 
 // The kinds.
@@ -66,7 +67,7 @@ type Finding struct {
 	sure  bool // it is told at once, without anything to compare with
 }
 
-// Evidence holds the figures behind a finding. Their unit depends on the kind: calls, bytes, seconds, a share or an
+// Evidence has the numbers behind a finding. Their unit depends on the kind: calls, bytes, seconds, a share or an
 // hour.
 type Evidence struct {
 	Now        float64  `json:"now"`
@@ -104,7 +105,7 @@ func (f Finding) ToEvent() core.AuditEvent {
 	return e
 }
 
-// Learning sets how much data is required before anything is reported. Zero fields mean the default.
+// Learning says how much data is required before anything is reported. Zero fields mean the default.
 type Learning struct {
 	Days       int // on which a principal did something; 5
 	Nights     int // the same, before hours are judged; 10
@@ -116,7 +117,7 @@ func (l Learning) withDefaults() Learning {
 	return Learning{cmp.Or(l.Days, 5), cmp.Or(l.Nights, 10), cmp.Or(l.Executions, 30), cmp.Or(l.Calls, 30)}
 }
 
-// Limits bounds how much state is kept. Zero fields mean the default.
+// Limits bounds how much is kept in memory. Zero fields mean the default.
 type Limits struct {
 	Principals int // 256
 	Series     int // of tools and skills, of each principal; 512
@@ -128,7 +129,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
 }
 
-// Options selects what is detected and how findings are acted on. The zero value records every finding.
+// Options selects what is detected and how the engine reacts to findings. The zero value records every finding.
 type Options struct {
 	Zone     *time.Location  // of the people; UTC if nil
 	Actions  map[Kind]Action // the default is Note

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Thresholds below which nothing is reported, however unusual it is. Smaller numbers are harmless and often grow
+// Thresholds below which nothing is reported, even if it is unusual. Smaller numbers are harmless and often grow
 // fourfold by chance.
 const (
 	manyCalls       = 200 // in five minutes; of a tool, in an hour
@@ -54,8 +54,8 @@ func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditE
 	d.found = append(d.found, f)
 }
 
-// toldOf returns when and how often a finding on the same subject was last reported. It creates an
-// empty entry for a new subject.
+// toldOf returns when and how often a finding about the same subject was reported. For a new subject it creates an
+// empty entry.
 func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
@@ -71,7 +71,7 @@ func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
 
 func principalText(principal string) string { return cmp.Or(principal, "the local user") }
 
-// usualMaximum describes the usual value and the highest one as text.
+// usualMaximum describes the usual and the highest value of a series as text.
 func usualMaximum(s *histogramSketch, unit func(float64) string) string {
 	if s.n == 0 {
 		return "none is usual"
@@ -253,8 +253,8 @@ func (d *anomalyDetector) checkUnusualHour(p *principalState, e core.AuditEvent,
 	}, e)
 }
 
-// checkLeak reports a possible leak: unusually much was read from one server, and then data is written to another
-// server that usually receives little, or unusually much is written.
+// checkLeak reports a possible leak: unusually much was read from one server, and now data is written to another
+// server that usually gets little, or unusually much is written.
 func (d *anomalyDetector) checkLeak(p *principalState, e core.AuditEvent, x *runningExecution, to *serverFlow, bytes float64) {
 	sent := x.sent[e.Server] + bytes
 	rarely, much := to.writes < rareWrites, sent >= muchSent && to.sent.isOutlier(sent)

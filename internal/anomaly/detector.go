@@ -18,7 +18,7 @@ type anomalyDetector struct {
 	found   []Finding
 }
 
-// findingSubject identifies what a finding is about. It is the key by which repeated reports are suppressed.
+// findingSubject identifies the subject of a finding. It is the key by which repeated reports are suppressed.
 type findingSubject struct {
 	kind                           Kind
 	principal, server, tool, skill string
@@ -30,8 +30,8 @@ type reportedFinding struct {
 	more    int
 }
 
-// Cooldown is how long a finding is not reported again, unless it has become four times as bad. The action taken on a
-// finding lasts equally long.
+// Cooldown is how long the same finding is not reported again, unless its value becomes four times as large. The
+// action taken because of a finding lasts equally long.
 const Cooldown = time.Hour
 
 func newDetector(o Options) *anomalyDetector {
@@ -67,8 +67,8 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns a series of a principal. If a new series needs room, it replaces one of the same principal or one
-// of the principal with the most series.
+// seriesFor returns a series of a principal. If a new series needs room, it replaces one of the same principal, or
+// one of the principal that has the most series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s
@@ -211,8 +211,8 @@ func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
 	}
 }
 
-// UnknownToken is the value of the fact "cause" when a call is refused because it names a token that stands for no
-// value. TokenRun is a fact of a call: how many tokens with consecutive numbers its execution has named.
+// UnknownToken is the value of the fact "cause" if a call was refused because it contains a privacy token that does
+// not exist. TokenRun is a fact of a call: the number of tokens with consecutive numbers in its execution's calls.
 const (
 	UnknownToken = "unknown_token"
 	TokenRun     = "token_run"
@@ -225,7 +225,7 @@ func (d *anomalyDetector) onDenial(e core.AuditEvent) {
 	}
 }
 
-// onSend processes a call that is about to be sent, or one that has been sent if it only reads.
+// onSend processes a call with effects that is about to be sent, or a call that only reads and was already sent.
 func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	today, _, _ := d.localTime(e)
@@ -312,7 +312,7 @@ func (d *anomalyDetector) onResult(e core.AuditEvent) {
 	x.addBytes(x.read, e.Server, size)
 }
 
-// onEnd learns how much an execution read and sent, and how long its skills took.
+// onEnd learns, at the end of an execution, how much it read and sent and how long its skills took.
 func (d *anomalyDetector) onEnd(e core.AuditEvent) {
 	x, ok := d.running.getValue(e.Execution)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// failureRate counts the failed calls among the newest twenty and among those before.
+// failureRate counts the failed calls among the last twenty calls and, separately, among the calls before these.
 type failureRate struct {
 	recent      uint32 // a bit for each, newest lowest
 	filled      uint8
@@ -20,8 +20,8 @@ const (
 	quantile3 = 3.0  // standard deviations by which the share may be higher than it seems
 )
 
-// addCall adds a call and reports whether more of the recent calls failed than chance explains. It compares with the
-// failure rate of the earlier calls, of which there must be at least enough.
+// addCall adds a call. It reports whether this call failed and recent calls failed more often than chance explains.
+// It compares them with the earlier calls, and returns false if those are fewer than enough.
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recents {
 		f.calls++

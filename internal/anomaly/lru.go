@@ -18,7 +18,7 @@ func newLRU[K comparable, V any](most int) *lruCache[K, V] {
 	return &lruCache[K, V]{most: most, by: map[K]*list.Element{}}
 }
 
-// getValue returns the value of a key, if any.
+// getValue returns the value of a key. ok is false if there is none.
 func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	e, ok := l.by[key]
 	if !ok {
@@ -28,7 +28,7 @@ func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	return e.Value.(*cacheEntry[K, V]).value, true
 }
 
-// putValue adds a value under a key that has none. If the cache is full, it drops the oldest value.
+// putValue adds a value for a key that has none. If the cache is full, it drops the least recently used value.
 func (l *lruCache[K, V]) putValue(key K, v V) {
 	if len(l.by) >= l.most {
 		l.dropOldest()

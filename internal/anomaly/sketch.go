@@ -2,9 +2,9 @@ package anomaly
 
 import "math"
 
-// histogramSketch counts values by order of magnitude, with two buckets for each power of two. Old values lose weight
-// slowly. Its size is fixed, and the same values in the same order produce the same sketch. Its statistics are those
-// of the logarithm, because sizes, counts and durations are about symmetric on that scale.
+// histogramSketch counts values by order of magnitude, with two buckets for each power of two. Old values slowly lose
+// weight. Its size is fixed. The same values in the same order give the same sketch. Its statistics are those of the
+// logarithm, because sizes, counts and durations are about symmetric on that scale.
 type histogramSketch struct {
 	n       uint32
 	buckets [buckets]uint16
@@ -23,7 +23,7 @@ func bucketOf(v float64) int {
 	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
 }
 
-// bucketUpper returns the smallest value above a bucket.
+// bucketUpper returns the upper bound of a bucket, which is the smallest value above it.
 func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
 func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
 

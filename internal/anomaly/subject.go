@@ -37,7 +37,7 @@ const (
 	day   = 24 * hour
 )
 
-// principalState holds what was learned about one principal.
+// principalState holds the learned usual behaviour of one principal.
 type principalState struct {
 	span    dayCount
 	runs    int
@@ -68,7 +68,7 @@ func newPerson(l Limits) *principalState {
 	}
 }
 
-// usageSeries holds what was learned about a principal's tool, a skill or a server.
+// usageSeries holds the learned usage of a skill, of a server, or of a tool by one principal.
 type usageSeries struct {
 	span      dayCount
 	calls     int
@@ -96,7 +96,7 @@ type runningExecution struct {
 	begun      int64
 }
 
-// Bounds on the state that one principal or execution may use.
+// Bounds on the memory for one principal or execution.
 const (
 	maxFlows  = 64   // servers
 	maxUsed   = 8192 // tools
@@ -178,7 +178,7 @@ func (h *hourProfile) decayCounts() {
 	}
 }
 
-// usualHours describes, as text, the hours at which something happens on at least one day in ten.
+// usualHours describes as text the hours at which something happens on at least one day in ten.
 func (h *hourProfile) usualHours() string {
 	var parts []string
 	for at := 0; at < 24; at++ {

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// Watch monitors the audit log for unusual activity. It observes every event and judges calls with effects before
-// they are sent. It is safe for concurrent use.
+// Watch detects anomalies in the events of the audit log. It observes every event and judges calls with effects
+// before they are sent. It is safe for concurrent use.
 type Watch struct {
 	tell func(Finding)
 
@@ -22,7 +22,7 @@ type Watch struct {
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
-// activeHold is an action on a finding that is in effect until a given time.
+// activeHold is an action because of a finding that lasts until a given time.
 type activeHold struct {
 	kind  Kind
 	words string
@@ -34,7 +34,8 @@ type holdQuestion struct {
 	kinds     []string
 }
 
-// New returns a Watch. It passes each finding that is not Off to tell, possibly concurrently. tell may be nil.
+// New returns a Watch. It calls tell with each finding whose action is not Off, possibly concurrently. tell may be
+// nil.
 func New(o Options, tell func(Finding)) *Watch {
 	d := newDetector(o)
 	if tell == nil {
@@ -47,16 +48,16 @@ func New(o Options, tell func(Finding)) *Watch {
 	}
 }
 
-// Judgement is the decision on a call.
+// Judgement is the decision about a call.
 type Judgement struct {
 	Refused *core.Error // it must not leave
-	// Kinds lists the kinds of the findings that require a person's approval, separated by commas, or is "" if none
-	// do. Rule describes the reason as text.
+	// Kinds lists the kinds of the findings that make the call need approval, separated by commas. It is empty if
+	// there are none. Rule gives the reason as text.
 	Kinds, Rule string
 }
 
-// Judge decides on a call with effects before it is sent. The event has the kind EventCall, the time and the fact
-// "arguments_bytes". Judge counts the call as sent, so it must not be passed to Observe again.
+// Judge decides about a call with effects before it is sent. The event must have the kind EventCall, the time and the
+// fact "arguments_bytes". Judge counts the call as sent, so the event must not be passed to Observe as well.
 func (w *Watch) Judge(e core.AuditEvent) Judgement {
 	w.mu.Lock()
 	w.d.judgeCall(e)
@@ -76,8 +77,8 @@ func (w *Watch) Observe(e core.AuditEvent) {
 	w.reportFindings(found)
 }
 
-// Replay processes an earlier event; events must come in order. It reports no findings but restores the actions that
-// were taken on them.
+// Replay processes an event from the audit log; events must come in order. It reports no findings but takes the same
+// actions again.
 func (w *Watch) Replay(e core.AuditEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +94,8 @@ func (w *Watch) Replay(e core.AuditEvent) {
 	}
 }
 
-// restoreAction repeats the action on a finding from the audit log. Replaying the other events may not find it again,
-// because the log may have no entry for a call that was judged but not sent.
+// restoreAction takes the action of a finding in the audit log again. This is needed because replaying the other
+// events may not lead to the same finding: there may be no entry for a call that was judged but not sent.
 func (w *Watch) restoreAction(e core.AuditEvent) {
 	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was restarted"
@@ -137,7 +138,7 @@ func (w *Watch) reportFindings(found []Finding) {
 	}
 }
 
-// applyActions takes the configured actions on new findings. The caller holds the lock.
+// applyActions takes the configured actions for new findings. The caller must hold the lock.
 func (w *Watch) applyActions() []Finding {
 	found := w.d.takeFindings()
 	for _, f := range found {
@@ -157,7 +158,7 @@ func (w *Watch) applyActions() []Finding {
 	return found
 }
 
-// maxSaid bounds the number of warnings in one Outcome.
+// maxSaid bounds the number of anomaly warnings in one Outcome.
 const maxSaid = 5
 
 func (w *Watch) addWarning(f Finding) {
@@ -171,15 +172,15 @@ func (w *Watch) addWarning(f Finding) {
 	}
 }
 
-// holdPrincipal makes the calls of a principal require approval. At most as many principals are held as the detector
-// knows.
+// holdPrincipal makes the calls of a principal require approval for a while. The number of such principals is
+// bounded.
 func (w *Watch) holdPrincipal(f Finding) {
 	w.removeExpired(f.At)
 	all := slices.DeleteFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind })
 	w.held[f.Principal] = append(all, activeHold{f.Kind, f.Words, f.At.Add(Cooldown)})
 }
 
-// removeExpired removes expired actions when there are many.
+// removeExpired removes expired actions if there are many.
 func (w *Watch) removeExpired(now time.Time) {
 	if len(w.held) < 2*w.d.o.Limits.Principals {
 		return
@@ -219,7 +220,7 @@ func (w *Watch) Stopped(execution string) *core.Error {
 	return refused
 }
 
-// Warnings returns the warnings for the Outcome of an execution, without duplicates.
+// Warnings returns the warnings for the Outcome of an execution. Each is returned only once.
 func (w *Watch) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

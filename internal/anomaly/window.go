@@ -1,6 +1,6 @@
 package anomaly
 
-// rateWindow counts events within a sliding window and learns the usual count.
+// rateWindow counts events in a sliding time window and learns the usual count.
 type rateWindow struct {
 	width       int64 // seconds
 	slot        int64 // of time that is counted now
@@ -67,8 +67,8 @@ func (w *rateWindow) countBefore(t int64) float64 {
 	return w.now + w.before*max(0, left)
 }
 
-// isUnusual reports whether a count is unusual: in absolute terms, compared with all earlier counts and compared with
-// recent ones.
+// isUnusual reports whether a count is unusual: above an absolute minimum, compared with all earlier counts, and
+// compared with recent ones.
 func (w *rateWindow) isUnusual(n, floor float64) bool {
 	return n >= floor && n > fold*w.usual.highestValue() && n > w.mean+6*w.swing
 }

@@ -24,8 +24,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Seal is the last line of an archive. It is signed and proves the archive's content. When an archive is deleted its
-// seal remains, so that later entries can still be verified.
+// Seal is the last line of an archive. It is signed and proves the archive's content. When an archive is deleted, its
+// seal remains, so that later entries of the chain can still be verified.
 type Seal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
@@ -59,7 +59,7 @@ func (s Seal) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, s.Key, s.Sig, s.signedText())
 }
 
-// archiveFile is a file of rows that were moved out of the store, or the remaining seal of a deleted archive.
+// archiveFile is a file of entries that were moved out of the store, or the remaining seal of a deleted archive.
 type archiveFile struct {
 	path        string
 	chain       string
@@ -190,7 +190,7 @@ func (a *archiveLine) toRow(chain string) Row {
 
 // readRows yields the rows of an archive in order, and checks that each has the sequence number that the file name
 // implies. If the archive is incomplete or its seal does not match the rows, the last value is an error. It stores
-// the seal in sealed; the caller must check the signature.
+// the seal in the field sealed; the caller must check the seal's signature.
 func (a archiveFile) readRows(sealed *Seal) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		f, err := seal.Open(a.path)
@@ -299,8 +299,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// timeSpan returns the time range of an archive's entries from its first bytes, which are not sealed. Without them the
-// range is unlimited.
+// timeSpan returns the time range of an archive's entries, read from the beginning of the file, which is not sealed.
+// If it is missing, the range is unlimited.
 func (a archiveFile) timeSpan() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
 	f, err := seal.Open(a.path)
@@ -341,7 +341,7 @@ func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
 	return s, err
 }
 
-// writeArchive writes rows of the store into an archive, completely or not at all.
+// writeArchive writes entries of the store into an archive file, either completely or not at all.
 func (s Seal) writeArchive(dir string, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) (archiveFile, error) {
 	a := archiveFile{path: filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+archiveEnd), chain: s.Chain, first: s.First, last: s.Last}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -406,7 +406,7 @@ func decodeHex(s string) ([]byte, error) {
 	return hex.DecodeString(s)
 }
 
-// pullRows returns a function that returns the rows of a walk one by one, and then nil.
+// pullRows converts a sequence of rows to a function that returns the rows one by one, and then nil.
 func pullRows(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
 	pulled, stop := iter.Pull2(rows)
 	return func() (*Row, error) {

@@ -46,7 +46,8 @@ func (c Checkpoint) withSignature(key ed25519.PrivateKey) Checkpoint {
 	return c
 }
 
-// isSignedBy reports whether the checkpoint is signed with key, or with the key that it names if key is nil.
+// isSignedBy reports whether the checkpoint has a valid signature of key. If key is nil, it uses the key that the
+// checkpoint itself names.
 func (c Checkpoint) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, c.Key, c.Sig, c.signedText())
 }
@@ -60,7 +61,7 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpointWriter writes checkpoints of the end of a chain: into CHAIN.head after every commit, and at intervals as
+// checkpointWriter writes checkpoints of the end of a chain: into CHAIN.head after every commit and, at intervals, as
 // a line into an append-only file.
 type checkpointWriter struct {
 	dir   string
@@ -155,8 +156,8 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
-// steadyHead reads the head of a chain that an engine may be writing. It tries up to three times to read one with a
-// valid signature.
+// steadyHead reads the head of a chain that an engine may be writing at the same time. It tries up to three times to
+// read a head with a valid signature.
 func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	for range 3 {
 		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.isSignedBy(nil)) {

@@ -15,8 +15,8 @@ const (
 	acceptedFor  = time.Hour
 )
 
-// AcceptClock stores in the folder of checkpoints that a person confirmed the clock, which shows now. For an hour,
-// engines accept a clock that is behind their audit log.
+// AcceptClock records in the folder of checkpoints that a person has confirmed the clock, which shows now. For an
+// hour, engines then accept a clock that is behind the newest entry of the audit log.
 func AcceptClock(checkpoints string, now time.Time) error {
 	return seal.Replace(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
 }
@@ -34,7 +34,8 @@ func isClockAccepted(checkpoints string, now time.Time) bool {
 	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
 }
 
-// refuseClockBehind refuses calls that may have effects while the clock is behind the audit log. The caller holds the lock.
+// refuseClockBehind returns an error while the clock is behind the audit log, so that calls that may have effects are
+// refused. The caller must hold the lock.
 func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
@@ -52,7 +53,7 @@ func (l *Log) refuseClockBehind() *core.Error {
 		WithHint("correct the clock. If it is right now and was wrong before, run retort audit accept-clock")
 }
 
-// recordRewind records that the clock is right although it is behind the newest entry.
+// recordRewind adds an entry that says that a person has confirmed the clock although it is behind the newest entry.
 func (l *Log) recordRewind(now time.Time) *core.Error {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {
@@ -63,7 +64,7 @@ func (l *Log) recordRewind(now time.Time) *core.Error {
 	return nil
 }
 
-// newestTime returns the earliest time that the clock may show: that of the newest entry since a person last
+// newestTime returns the earliest time that the clock may show: the time of the newest entry since a person last
 // confirmed the clock.
 func newestTime(ctx context.Context, s Store, chain string) (last time.Time, err error) {
 	var accepted int64

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// lookahead is the number of rows that are searched for a row at a wrong position.
+// lookahead is the number of rows after a faulty row that are searched for its cause.
 const lookahead = 100_000
 
-// diagnoseRow returns a finding for a row that does not follow the one before it.
+// diagnoseRow returns the finding for a row that does not follow the row before it.
 func (k *chainCheck) diagnoseRow(ctx context.Context, r *Row) (VerifyFinding, error) {
 	d, err := k.lookAround(ctx, r)
 	what, says := d.describeFault()
 	return VerifyFinding{r.Chain, r.Seq, what, fmt.Sprintf("entry %d of chain %s %s", r.Seq, r.Chain, says)}, err
 }
 
-// lookAround searches the rows after a faulty row for the ones that belong around it.
+// lookAround collects the rows after a faulty row that are needed to find its cause.
 func (k *chainCheck) lookAround(ctx context.Context, r *Row) (*rowDiagnosis, error) {
 	d := &rowDiagnosis{chainCheck: k, bad: r}
 	for row, err := range k.record.walkChain(ctx, k.c, r.Seq+1, nil) {
@@ -35,7 +35,7 @@ type rowDiagnosis struct {
 	belongs *Row // a later row, or the next one, that belongs where the bad one stands
 }
 
-// addLaterRow looks at a row after the first faulty one, and reports whether it has seen enough to name the cause.
+// addLaterRow examines a row after the first faulty one. It returns true when the cause is clear.
 func (d *rowDiagnosis) addLaterRow(r *Row) bool {
 	if d.next == nil {
 		next := *r
@@ -54,19 +54,19 @@ func (d *rowDiagnosis) addLaterRow(r *Row) bool {
 	return false
 }
 
-// isGenuine reports whether the hash of the bad row was made with the key.
+// isGenuine reports whether the MAC of the bad row's hash was made with the key.
 func (d *rowDiagnosis) isGenuine() bool {
 	return d.codes.mac != nil && bytes.Equal(hashMAC(d.codes.mac, d.bad.Hash), d.bad.Code)
 }
 
-// isLinked reports whether the next row follows the hash in the bad row: then position and hash are right, and the
-// content was changed.
+// isLinked reports whether the next row follows the hash stored in the bad row. Then the bad row's position and hash
+// are right, and its content was changed.
 func (d *rowDiagnosis) isLinked() bool {
 	return d.next.Seq == d.bad.Seq+1 && bytes.Equal(d.next.computeHash(d.bad.Hash), d.next.Hash)
 }
 
-// isShifted reports whether the next row would follow the bad row at a later position: then rows are missing before
-// them and the rest was renumbered. It tries a bounded number of missing rows.
+// isShifted reports whether the next row would follow the bad row if the bad row were at a later position. Then rows
+// are missing before them and the rest was renumbered. It tries a bounded number of missing rows.
 func (d *rowDiagnosis) isShifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next
@@ -98,8 +98,8 @@ func (d *rowDiagnosis) describeFault() (what, says string) {
 	return Swapped, fmt.Sprintf("stands at place %d: entries were moved", d.belongs.Seq)
 }
 
-// isExchanged reports whether the faulty row and the one that belongs in its place were exchanged. If they are not
-// neighbors, the rows alone cannot tell and it returns true.
+// isExchanged reports whether the bad row and the row that belongs in its place were exchanged. If they are not
+// neighbours, the rows alone do not show it, and it returns true.
 func (d *rowDiagnosis) isExchanged() bool {
 	if d.belongs.Seq != d.bad.Seq+1 {
 		return true

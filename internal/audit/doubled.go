@@ -9,15 +9,15 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp is a chain that another chain continues because its file became unreliable.
+// givenUp is a chain whose file became unreliable, so that another chain continues it.
 type givenUp struct {
 	continuationFacts
 	next string // the chain that goes on
 }
 
-// doubledRows returns the rows of a period whose events a later chain records again. They are in chains that were
-// given up. Some are ends of executions that continued in the later chain: an engine that opened the old chain
-// afterwards closed them there, too. The others are from the batch that was being written when the disk failed.
+// doubledRows returns rows in given-up chains that later chains contain again. Some are ends of executions that
+// continued in the later chain: an engine that opened the old chain afterwards closed them there, too. The others are
+// from the batch that was being written when the disk failed.
 func doubledRows(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
@@ -43,7 +43,7 @@ func doubledRows(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 	return slices.DeleteFunc(all, func(r Row) bool { return !inSpan(f, &r) }), nil
 }
 
-// givenUpIn finds the chains that were given up. Most audit logs have none.
+// givenUpIn returns the chains that were given up. Most audit logs have none.
 func givenUpIn(ctx context.Context, stores []Store) ([]givenUp, error) {
 	var all []givenUp
 	for _, store := range stores {
@@ -73,7 +73,7 @@ func successorChains(lost []givenUp, g givenUp) []string {
 	return later
 }
 
-// endedLater returns the end rows in a given-up chain whose executions continued and ended in a later chain.
+// endedLater returns the end rows in a given-up chain of executions that continued and ended in a later chain.
 func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) ([]Row, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
@@ -96,7 +96,7 @@ func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) 
 	return slices.DeleteFunc(here, func(r Row) bool { return !ended[r.Execution] }), nil
 }
 
-// eventIdentity identifies what an entry reports, wherever the entry is stored.
+// eventIdentity identifies the event that an entry records, so that two entries of the same event can be recognised.
 type eventIdentity struct {
 	at                                             int64
 	kind, execution, session, server, tool, status string
@@ -106,8 +106,8 @@ func happeningOf(r *Row) eventIdentity {
 	return eventIdentity{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
-// writtenTwice returns the rows of the batch whose write to the old chain was reported as failed, if they are in the
-// old chain nevertheless. They were written to the new chain as well.
+// writtenTwice returns the rows of a batch whose write was reported as failed but which the old chain contains
+// nevertheless. The new chain contains them again.
 func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {
@@ -124,7 +124,7 @@ func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error)
 	return slices.DeleteFunc(old, func(r Row) bool { return !known[happeningOf(&r)] }), nil
 }
 
-// batchOf returns the rows of a chain beginning at from: at most one batch and the gap entry before it.
+// batchOf returns rows of a chain from the sequence number from on: at most one batch, and the gap entry before it.
 func batchOf(ctx context.Context, stores []Store, chain string, from int64) ([]Row, error) {
 	var rows []Row
 	for _, store := range stores {
@@ -141,14 +141,14 @@ func batchOf(ctx context.Context, stores []Store, chain string, from int64) ([]R
 	return rows, nil
 }
 
-// inSpan reports whether a row matches the fields of a filter that a UsageSpan sets.
+// inSpan reports whether a row matches those fields of a filter that come from a UsageSpan.
 func inSpan(f Filter, r *Row) bool {
 	at := time.Unix(0, r.At)
 	return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To)) &&
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// negatedGroup returns a Group that subtracts a row from a sum.
+// negatedGroup returns a Group that subtracts a row when it is added to a sum.
 func negatedGroup(r *Row) Group {
 	return Group{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,

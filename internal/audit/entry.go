@@ -1,7 +1,7 @@
-// Package audit implements the audit log: a chain of entries, each bound by its hash to the one before and written
-// before the action it describes. Every writing engine has its own chain. The plain fields of an entry contain no
-// values of programs, tools or people. The body may contain such values. It is encrypted with a key of its execution.
-// Destroying that key erases the body, and the chain remains valid.
+// Package audit implements the audit log: a chain of entries, each bound by its hash to the entry before. An entry is
+// written before the action that it describes. Every writing engine has its own chain. The plain fields of an entry
+// contain no values of programs, tools or people. The body may contain such values; it is encrypted with a key of its
+// execution. Destroying that key erases the body but leaves the chain valid.
 package audit
 
 import (
@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// Entry is an entry of the audit log, as readers receive it.
+// Entry is one entry of the audit log, as readers get it.
 type Entry struct {
 	Chain     string         `json:"chain"`
 	Seq       int64          `json:"seq"`
@@ -25,8 +25,8 @@ type Entry struct {
 	Execution string         `json:"execution,omitempty"`
 	Session   string         `json:"session,omitempty"`
 	Principal string         `json:"principal,omitempty"`
-	// UserID is the principal, or the operating system's user if there is no principal. In the second case, only the
-	// first entry of an execution has it.
+	// UserID is the principal. Without a principal it is the operating system's user, but only in the first entry of
+	// an execution.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
@@ -57,7 +57,7 @@ func plainEntry(r Row) Entry {
 	return e
 }
 
-// userOf returns the user behind an entry, or "".
+// userOf returns the user whom an entry names, or "".
 func userOf(r Row) string {
 	var f struct {
 		User string `json:"user"`
@@ -68,8 +68,8 @@ func userOf(r Row) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// namesUser reports whether entries of a kind contain the operating system's user if there is no principal. Kinds of
-// which a program creates many entries do not.
+// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Kinds with
+// many entries for each program do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,
@@ -114,8 +114,8 @@ func withFact(facts map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// computeHash returns the hash of a row, chained to the hash of the row before; nil for the first row. It covers
-// Chain and Seq, and ignores Hash and Code.
+// computeHash returns the hash of a row, which includes the hash of the row before (nil for the first row). The hash
+// covers Chain and Seq but not Hash and Code.
 func (r *Row) computeHash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)

@@ -15,12 +15,12 @@ type EraseResult struct {
 	Scanned int64 // entries that were looked through
 }
 
-// settled is the wait before erasing a second time. An engine may still write entries that it had queued before the
-// first erasure. The wait is longer than an engine's own delay before it writes.
+// settled is how long erasing waits before it erases a second time, because an engine may still write entries that it
+// had queued before. It is longer than the time for which an engine queues entries.
 const settled = 250 * time.Millisecond
 
 // EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
-// memory, and the bodies that they encrypt from then on cannot be read either.
+// memory, but the bodies that they encrypt from then on can never be read.
 func (r *Record) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
 		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
@@ -68,9 +68,9 @@ func uncertainErasure(err error) error {
 	).WithHint("run it again: what is already erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies that mention a subject. It calls mentions with the owner of the body
-// and each text in it: every name and string of the JSON, and the whole body. It searches all entries, including
-// archives.
+// EraseMentions destroys the keys of all bodies that mention a subject. It searches all entries, including archives.
+// For each body it calls mentions with the owner and each text: every name and string of the JSON, and the whole
+// body.
 func (r *Record) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {

@@ -14,7 +14,7 @@ func (p Place) compareTo(q Place) int {
 	return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Chain, q.Chain), cmp.Compare(p.Seq, q.Seq))
 }
 
-// matchesRow reports whether a row matches the filter, as a store would decide.
+// matchesRow reports whether a row matches the filter. Its result is the same as that of a store.
 func (f *Filter) matchesRow(r *Row) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }

@@ -14,10 +14,10 @@ import (
 	"retort/internal/core"
 )
 
-// ReadPositions holds the sequence number of the last entry read, by chain.
+// ReadPositions maps each chain to the sequence number of the last entry read.
 type ReadPositions map[string]int64
 
-// String formats the positions for PlacesFrom, as CHAIN:SEQ separated by commas.
+// String formats the positions as CHAIN:SEQ, separated by commas. PlacesFrom parses this format.
 func (p ReadPositions) String() string {
 	var all []string
 	for _, chain := range slices.Sorted(maps.Keys(p)) {
@@ -26,8 +26,8 @@ func (p ReadPositions) String() string {
 	return strings.Join(all, ",")
 }
 
-// PlacesFrom parses the result of String; an empty text is the beginning of all chains. The error is of kind
-// invalid_arguments.
+// PlacesFrom parses positions formatted by ReadPositions.String. An empty text means the beginning of all chains. The
+// error has kind invalid_arguments.
 func PlacesFrom(text string) (ReadPositions, error) {
 	p := ReadPositions{}
 	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
@@ -46,9 +46,9 @@ func PlacesFrom(text string) (ReadPositions, error) {
 	return p, nil
 }
 
-// After streams the entries after places that match f and text, oldest first. Entries of a chain keep their order;
-// chains are merged by time. It stops where the chains ended when it began, and updates places. Parts that could not
-// be read are added to warnings.
+// After streams the entries after places that match f and text, oldest first. Entries of one chain keep their order;
+// chains are merged by time. It stops at the entries that were the newest when it began, and updates places. Parts
+// that could not be read are added to warnings.
 func (r *Record) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		chains, err := r.listChains(ctx)
@@ -115,7 +115,8 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 	m.all = append(m.all, s)
 }
 
-// firstUnskipped returns the first entry to read: it skips archives that are older than the filter allows.
+// firstUnskipped returns the sequence number of the first entry to read. It skips archives that are older than the
+// filter allows.
 func (r *Record) firstUnskipped(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
 		a, there, err := r.archiveWith(chain, from)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// QuickCheck holds facts about an audit log that need no reading of its entries.
+// QuickCheck has facts about an audit log that are found without reading its entries.
 type QuickCheck struct {
 	Chains   int
 	Entries  int64 // as the chains count them, archives too
@@ -13,8 +13,8 @@ type QuickCheck struct {
 	Findings []VerifyFinding // chains that end before a checkpoint, or are nowhere
 }
 
-// QuickCheck compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries, which
-// takes longer.
+// QuickCheck compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries,
+// which takes longer.
 func (r *Record) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	v := &recordVerifier{record: r}
 	_, v.signer, _ = r.signerKey(nil)

@@ -12,10 +12,10 @@ import (
 	"retort/internal/core"
 )
 
-// StatusKeys is the Status of an EventErasure that names keys that are about to be destroyed.
+// StatusKeys is the Status of an erasure entry that names the keys that are about to be destroyed.
 const StatusKeys = "keys"
 
-// erasedKeys holds the facts of an EventErasure with StatusKeys.
+// erasedKeys has the facts of an erasure entry with StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
@@ -23,8 +23,8 @@ type erasedKeys struct {
 // namedAtOnce is the largest number of keys in one entry.
 const namedAtOnce = 500
 
-// recordErasure records the keys that are about to be destroyed. Without this entry, verification would report their
-// loss as tampering. If it cannot be written, nothing is destroyed.
+// recordErasure adds an audit log entry that names the keys about to be destroyed. Without this entry, verification
+// would report their loss as tampering. If it cannot be written, nothing is destroyed.
 func (r *Record) recordErasure(ids []string) error {
 	if r.Erasing == nil {
 		return nil
@@ -38,21 +38,21 @@ func (r *Record) recordErasure(ids []string) error {
 	return nil
 }
 
-// keylessBodies collects bodies that cannot be decrypted, and the erasures that explain them.
+// keylessBodies collects the bodies that cannot be decrypted, and the erasure entries that explain why.
 type keylessBodies struct {
 	lost   map[string]lostKey // by chain and id
 	erased map[string]int64   // when, by id
 }
 
-// lostKey is a missing key, with the first entry that needs it; for a session's key, the last.
+// lostKey is a missing key, with the first entry that needs it or, for a session's key, the last.
 type lostKey struct {
 	chain, id string
 	seq, at   int64
 	shared    bool // the key is that of a session, so that a new one follows an erasure
 }
 
-// grace is the time after an erasure in which an engine may still encrypt with the destroyed key. It includes a
-// difference between the engine's clock and that of the erasing command.
+// grace is the time after an erasure in which an engine may still encrypt with the destroyed key. It allows for a
+// difference between the clocks of the engine and of the erasing command.
 const grace = 2*reread + time.Minute
 
 // collectKeyless collects the bodies in rows that cannot be decrypted, and the keys that erasures name.
@@ -83,8 +83,8 @@ func (k *chainCheck) collectKeyless(rows []Row) error {
 	return nil
 }
 
-// keyOf reports a fault if the owner in the table of keys differs from the owner of the entry for which the key was
-// made. Erasures find keys by that owner.
+// keyOf reports a fault if an entry's key belongs to a different owner than the entry, according to the table of
+// keys. Erasures find keys by owner.
 func (k *chainCheck) keyOf(r *Row) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
@@ -120,7 +120,7 @@ func (o *bodyOpener) canOpen(r *Row) bool {
 	return body != nil
 }
 
-// findUnaccountedKeys reports missing keys that no recorded erasure explains.
+// findUnaccountedKeys reports missing keys that no erasure entry explains.
 func (v *recordVerifier) findUnaccountedKeys() {
 	byChain := map[string][]lostKey{}
 	for _, l := range v.keyless.lost {
@@ -137,16 +137,16 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	}
 }
 
-// Checker is a Store that can check its other tables against the entries.
+// Checker is a Store that can check its tables against the entries.
 type Checker interface {
-	// Check returns a sentence for each fault: damage of the file, incomplete indexes, unknown tables, and a table of
-	// chains that contradicts the entries.
+	// Check returns one sentence for each fault: damage of the file, incomplete indexes, unknown tables, or a table
+	// of chains that contradicts the entries.
 	Check(ctx context.Context) ([]string, error)
-	// Standing returns the head of a chain and its open executions, both at the same moment.
+	// Standing returns the head of a chain and its open executions, both read at the same moment.
 	Standing(ctx context.Context, chain string) (Head, []string, error)
 }
 
-// checkTables checks the stores' other tables against the entries.
+// checkTables checks the tables of all stores against the entries.
 func (v *recordVerifier) checkTables(ctx context.Context) error {
 	for _, s := range v.record.Stores {
 		c, ok := s.(Checker)
@@ -202,7 +202,7 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 	return nil
 }
 
-// firstNames formats the first five names, and the number of the rest.
+// firstNames formats the first five names and the number of remaining ones.
 func firstNames(names []string) string {
 	const most = 5
 	if len(names) == 0 {

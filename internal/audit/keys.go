@@ -34,7 +34,7 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 }
 
 // sealText encrypts a text with AES-256-GCM. The result begins with the nonce. place is authenticated as additional
-// data.
+// data, so that a ciphertext cannot be moved to another place.
 func sealText(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails
@@ -49,7 +49,7 @@ func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	return c.Open(nil, text[:n], text[n:], []byte(place))
 }
 
-// Keys provides the owner's keys of the audit log. Each has 32 bytes and is read when first needed.
+// Keys provides the secret keys of the audit log's owner. Each key has 32 bytes and is read when it is first needed.
 type Keys struct {
 	Bodies func() ([]byte, error) // wraps the keys of bodies
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
@@ -68,7 +68,7 @@ func (k Keys) wrapCipher() (cipher.AEAD, error) {
 	return newAEAD(key)
 }
 
-// signingKeys has the keys for MACs, for signing checkpoints and for digests.
+// signingKeys has the keys for MACs, for signing checkpoints, and for digests.
 type signingKeys struct {
 	mac    []byte
 	sign   ed25519.PrivateKey
@@ -95,7 +95,7 @@ func (k Keys) signingKeys() (signingKeys, error) {
 // publicKey returns the public key that verifies signatures.
 func (c signingKeys) publicKey() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
-// Owner returns an identifier of the audit log's owner, which reveals no key.
+// Owner returns an identifier of the audit log's owner. It is derived from a key but does not reveal the key.
 func (k Keys) Owner() (string, error) {
 	c, err := k.signingKeys()
 	if err != nil {

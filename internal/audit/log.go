@@ -18,7 +18,7 @@ import (
 // Options configures a Log. Keys is required.
 type Options struct {
 	Keys Keys
-	// Checkpoints is the folder of signed checkpoints. Upstream servers cannot write there.
+	// Checkpoints is the folder of signed checkpoints. It must be a folder where upstream servers cannot write.
 	Checkpoints string
 	Home        string            // named in checkpoints
 	Every       time.Duration     // between two lines of checkpoints at most; a minute if 0
@@ -26,10 +26,10 @@ type Options struct {
 	// Renew opens another store with an empty chain. It is called when the current store fails with ErrUnsynced or
 	// ErrGone. If it is nil, nothing more is written after such a failure.
 	Renew func(ctx context.Context) (Store, error)
-	// All refuses every action that cannot be recorded. Without it, programs that only read continue while their
-	// unwritten entries fit into memory.
+	// All makes the log refuse every action that cannot be recorded. Without it, programs that only read may continue
+	// as long as their unwritten entries fit into memory.
 	All bool
-	// User is the operating system's user, for entries without a principal. "" leaves it out.
+	// User is the operating system's user, which entries without a principal name. "" leaves it out.
 	User string
 	// Mask removes values that must not be recorded, such as secrets, from JSON text. If it is nil, nothing is
 	// removed.
@@ -46,7 +46,7 @@ const (
 	maxBatch = 2048                  // rows
 	maxQueue = 32 << 20              // bytes of rows that are not written yet
 	overhead = 256                   // of a row, in memory
-	// endPatience limits the time that the result of an execution waits for its end entry to be written.
+	// endPatience bounds how long the result of an execution waits until its end entry is written.
 	endPatience = 3 * time.Second
 	tolerance   = 2 * time.Minute // that a clock may be behind the record
 )
@@ -61,7 +61,7 @@ type Log struct {
 	owner  string // of the chain
 	leaves atomic.Bool
 
-	// The fields of this group are used only by the writing goroutine.
+	// points writes the checkpoints. Only the writing goroutine uses this field and the other fields of this group.
 	points checkpointWriter
 	unsure *unconfirmedBatch
 	lost   error   // why the store cannot be relied on any more
@@ -90,7 +90,7 @@ type queuedRow struct {
 	key     *bodyKey // of its body, or of the execution that it opens
 	carries bool     // the key is to be written with it
 	opens   bool
-	// continues lists executions that began in an earlier chain and are open in this one.
+	// continues lists executions that began in an earlier chain and continue in this one.
 	continues []string
 	closes    bool
 	size      int
@@ -101,8 +101,9 @@ type queuedRow struct {
 	err       *core.Error
 }
 
-// Open continues the chain of a store. It records the status outcome_unknown for executions that a crashed engine
-// left open. If the chain contradicts its checkpoint, it writes nothing and returns an error that wraps ErrCut.
+// Open continues the chain of a store. It records the end, with status outcome_unknown, of executions that a crashed
+// engine left open. If the chain contradicts its checkpoint, Open writes nothing and returns an error that wraps
+// ErrCut.
 func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*bodyKey{}, ended: make(chan struct{})}
 	l.ready.L, l.close = &l.mu, sync.OnceValue(l.closeChain)
@@ -133,7 +134,7 @@ func Open(ctx context.Context, store Store, o Options) (*Log, error) {
 // ErrCut means that a chain has changed since its last checkpoint.
 var ErrCut = errors.New("the audit log has changed since it was last written")
 
-// resumeChain finds the head of the chain and compares it with the checkpoint.
+// resumeChain reads the head of the chain and compares it with the checkpoint.
 func (l *Log) resumeChain(ctx context.Context) (err error) {
 	if l.head, err = l.store.Head(ctx); err != nil {
 		return err
@@ -187,7 +188,8 @@ func truncatedError(h Head, noted Checkpoint) error {
 		WithHint("retort audit verify says more")
 }
 
-// Record implements core.EventRecorder. An execution whose EventRequest was refused has no EventEnd.
+// Record implements core.EventRecorder. If the request entry of an execution is refused, the execution gets no end
+// entry.
 func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	if e.At.IsZero() {
 		e.At = l.o.Now()
@@ -208,7 +210,7 @@ func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	return refused
 }
 
-// isRetractable reports whether entries of a kind announce an action. The action does not happen if the entry cannot be
+// isRetractable reports whether entries of a kind announce an action that is not carried out if the entry cannot be
 // written.
 func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
@@ -245,7 +247,8 @@ func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	return it, nil
 }
 
-// maskNames masks the names from clients, servers and programs that a row stores unencrypted.
+// maskNames masks secrets in the names that come from clients, servers and programs, because a row stores them
+// unencrypted.
 func (l *Log) maskNames(row *Row) {
 	if l.o.Mask == nil {
 		return
@@ -257,8 +260,8 @@ func (l *Log) maskNames(row *Row) {
 	}
 }
 
-// enqueueRow queues an item, or returns the reason for a refusal. Ends of executions are accepted until the log is
-// closed.
+// enqueueRow adds a row to the write queue, or returns the reason for refusing it. Ends of executions are accepted
+// until the log is closed.
 func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -278,7 +281,7 @@ func (l *Log) enqueueRow(it *queuedRow) *core.Error {
 	return nil
 }
 
-// appendQueue appends an item to the queue. The caller holds l.mu.
+// appendQueue appends a row to the queue. The caller must hold l.mu.
 func (l *Log) appendQueue(it *queuedRow) {
 	l.queue = append(l.queue, it)
 	l.size += it.size
@@ -306,8 +309,8 @@ func (l *Log) unwrittenError(cause *core.Error) *core.Error {
 		WithHint("free disk space or fix the cause; Retort then continues by itself. retort doctor shows where the audit log is")
 }
 
-// waitWritten waits until an item is written or has failed. For the end of an execution it waits at most 3 s, and the
-// item stays queued: the execution is over, and a store that does not respond must not delay its result.
+// waitWritten waits until a row is written or has failed. For the end of an execution it waits at most 3 s and leaves
+// the row in the queue: the execution is over, and a store that does not respond must not delay its result.
 func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	late := false
 	if it.closes {
@@ -334,7 +337,7 @@ func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	return it.err
 }
 
-// Close writes the queued entries and the end of the log.
+// Close writes the queued entries and an entry about the end of the engine.
 func (l *Log) Close() error { return l.close() }
 
 // CloseQuietly closes the log without an entry about the engine's end. It is for processes that only repaired the chain of

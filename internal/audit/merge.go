@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// rowSource yields the rows of a store or an archive, newest first. It is opened only when its first row is needed.
+// rowSource yields the rows of a store or an archive, newest first. The source is opened when its first row is
+// needed.
 type rowSource struct {
 	newest Place // none of its rows is newer
 	open   func() iter.Seq2[Row, error]
@@ -70,7 +71,8 @@ func (r *Record) mergedRows(ctx context.Context, f Filter) iter.Seq2[Row, error]
 	}
 }
 
-// newestOf returns the source to read next: of those that may have the newest row, an unopened one comes first.
+// newestOf returns the index of the source to read next. Among sources that may have the newest row, one that is not
+// opened yet comes first.
 func newestOf(sources []*rowSource) int {
 	best := 0
 	for i, s := range sources {

@@ -81,8 +81,8 @@ func placeFrom(cursor string) (*Place, error) {
 	return p, nil
 }
 
-// Entries streams matching entries, newest first, with decrypted bodies. few is the expected number of entries, or 0.
-// Parts that could not be read are added to warnings once.
+// Entries streams matching entries, newest first, with decrypted bodies. few is the expected number of entries, or 0
+// if unknown. Parts that could not be read are added to warnings.
 func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)
@@ -98,7 +98,8 @@ func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, wa
 	}
 }
 
-// streamEntries yields the entries of rows, with their bodies. It returns false after an error, or if no more are wanted.
+// streamEntries yields the entries of rows, with their bodies. It returns false after an error or when the consumer
+// stops.
 func (o *bodyOpener) streamEntries(rows iter.Seq2[Row, error], text string, size int, yield func(Entry, error) bool) bool {
 	give := func(rows []Row) bool {
 		entries, err := o.openEntries(rows)
@@ -171,8 +172,8 @@ func (o *bodyOpener) openEntries(rows []Row) ([]Entry, error) {
 	return all, nil
 }
 
-// openBody returns the decrypted body of a row. A body is reported as erased if its key is missing or does not fit:
-// then the original key was destroyed and replaced.
+// openBody returns the decrypted body of a row. It reports a body as erased if the body's key is missing or does not
+// fit; a key does not fit if the original was destroyed and replaced.
 func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false
@@ -192,7 +193,7 @@ func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
 	return text, false
 }
 
-// loadKeys loads the keys for rows that are not cached yet.
+// loadKeys loads the keys that decrypt the bodies of these rows into the cache.
 func (o *bodyOpener) loadKeys(rows []Row) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
@@ -218,8 +219,8 @@ func (o *bodyOpener) loadKeys(rows []Row) error {
 	return nil
 }
 
-// keyIn returns the map key for a body key in a chain. An execution that continues in another chain has another key
-// there.
+// keyIn returns the map key for a body key in a chain. It includes the chain, because an execution that continues in
+// another chain has another key there.
 func keyIn(chain, id string) string { return chain + "\x00" + id }
 
 // readKeys reads keys from the store of a chain.
@@ -260,7 +261,7 @@ func (e *Entry) containsText(text string) bool {
 	return anyText(e.Facts, has) || anyText(e.Body, has)
 }
 
-// anyText reports whether is returns true for a whole document, or for any name or string in its JSON.
+// anyText reports whether is returns true for a whole document or for any name or string in its JSON.
 func anyText(document json.RawMessage, is func(string) bool) bool {
 	if len(document) == 0 {
 		return false

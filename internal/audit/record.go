@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// Record is an audit log for readers: the chains of all stores of a data directory, with their archives. It reads,
-// verifies and erases, also while engines write.
+// Record is the reading side of the audit log: the chains of all stores of a data directory, with their archives. It
+// can read, verify and erase while engines write.
 type Record struct {
 	Stores      []Store
 	Archives    string // folder
@@ -22,7 +22,7 @@ type Record struct {
 	Home        string // as it is named in checkpoints
 	Keys        Keys   // either may fail: then less is read, or proved
 
-	// Erasing durably records the keys that are about to be destroyed. It may be nil.
+	// Erasing durably writes the entry that names the keys about to be destroyed. It may be nil.
 	Erasing func(e core.AuditEvent) error
 
 	unread  unreadFiles
@@ -30,7 +30,7 @@ type Record struct {
 	trusted []Store // as sound has found them
 }
 
-// recordChain is one chain of an audit log, with the store that holds it.
+// recordChain is one chain of an audit log, with the store that has it.
 type recordChain struct {
 	Head
 	store  Store // nil: it has archives only
@@ -75,7 +75,7 @@ func (r *Record) listChains(ctx context.Context) ([]*recordChain, error) {
 	return all, nil
 }
 
-// damagedArchiveError means that an archive cannot be read.
+// damagedArchiveError is the error for an archive that cannot be read.
 type damagedArchiveError struct {
 	archiveFile
 	err error
@@ -84,8 +84,9 @@ type damagedArchiveError struct {
 func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
-// walkChain yields the rows of a chain in order, beginning at next: first from archives, then from the store. After a
-// *damagedArchiveError it continues behind that archive. seals is called for each seal read; it may be nil.
+// walkChain yields the rows of a chain from sequence number next on: first from archives, then from the store. After
+// a *damagedArchiveError it continues with the rows after that archive. seals is called with each seal that is read;
+// it may be nil.
 func (r *Record) walkChain(ctx context.Context, c *recordChain, next int64, seals func(Seal)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for moved := true; moved; {
@@ -124,8 +125,8 @@ func (r *Record) archiveWith(chain string, seq int64) (archiveFile, bool, error)
 	return archiveFile{}, false, err
 }
 
-// walkArchives yields archived rows from next on, and returns the sequence number after them. ok is false if yield
-// has returned false.
+// walkArchives yields archived rows from next on. It returns the sequence number after them. ok is false if the
+// consumer has stopped.
 func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield func(Row, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.archiveWith(chain, next)
@@ -167,7 +168,7 @@ func yieldArchive(a archiveFile, next int64, s *Seal, yield func(Row, error) boo
 	return true, nil
 }
 
-// storeOf returns the store of a chain; nil if only archives have it.
+// storeOf returns the store that contains a chain, or nil if only archives contain it.
 func storeOf(all []*recordChain, name string) Store {
 	for _, c := range all {
 		if c.Chain == name {
@@ -177,8 +178,8 @@ func storeOf(all []*recordChain, name string) Store {
 	return nil
 }
 
-// signerKey returns the signing keys, and the public key that verifies checkpoints and archives: given or, if that is
-// nil, the owner's. The public key is nil if neither is known.
+// signerKey returns the signing keys and the public key that verifies checkpoints and archives. The public key is
+// given or, if that is nil, the owner's. It is nil if neither is known.
 func (r *Record) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return signingKeys{}, given, errors.New("there is no key")

@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	// ErrUnsynced is wrapped by the error that a store returns after its file could not be synced to disk. From then
-	// on the file's contents may exist only in the page cache, and a later successful sync proves nothing. Callers
-	// must neither trust Head nor try again.
+	// ErrUnsynced means that a store's file could not be synced to disk. The file's content may then exist only in
+	// the page cache, and even a later successful sync proves nothing. Callers must neither trust Head nor try again.
 	ErrUnsynced = errors.New("the disk did not confirm that it was written")
-	// ErrGone is the cause of a store's error if its file was deleted or replaced while it was open: what is written
-	// goes into a file without a name.
+	// ErrGone means that a store's file was deleted or replaced while it was open, so that new entries would go into
+	// a file without a name.
 	ErrGone = errors.New("its file was deleted or replaced while it was open")
 )
 
-// StatusLost is the Status of an EventGap that begins a chain in place of one whose file is unreliable.
+// StatusLost is the Status of a gap entry that begins a new chain because the file of the previous chain is
+// unreliable.
 const StatusLost = "lost"
 
-// continuationFacts holds the facts of an EventGap with StatusLost.
+// continuationFacts has the facts of a gap entry with StatusLost.
 type continuationFacts struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued
@@ -42,8 +42,8 @@ func (l *Log) currentStore() (Store, string) {
 	return l.store, l.head.Chain
 }
 
-// startNewChain continues the log in a new chain of another store, and moves the queue there. After an error
-// everything is unchanged, and nothing is written until a later attempt succeeds.
+// startNewChain continues the log in a new chain of another store, and moves the queued entries there. If it fails,
+// nothing changes, and nothing is written until a later attempt succeeds.
 func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)
@@ -70,7 +70,7 @@ func (l *Log) startNewChain() *core.Error {
 	return nil
 }
 
-// openEmptyStore opens a new store, and returns an error unless its chain is empty.
+// openEmptyStore opens a new store. It returns an error unless the store's chain is empty.
 func (l *Log) openEmptyStore(ctx context.Context) (Store, Head, error) {
 	store, err := l.o.Renew(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *Log) openEmptyStore(ctx context.Context) (Store, Head, error) {
 	return store, head, nil
 }
 
-// switchStore makes store the one that all entries are written to, and returns the old store.
+// switchStore makes all further entries go to store, and returns the previous store.
 func (l *Log) switchStore(store Store, head Head, cause error) (old Store) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *Log) switchStore(store Store, head Head, cause error) (old Store) {
 	return old
 }
 
-// newGapEntry returns the first entry of a chain that continues another.
+// newGapEntry returns the gap entry with which a chain begins that continues another.
 func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
@@ -116,7 +116,7 @@ func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	return &queuedRow{row: row, continues: c.Executions, size: overhead + len(row.Facts)}
 }
 
-// underWay returns the executions whose beginning is written and whose end is not. The caller holds l.mu.
+// underWay returns the executions whose first entry is written and whose last is not. The caller must hold l.mu.
 func (l *Log) underWay() []string {
 	open := []string{}
 	for id := range l.keys {
@@ -129,8 +129,8 @@ func (l *Log) underWay() []string {
 	return open
 }
 
-// adoptEntry moves an entry from an earlier chain to the current one. It encrypts the body again, with a key
-// that the current store keeps. The caller holds l.mu.
+// adoptEntry prepares an entry from an earlier chain for the current chain. It encrypts the body again, with a key
+// that the current store has. The caller must hold l.mu.
 func (l *Log) adoptEntry(it *queuedRow) {
 	if it.row.Chain == l.head.Chain {
 		return

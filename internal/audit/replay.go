@@ -11,10 +11,10 @@ import (
 	"retort/internal/core"
 )
 
-// Replay yields the events since a time of all chains of the same owner, in order of time and without bodies. It
-// reads this log's store and others, and at most the newest most events of each chain. From this log's own chain it
-// yields only the events before Open. It verifies each event by its hash and MAC. Where that fails, it yields an
-// error that wraps ErrCut and leaves out the rest of that chain.
+// Replay yields the events since a time from all chains of the same owner, in order of time and without bodies. It
+// reads this log's store and others, and at most the newest most events of each chain. From its own chain it yields
+// only the events before Open. It verifies each event by hash and MAC; if that fails, it yields an error that wraps
+// ErrCut and skips the rest of that chain.
 func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain
@@ -111,8 +111,8 @@ func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, sinc
 	}
 }
 
-// firstSequence returns the sequence number of the entry before the first one to replay. That entry is read only for
-// its hash, which the first replayed entry follows.
+// firstSequence returns the sequence number of the entry before the first one to replay. That entry is read only
+// because the first replayed entry must follow its hash.
 func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {

@@ -24,7 +24,7 @@ type Policy struct {
 	Archives time.Duration // from the newest entry of one on; then it is deleted
 }
 
-// RetainResult counts what happened to old entries.
+// RetainResult counts the entries that Retain has archived and deleted.
 type RetainResult struct {
 	Archived int64 // entries
 	Deleted  int64 // entries, in archives that were deleted
@@ -38,8 +38,8 @@ const (
 )
 
 // Retain moves old entries of the log's chain into archives, and deletes old archives. If the clock has jumped since
-// the last run, it treats nothing as old. If it is killed, the next run continues; nothing is lost or duplicated. It
-// may run while entries are written.
+// the last run, nothing counts as old. If the process is killed, the next run continues the work; nothing is lost or
+// duplicated. It may run while entries are written.
 func (l *Log) Retain(ctx context.Context, p Policy) (RetainResult, error) {
 	k := &retentionRun{Log: l, p: p, now: l.o.Now()}
 	k.store, k.chain = l.currentStore()
@@ -74,7 +74,7 @@ type retentionRun struct {
 // stampPath returns the file that stores the time of the last run.
 func (k *retentionRun) stampPath() string { return filepath.Join(k.p.Dir, "."+k.chain) }
 
-// archiveOld moves old rows into archives, one portion at a time.
+// archiveOld moves old rows into archives, a limited number at a time.
 func (k *retentionRun) archiveOld(ctx context.Context) error {
 	if k.p.Dir == "" {
 		return nil
@@ -129,7 +129,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (Head, error) {
 	return Head{Chain: k.chain}, err
 }
 
-// nextArchive returns the archive that contains the first row of the store, if a killed run left one.
+// nextArchive returns the archive that already contains the first row of the store because a run was killed before it
+// deleted the row.
 func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
 	r := Record{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)
@@ -139,7 +140,7 @@ func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
 	return a, there, err
 }
 
-// selectPortion selects the oldest rows to archive. It returns their seal and number.
+// selectPortion selects the oldest rows for the next archive. It returns their seal and their number.
 func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n int64, err error) {
 	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
@@ -171,7 +172,8 @@ func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n 
 	return found, n, nil
 }
 
-// hashBefore returns the hash that precedes the first row of the store: the last one of the archive before it.
+// hashBefore returns the hash that the first row of the store must follow: that of the last row in the archive before
+// it.
 func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
 	var before []byte
 	if head.Base > 0 {
@@ -193,8 +195,8 @@ func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
 	return encodeHex(before), nil
 }
 
-// surplusBytes returns how many bytes to move out of a store that exceeds the policy's size: enough to reach 90 % of
-// it.
+// surplusBytes returns how many bytes to move out of a store that exceeds the policy's size. Afterwards the store has
+// 90 % of that size.
 func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil
@@ -232,8 +234,8 @@ func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 	return nil
 }
 
-// deleteOld deletes the archives that are past their retention, oldest first, with all keys that no other entry
-// needs.
+// deleteOld deletes the archives that are older than the policy allows, oldest first, together with the keys that no
+// other entry needs.
 func (k *retentionRun) deleteOld(ctx context.Context) error {
 	if k.p.Archives <= 0 {
 		return nil
@@ -257,7 +259,8 @@ func (k *retentionRun) deleteOld(ctx context.Context) error {
 	return nil
 }
 
-// deleteArchive writes the seal first and removes the archive last, so that an interrupted deletion is repeated.
+// deleteArchive deletes an archive. It first stores the archive's seal separately and removes the archive last, so
+// that the next run repeats an interrupted deletion.
 func (k *retentionRun) deleteArchive(ctx context.Context, a archiveFile) error {
 	var s Seal
 	var ended []string
@@ -290,7 +293,7 @@ func (k *retentionRun) deleteArchive(ctx context.Context, a archiveFile) error {
 	return syncFolder(k.p.Dir)
 }
 
-// unneededExecutions returns the executions that have no entries in the store.
+// unneededExecutions returns those executions of an archive that have no entries in the store.
 func (k *retentionRun) unneededExecutions(ctx context.Context, ended []string) (ids []string, err error) {
 	for len(ended) > 0 {
 		part := ended[:min(len(ended), 200)]

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// bodyKey is a key for encrypting bodies. If it is destroyed in the store while its execution goes on, it is used until
-// the execution ends; those bodies can never be read.
+// bodyKey is a key that encrypts bodies. If it is destroyed in the store while its execution runs, the engine goes on
+// using it until the execution ends; bodies that it encrypts can never be read.
 type bodyKey struct {
 	Key
 	aead cipher.AEAD
@@ -21,7 +21,7 @@ type bodyKey struct {
 	lost bool      // it is never to be there
 }
 
-// reread is the time for which a session's key is used without checking that it still exists.
+// reread is how long a session's key is used before checking again that it still exists in the store.
 const reread = time.Minute
 
 // keyID returns the id of the key that encrypts the body of a row: that of its execution, else of its session, else
@@ -66,7 +66,7 @@ func (l *Log) keyOf(r *Row) (*bodyKey, error) {
 	return made, nil
 }
 
-// cachedKey returns a key from memory; nil if it is not there or is stale.
+// cachedKey returns a key from memory, or nil if it is not there or must be checked again.
 func (l *Log) cachedKey(id string, r *Row) *bodyKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *Log) cachedKey(id string, r *Row) *bodyKey {
 	return k
 }
 
-// isStale reports whether the existence of a session's key must be checked again.
+// isStale reports whether the existence of a session's key must be checked again in the store.
 func (l *Log) isStale(k *bodyKey) bool {
 	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > reread
 }

@@ -9,11 +9,12 @@ import (
 
 // Indexed is a Store that answers Find and Groups from indexes.
 type Indexed interface {
-	// Indexes returns an error if the indexes do not match the entries.
+	// Indexes returns an error if the store's indexes do not match its entries.
 	Indexes(ctx context.Context) error
 }
 
-// soundStores returns the stores. A store with unreliable indexes is replaced by one that reads all entries.
+// soundStores returns the stores for queries. A store with unreliable indexes is wrapped so that it reads all
+// entries.
 func (r *Record) soundStores(ctx context.Context) []Store {
 	r.checked.Do(func() {
 		for _, s := range r.Stores {

@@ -1,6 +1,6 @@
 package audit
 
-// Backlog returns how many entries are not on disk yet, and whether writing fails.
+// Backlog returns the number of entries that are not on disk yet, and the error if writing fails.
 func (l *Log) Backlog() (queued int, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

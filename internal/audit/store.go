@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Row is one entry as a store keeps it. A store does not interpret it. It returns every field unchanged, except that
-// empty byte slices become nil. Strings may contain any bytes.
+// Row is one entry as a store keeps it. A store does not interpret its fields. It returns every field unchanged,
+// except that empty byte slices become nil. Strings may contain any bytes.
 type Row struct {
 	Chain     string // hexadecimal; every engine that writes has one of its own
 	Seq       int64  // from 1 on, without gaps
@@ -30,7 +30,7 @@ type Row struct {
 	Code      []byte // with which the hash is sealed
 }
 
-// Key is an encrypted key for the bodies of an execution, a session or a chain. Deleting it erases these bodies.
+// Key is the encrypted key of the bodies of an execution, a session or a chain. Deleting it erases these bodies.
 type Key struct {
 	ID        string // of the execution; of the chain for what belongs to none
 	Session   string
@@ -67,7 +67,7 @@ type Filter struct {
 	Tool       string
 	Statuses   []string
 	MinRisk    int64
-	// Before selects rows that come after this place in the order newest first: only older rows match.
+	// Before selects only rows older than this place.
 	Before *Place
 	Limit  int  // 0: all
 	Bare   bool // without Facts and Body
@@ -88,25 +88,26 @@ type Group struct {
 	MaxRisk                         int64
 }
 
-// Brief is a Store that can return entries without reading all of their columns.
+// Brief is a Store that can return entries without reading all their columns.
 type Brief interface {
-	// Brief returns what Find does, without Before, and only with At, Seq, Principal, Status, Micros, Returned and
+	// Brief works like Find, but ignores Before and fills in only At, Seq, Principal, Status, Micros, Returned and
 	// Avoided of each row.
 	Brief(ctx context.Context, f Filter) ([]Row, error)
 }
 
-// Store keeps rows durably: what Append has written without an error survives a power loss. A store that writes has
-// its own chain. Another writer of the same store at the same time gets another chain, or an error that names the
-// owner. It is safe for concurrent use, but Append calls must not overlap.
+// Store keeps rows durably: rows that Append has written without an error survive a power loss. Each writer of a
+// store has its own chain. A second writer of the same store gets another chain, or an error that names the owner. A
+// Store is safe for concurrent use, but calls of Append must not overlap.
 type Store interface {
-	// Head returns the end of this store's own chain, as it is on disk.
+	// Head returns the end of this store's own chain, read from disk.
 	Head(ctx context.Context) (Head, error)
-	// Append writes a batch. It fails as a whole if its first row does not follow the head, or if one of its keys
-	// exists already. After another error Head tells whether the batch was written: the failure may have come last,
-	// as with a lost connection. An error that wraps ErrUnsynced or ErrGone is different: what Append has written,
-	// and what Head returns from then on, must not be trusted, and every later write returns this error.
+	// Append writes a batch. It writes nothing if the batch's first row does not follow the head, or if one of its
+	// keys already exists. After any other error, the caller must ask Head whether the batch was written, because the
+	// failure may have come at the very end, for example when a connection is lost. After an error that wraps
+	// ErrUnsynced or ErrGone, neither the written rows nor Head can be trusted, and every later write returns the
+	// same error.
 	Append(ctx context.Context, b Batch) error
-	// Open returns the executions of this store's own chain that were opened and not closed.
+	// Open returns the executions in this store's own chain that have begun and not ended.
 	Open(ctx context.Context) ([]string, error)
 	// Chains returns the heads of all chains.
 	Chains(ctx context.Context) ([]Head, error)
@@ -116,11 +117,11 @@ type Store interface {
 	Walk(ctx context.Context, chain string, from int64) iter.Seq2[Row, error]
 	// Groups adds up the matching rows by day, kind, server, tool and status.
 	Groups(ctx context.Context, f Filter) ([]Group, error)
-	// Keys returns the existing keys among ids.
+	// Keys returns those of the keys with these ids that exist.
 	Keys(ctx context.Context, ids []string) (map[string]Key, error)
 	// KeysOf returns the ids of the keys of a principal's session.
 	KeysOf(ctx context.Context, principal, session string) ([]string, error)
-	// Forget deletes keys, so that the store's files contain no trace of them. It returns the number of keys deleted.
+	// Forget deletes keys so that the store's files contain no trace of them. It returns the number of deleted keys.
 	Forget(ctx context.Context, ids []string) (int, error)
 	// Drop deletes the rows of a chain up to a sequence number, and sets Head.Base to that number.
 	Drop(ctx context.Context, chain string, upTo int64) error

@@ -18,7 +18,7 @@ type executionState struct {
 	calls map[string]int // those that have no answer, by tool
 }
 
-// applyRow processes the next row. It returns a description of a contradiction, or "".
+// applyRow processes the next row. It returns a description if the row contradicts earlier ones, or "".
 func (s *openExecutions) applyRow(r *Row) string {
 	if r.Execution == "" {
 		return ""
@@ -42,7 +42,7 @@ func (s *openExecutions) applyRow(r *Row) string {
 	return ""
 }
 
-// goOn adds executions that began in another chain.
+// goOn adds executions that began in another chain and continue in this one.
 func (s *openExecutions) goOn(executions []string) {
 	if s.open == nil {
 		s.open = map[string]*executionState{}

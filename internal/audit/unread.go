@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// ErrEmpty is the cause of an error if a store that was opened for reading is empty, for instance because the disk
-// was full when it was created.
+// ErrEmpty means that a store that was opened for reading is empty, for example because the disk was full when it was
+// created.
 var ErrEmpty = errors.New("it has no entries and no tables")
 
 // unreadFiles collects the errors of files that could not be read. It is safe for concurrent use.
@@ -29,10 +29,10 @@ func (u *unreadFiles) addError(err error) {
 }
 
 // LeaveOut records that a file of the audit log could not be opened. The other files are still read, and every reader
-// reports what is missing.
+// reports the missing file.
 func (r *Record) LeaveOut(err error) { r.unread.addError(err) }
 
-// Unread returns the errors of all files of the audit log, or parts of them, that could not be read so far.
+// Unread returns the errors of all files, or parts of files, that could not be read so far.
 func (r *Record) Unread() []error {
 	r.unread.mu.Lock()
 	defer r.unread.mu.Unlock()
@@ -47,8 +47,8 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// skipsStore records the error of a store, and reports whether to continue reading without it. It returns false if
-// ctx is done.
+// skipsStore records the error of a store. It reports whether to continue without that store, which is false if ctx
+// is done.
 func (r *Record) skipsStore(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -80,7 +80,7 @@ func (r *Record) damageError() error {
 	return errors.Join(all...)
 }
 
-// Usage returns Add for all stores that can be read.
+// Usage returns the usage totals of all stores that can be read.
 func (r *Record) Usage(ctx context.Context, s UsageSpan, ends bool) (Usage, error) {
 	u, err := Add(ctx, r.soundStores(ctx), s, ends)
 	if err == nil || ctx.Err() != nil {

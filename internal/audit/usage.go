@@ -36,8 +36,8 @@ type Usage struct {
 	Servers    []ToolUsage      `json:"by_server"`              // the same, without Tool
 	Principals []PersonUsage    `json:"by_principal,omitempty"` // of the newest executions
 	Entries    int64            `json:"entries"`
-	// Sampled is the number of newest executions that Duration and Principals cover, and HitsOf the same for
-	// CacheHits. 0 means all.
+	// Sampled is the number of newest executions that Duration and Principals are based on; 0 means all. HitsOf is
+	// the same for CacheHits.
 	Sampled int `json:"sampled,omitempty"`
 	HitsOf  int `json:"cache_hits_of,omitempty"`
 }
@@ -86,7 +86,7 @@ const (
 	newestFacts = 10_000  // of which the facts are read
 )
 
-// Add adds up the entries of stores. Only with ends it also reads the end entries of the newest executions, which
+// Add adds up the entries of stores. If ends is set, it also reads the end entries of the newest executions, which
 // Duration, Principals and CacheHits need.
 func Add(ctx context.Context, stores []Store, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
@@ -152,8 +152,8 @@ func (a *usageSum) addGroup(g Group) {
 	}
 }
 
-// addCall adds calls. A call with effects has an EventCall and an EventAnswer, and its status is in the latter. A
-// call that only reads has one EventCall with its status.
+// addCall adds calls. A call with effects has a call entry and an answer entry; the answer entry has the status. A
+// call that only reads has one call entry with its status.
 func (a *usageSum) addCall(g Group, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
@@ -165,7 +165,7 @@ func (a *usageSum) addCall(g Group, day *DayUsage) {
 	}
 }
 
-// isFailed reports whether calls returned errors. Calls without a status are still in progress.
+// isFailed reports whether calls with this status returned errors. Calls without a status are still in progress.
 func isFailed(g Group) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
 func (t *ToolUsage) addGroup(g Group) {
@@ -187,7 +187,7 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 	return m[key]
 }
 
-// addNewestEnds adds what only the end entries of executions contain. It reads those of the newest executions.
+// addNewestEnds adds the totals that need end entries. It reads the end entries of the newest executions.
 func (a *usageSum) addNewestEnds(ctx context.Context, stores []Store, f Filter) error {
 	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
 	var all []Row
@@ -215,7 +215,7 @@ func (a *usageSum) addNewestEnds(ctx context.Context, stores []Store, f Filter) 
 	return nil
 }
 
-// briefRows returns the rows that match f, only with the columns that usage needs.
+// briefRows returns the rows that match f, with only the columns that usage needs.
 func briefRows(ctx context.Context, store Store, f Filter) ([]Row, error) {
 	if b, ok := store.(Brief); ok {
 		return b.Brief(ctx, f)

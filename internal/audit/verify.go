@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kinds of findings.
+// The kinds of findings.
 const (
 	Edited    = "edited"    // an entry is not what it was
 	Deleted   = "deleted"   // entries are missing
@@ -28,7 +28,7 @@ const (
 	Told      = "story"     // an execution is not told once, from its beginning to its end
 )
 
-// VerifyFinding is one fault of an audit log.
+// VerifyFinding is one fault found in an audit log.
 type VerifyFinding struct {
 	Chain string `json:"chain,omitempty"`
 	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
@@ -60,7 +60,7 @@ type ChainVerdict struct {
 	Foreign bool      `json:"foreign,omitempty"` // another person's, so that its codes were not checked
 }
 
-// VerifyOptions names external evidence to compare the audit log with: saved checkpoints and a public key.
+// VerifyOptions has external evidence to compare the audit log with: saved checkpoints and a public key.
 type VerifyOptions struct {
 	Checkpoints []string          // files with checkpoints that were kept elsewhere
 	Key         ed25519.PublicKey // that checkpoints are signed with, for who has not the person's own key
@@ -72,7 +72,7 @@ const (
 	jobRows     = 512
 )
 
-// Verify checks everything about the audit log that can be proved. Faults of the log are in the result. The error
+// Verify checks everything about the audit log that can be proved. Faults of the log are in the result; an error
 // means that the log could not be read.
 func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
 	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
@@ -142,7 +142,7 @@ func (v *recordVerifier) addFinding(f VerifyFinding) {
 	}
 }
 
-// findMissingChains reports chains that checkpoints of this data directory name and that do not exist.
+// findMissingChains reports chains that are named by checkpoints of this data directory but do not exist.
 func (v *recordVerifier) findMissingChains() {
 	for _, m := range sortedMarks(v.marks) {
 		if !m.here || m.lastMark().seq == 0 {
@@ -290,7 +290,7 @@ func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJ
 	send(nil)
 }
 
-// reportReadError handles an error that occurred in place of rows.
+// reportReadError handles an error that was read instead of rows.
 func (k *chainCheck) reportReadError(ctx context.Context, err error) error {
 	var d *damagedArchiveError
 	if !errors.As(err, &d) {
@@ -372,7 +372,8 @@ func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) e
 	return nil
 }
 
-// goesOn processes the first entry of a chain that continues another.
+// goesOn handles the gap entry at the start of a chain that continues another chain. It adds a note that names the
+// other chain.
 func (k *chainCheck) goesOn(r *Row) {
 	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {
@@ -396,7 +397,7 @@ func (k *chainCheck) isForeignChain(r *Row) bool {
 	return k.foreign
 }
 
-// addFault reports a fault. Only the first of each chain is reported, because later ones may be its consequences.
+// addFault adds a finding. Only the first finding of each chain is kept, because later ones may be its consequences.
 func (k *chainCheck) addFault(seq int64, what, says string) {
 	if k.found {
 		return
@@ -411,7 +412,7 @@ func (k *chainCheck) reportGap(seq int64) {
 	k.addFault(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// reportForged reports an entry that follows the one before but whose MAC was not made with the key.
+// reportForged reports an entry that follows the entry before it but whose MAC was made without the key.
 func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 	switch {
 	case k.found:
@@ -448,7 +449,7 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 	return nil
 }
 
-// checkSeal compares the seal of an archive, or of a deleted one, with its rows and the key.
+// checkSeal compares the seal of an existing or deleted archive with the archive's rows and the key.
 func (k *chainCheck) checkSeal(s Seal) {
 	switch before := encodeHex(k.before); {
 	case !s.isSignedBy(k.signer):

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// unconfirmedBatch is a batch for which it is unknown whether it was written.
+// unconfirmedBatch is a batch of entries whose write was neither confirmed nor refused by the database.
 type unconfirmedBatch struct {
 	items []*queuedRow
 	seq   int64 // of its last row
@@ -44,8 +44,8 @@ func (l *Log) writeLoop() {
 	}
 }
 
-// nextBatch waits for items. If no caller waits for them, it waits 10 ms longer for more. It returns nil when the log
-// is closed and the queue empty.
+// nextBatch waits for rows in the queue and returns them. Unless a caller waits for one of them, it waits 10 ms
+// longer for more. It returns nil when the log is closed and the queue is empty.
 func (l *Log) nextBatch() []*queuedRow {
 	l.mu.Lock()
 	for len(l.queue) == 0 && !l.closed {
@@ -66,7 +66,7 @@ func (l *Log) nextBatch() []*queuedRow {
 	return batch
 }
 
-// waitForMore waits for d, or until a caller waits or the log is closed.
+// waitForMore waits for the time d, or until a caller waits for a row or the log is closed.
 func (l *Log) waitForMore(d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
@@ -82,8 +82,8 @@ func (l *Log) waitForMore(d time.Duration) {
 	}
 }
 
-// backOff waits after a failure, or until a caller waits. If the log is closed, it returns false and unwritten
-// entries are lost.
+// backOff waits after a failed write, or until a caller waits for a row. If the log is closed, it returns false, and
+// the unwritten entries are lost.
 func (l *Log) backOff(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
@@ -141,7 +141,7 @@ func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 	return nil
 }
 
-// isBatchWritten reports whether the batch whose write failed is in the store nevertheless.
+// isBatchWritten reports whether a batch is in the store although its write returned an error.
 func (l *Log) isBatchWritten() (bool, *core.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -196,7 +196,7 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 	return nil
 }
 
-// retractionOf returns an entry that records that an action recorded before did not happen.
+// retractionOf returns the entry that says that a recorded action did not happen.
 func retractionOf(it *queuedRow) *queuedRow {
 	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
@@ -230,8 +230,8 @@ func (l *Log) writeCheckpoint(end bool) {
 	l.points.failed = err != nil
 }
 
-// finishBatch answers the callers that wait for a batch. After an error, unwritten entries stay in the queue, except
-// those of actions that are refused now.
+// finishBatch informs the callers that wait for a batch. After an error, unwritten entries stay in the queue, except
+// entries of actions that are refused because of the error.
 func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,8 +259,8 @@ func (l *Log) markWritten(it *queuedRow) {
 	}
 }
 
-// failBatch answers all waiting callers with an error. It removes from the queue the entries of actions that do not
-// happen.
+// failBatch informs all waiting callers of an error. It removes from the queue the entries of actions that are
+// refused because of it.
 func (l *Log) failBatch(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
@@ -292,8 +292,8 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey attaches a key to the first queued item that needs it. If no queued item needs it, the next such item will carry
-// the key.
+// attachKey makes the first queued row that needs a key carry it into the store. If no queued row needs it, the next
+// such row will carry it.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
@@ -303,7 +303,7 @@ func attachKey(queue []*queuedRow, k *bodyKey) {
 	}
 }
 
-// recordRecovery records that writing works again.
+// recordRecovery adds an entry that says that writing works again.
 func (l *Log) recordRecovery() {
 	if l.failed == nil {
 		return
@@ -319,7 +319,7 @@ func (l *Log) recordRecovery() {
 	}
 }
 
-// closeOrphans records the end of executions that a crashed engine left open.
+// closeOrphans adds end entries for executions that a crashed engine left open.
 func (l *Log) closeOrphans(ctx context.Context) {
 	store, chain := l.currentStore()
 	open, err := store.Open(ctx)

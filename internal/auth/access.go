@@ -23,14 +23,14 @@ type Principal struct {
 	Token   string    // id of one of our own tokens
 }
 
-// Causes of Authenticate's errors, for errors.Is.
+// The causes of errors of Authenticate, for errors.Is.
 var (
 	ErrToken       = errors.New("the token does not count")               // 401 invalid_token
 	ErrScope       = errors.New("the token lacks a required scope")       // 403 insufficient_scope
 	ErrUnavailable = errors.New("the token cannot be judged at the time") // 503
 )
 
-// maxToken is the largest token, in bytes, that is examined.
+// maxToken is the size of the largest token that is examined, in bytes.
 const maxToken = 16 << 10
 
 // Guard authenticates callers. It is safe for concurrent use.
@@ -89,7 +89,7 @@ func (g *Guard) challenge(code, description string) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// quotable removes the characters that RFC 6750 does not allow in a description.
+// quotable removes the characters that RFC 6750 does not allow in an error description.
 func quotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
@@ -99,8 +99,8 @@ func quotable(s string) string {
 	}, s)
 }
 
-// Refuse answers a request whose token was refused with err: status, challenge, and JSON
-// that names the cause.
+// Refuse answers a request whose token was refused with the error err. The response has a status, a challenge, and
+// JSON that names the cause.
 func (g *Guard) Refuse(w http.ResponseWriter, err error) {
 	status, code := Status(err)
 	e := core.AsError(err)
@@ -131,7 +131,7 @@ func Status(err error) (status int, code string) {
 	return http.StatusUnauthorized, "invalid_token"
 }
 
-// refused returns an error that wraps about, one of ErrToken, ErrScope and ErrUnavailable.
+// refused returns an error that wraps about, which is ErrToken, ErrScope or ErrUnavailable.
 func refused(about error, format string, args ...any) *core.Error {
 	kind := core.KindPolicy
 	if about == ErrUnavailable {

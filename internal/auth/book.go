@@ -44,10 +44,10 @@ type storedToken struct {
 	Digest []byte `json:"sha256"`
 }
 
-// TokenStore stores tokens in a file. The file is sealed with a key stored elsewhere, and the number of its writes is
-// stored next to the key. So an MCP server that can write to the file can neither add a token nor restore a revoked
-// one. In a file that was tampered with, no token is valid. TokenStore is safe for concurrent use, and processes may
-// share the file.
+// TokenStore stores Retort's own tokens in a file. The file is sealed with a key stored elsewhere, and the number of
+// writes is stored next to the key, so that an MCP server that can write to the file can neither add a token nor
+// restore a revoked one. If the file was tampered with, no token is valid. TokenStore is safe for concurrent use, and
+// processes may share the file.
 type TokenStore struct {
 	path, key, aside string // aside: the file with the number of writes; the lock is next to it
 	now              func() time.Time
@@ -68,8 +68,8 @@ type storeState struct {
 	err         error
 }
 
-// isUnchanged reports whether a file exists and has not changed since was. A missing file counts as
-// changed, so it is looked for again.
+// isUnchanged reports whether a file exists and has not changed since it was read. A missing file counts as changed,
+// so that it is looked for again.
 func isUnchanged(was seal.Stamp, path string) bool {
 	return was.Exists() && was.Same(seal.StampOf(path))
 }
@@ -85,7 +85,7 @@ func OpenBook(path, key string) *TokenStore {
 	return b
 }
 
-// Close waits until pending notes of use are written.
+// Close waits until pending dates of use are written.
 func (b *TokenStore) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,8 +109,8 @@ func withoutSecrets(all []storedToken) []Token {
 	return tokens
 }
 
-// Create makes a token and returns its text, which is not stored. It calls permit right before the
-// token becomes valid. If permit fails, Create returns its error and makes no token.
+// Create creates a token and returns its text, which is not stored. It calls permit right before the token becomes
+// valid. If permit fails, Create returns its error and creates no token.
 func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
 		return "", Token{}, core.Errorf(
@@ -203,13 +203,13 @@ func (b *TokenStore) Holds(id string) bool {
 	return slices.ContainsFunc(b.currentState().tokens, func(k storedToken) bool { return k.ID == id && !k.Expired(now) })
 }
 
-// Empty reports whether no token was ever created. After the first one, callers must have a token.
+// Empty reports whether no token was ever created. Once there has been a token, callers must have one.
 func (b *TokenStore) Empty() bool {
 	s := b.currentState()
 	return s.writes == 0 && s.err == nil
 }
 
-// findToken compares sum with all tokens, in a time that does not depend on which one matches.
+// findToken returns the token with the given hash. Its time does not depend on which token matches.
 func findToken(all []storedToken, sum tokenDigest) (found *storedToken) {
 	for i := range all {
 		if subtle.ConstantTimeCompare(all[i].Digest, sum[:]) == 1 {
@@ -219,7 +219,7 @@ func findToken(all []storedToken, sum tokenDigest) (found *storedToken) {
 	return found
 }
 
-// noteUse has the day of a token's last use noted, once a day.
+// noteUse stores the date of a token's last use, at most once a day.
 func (b *TokenStore) noteUse(t Token, now time.Time) {
 	day := now.UTC().Format(time.DateOnly)
 	b.mu.Lock()
@@ -234,7 +234,7 @@ func (b *TokenStore) noteUse(t Token, now time.Time) {
 	}
 }
 
-// writeUses writes the pending days of use. If that fails, only a date is missing.
+// writeUses writes the pending dates of use to the file. Failures are ignored, because only a date is missing then.
 func (b *TokenStore) writeUses() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -281,8 +281,8 @@ func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) 
 	})
 }
 
-// runLocked runs f while it holds a lock among processes. The lock is next to the key, where no server
-// can hold it and so keep a person from revoking tokens.
+// runLocked runs f while it holds a lock between processes. The lock file is next to the key, where no server can
+// hold it to keep a person from revoking tokens.
 func (b *TokenStore) runLocked(f func() error) error {
 	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
 	if err != nil {
@@ -317,7 +317,7 @@ func (b *TokenStore) readFile() storeState {
 	return s
 }
 
-// writeCount returns how often the file was written, as stored next to the key.
+// writeCount returns how often the file was written, according to the count next to the key.
 func (b *TokenStore) writeCount() (uint64, error) {
 	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {

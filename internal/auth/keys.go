@@ -33,7 +33,7 @@ const (
 	minRSA    = 2048
 )
 
-// issuerKeys caches the public keys of an issuer. It fetches them when a token needs them.
+// issuerKeys caches the public keys of a token issuer. It fetches them when a token needs them.
 type issuerKeys struct {
 	issuer, url string
 	client      *http.Client
@@ -57,7 +57,7 @@ func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
 	}
 }
 
-// sameOrigin refuses redirects to another origin, which could supply any keys.
+// sameOrigin refuses redirects to another origin, because that origin could supply any keys.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return errors.New("it redirects to elsewhere")
@@ -65,7 +65,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// isTrustworthy reports whether answers from an address can be trusted.
+// isTrustworthy reports whether answers from an address can be trusted, because it uses https or names this machine.
 func isTrustworthy(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
@@ -107,8 +107,8 @@ func (k *issuerKeys) isDown() bool {
 	return k.failed || k.flight != nil
 }
 
-// lookupKeys returns the cached keys that fit, and the age of the cache. If newer keys could help and may
-// be fetched, flight is closed when the attempt ends.
+// lookupKeys returns the cached keys that fit, and the age of the cache. If newer keys could help and are being
+// fetched, flight is a channel that is closed when the attempt ends.
 func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -156,7 +156,7 @@ func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSON
 	return found
 }
 
-// canSign reports whether a public key belongs to the algorithm.
+// canSign reports whether a public key can be used with the algorithm.
 func canSign(key jose.JSONWebKey, algorithm string) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:

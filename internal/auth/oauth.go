@@ -17,16 +17,16 @@ import (
 	"retort/internal/core"
 )
 
-// leeway sets by how much the clocks of two machines may differ.
+// leeway is how much the clocks of two machines may differ.
 const leeway = time.Minute
 
-// Algorithms returns the signature algorithms that can be accepted. All of them have a public key: with a shared
-// secret, anyone able to check a token could also create one.
+// Algorithms returns the accepted signature algorithms. All of them use a public key: with a shared secret, anyone
+// able to check a token could also create one.
 func Algorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// OAuth configures which issuer's tokens are accepted, and what they must contain.
+// OAuth configures whose tokens are accepted and which claims they must have.
 type OAuth struct {
 	Issuer     string   // of the tokens, exactly as they name it
 	Audience   string   // that tokens must be for
@@ -49,7 +49,7 @@ type JWTVerifier struct {
 }
 
 // NewResource returns a JWTVerifier, or an error if o is invalid. It fetches nothing before the first token is
-// checked. Reasons why keys cannot be fetched go to log, because callers must not see them.
+// checked. If keys cannot be fetched, the reason is written to log, because callers must not see it.
 func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 	wrong := func(what, value, hint string) error {
 		return core.Errorf(core.KindInvalidArguments, "access.oauth", "http.oauth: %s %q %s", what, value, hint)
@@ -91,7 +91,7 @@ type tokenClaims struct {
 	Verified     any             `json:"email_verified"`
 }
 
-// textOrList holds a claim that is a string or a list of strings. Any other value is taken for an empty list.
+// textOrList is a claim that is a string or a list of strings. Any other value counts as an empty list.
 type textOrList []string
 
 func (t *textOrList) UnmarshalJSON(data []byte) error {
@@ -159,7 +159,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 	return c, nil, refused(ErrToken, "the token's signature is wrong, or its claims can't be read")
 }
 
-// isAccess reports whether kind, the type in a token's header, may be that of an access token.
+// isAccess reports whether kind, the type in a token's header, is allowed for an access token.
 func isAccess(kind string) bool {
 	switch strings.ToLower(kind) {
 	case "", "jwt", "at+jwt", "application/at+jwt":

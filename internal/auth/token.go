@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A token consists of the prefix and 56 letters and digits, which encode 32 random bytes and a checksum of three
-// bytes. A double click selects all of it, and its form makes it easy to find in texts.
+// A token consists of the prefix and 56 letters and digits. They encode 32 random bytes and a checksum of three
+// bytes. A double click selects the whole token, and its form makes it easy to find in texts.
 const (
 	prefix      = "rtk_"
 	randomSize  = 32
@@ -19,8 +19,8 @@ const (
 
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// tokenDigest holds the hash of a token, which is all that is stored of it. A token has 256 random bits, so it cannot
-// be guessed, however fast the hash is.
+// tokenDigest is the hash of a token. Only the hash is stored. A fast hash is enough, because a token has 256 random
+// bits and cannot be guessed.
 type tokenDigest [sha256.Size]byte
 
 var errTypo = errors.New("the token is incomplete, or has a typo: its checksum is wrong")
@@ -34,8 +34,8 @@ func newToken() string {
 	return prefix + encoding.EncodeToString(secret[:])
 }
 
-// parseToken returns the digest of a token. It fails if the token is mistyped, which the checksum shows; so a typo is
-// not reported as an unknown token.
+// parseToken returns the digest of a token. It returns an error if the token is mistyped, which the checksum shows,
+// so that a typing error is not reported as an unknown token.
 func parseToken(text string) (tokenDigest, error) {
 	encoded, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(encoded) != encodedSize {

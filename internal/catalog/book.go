@@ -27,10 +27,10 @@ const (
 	lockPatience = 5 * time.Second
 )
 
-// trustStore stores the trusted definitions: a sealed file for each server, next to the server's definitions. A program
-// that can write there can neither forge a file nor restore an old one, because the key and the write counts are
-// stored elsewhere. Several engines may share the files: each takes a lock and reads what the others wrote before it
-// writes.
+// trustStore stores the trusted definitions in one sealed file for each server, next to the file with all
+// definitions. A program that can write there can neither forge a file nor restore an old version, because the key
+// and a count of the writes are stored elsewhere. Several engines may share the files: each takes a lock and reads
+// what the others wrote before it writes.
 type trustStore struct {
 	dir, key string // empty: memory only
 
@@ -38,7 +38,7 @@ type trustStore struct {
 }
 
 // pinsHeader is the first line of a file. One JSON object follows: {"tools": [name, pin, trusted, clean, other,
-// noticed, definition, …]}. Seal authenticates the object, the rest of the header and the file's path.
+// noticed, definition, …]}. Its field Seal authenticates the object, the rest of the header and the file's path.
 type pinsHeader struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
@@ -58,7 +58,7 @@ func (b *trustStore) witnessPath(server string) string {
 	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
 }
 
-// readWriteCount returns how often the server's file was written, as far as known.
+// readWriteCount returns how often the file of a server was written, according to the count stored elsewhere.
 func (b *trustStore) readWriteCount(server string) (uint64, error) {
 	text, err := seal.ReadFile(b.witnessPath(server), 64)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,13 +121,13 @@ func (b *trustStore) loadFile(path, server string, seen uint64, t *serverTrust) 
 	return err
 }
 
-// sealedParts returns the parts that the seal covers.
+// sealedParts returns the parts of the file that the seal authenticates.
 func sealedParts(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }
 
-// repinRecords replaces the pins of format 1 by current ones. A record whose definition was not stored keeps its old pin. If
-// the tool's old pin then differs, a person is asked about the tool.
+// repinRecords converts the pins of file format 1 to current ones. A record whose definition was not stored keeps its
+// old pin. If that old pin no longer matches the tool, a person is asked about the tool.
 func repinRecords(records map[string]trustRecord) {
 	for name, r := range records {
 		if d := parseJSON(r.raw, maxDepth); r.raw != nil && pinOver(d, pinnedBefore()) == r.pin {
@@ -197,8 +197,8 @@ func appendRecords(records map[string]trustRecord) []byte {
 	return append(text, "]}\n"...)
 }
 
-// updateTrust calls f with the server's current trusted definitions and stores them if f returns true. It returns what f
-// made of them even with an error. The error means they were not stored.
+// updateTrust calls f with the current trusted definitions of a server and stores them if f returns true. It returns
+// the definitions as changed by f, even with an error. An error means that they were not stored.
 func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serverTrust) bool) (*serverTrust, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,7 +222,7 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 	return t, b.writeTrust(server, t)
 }
 
-// currentTrust returns known, or what the file contains if it has been written since.
+// currentTrust returns known, or the content of the file if the file was written since known was read.
 func (b *trustStore) currentTrust(server string, known *serverTrust) *serverTrust {
 	if known == nil || b.isPersistent() && !known.file.Same(seal.StampOf(b.filePath(server))) {
 		return b.readTrust(server)

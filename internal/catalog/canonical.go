@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// maxDepth bounds the nesting of a definition, so that code that walks it later may recurse. Real schemas stay below
+// maxDepth bounds the nesting depth of a definition, so that recursive code is safe. Real schemas have a depth below
 // 30.
 const maxDepth = 256
 
-// jsonNode holds one value of a JSON text. Its bytes are a slice of that text.
+// jsonNode is one value in a JSON text. Its bytes are a slice of that text.
 type jsonNode struct {
 	raw     []byte
 	items   []jsonNode // of an array or object
@@ -21,8 +21,8 @@ type jsonNode struct {
 	tooDeep bool       // something inside was passed over
 }
 
-// parseJSON parses JSON that is known to be valid. It skips arrays and objects that are nested more than depth deep. For
-// invalid text the result is undefined, but it does not panic.
+// parseJSON parses JSON that is known to be valid. Arrays and objects nested more than depth deep are skipped. For
+// invalid text, the result is undefined, but parseJSON does not panic.
 func parseJSON(text []byte, depth int) jsonNode {
 	p := jsonParser{text: text}
 	return p.parseValue(depth)
@@ -144,7 +144,8 @@ func (p *jsonParser) skipSpace() {
 	}
 }
 
-// findMember returns the value of an object's key, the last one if there are several. It returns false for null.
+// findMember returns the value of a key in an object; if the key occurs more than once, the last value. ok is false
+// if there is none or the value is null.
 func (n jsonNode) findMember(key string) (jsonNode, bool) {
 	for i := len(n.keys) - 1; i >= 0; i-- {
 		if text, ok := unquoteJSON(n.keys[i]); ok && text == key {
@@ -176,23 +177,24 @@ func unquoteJSON(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// membersInPin returns the members of a definition that its pin covers: what models and programs rely on, and what clients
-// of exposed servers get. Other members are never passed on.
+// membersInPin returns the members of a definition that its pin covers: those that models and programs rely on, and
+// those that clients of exposed servers get. Other members are never passed on.
 func membersInPin() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pinnedBefore returns the members that pins of format 1 covered.
+// pinnedBefore returns the members that the pins of file format 1 covered.
 func pinnedBefore() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// computePin returns the hex SHA-256 of a definition's canonical form. That is a JSON object with the pinned members that
-// are present and not null. It has no white space, keys in byte order, strings with the fewest possible escapes and
-// numbers as written. A repeated key is hashed each time, in the given order.
+// computePin returns the pin of a definition: the SHA-256 of its canonical form, in hex. The canonical form is a JSON
+// object with those pinned members that are present and not null. It has no white space, keys in byte order, strings
+// with as few escapes as possible, and numbers as written. If a key occurs more than once, all its values are
+// included in their order.
 func computePin(definition jsonNode) string { return pinOver(definition, membersInPin()) }
 
-// pinOver returns the pin that covers these members, which must be sorted.
+// pinOver returns the pin of a definition over the given members, which must be sorted.
 func pinOver(definition jsonNode, members []string) string {
 	form := []byte{'{'}
 	for _, key := range members {
@@ -239,7 +241,7 @@ func (n jsonNode) appendObject(dst []byte) []byte {
 	return closeBracket(dst, '}')
 }
 
-// closeBracket closes an array or object. The bracket replaces the last comma.
+// closeBracket writes the closing bracket of an array or object in place of the last comma.
 func closeBracket(dst []byte, bracket byte) []byte {
 	if last := len(dst) - 1; dst[last] == ',' {
 		dst = dst[:last]

@@ -1,5 +1,6 @@
-// Package catalog stores what is known of each tool: its definition as received, pinned by hash, with identifiers and
-// a category. It keeps definitions on disk, so that an engine knows them before any server has started.
+// Package catalog stores what is known about each tool: its definition as received from the server, a hash of it (the
+// pin), its identifiers and its category. Definitions are kept on disk, so that they are known before any server has
+// started.
 package catalog
 
 import (
@@ -48,7 +49,7 @@ type Catalog struct {
 	staticProblems []Problem
 }
 
-// serverSource holds one server's tools and where they came from.
+// serverSource has the tools of one server and says where their definitions came from.
 type serverSource struct {
 	instructions string                // as received
 	shown        string                // the instructions without flags
@@ -61,7 +62,7 @@ type serverSource struct {
 	categorized []*core.Tool // tools with their categories; nil until needed
 }
 
-// ListingChange lists the differences between a new listing of a server's tools and the previous one.
+// ListingChange lists the differences between a new list of a server's tools and the previous one.
 type ListingChange struct {
 	Added, Removed []string  // names, in the order of the listing they are in
 	Changed        []string  // names of tools whose pin is another
@@ -69,22 +70,23 @@ type ListingChange struct {
 	Problems       []Problem // definitions that were skipped or used only in part
 }
 
-// Options configures where a catalog is stored and how it treats changed tools.
+// Options says where a catalog is stored and how it treats changed tools.
 type Options struct {
 	Dir string // made if missing; empty: nothing is stored
-	// Key names the file of the key that seals the trusted definitions. It is created when first needed and must be
-	// out of reach for every server. If empty, trusted definitions are not stored.
+	// Key is the path of the key that seals the trusted definitions. The key is created when first needed. No server
+	// may be able to read it. If the path is empty, trusted definitions are not stored.
 	Key string
-	// Changes selects what happens to a server's tools whose definition differs from the trusted one. If nil, they
-	// are blocked.
+	// Changes returns what happens to those tools of a server whose definition differs from the trusted one. If it is
+	// nil, they are blocked.
 	Changes func(server string) core.ChangePolicy
-	// Sealed returns core.Tool.Sealed for a server's tools. If nil, nothing is hidden.
+	// Sealed returns the value of core.Tool.Sealed for a property in the answers of a server's tools. If it is nil,
+	// nothing is hidden.
 	Sealed func(server, property string) string
 	// Learn makes the catalog infer the answer types of tools that do not declare them.
 	Learn bool
 }
 
-// Open reads a catalog. Files that cannot be read are ignored and reported by Problems.
+// Open reads a catalog. Unreadable files are ignored and reported by ListProblems.
 func Open(o Options) (*Catalog, error) {
 	dir := o.Dir
 	c := &Catalog{
@@ -119,8 +121,8 @@ func Open(o Options) (*Catalog, error) {
 	return c, nil
 }
 
-// BrokenFiles lists the stored definition files below dir that cannot be read. The catalog ignores them and writes them
-// again when their server is listed.
+// BrokenFiles returns the definition files below dir that cannot be read. The catalog ignores such files and writes
+// them again when their server is listed.
 func BrokenFiles(dir string) (files []string) {
 	all, _ := filepath.Glob(filepath.Join(dir, "*"+toolsSuffix))
 	for _, path := range all {
@@ -162,9 +164,9 @@ func (c *Catalog) Close() error {
 	return c.counts.saveFile(c.knownPins())
 }
 
-// Replace replaces what is known of a server by definitions as received from it. Broken definitions are skipped, and
-// the first of several with the same name is used. The Change and Problems report this. A failure to write the
-// definitions to disk is a Problem, not an error. An error means that nothing was changed.
+// Replace replaces the tools of a server by definitions as received from it. Broken definitions are skipped; if
+// several have the same name, the first is used. Both are reported in the ListingChange and as Problems. If writing
+// to disk fails, that is a Problem, too. An error means that nothing was changed.
 func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (ListingChange, error) {
 	if server == "" {
 		return ListingChange{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
@@ -245,7 +247,7 @@ func (c *Catalog) writeServer(server string, s *serverSource) error {
 	return writeFile(path, data)
 }
 
-// ForgetServer removes everything known of a server, also from disk.
+// ForgetServer removes everything about a server, including its files.
 func (c *Catalog) ForgetServer(server string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -267,7 +269,7 @@ func (c *Catalog) ForgetServer(server string) error {
 	return nil
 }
 
-// UnlistServer forgets a server's listing until it is listed again. Trusted definitions and files on disk stay.
+// UnlistServer removes the tools of a server until it is listed again. Trusted definitions and files on disk stay.
 func (c *Catalog) UnlistServer(server string) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -279,7 +281,8 @@ func (c *Catalog) UnlistServer(server string) {
 	c.notifyChange()
 }
 
-// RejudgeAll judges all tools again. It must be called when Options.Changes may return something else.
+// RejudgeAll compares all tools with the trusted definitions again. It must be called when Options.Changes may return
+// another result.
 func (c *Catalog) RejudgeAll() {
 	c.mu.Lock()
 	for _, s := range c.servers {
@@ -290,7 +293,7 @@ func (c *Catalog) RejudgeAll() {
 	c.notifyChange()
 }
 
-// KeepServers limits the toolset to these servers and the static ones. What is known of other servers stays on disk.
+// KeepServers limits the toolset to these servers and the static definitions. Files of other servers stay on disk.
 func (c *Catalog) KeepServers(servers []string) {
 	c.mu.Lock()
 	c.kept = map[string]bool{}
@@ -302,7 +305,8 @@ func (c *Catalog) KeepServers(servers []string) {
 	c.notifyChange()
 }
 
-// SetCategory sets the category of a server and all its tools. If empty, the category is derived.
+// SetCategory sets the category of a server and all its tools. An empty category means that it is derived from their
+// names.
 func (c *Catalog) SetCategory(server, category string) {
 	c.mu.Lock()
 	if category = strings.ToLower(strings.TrimSpace(category)); category == "" {
@@ -320,8 +324,8 @@ func (c *Catalog) SetCategory(server, category string) {
 	c.notifyChange()
 }
 
-// OnChange calls f with the new toolset after changes, one call at a time, until stop is called. One call may cover
-// several changes. f must not change the catalog.
+// OnChange calls f with the new toolset after changes, until stop is called. Calls do not overlap, and one call may
+// cover several changes. f must not change the catalog.
 func (c *Catalog) OnChange(f func(*core.Toolset)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -350,7 +354,8 @@ func (c *Catalog) notifyChange() {
 	}
 }
 
-// ListProblems returns what doctor reports on stored servers, files and static definitions, each sorted.
+// ListProblems returns the problems with stored servers, files and static definitions that retort doctor reports,
+// sorted.
 func (c *Catalog) ListProblems() []Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -378,8 +383,8 @@ func (c *Catalog) addProblem(p Problem) {
 // TokenCount returns the stored token count of the definition with this pin.
 func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.get(pin) }
 
-// SetTokenCount stores a token count. It is written to disk from time to time and by Close. A count that is lost is
-// computed again.
+// SetTokenCount stores the token count of the definition with this pin. It is written to disk from time to time and
+// by Close. A count that is lost is computed again.
 func (c *Catalog) SetTokenCount(pin string, tokens int) {
 	if c.counts.set(pin, tokens) {
 		_ = c.counts.saveFile(c.knownPins())

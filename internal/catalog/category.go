@@ -8,12 +8,12 @@ import (
 	"retort/internal/core"
 )
 
-// Other names the category of tools that fit no other.
+// Other is the category of tools that fit no other category.
 const Other = "other"
 
-// categories lists how categories are derived if the settings do not name one: from the name of a well-known server,
-// else from the words of the tools' names and, for the server as a whole, of their descriptions. The first category
-// wins a tie.
+// categories lists the categories with the words that lead to them: names of well-known servers, and words in the
+// names of tools and in descriptions. They are used if the settings name no category. If several categories have the
+// same number of points, the first one is used.
 var categories = [...]struct {
 	name     string
 	products string // words of server names
@@ -62,6 +62,7 @@ var categories = [...]struct {
 
 // byProduct and byWord return maps from words to indexes of categories.
 var (
+	// byProduct maps names of well-known servers to indexes of categories, and byWord maps words to them.
 	byProduct = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].products }) })
 	byWord    = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].words }) })
 )
@@ -76,8 +77,9 @@ func wordTable(column func(int) string) map[string][]int {
 	return table
 }
 
-// classifyTools returns the category of a server and of each tool. A well-known server gives its category to all its
-// tools. Otherwise a tool's name decides, or else what most of the server's tools are about.
+// classifyTools returns the category of a server and of each of its tools. All tools of a well-known server have the
+// server's category. For other servers, a tool's name determines its category or, if it does not, the category of
+// most of the server's tools.
 func classifyTools(server string, tools []*core.Tool) (string, []string) {
 	each := make([]string, len(tools))
 	for _, word := range splitWords(server) {
@@ -98,8 +100,8 @@ func classifyTools(server string, tools []*core.Tool) (string, []string) {
 	return whole, each
 }
 
-// majorityCategory returns the category that most tools belong to. Names count more than descriptions. Each tool has one
-// point, so that a single word cannot decide for a server with many purposes.
+// majorityCategory returns the category that most tools of a server belong to. Names count more than descriptions.
+// Each tool adds at most one point, so that one frequent word does not decide about a server with many purposes.
 func majorityCategory(tools []*core.Tool) string {
 	var v categoryVotes
 	for _, t := range tools {
@@ -109,10 +111,10 @@ func majorityCategory(tools []*core.Tool) string {
 	return v.strongestCategory(Other, len(tools))
 }
 
-// categoryVotes counts the points of each category.
+// categoryVotes counts points for each category.
 type categoryVotes [len(categories)]int
 
-// countWords adds points to a category for each of its words in text. The words may be plural.
+// countWords adds points to the categories of the words in text. Plural forms count like singular ones.
 func (v *categoryVotes) countWords(text string, points int) {
 	for _, word := range splitWords(text) {
 		found, ok := byWord()[word]
@@ -125,7 +127,7 @@ func (v *categoryVotes) countWords(text string, points int) {
 	}
 }
 
-// strongestCategory returns the category with most points, or otherwise if none has enough.
+// strongestCategory returns the category with the most points, or otherwise if none has enough.
 func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {
@@ -136,7 +138,8 @@ func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	return best
 }
 
-// splitWords returns the lower-case words of a name or text: list and issues for listIssues and list_issues.
+// splitWords returns the words of a name or text in lower case, such as list and issues for listIssues or
+// list_issues.
 func splitWords(text string) []string {
 	var spaced strings.Builder
 	last := ' '

@@ -9,13 +9,13 @@ import (
 	"retort/internal/core"
 )
 
-// watchedFile identifies a file that another process may write when a person trusts a tool again.
+// watchedFile identifies one version of a file that another process may write when a person trusts a tool again.
 type watchedFile struct {
 	server string
 	file   seal.Stamp
 }
 
-// mergeListing merges a listing into the trusted definitions. The caller holds writing.
+// mergeListing adds the tools of a listing to the trusted definitions. The caller must hold writing.
 func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.mu.Lock()
 	known := c.trusts[server]
@@ -34,8 +34,8 @@ func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.trusts[server] = next
 }
 
-// judgeTools marks the server's tools that differ from the trusted definitions. The caller holds mu and does not share the
-// tools yet.
+// judgeTools marks those tools of a server that differ from the trusted definitions. The caller must hold mu and must
+// not share the tools yet.
 func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	t := c.trusts[server]
 	if t == nil || t.unknown == "" && t.records == nil {
@@ -51,8 +51,8 @@ func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	}
 }
 
-// newVariant builds a tool from the definition that one connection of its server lists instead of known. It is marked as
-// changed unless that definition is trusted.
+// newVariant returns a tool with the definition that the server lists over one connection, where that differs from
+// the known tool. The tool is marked as changed unless the definition is trusted.
 func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := readDefinition(known.Server, definition, c.scanner())
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*cor
 	return t, nil
 }
 
-// watchTrustFiles watches the trust files of servers with changed tools. The caller holds mu.
+// watchTrustFiles watches the trust files of servers that have changed tools. The caller must hold mu.
 func (c *Catalog) watchTrustFiles(servers []*core.ToolServer) {
 	var list []watchedFile
 	for _, s := range servers {
@@ -76,14 +76,14 @@ func (c *Catalog) watchTrustFiles(servers []*core.ToolServer) {
 	c.watched.Store(&list)
 }
 
-// hasNewTrust reports whether a watched file was written, which may mean that a tool is trusted again.
+// hasNewTrust reports whether a watched trust file was written, which may mean that a tool is trusted again.
 func (c *Catalog) hasNewTrust() bool {
 	list := c.watched.Load()
 	return list != nil && c.book.isPersistent() &&
 		slices.ContainsFunc(*list, func(w watchedFile) bool { return !w.file.Same(seal.StampOf(c.book.filePath(w.server))) })
 }
 
-// reloadTrust reads trusted definitions that other processes have written. The caller holds mu.
+// reloadTrust reads trusted definitions that other processes have written. The caller must hold mu.
 func (c *Catalog) reloadTrust() {
 	list := c.watched.Load()
 	if list == nil || !c.book.isPersistent() {
@@ -113,9 +113,9 @@ func (c *Catalog) ListChanges() []*core.DefinitionChange {
 	return list
 }
 
-// TrustTools trusts the current definitions of a server's tools. pins maps the names of the tools that the person has
-// reviewed to the pins they had then. If a pin has changed since, Trust returns an error and trusts nothing. If the
-// trusted definitions cannot be read, all tools of the server must be named.
+// TrustTools makes the current definitions of a server's tools the trusted ones. pins maps the tools that a person
+// has reviewed to their pins at that time. If a pin has changed since, TrustTools returns an error and changes
+// nothing. If the trusted definitions cannot be read, pins must name all tools of the server.
 func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -151,7 +151,7 @@ func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	return nil
 }
 
-// chooseTools returns the tools with these pins.
+// chooseTools returns those tools whose pins are given. It returns an error if a pin has changed.
 func chooseTools(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {

@@ -17,9 +17,8 @@ const (
 	maxExcerpt = 120      // bytes
 )
 
-// definitionCleaner removes suspicious text from a definition before a model sees it, and flags what it removes. Every string
-// of a definition goes through text or name. A name or value that calls need cannot be removed: if one is rejected,
-// the whole definition is withheld.
+// definitionCleaner removes suspicious text from a definition before a model sees it, and flags what it removes. A
+// name, or a value that calls need, cannot be removed: if one is suspicious, the whole definition is withheld.
 type definitionCleaner struct {
 	scanner  *sanitize.Scanner
 	where    [][]byte // path to the value being examined
@@ -31,7 +30,7 @@ type definitionCleaner struct {
 	all      []string // names and prose
 }
 
-// cleanDefinition reduces t to what a model may see. d is its parsed definition.
+// cleanDefinition removes from t everything that a model must not see. d is the parsed definition.
 func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.Scanner) {
 	c := definitionCleaner{scanner: s}
 	c.withinStep([]byte("name"), func() { c.requireName(t.Name) })
@@ -51,8 +50,8 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.Scanner) {
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere reports whether a member of a definition needs no cleaning here: it has its proper type and is read
-// elsewhere, or it is icons, which is not text.
+// readElsewhere reports whether a member of a definition needs no cleaning here, because other code reads and cleans
+// it, or because it is icons, which is not text.
 func readElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
@@ -70,7 +69,7 @@ func (c *definitionCleaner) cleanSchemaPart(d jsonNode, key string, schema *json
 	}
 }
 
-// isShowable reports whether a model may see every name in a schema that was learned.
+// isShowable reports whether a model may see every name in a schema that was learned from answers.
 func (c *Catalog) isShowable(schema json.RawMessage) bool {
 	look := definitionCleaner{scanner: c.scanner()}
 	look.cleanSchema(parseJSON(schema, maxDepth))
@@ -127,8 +126,8 @@ func (c *definitionCleaner) cleanText(text string) string {
 	return cleaned
 }
 
-// acceptsName reports whether a model may see a name or value, and flags what is wrong with it. Words that are separated
-// only by capitals are also checked as separate words.
+// acceptsName reports whether a model may see a name or a value. If not, it flags the reason. A name such as
+// ignoreThis is also checked as separate words.
 func (c *definitionCleaner) acceptsName(text string) bool {
 	found := c.scanner.Scan(text)
 	if apart := splitName(text); len(found) == 0 && apart != "" {
@@ -145,7 +144,7 @@ func (c *definitionCleaner) acceptsName(text string) bool {
 	return true
 }
 
-// requireName withholds the definition if a name or value that calls need is rejected.
+// requireName withholds the definition if a name or value that calls need is suspicious.
 func (c *definitionCleaner) requireName(text string) {
 	if !c.acceptsName(text) {
 		c.withholdDefinition()
@@ -158,7 +157,7 @@ func (c *definitionCleaner) withholdDefinition() {
 	}
 }
 
-// acceptsValue reports whether a model may see every name and text in a value, and flags what is wrong.
+// acceptsValue reports whether a model may see every name and text in a value. If not, it flags the reasons.
 func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	passes := true
 	for _, key := range n.keys {
@@ -173,7 +172,7 @@ func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	return passes
 }
 
-// cleanNeeded returns a value that calls need unchanged. If it is rejected, the definition is withheld.
+// cleanNeeded returns a value that calls need unchanged. If the value is suspicious, the definition is withheld.
 func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 	if !c.acceptsValue(n) {
 		c.withholdDefinition()
@@ -181,7 +180,8 @@ func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 	return n.raw
 }
 
-// cleanPattern checks a regular expression, in which brackets are not links and letters are not text.
+// cleanPattern checks a regular expression. Rules about links and letters do not apply, because brackets and single
+// letters have another meaning there.
 func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
 	text, _ := unquoteJSON(n.raw)
 	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
@@ -218,7 +218,7 @@ func splitName(name string) string {
 	return string(words)
 }
 
-// memberRole says what a member of a schema contains.
+// memberRole says what kind of content a member of a schema has.
 type memberRole uint8
 
 const (
@@ -251,7 +251,7 @@ func partOf(keyword string) memberRole {
 	return partOther
 }
 
-// cleanSchema returns the schema with its prose cleaned, or the same bytes if there is nothing to clean.
+// cleanSchema returns the schema with its texts cleaned. It returns the same bytes if nothing had to be removed.
 func (c *definitionCleaner) cleanSchema(n jsonNode) json.RawMessage {
 	switch n.firstByte() {
 	case '[':
@@ -264,7 +264,7 @@ func (c *definitionCleaner) cleanSchema(n jsonNode) json.RawMessage {
 	return n.raw
 }
 
-// cleanMember returns the cleaned value of one schema member, or nil to leave it out.
+// cleanMember returns the cleaned value of one schema member, or nil if the member must be left out.
 func (c *definitionCleaner) cleanMember(n jsonNode, i int) (value []byte) {
 	keyword, item := stringContents(n.keys[i]), n.items[i]
 	kind := partOf(string(keyword))
@@ -305,8 +305,8 @@ func (c *definitionCleaner) cleanKeyword(keyword string, kind memberRole, item j
 	return c.cleanUnknown(keyword, item)
 }
 
-// cleanUnknown checks a member that JSON Schema does not define. Text in it is advice and is left out if rejected. If a
-// structured value is rejected, the definition is withheld, because a $ref may point to it.
+// cleanUnknown checks a member that JSON Schema does not define. Suspicious text in it is left out. If a structured
+// value is suspicious, the definition is withheld, because a $ref may refer to it.
 func (c *definitionCleaner) cleanUnknown(keyword string, item jsonNode) []byte {
 	switch ok := c.acceptsName(keyword) && c.acceptsValue(item); {
 	case ok:
@@ -318,7 +318,7 @@ func (c *definitionCleaner) cleanUnknown(keyword string, item jsonNode) []byte {
 	return nil
 }
 
-// cleanSchemaMap returns n, an object of schemas by name, with each schema cleaned.
+// cleanSchemaMap returns n, an object that maps names to schemas, with each schema cleaned.
 func (c *definitionCleaner) cleanSchemaMap(n jsonNode) []byte {
 	if !n.isObject() {
 		return n.raw
@@ -342,7 +342,7 @@ func stringContents(quoted []byte) []byte {
 	return []byte(text)
 }
 
-// cleanTexts returns n with f applied to its texts and without members whose name is rejected.
+// cleanTexts returns n with f applied to its texts. Members with suspicious names are left out.
 func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte {
 	switch n.firstByte() {
 	case '[':
@@ -364,8 +364,8 @@ func (c *definitionCleaner) cleanTexts(n jsonNode, f func(string) string) []byte
 	return n.raw
 }
 
-// rewriteItems returns n re-encoded with each item replaced by item(i). A nil value drops the item. If nothing changes,
-// it returns the same bytes.
+// rewriteItems returns n encoded again with each item replaced by item(i). A nil value drops the item. If nothing
+// changes, it returns the same bytes.
 func (n jsonNode) rewriteItems(item func(i int) []byte) []byte {
 	var values [][]byte // nil as long as nothing is another
 	for i := range n.items {
@@ -387,12 +387,12 @@ func (n jsonNode) rewriteItems(item func(i int) []byte) []byte {
 	return n.withValues(values)
 }
 
-// sameText reports whether two texts are equal. In most cases they share their memory.
+// sameText reports whether two texts are equal. It is fast in the usual case, in which they share memory.
 func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || bytes.Equal(a, b))
 }
 
-// withValues returns n re-encoded with its items replaced by values. A nil value drops the item.
+// withValues returns n encoded again with its items replaced by values. A nil value drops the item.
 func (n jsonNode) withValues(values [][]byte) []byte {
 	text := []byte{n.raw[0]}
 	for i, value := range values {
@@ -407,7 +407,7 @@ func (n jsonNode) withValues(values [][]byte) []byte {
 	return closeBracket(text, n.raw[0]+2) // ] and } follow [ and { by two
 }
 
-// stripProse returns a schema without prose: only names, types and values that calls need.
+// stripProse returns a schema without descriptions and other texts: only names, types and values that calls need.
 func stripProse(n jsonNode) []byte {
 	switch n.firstByte() {
 	case '[':
@@ -433,9 +433,9 @@ func stripProse(n jsonNode) []byte {
 	return n.raw
 }
 
-// CleanListed returns a listed resource or prompt as a model may see it, and the flags for what was removed. key names the
-// member that identifies the item, which stays unchanged. It returns nil if that member or the name of an argument is
-// rejected.
+// CleanListed returns a resource or prompt from a server's list without suspicious text, and flags for the removed
+// text. key is the member that identifies the item; it is never changed. CleanListed returns nil if that member or
+// the name of an argument is suspicious.
 func CleanListed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.DefinitionFlag) {
 	if !json.Valid(item) {
 		return item, nil // its reader reports that
@@ -455,7 +455,7 @@ func CleanListed(item json.RawMessage, key string, s *sanitize.Scanner) (json.Ra
 	return shown, c.flags
 }
 
-// cleanListedItem cleans a listed item. If anything was removed, members that are not checked are left out too.
+// cleanListedItem cleans a listed item. If anything was removed, unchecked members are left out, too.
 func (c *definitionCleaner) cleanListedItem(d jsonNode, key string) []byte {
 	values := make([][]byte, len(d.items))
 	for i, item := range d.items {
@@ -468,7 +468,8 @@ func (c *definitionCleaner) cleanListedItem(d jsonNode, key string) []byte {
 	return d.withValues(values)
 }
 
-// cleanDetail returns one cleaned member of a listed item, or nil for a member that is not checked.
+// cleanDetail returns a member of a listed item with its text cleaned, or nil if members of this kind are not
+// checked.
 func (c *definitionCleaner) cleanDetail(name, key string, item jsonNode) []byte {
 	switch name {
 	case key:

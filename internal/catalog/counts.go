@@ -15,7 +15,7 @@ const (
 	maxUnsavedCounts = 256 // counts that may be lost by a crash
 )
 
-// tokenCounts stores token counts by pin in a file.
+// tokenCounts stores the token counts of definitions in a file, by pin.
 type tokenCounts struct {
 	path string // empty: not stored
 
@@ -61,7 +61,7 @@ func (c *tokenCounts) get(pin string) (int, bool) {
 	return n, ok
 }
 
-// set stores a count and reports whether it is time to save.
+// set stores a count. It returns true if the counts should be saved.
 func (c *tokenCounts) set(pin string, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *tokenCounts) set(pin string, n int) bool {
 	return c.fresh%maxUnsavedCounts == 0
 }
 
-// saveFile writes the counts of these pins and forgets all others.
+// saveFile writes the counts of these pins to the file and forgets all others.
 func (c *tokenCounts) saveFile(pins map[string]bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	maxTools = 50_000 // of one server
 )
 
-// Problem describes a finding for doctor: a definition that was skipped or used only in part, or a file that was
-// ignored.
+// Problem is a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
+// was ignored.
 type Problem struct {
 	Server  string // empty if it is about a file
 	Tool    string // empty if it is about the server as a whole
@@ -35,13 +35,13 @@ func (p Problem) String() string {
 	return p.Server + ": " + p.Message
 }
 
-// readAll builds tools from definitions, in order. A broken definition does not affect the others.
+// readAll builds tools from definitions, in order. A broken definition is skipped without affecting the others.
 func readAll(server string, definitions []json.RawMessage, s *sanitize.Scanner) ([]*core.Tool, []Problem) {
 	return readDefinitions(server, definitions, func(i int) (*core.Tool, []string, error) { return readDefinition(server, definitions[i], s) })
 }
 
-// recallAll builds tools from stored definitions that readAll accepted before. A definition that t holds byte for
-// byte need not be checked again; any other could have been written by anyone.
+// recallAll builds tools from stored definitions that readAll has accepted before. A definition that equals the
+// trusted one byte for byte is not checked again. All others are, because another program may have written them.
 func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.Scanner) ([]*core.Tool, []Problem) {
 	return readDefinitions(server, b.Tools, func(i int) (*core.Tool, []string, error) {
 		tool, notes, err := recallTool(server, b.Tools[i], b.Pins[i])
@@ -82,8 +82,8 @@ func readDefinitions(
 	return tools, problems
 }
 
-// readSafely runs read on definition i and turns a panic into an error for that definition, because text from a server
-// must not be able to crash the engine.
+// readSafely calls read for definition i. It converts a panic to an error, because text from a server must not crash
+// the engine.
 func readSafely(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -93,8 +93,8 @@ func readSafely(read func(i int) (*core.Tool, []string, error), i int) (t *core.
 	return read(i)
 }
 
-// readDefinition builds a tool from one definition. A missing or unusable name is an error. Other invalid parts count as absent
-// and produce a note.
+// readDefinition builds a tool from a definition. A missing or unusable name is an error. Other invalid parts are
+// ignored and reported as notes.
 func readDefinition(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
@@ -132,7 +132,7 @@ func IdentifyTool(definition json.RawMessage) (name, digest string) {
 	return name, computePin(d)
 }
 
-// recallTool builds a tool from a definition that was read before, without checking all of it again.
+// recallTool builds a tool from a definition that was accepted before, with fewer checks.
 func recallTool(server string, raw json.RawMessage, pin string) (*core.Tool, []string, error) {
 	return buildTool(server, parseJSON(raw, 2), pin) // annotations are the second level
 }
@@ -171,8 +171,8 @@ func readName(definition jsonNode) (string, error) {
 	return name, nil
 }
 
-// isPrintable reports whether a name has no control characters, no invisible characters and none that change the
-// direction of text.
+// isPrintable reports whether a name has no control characters, no invisible characters and no characters that change
+// the direction of text.
 func isPrintable(name string) bool {
 	if !utf8.ValidString(name) {
 		return false
@@ -185,7 +185,7 @@ func isPrintable(name string) bool {
 	return true
 }
 
-// definitionReader reads the parts of a definition and notes those that it had to ignore.
+// definitionReader reads the parts of a definition and collects notes about parts that are invalid.
 type definitionReader struct {
 	definition jsonNode
 	notes      []string

@@ -15,8 +15,8 @@ const (
 	contextLines = 2        // equal lines shown around differences
 )
 
-// diffDefinitions describes field by field how two definitions differ, in lines that begin with "-", "+" or a blank. The order
-// of keys is ignored. Invisible characters are escaped.
+// diffDefinitions describes how two definitions differ, field by field, in lines that begin with "-", "+" or a blank.
+// The order of keys is ignored. Invisible characters are escaped.
 func diffDefinitions(was, now json.RawMessage) string {
 	if len(was) == 0 {
 		return boundText(describeDifference(nil, now))
@@ -70,7 +70,7 @@ func fieldLines(definition jsonNode, field string) []string {
 	return lines
 }
 
-// compareLines returns the differing lines, or nil.
+// compareLines returns the lines in which two texts differ, or nil if they are equal.
 func compareLines(a, b []string) []string {
 	first := 0
 	for first < len(a) && first < len(b) && a[first] == b[first] {

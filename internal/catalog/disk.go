@@ -39,8 +39,8 @@ type fileBody struct {
 	Pins         []string // of Tools
 }
 
-// fileName returns the file name for a server's definitions. It contains a digest, because names may differ only in
-// case or contain characters that file systems refuse.
+// fileName returns the file name for a server's definitions. It contains a digest of the server's name, because names
+// may differ only in case or contain characters that file systems refuse.
 func fileName(server string) string {
 	plain := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' {
@@ -75,7 +75,7 @@ func encodeFile(server string, b fileBody) ([]byte, error) {
 	return append(append(first, '\n'), out.Bytes()...), nil
 }
 
-// decodeFile parses what encode wrote. It returns an error if the data differs in any way.
+// decodeFile parses a file of definitions. It returns an error if the content was changed in any way.
 func decodeFile(data []byte) (string, fileBody, error) {
 	first, rest, found := bytes.Cut(data, []byte("\n"))
 	var h fileHeader
@@ -95,8 +95,8 @@ func decodeFile(data []byte) (string, fileBody, error) {
 	return h.Server, b, nil
 }
 
-// readBody reads what encode wrote without parsing the definitions, because the digest proves that they are
-// unchanged.
+// readBody parses the body of a file without parsing the definitions in it. That is safe because the digest proves
+// that they are unchanged.
 func readBody(text []byte) (b fileBody, ok bool) {
 	whole := parseJSON(text, 2)
 	said, _ := whole.findMember("instructions")
@@ -130,7 +130,7 @@ func readFile(path string) (string, fileBody, error) {
 	return server, b, err
 }
 
-// writeFile replaces a file atomically: after a crash either the old or the new one exists.
+// writeFile replaces a file atomically: after a crash, either the old or the new file exists.
 func writeFile(path string, data []byte) error {
 	return seal.ReplaceWith(path, seal.ReplaceOptions{Temporary: temporaryPattern}, func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Observation holds one answer of a tool, as a program got it.
+// Observation is one answer of a tool, as a program got it.
 type Observation struct {
 	Tool   *core.Tool
 	Answer json.RawMessage // it must not change any more
@@ -25,17 +25,18 @@ const (
 	maxLearned = 1000     // tools of one server
 	saveEvery  = 5 * time.Second
 
-	// Once this many answers of a tool are known, only one in so many is examined.
+	// enoughAnswers is a number of answers of one tool. Once so many were examined, only one in observeEvery further
+	// answers is examined.
 	enoughAnswers = 100
 	observeEvery  = 8
 
-	// A toolset is rebuilt for newly learned shapes at most this often, and for at most
-	// one part in restWork of the time.
+	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. Rebuilding takes at
+	// most one part in restWork of the time.
 	newsEvery = 50 * time.Millisecond
 	restWork  = 50
 )
 
-// shapeLearner learns the shapes of answers in the background. A nil learner does nothing.
+// shapeLearner learns the types of answers in the background. The methods of a nil shapeLearner do nothing.
 type shapeLearner struct {
 	catalog *Catalog
 	queue   chan Observation
@@ -56,7 +57,7 @@ type shapeLearner struct {
 	names   map[string]bool                    // keys that were found not to be personal
 }
 
-// learnedTool holds what is known of one tool. Its shape covers only answers under pin.
+// learnedTool holds the learned types of one tool. Its shape covers only answers of the definition with this pin.
 type learnedTool struct {
 	pin    string
 	shape  *infer.Shape
@@ -74,7 +75,8 @@ func newLearner(c *Catalog) *shapeLearner {
 	}
 }
 
-// Learn queues an answer for the background learner. It never waits: if the queue is full, the answer is dropped.
+// Learn passes an answer to the background learner. It never waits: if the learner's queue is full, the answer is
+// ignored.
 func (c *Catalog) Learn(o Observation) {
 	l := c.learner
 	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
@@ -109,7 +111,7 @@ func (l *shapeLearner) learnQueued() {
 	}
 }
 
-// close processes the queue and saves.
+// close processes the queued answers and saves the result.
 func (l *shapeLearner) close() {
 	if l == nil {
 		return
@@ -157,15 +159,15 @@ func (l *shapeLearner) storeLearned(server, tool string, k *learnedTool) {
 	l.servers[server][tool] = k
 }
 
-// joinShape joins a shape with the known one.
+// joinShape merges a shape into the known one.
 func (k *learnedTool) joinShape(seen *infer.Shape) {
 	if joined := infer.Join(k.shape, seen); !infer.Equal(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.JSONSchema(), 0
 	}
 }
 
-// publishShape publishes a shape that differs from the published one or is based on a quarter more answers. The caller holds
-// mu.
+// publishShape makes a shape visible in the toolset if it differs from the visible one or is based on a quarter more
+// answers. The caller must hold mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {
@@ -179,10 +181,11 @@ func (l *shapeLearner) publishShape(k *learnedTool) {
 	l.news.Store(true)
 }
 
-// maxAsked bounds how many keys are remembered as not personal.
+// maxAsked bounds how many keys are remembered as not being personal data.
 const maxAsked = 4096
 
-// cachePrivate returns a function that calls ask only once for each key. Only the goroutine of work may use it.
+// cachePrivate returns a function that calls ask only once for each key. It may be used only by the goroutine that
+// learns.
 func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	if ask == nil {
 		return nil
@@ -202,7 +205,8 @@ func (l *shapeLearner) cachePrivate(ask func(string) bool) func(string) bool {
 	}
 }
 
-// isCurrent reports whether a tool equals the one listed now. Answers of an outdated tool are not learned.
+// isCurrent reports whether a tool has the definition that is currently listed. Answers of other definitions are not
+// learned.
 func (c *Catalog) isCurrent(t *core.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +214,7 @@ func (c *Catalog) isCurrent(t *core.Tool) bool {
 	return ok && slices.ContainsFunc(s.tools, func(now *core.Tool) bool { return now.Name == t.Name && now.Pin == t.Pin })
 }
 
-// dropOutdated drops what was learned of tools that have changed, or of all tools if tools is nil.
+// dropOutdated removes the learned types of tools that have changed, or of all tools of the server if tools is nil.
 func (l *shapeLearner) dropOutdated(server string, tools []*core.Tool) {
 	if l == nil {
 		return
@@ -229,7 +233,7 @@ func (l *shapeLearner) dropOutdated(server string, tools []*core.Tool) {
 	}
 }
 
-// markTools sets what was learned on the tools, which must not be shared yet.
+// markTools sets the learned types in the tools, which must not be shared yet.
 func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	if l == nil {
 		return
@@ -241,7 +245,7 @@ func (l *shapeLearner) markTools(server string, tools []*core.Tool) {
 	}
 }
 
-// learnedFor returns what is to be published of a tool, or nil. The caller holds mu.
+// learnedFor returns the learned types of a tool that the toolset shows, or nil. The caller must hold mu.
 func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSchema {
 	if k := l.servers[server][t.Name]; k != nil && k.pin == t.Pin && len(t.OutputSchema) == 0 {
 		return k.told
@@ -249,20 +253,20 @@ func (l *shapeLearner) learnedFor(server string, t *core.Tool) *core.LearnedSche
 	return nil
 }
 
-// hasNews reports whether a new toolset should be built.
+// hasNews reports whether the toolset should be rebuilt because new types were learned.
 func (l *shapeLearner) hasNews() bool {
 	return l != nil && l.news.Load() && time.Now().UnixNano() > l.notTill.Load()
 }
 
-// noteRebuild notes that building a toolset took this long.
+// noteRebuild records how long rebuilding the toolset took.
 func (l *shapeLearner) noteRebuild(took time.Duration) {
 	if l != nil {
 		l.notTill.Store(time.Now().Add(max(newsEvery, restWork*took)).UnixNano())
 	}
 }
 
-// adoptLearned makes the next toolset contain what was learned. Tools without news stay the same pointers, so that data
-// derived from them stays valid. The caller holds mu.
+// adoptLearned makes the next toolset contain newly learned types. Unchanged tools keep their pointers, so that data
+// derived from them stays valid. The caller must hold mu.
 func (c *Catalog) adoptLearned() {
 	l := c.learner
 	if l == nil || !l.hasNews() {
@@ -281,7 +285,8 @@ func (c *Catalog) adoptLearned() {
 	c.invalidateToolset()
 }
 
-// markedCopies returns the tools with what is to be published of them now. The caller holds mu.
+// markedCopies returns the tools with their currently learned types. It copies only tools whose types have changed.
+// The caller must hold mu.
 func (l *shapeLearner) markedCopies(server string, tools []*core.Tool) []*core.Tool {
 	marked := tools
 	for i, t := range tools {

@@ -19,24 +19,24 @@ type ToolLister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// ConnectionLister extends Lister with the state of connections.
+// ConnectionLister is a ToolLister that knows the state of its connections.
 type ConnectionLister interface {
-	// Link returns how many connections to the server were made so far. up reports whether the last of them is open.
+	// Link returns how many connections to the server were made so far. up reports whether the last one is open.
 	Link(server string) (count int, up bool)
 }
 
-// ConnectionProber extends Lister with a listing over the same connection that a call would use.
+// ConnectionProber is a ToolLister that can list a server over the same connection that a call would use.
 type ConnectionProber interface {
-	// Own reports whether the core.Caller of ctx has a separate connection to a server.
+	// Own reports whether the core.Caller of ctx has a connection of its own to a server.
 	Own(ctx context.Context, server string) bool
 	// Pin returns the pin of a tool as the server lists it over the connection that a call of the core.Caller of ctx
-	// would use, or "" if it is not listed. The server is listed again if the last listing began before since.
+	// would use, or "" if the tool is not listed. The server is listed again if the last listing began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
-	// ListOwn lists like List, over that connection.
+	// ListOwn lists a server like List, but over that connection.
 	ListOwn(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// LiveOptions configures a Live.
+// LiveOptions configures a LiveCatalog.
 type LiveOptions struct {
 	Servers []string
 	Log     *slog.Logger // is called with changed tools; nil: nothing is called
@@ -44,8 +44,8 @@ type LiveOptions struct {
 	Count func(text string) int
 }
 
-// LiveCatalog keeps a catalog current from running servers. It lists every server in the background: once at the start,
-// again when its tools change, and again after a while if listing failed.
+// LiveCatalog keeps a catalog current while servers run. It lists every server in the background: once at the start,
+// again when the server reports changed tools, and again after a while if listing failed.
 type LiveCatalog struct {
 	catalog *Catalog
 	lister  ToolLister
@@ -75,13 +75,13 @@ type watchedServer struct {
 	told  map[string]bool // pins of changed tools that were logged
 }
 
-// Intervals after which a server that never reports changed tools is listed again.
+// Intervals at which servers that never report changes are listed again.
 const (
 	freshListing   = time.Minute     // a listing is good enough for a call
 	relistInterval = 5 * time.Minute // between listings of a server that is connected
 
-	// Bounds on how long a call waits for a listing: the first one over a connection, which the call needs anyway,
-	// and any other.
+	// firstPatience bounds how long a call waits for the first listing over a connection, which the call needs
+	// anyway. The following constant is the bound for other listings.
 	firstPatience = time.Minute
 	listTimeout   = 5 * time.Second
 )
@@ -92,7 +92,7 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// NewLive begins to list the servers. Call Close to stop it.
+// NewLive returns a LiveCatalog and starts to list the servers. The caller must close it.
 func NewLive(c *Catalog, l ToolLister, o LiveOptions) *LiveCatalog {
 	ctx, cancel := context.WithCancel(context.Background())
 	live := &LiveCatalog{
@@ -105,7 +105,7 @@ func NewLive(c *Catalog, l ToolLister, o LiveOptions) *LiveCatalog {
 	return live
 }
 
-// Add begins to list a server, unless it is already being listed.
+// Add starts to list a server, unless it is already being listed.
 func (l *LiveCatalog) Add(name string) {
 	ctx, cancel := context.WithCancel(l.base)
 	w := &watchedServer{
@@ -164,7 +164,7 @@ func (l *LiveCatalog) NotifyChanged(server string) {
 	}
 }
 
-// keepListed lists one server as often as needed until ctx is done.
+// keepListed lists one server whenever needed, until ctx is done.
 func (l *LiveCatalog) keepListed(ctx context.Context, name string, w *watchedServer) {
 	retry := firstRetry
 	for first := true; ; first = false {
@@ -196,7 +196,8 @@ func (l *LiveCatalog) keepListed(ctx context.Context, name string, w *watchedSer
 	}
 }
 
-// connectionState returns the state of the connection to a server. For a Lister without connections it is always up.
+// connectionState returns the state of the connection to a server. If the lister does not know the state, the
+// connection counts as up.
 func (l *LiveCatalog) connectionState(name string) (count int, up bool) {
 	if linker, ok := l.lister.(ConnectionLister); ok {
 		return linker.Link(name)
@@ -204,7 +205,7 @@ func (l *LiveCatalog) connectionState(name string) (count int, up bool) {
 	return 0, true
 }
 
-// logChanges logs each change of a tool once.
+// logChanges logs the changes of a server's tools, each once.
 func (l *LiveCatalog) logChanges(name string, w *watchedServer) {
 	if l.options.Log == nil {
 		return
@@ -238,8 +239,8 @@ func (w *watchedServer) finishListing(err error, link int) {
 	w.round = make(chan struct{})
 }
 
-// refreshServer lists a server before a call, unless that was just done over the open connection. Concurrent calls share
-// one listing.
+// refreshServer lists a server before a call, unless that was just done over the open connection. Concurrent calls
+// share one listing.
 func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	w := l.findWatched(name)
 	if w == nil {
@@ -271,11 +272,12 @@ func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	}
 }
 
-// VetTool checks, before a call is sent, whether the core.Caller of ctx may call the tool that an execution knows as t.
-// The tool's definition must still be trusted. If since is not zero, a person was asked at that time, and the server
-// is listed again unless that has happened since. now is the tool as listed over the connection that the call will
-// use; it is nil if there is no definition to compare. If now.Asks, the call needs approval. warning is for readers
-// of the Outcome. A call of a tool that is no longer listed is left to its server.
+// VetTool checks, before a call is sent, whether the core.Caller of ctx may call the tool that an execution knows as
+// t. The tool's definition must still be trusted. If since is not zero, a person was asked at that time, and the
+// server is listed again unless that was done after since. now is the tool as listed over the connection that the
+// call will use, or nil if there is no definition to compare. If now.RequiresApproval is true, the call needs
+// approval. warning is for readers of the Outcome. If the tool is no longer listed, the call is allowed, and the
+// server decides.
 func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
 	l.refreshServer(ctx, t.Server)
 	tools := l.catalog.Toolset()
@@ -304,8 +306,8 @@ func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time
 		WithHint("run the program again: a person is then asked about the call").AtTool(t.Server, t.Name)
 }
 
-// probeTool returns a known tool as listed over the connection that a call of ctx will use. own is true if its definition
-// differs from the catalog's.
+// probeTool returns a known tool as the server lists it over the connection that a call of ctx will use. own is true
+// if its definition differs from that in the catalog.
 func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
 	p, ok := l.lister.(ConnectionProber)
 	if !ok {
@@ -336,7 +338,7 @@ func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since tim
 	return now, now.Pin != known.Pin, nil
 }
 
-// relistTool lists a server with a shared connection, updates the catalog, and returns the tool as listed.
+// relistTool lists a server over the shared connection, updates the catalog, and returns the tool as listed.
 func (l *LiveCatalog) relistTool(ctx context.Context, known *core.Tool) (now *core.Tool, own bool, refused *core.Error) {
 	if err := l.listServer(ctx, known.Server); err != nil {
 		return nil, false, core.AsError(err).AtTool(known.Server, known.Name)
@@ -366,7 +368,7 @@ func (l *LiveCatalog) listVariant(ctx context.Context, p ConnectionProber, known
 	return known, nil
 }
 
-// ProblemOf returns why the last listing of a server failed, or nil.
+// ProblemOf returns the error of the last listing of a server, or nil.
 func (l *LiveCatalog) ProblemOf(server string) *core.Error {
 	w := l.findWatched(server)
 	if w == nil {
@@ -377,8 +379,8 @@ func (l *LiveCatalog) ProblemOf(server string) *core.Error {
 	return w.err
 }
 
-// FindDown returns the server whose name begins the tool's name, in any spelling, and why none of its tools are known.
-// why is nil if there is no such server.
+// FindDown returns the server whose name, in any spelling, begins the given tool name, and the reason why none of its
+// tools are known. why is nil if there is no such server.
 func (l *LiveCatalog) FindDown(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.allWatched() {
@@ -411,7 +413,7 @@ func hasServerPrefix(name, server string) bool {
 	return len(rest) == 0 || !unicode.IsLetter(rest[0]) && !unicode.IsDigit(rest[0])
 }
 
-// WaitForListing waits until the named servers, or all, have answered or failed once.
+// WaitForListing waits until each of the named servers, or of all servers, was listed or failed once.
 func (l *LiveCatalog) WaitForListing(ctx context.Context, servers ...string) {
 	for name, w := range l.allWatched() {
 		if len(servers) > 0 && !slices.Contains(servers, name) {
@@ -428,10 +430,11 @@ func (l *LiveCatalog) WaitForListing(ctx context.Context, servers ...string) {
 // Toolset returns the current set of all tools.
 func (l *LiveCatalog) Toolset() *core.Toolset { return l.catalog.Toolset() }
 
-// PendingServers returns the sorted names of the servers of which nothing is known yet, not even from an earlier run.
+// PendingServers returns the names of the servers whose tools are not known yet, not even from an earlier run,
+// sorted.
 func (l *LiveCatalog) PendingServers() []string { return slices.Sorted(maps.Keys(l.unknownServers())) }
 
-// WaitForPending waits, at most for patience, until every server is known.
+// WaitForPending waits until the tools of every server are known, at most for the time patience.
 func (l *LiveCatalog) WaitForPending(ctx context.Context, patience time.Duration) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -446,7 +449,7 @@ func (l *LiveCatalog) WaitForPending(ctx context.Context, patience time.Duration
 	}
 }
 
-// unknownServers returns the servers that have not answered yet and that the catalog does not know from an earlier run.
+// unknownServers returns the servers that have not been listed yet and whose tools are not known from an earlier run.
 func (l *LiveCatalog) unknownServers() map[string]*watchedServer {
 	tools := l.catalog.Toolset()
 	unknown := map[string]*watchedServer{}
@@ -499,7 +502,7 @@ func (l *LiveCatalog) toolTokens(t *core.Tool) int {
 	return n
 }
 
-// offeredText returns the text of a tool as clients pass it to a model.
+// offeredText returns the text of a tool that clients pass to a model.
 func offeredText(t *core.Tool) string {
 	name, _ := json.Marshal(t.Name)
 	description, _ := json.Marshal(t.Description)

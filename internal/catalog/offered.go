@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// OfferedDefinition returns a tool's definition as received, without flagged parts and without members that the pin does not
-// cover, because a server could change those unnoticed. If fits reports that the definition is too long, a shorter
-// one is returned. A nil fits accepts everything. Offered returns nil if the tool is withheld or no shorter
-// definition fits.
+// OfferedDefinition returns a tool's definition as received from its server, without flagged parts and without
+// members that the pin does not cover, because a server could change these unnoticed. If fits returns false for the
+// definition, because it is too long, a shorter one is tried. A nil fits accepts everything. It returns nil if the
+// tool is withheld or no shorter definition fits.
 func OfferedDefinition(t *core.Tool, fits func(definition string) bool) json.RawMessage {
 	if t.Withheld != "" {
 		return nil
@@ -37,8 +37,8 @@ func OfferedDefinition(t *core.Tool, fits func(definition string) bool) json.Raw
 	return last
 }
 
-// pinnedMembers returns a definition reduced to the members that its pin covers. Of repeated members the last one
-// counts.
+// pinnedMembers returns a definition reduced to the members that its pin covers. If a member occurs more than once,
+// the last one counts.
 func pinnedMembers(definition json.RawMessage) json.RawMessage {
 	d := parseJSON(definition, maxDepth)
 	return d.rewriteItems(func(i int) []byte {
@@ -54,8 +54,7 @@ func (n jsonNode) isRepeated(i int, key string) bool {
 	return slices.ContainsFunc(n.keys[i+1:], func(later []byte) bool { text, _ := unquoteJSON(later); return text == key })
 }
 
-// withoutFlagged returns a flagged definition reduced to its cleaned parts. Members that were not checked are left
-// out.
+// withoutFlagged returns a flagged definition reduced to its cleaned parts. Unchecked members are left out.
 func withoutFlagged(t *core.Tool) json.RawMessage {
 	d := parseJSON(t.Raw, maxDepth)
 	clean := map[string]any{
@@ -75,7 +74,7 @@ func withoutFlagged(t *core.Tool) json.RawMessage {
 	return d.withValues(values)
 }
 
-// withoutProse returns a definition whose schemas contain no prose.
+// withoutProse returns a definition whose schemas have no descriptions.
 func withoutProse(d jsonNode) []byte {
 	return d.rewriteItems(func(i int) []byte {
 		switch string(stringContents(d.keys[i])) {
@@ -86,11 +85,11 @@ func withoutProse(d jsonNode) []byte {
 	})
 }
 
-// maxListed bounds the part of a description that lists enum values, in bytes.
+// maxListed bounds the part of a description that lists the values of an enum, in bytes.
 const maxListed = 1000
 
-// abridgeEnums returns a definition in which no enum has more than most values. The description of a longer enum lists
-// its first values and how many more there are.
+// abridgeEnums replaces each enum that has more than most values. In its place, the schema's description lists the
+// first values and says how many more there are.
 func abridgeEnums(n jsonNode, most int) []byte {
 	switch n.firstByte() {
 	case '[':
@@ -129,7 +128,7 @@ func abridgeEnums(n jsonNode, most int) []byte {
 	return append(append([]byte{'{'}, member...), text[1:]...)
 }
 
-// firstValues names the first values of an enum and how many more there are.
+// firstValues returns a text with the first values of an enum and the number of remaining ones.
 func firstValues(values []jsonNode, most int) string {
 	var b strings.Builder
 	b.WriteString("One of ")

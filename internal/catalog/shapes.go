@@ -20,7 +20,7 @@ const (
 	maxShapes    = 64 << 20 // bytes of a file
 )
 
-// shapesBody holds what was learned of a server's tools, by name. Its file has the same header as a file of
+// shapesBody holds the learned types of a server's tools, by tool name. Its file has the same header as a file of
 // definitions.
 type shapesBody map[string]shapeEntry
 
@@ -31,7 +31,7 @@ type shapeEntry struct {
 	Shape   *infer.Shape `json:"shape"`
 }
 
-// shapesName returns the name of a server's file.
+// shapesName returns the name of the file with the learned types of a server.
 func shapesName(server string) string {
 	return strings.TrimSuffix(fileName(server), toolsSuffix) + shapesSuffix
 }
@@ -80,7 +80,7 @@ func readShapes(path string) (server string, body shapesBody, err error) {
 	return h.Server, body, nil
 }
 
-// mergeServer joins a server's stored shapes with the known ones. The caller holds mu.
+// mergeServer merges the stored types of a server into the known ones. The caller must hold mu.
 func (l *shapeLearner) mergeServer(server string, body shapesBody) {
 	for name, e := range body {
 		k := l.servers[server][name]
@@ -100,7 +100,8 @@ func (l *shapeLearner) mergeServer(server string, body shapesBody) {
 	}
 }
 
-// saveShapes writes unsaved shapes. Another engine may have written in the meantime, so its shapes are joined first.
+// saveShapes writes unsaved types to disk. It first merges the types in the file, because another engine may have
+// written them.
 func (l *shapeLearner) saveShapes() {
 	l.saving.Lock()
 	defer l.saving.Unlock()
@@ -136,7 +137,8 @@ func (l *shapeLearner) writeShapes(server string) error {
 	return writeFile(path, data)
 }
 
-// joinedFile returns the content of a server's file: what is known of its current tools.
+// joinedFile returns the content for a server's file: the known types of its current tools, merged with those in
+// kept.
 func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error) {
 	pins := l.catalog.pinsOf(server)
 	for name, e := range kept {

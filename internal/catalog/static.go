@@ -17,10 +17,10 @@ const (
 	maxStatic     = 50_000  // files
 )
 
-// LoadStatic reads definitions of tools without a live server from folders. Each file <category>/<name>.json holds
-// one tool's definition in MCP's format. Its member "server" names the server, else the category does. A definition
-// without a name gets the file's. Unusable files are Problems. A folder that cannot be read is an error. LoadStatic
-// replaces what was loaded before.
+// LoadStatic reads definitions of tools without a running server from folders. Each file <category>/<name>.json has
+// the definition of one tool in MCP's format. Its member "server" names the server; without it, the category is used.
+// A definition without a name gets that of the file. Unusable files become Problems, but a folder that cannot be read
+// is an error. Definitions that were loaded before are replaced.
 func (c *Catalog) LoadStatic(dirs []string) error {
 	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner}
 	for _, dir := range dirs {
@@ -136,7 +136,7 @@ func (l *staticLoader) addTool(t *core.Tool) error {
 	return nil
 }
 
-// completeDefinition determines the server of a definition, and its name if it lacks one.
+// completeDefinition returns the server of a definition, and the definition with a name added if it has none.
 func completeDefinition(data []byte, category, file string) (server string, definition []byte, err error) {
 	if !json.Valid(data) {
 		return "", nil, fmt.Errorf("it is not JSON")

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// Toolset returns the current set of servers and tools. It is cheap unless something has changed.
+// Toolset returns the current servers and tools. It is fast unless something has changed.
 func (c *Catalog) Toolset() *core.Toolset {
 	if ts := c.current.Load(); ts != nil && !c.hasNewTrust() && !c.learner.hasNews() {
 		return ts
@@ -29,7 +29,7 @@ func (c *Catalog) Toolset() *core.Toolset {
 	return ts
 }
 
-// invalidateToolset marks the current toolset as outdated. The caller holds mu.
+// invalidateToolset marks the current toolset as outdated. The caller must hold mu.
 func (c *Catalog) invalidateToolset() { c.current.Store(nil) }
 
 func (c *Catalog) buildToolset() *core.Toolset {
@@ -57,7 +57,7 @@ func (c *Catalog) buildToolset() *core.Toolset {
 	})
 }
 
-// visibleSources returns the sources that make up the toolset. A live server hides static definitions of the same name.
+// visibleSources returns the sources of the toolset. A running server replaces static definitions of the same name.
 func (c *Catalog) visibleSources() map[string]*serverSource {
 	visible := maps.Clone(c.static)
 	for name, s := range c.servers {
@@ -82,7 +82,8 @@ func (c *Catalog) buildServer(name string, s *serverSource) *core.ToolServer {
 	}
 }
 
-// sealTools sets core.Tool.Sealed on a server's tools, which says what is hidden in their answers.
+// sealTools sets core.Tool.Sealed on the tools of a server. It says which properties of their answers are hidden from
+// programs.
 func (c *Catalog) sealTools(server string, tools []*core.Tool) {
 	if c.sealed == nil {
 		return
@@ -93,8 +94,8 @@ func (c *Catalog) sealTools(server string, tools []*core.Tool) {
 	}
 }
 
-// categorizeTools builds the tools of the toolset with their categories. The settings have precedence, then the folder of
-// a static definition, then the derived category.
+// categorizeTools sets the category of the server and of each tool. The category is taken from the settings or, if
+// they name none, from the folder of a static definition. Otherwise it is derived from names.
 func (s *serverSource) categorizeTools(server, configured string) {
 	derived, each := classifyTools(server, s.tools)
 	s.category = derived
@@ -110,7 +111,7 @@ func (s *serverSource) categorizeTools(server, configured string) {
 	s.category = cmp.Or(configured, s.category)
 }
 
-// assignIdentifiers assigns identifiers to the tools of one server.
+// assignIdentifiers assigns the names in programs to the tools of one server.
 func assignIdentifiers(tools []*core.Tool) []*core.Tool {
 	names := make([]string, len(tools))
 	for i, t := range tools {

@@ -16,8 +16,8 @@ const (
 	maxTrustedRaw = 256 << 10 // bytes of a definition that is stored to show differences
 )
 
-// serverTrust holds the trusted definitions of one server's tools. The first definition seen of a tool is trusted. A trust
-// in use is never changed.
+// serverTrust has the trusted definitions of one server's tools. The first definition of a tool that is ever seen
+// becomes the trusted one. A serverTrust is never changed while it is in use.
 type serverTrust struct {
 	records map[string]trustRecord // by the tool's name; records of removed tools stay
 	unknown string                 // why the trusted definitions are unknown; "" if they are known
@@ -44,7 +44,7 @@ func (t *serverTrust) clone() *serverTrust {
 	return &c
 }
 
-// noteListing merges a server's listing into the trusted definitions and reports whether there was anything new.
+// noteListing adds the tools of a listing to the trusted definitions. It reports whether there was anything new.
 func (t *serverTrust) noteListing(tools []*core.Tool, now time.Time) (news bool) {
 	if t.unknown != "" {
 		return false
@@ -86,7 +86,7 @@ func cleanOf(t *core.Tool) int {
 	return sanitize.Version
 }
 
-// isTrusted reports whether a stored tool equals the trusted definition and is clean.
+// isTrusted reports whether a tool equals its trusted definition, and that definition had nothing to clean.
 func (t *serverTrust) isTrusted(tool *core.Tool) bool {
 	r := t.records[tool.Name]
 	return t.unknown == "" && r.pin == tool.Pin && r.clean == sanitize.Version && bytes.Equal(r.raw, tool.Raw)
@@ -112,8 +112,8 @@ func (t *serverTrust) findChange(tool *core.Tool, policy core.ChangePolicy) *cor
 	return c
 }
 
-// hideUntrusted reduces a changed tool to what a model may see. If the change is only noted, the tool stays as it is.
-// Otherwise it gets the trusted prose, or none, with the new structure.
+// hideUntrusted removes from a changed tool what a model must not see. If the policy is only to note changes, the
+// tool stays unchanged. Otherwise the tool has its new structure with the trusted descriptions, or with none.
 func (t *serverTrust) hideUntrusted(tool *core.Tool, scanner *sanitize.Scanner) {
 	if tool.Change.Policy == core.ChangesNote {
 		return

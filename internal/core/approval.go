@@ -28,8 +28,8 @@ type Question struct {
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
 	Shown     json.RawMessage `json:"-"`                   // the arguments as a model may see them; as they are if nil
-	// Spans means that one approval, whatever its scope, covers all calls of the same run that send the same kinds of
-	// personal data to the same tool.
+	// Spans means that one approval, whatever its scope, also covers the other calls of the same execution that send
+	// the same kinds of personal data to the same tool.
 	Spans bool `json:"-"`
 	// ShowInForms lets a client's form contain Arguments instead of Shown, because only the person sees the form.
 	ShowInForms bool           `json:"-"`
@@ -54,16 +54,17 @@ type Question struct {
 	Policy      string         `json:"-"`                  // version of the policy
 }
 
-// RepeatKind says how a call repeats one that an earlier program of the same task made.
+// RepeatKind says how a call repeats a call that an earlier program of the same agent task has made.
 type RepeatKind string
 
-// Ways in which a call repeats another.
+// How a call can repeat another one.
 const (
 	RepeatsSame    RepeatKind = "same"    // the same tool with the same arguments
 	RepeatsSimilar RepeatKind = "similar" // the same tool
 )
 
-// ApprovalDigest returns the hash that an approval is bound to: 64 hexadecimal digits.
+// ApprovalDigest returns the hash of what is to be approved, as 64 hexadecimal digits. An approval counts only for
+// this hash.
 func (q Question) ApprovalDigest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
@@ -94,7 +95,7 @@ func (q Question) IsCall() bool { return q.Tool != "" }
 // HasScopes reports whether an approval may have a wider scope than once.
 func (q Question) HasScopes() bool { return q.IsCall() && q.Critical == "" }
 
-// ActionLine describes in one line what an approval allows.
+// ActionLine describes in one line the action that an approval allows.
 func (q Question) ActionLine() string {
 	if q.Login != "" {
 		return fmt.Sprintf("use %s, which needs you to log in", LegibleLine(q.Server))
@@ -124,7 +125,7 @@ type IntendedCall struct {
 	Pin       string          `json:"-"` // of the tool's definition
 }
 
-// Approval holds a question that waits for a person.
+// Approval is a question that waits for a person's decision.
 type Approval struct {
 	ID      string    `json:"id"`
 	Digest  string    `json:"digest"`
@@ -137,12 +138,12 @@ type Approval struct {
 	hidden bool // the arguments have tokens in the place of personal values
 }
 
-// maxSame bounds how many equal questions are shown as one.
+// maxSame bounds how many equal questions are shown as one question.
 const maxSame = 1000
 
-// GroupEqual returns approvals in their order and merges equal questions into the first of them. The first counts the
-// others and lists their ids. Two questions are equal if only the execution that asks differs. What a person is shown
-// and what is sent after approval must be the same.
+// GroupEqual merges equal questions into the first of them and keeps the order otherwise. The first one has the
+// number of the others and their ids. Two questions are equal if only the execution that asks differs, so that the
+// person sees the same text and the same call is sent after approval.
 func GroupEqual(waiting []Approval) []Approval {
 	list := make([]Approval, 0, len(waiting))
 	at := map[string][]int{} // in list, by digest
@@ -160,14 +161,14 @@ func GroupEqual(waiting []Approval) []Approval {
 	return list
 }
 
-// Equals reports whether q and other are the same apart from the execution that asks. It returns false for questions
+// Equals reports whether two questions differ at most in the execution that asks. It returns false for questions
 // about a login, because each login has its own URL.
 func (q Question) Equals(other Question) bool {
 	q.Execution, other.Execution = "", ""
 	return q.Login == "" && reflect.DeepEqual(q, other)
 }
 
-// ForModel returns a copy without personal data in its arguments.
+// ForModel returns a copy for the model, whose arguments contain no personal data.
 func (a Approval) ForModel() Approval {
 	a.hidden = true
 	if a.Shown != nil {
@@ -245,7 +246,7 @@ func (a Approval) RenderText() string {
 	return b.String()
 }
 
-// impactSubject returns the question's action for the text of its impact.
+// impactSubject returns the phrase with which the text about the impact names the action.
 func (a Approval) impactSubject() string {
 	if a.IsCall() {
 		return "the call"
@@ -268,7 +269,7 @@ func indentJSON(raw json.RawMessage) string {
 	return EscapeIllegible(b.String())
 }
 
-// ApprovalScope says how long an approval is valid.
+// ApprovalScope says for how long and for which calls an approval counts.
 type ApprovalScope string
 
 // Scopes of an approval.
@@ -292,27 +293,27 @@ func ParseScope(s string) (ApprovalScope, *Error) {
 	return ApprovalScope(s), nil
 }
 
-// ApprovalAnswer holds a person's decision.
+// ApprovalAnswer is a person's decision on a question.
 type ApprovalAnswer struct {
 	Approve bool          `json:"approve"`
 	Scope   ApprovalScope `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
 	Note    string        `json:"note,omitempty"`  // why not, for the model
 	// Also lists the ids of equal questions that were shown together with the answered one (see Approval.Same). Ids
-	// of questions that differ, or that were not shown, are ignored.
+	// of other questions are ignored.
 	Also []string `json:"also,omitempty"`
 	By   string   `json:"-"` // how it was given: "client", "terminal", "command line", "webhook"
 }
 
-// ApprovalChannel asks the person at the other end of an execution. It returns false if nobody could be asked. ctx ends when
-// an answer is no longer needed.
+// ApprovalChannel asks the person at the client of an execution for approval. ok is false if the client could not
+// ask. ctx ends when an answer is no longer needed.
 type ApprovalChannel func(ctx context.Context, a Approval) (ApprovalAnswer, bool)
 
 type channelKey struct{}
 
 type opensKey struct{}
 
-// WithBrowser returns a context in which a person can be shown an address to open, either by the Channel or in the
-// response to the request. done is called with an address that is no longer needed. It may be nil.
+// WithBrowser returns a context in which a person can be shown an address to open, either through the ApprovalChannel
+// or in the response to the request. done is called with an address that is no longer needed. It may be nil.
 func WithBrowser(ctx context.Context, done func(address string)) context.Context {
 	if done == nil {
 		done = func(string) {}
@@ -320,22 +321,22 @@ func WithBrowser(ctx context.Context, done func(address string)) context.Context
 	return context.WithValue(ctx, opensKey{}, done)
 }
 
-// NotifyBrowsed tells the context's browser that the page at address is no longer needed.
+// NotifyBrowsed reports, to the function given to WithBrowser, that the page at address is no longer needed.
 func NotifyBrowsed(ctx context.Context, address string) {
 	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
 		done(address)
 	}
 }
 
-// HasBrowser reports whether ctx comes from WithBrowser.
+// HasBrowser reports whether ctx was made by WithBrowser.
 func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
 
-// WithChannel returns a context whose executions ask through c in addition to all other channels.
+// WithChannel returns a context whose executions ask through c, in addition to all other channels.
 func WithChannel(ctx context.Context, c ApprovalChannel) context.Context {
 	return context.WithValue(ctx, channelKey{}, c)
 }
 
-// ChannelOf returns the context's channel, or nil.
+// ChannelOf returns the approval channel of the context, or nil.
 func ChannelOf(ctx context.Context) ApprovalChannel {
 	c, _ := ctx.Value(channelKey{}).(ApprovalChannel)
 	return c

@@ -2,8 +2,8 @@ package core
 
 import "context"
 
-// Caller identifies the principal and session a call is made for. The zero Caller stands for the engine itself and
-// for the only user of an engine without principals.
+// Caller identifies the principal and session for which a call is made. The zero Caller is the engine itself or, if
+// there are no principals, its only user.
 type Caller struct{ Principal, Session string }
 
 type callerKey struct{}
@@ -21,13 +21,13 @@ func CallerOf(ctx context.Context) Caller {
 
 type pinKey struct{}
 
-// WithPin returns a context whose call is sent only over a connection where the server lists the tool with this pin,
-// or does not list it. An empty pin allows any definition.
+// WithPin returns a context whose call is sent only over a connection on which the server lists the tool with this
+// pin, or does not list the tool. An empty pin allows any definition.
 func WithPin(ctx context.Context, pin string) context.Context {
 	return context.WithValue(ctx, pinKey{}, pin)
 }
 
-// PinOf returns the pin that the tool of a call must have, or "" if any is allowed.
+// PinOf returns the pin that a call's tool must have, or "" if any definition is allowed.
 func PinOf(ctx context.Context) string {
 	pin, _ := ctx.Value(pinKey{}).(string)
 	return pin
@@ -35,8 +35,8 @@ func PinOf(ctx context.Context) string {
 
 type revisionKey struct{}
 
-// WithRevision returns a context whose calls reach only servers whose configuration is that of a revision of the
-// servers. 0 allows any.
+// WithRevision returns a context whose calls reach only servers that were configured at or before the given revision.
+// 0 allows any.
 func WithRevision(ctx context.Context, revision uint64) context.Context {
 	return context.WithValue(ctx, revisionKey{}, revision)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// DefinitionFlag marks suspicious text in a tool's definition. The text is removed from what the model sees, unless it is a
-// name or a value that calls need.
+// DefinitionFlag describes suspicious text in a tool's definition. The text is removed from what the model sees,
+// unless it is a name or a value that calls need.
 type DefinitionFlag struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`
@@ -18,10 +18,10 @@ func (f DefinitionFlag) String() string {
 	return fmt.Sprintf("%s: %s (%s): %s", f.Where, f.Reason, f.Rule, f.Text)
 }
 
-// ChangePolicy selects what happens to a tool whose definition differs from the trusted one.
+// ChangePolicy says what happens to a tool whose definition differs from the trusted one.
 type ChangePolicy string
 
-// What happens to a changed tool, strictest first.
+// The policies for changed tools, strictest first.
 const (
 	ChangesBlock ChangePolicy = "block" // it is hidden, and calls are refused
 	ChangesAsk   ChangePolicy = "ask"   // a person is asked about each call
@@ -41,7 +41,7 @@ type DefinitionChange struct {
 	Diff    string       `json:"diff"`              // in lines that begin with "-", "+" or a blank; invisible characters are escaped
 }
 
-// Error returns the error that a program gets when it calls the tool.
+// Error returns the error for a program that calls the changed tool.
 func (c *DefinitionChange) Error() *Error {
 	what := fmt.Sprintf(
 		"the definition of %s.%s has changed since it was trusted on %s", c.Server, c.Tool,

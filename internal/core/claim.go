@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// HeldMemory holds a share of the engine's memory for answers. Free gives all of it back and may be called more than once.
-// Shrink gives back all but n bytes.
+// HeldMemory is a share of the engine's memory budget for answers. Free releases all of it and may be called more
+// than once. Shrink releases all but n bytes.
 type HeldMemory interface {
 	Shrink(n int64)
 	Free()
 }
 
-// YieldingMemory extends Held for a transformation that takes turns with others.
+// YieldingMemory is HeldMemory for a transformation that takes turns with others.
 type YieldingMemory interface {
 	HeldMemory
-	// Yield lets waiting transformations go first. The error is that of ctx.
+	// Yield lets waiting transformations run first. The error is that of ctx.
 	Yield(ctx context.Context) error
 }
 
-// MemoryClaim counts the memory for answers that one execution, or one of its calls, holds. It is safe for concurrent use.
-// A nil Claim holds nothing.
+// MemoryClaim counts the memory for answers that an execution, or one of its calls, holds. It is safe for concurrent
+// use. A nil MemoryClaim holds nothing.
 type MemoryClaim struct {
 	holder string
 	parent *MemoryClaim
@@ -35,20 +35,20 @@ type MemoryClaim struct {
 
 type claimKey struct{}
 
-// WithClaim returns a context with a new Claim, counted under holder. If ctx already has a Claim, freeing that one
-// also frees the new one.
+// WithClaim returns a context with a new MemoryClaim, counted under the name holder. If ctx already has a
+// MemoryClaim, freeing that one also frees the new one.
 func WithClaim(ctx context.Context, holder string) (context.Context, *MemoryClaim) {
 	c := &MemoryClaim{holder: holder, parent: ClaimOf(ctx)}
 	return context.WithValue(ctx, claimKey{}, c), c
 }
 
-// ClaimOf returns the context's Claim, or nil.
+// ClaimOf returns the MemoryClaim of the context, or nil.
 func ClaimOf(ctx context.Context) *MemoryClaim {
 	c, _ := ctx.Value(claimKey{}).(*MemoryClaim)
 	return c
 }
 
-// IsHolding reports whether the Claim holds any memory.
+// IsHolding reports whether any memory is held.
 func (c *MemoryClaim) IsHolding() bool {
 	if c == nil {
 		return false
@@ -58,7 +58,7 @@ func (c *MemoryClaim) IsHolding() bool {
 	return c.work != nil || c.value != nil
 }
 
-// HolderName returns the name that the Claim's memory is counted under.
+// HolderName returns the name under which the memory is counted.
 func (c *MemoryClaim) HolderName() string {
 	if c == nil {
 		return ""
@@ -66,8 +66,8 @@ func (c *MemoryClaim) HolderName() string {
 	return c.holder
 }
 
-// HoldTransformation holds the memory of a transformation (work) and of its result (value). Either may be nil. Memory held before
-// for the same purpose is given back. A Claim that has been freed gives back both at once.
+// HoldTransformation holds the memory of a transformation (work) and of its result (value). Either may be nil. Memory
+// held before for the same purpose is released. If the MemoryClaim was already freed, both are released at once.
 func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	if c != nil && c.replaceHeld(&work, &value) {
 		c.parent.adoptCall(c)
@@ -75,7 +75,7 @@ func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	freeEach(work, value)
 }
 
-// replaceHeld replaces the memory that is held. It returns false if the Claim has been freed.
+// replaceHeld exchanges the held memory with the given one. It returns false if the MemoryClaim was freed.
 func (c *MemoryClaim) replaceHeld(work, value *HeldMemory) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *MemoryClaim) adoptCall(call *MemoryClaim) {
 	}
 }
 
-// FinishTransformation gives back the memory of a finished transformation and shrinks that of its result to n bytes.
+// FinishTransformation releases the memory of a finished transformation and reduces that of its result to n bytes.
 func (c *MemoryClaim) FinishTransformation(n int64) {
 	if c == nil {
 		return
@@ -124,7 +124,7 @@ func (c *MemoryClaim) FinishTransformation(n int64) {
 	freeEach(work)
 }
 
-// Release gives back the memory of an answer that is not the last one of its call. The Claim can be used again.
+// Release releases the memory of an answer that is not the last one of its call. The MemoryClaim can be used again.
 func (c *MemoryClaim) Release() {
 	if c == nil {
 		return
@@ -136,7 +136,7 @@ func (c *MemoryClaim) Release() {
 	freeEach(work, value)
 }
 
-// Yield lets waiting transformations go first. The error is that of ctx.
+// Yield lets waiting transformations run first. The error is that of ctx.
 func (c *MemoryClaim) Yield(ctx context.Context) error {
 	if c == nil {
 		return nil
@@ -150,7 +150,7 @@ func (c *MemoryClaim) Yield(ctx context.Context) error {
 	return work.Yield(ctx)
 }
 
-// AddHolder adds an owner: Free must be called once more.
+// AddHolder adds an owner, so that Free must be called once more.
 func (c *MemoryClaim) AddHolder() *MemoryClaim {
 	if c != nil {
 		c.mu.Lock()
@@ -160,7 +160,7 @@ func (c *MemoryClaim) AddHolder() *MemoryClaim {
 	return c
 }
 
-// Free gives everything back once every owner has called it.
+// Free releases all memory once every owner has called it.
 func (c *MemoryClaim) Free() {
 	if c == nil {
 		return
@@ -174,7 +174,7 @@ func (c *MemoryClaim) Free() {
 	}
 }
 
-// freeAll gives back what the Claim and its calls hold.
+// freeAll releases the memory of the execution and its calls.
 func (c *MemoryClaim) freeAll() {
 	c.mu.Lock()
 	work, value, calls := c.work, c.value, c.calls
@@ -201,15 +201,15 @@ func freeEach(held ...HeldMemory) {
 
 // MemoryBudget bounds the memory for results of programs.
 type MemoryBudget interface {
-	// Receive waits until there is memory to receive a result of n bytes for claim.
+	// Receive waits until the budget has room to receive a result of n bytes for claim.
 	Receive(ctx context.Context, claim *MemoryClaim, n int64) error
-	// Report waits until there is memory to prepare a result of n bytes for the model.
+	// Report waits until the budget has room to prepare a result of n bytes for the model.
 	Report(ctx context.Context, claim *MemoryClaim, n int64) error
 }
 
 type memoryKey struct{}
 
-// WithMemory returns a context in which results are received within budget.
+// WithMemory returns a context whose calls receive results within the memory budget m.
 func WithMemory(ctx context.Context, m MemoryBudget) context.Context {
 	return context.WithValue(ctx, memoryKey{}, m)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind classifies errors. The set is closed and append-only.
+// Kind classifies errors. The set of kinds is closed; new versions only add to it.
 type Kind string
 
 // Kinds of errors.
@@ -28,8 +28,8 @@ const (
 	KindInternal           Kind = "internal"
 )
 
-// Error reports every failure that a person or a model sees. Message names the cause; Hint names the next step. Line
-// and Column are 1-based positions in the program as it was written, 0 if unknown.
+// Error is every failure that a person or a model sees. Message names the cause, and Hint the next step. Line and
+// Column are 1-based positions in the original program, or 0 if unknown.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
@@ -45,7 +45,7 @@ type Error struct {
 	Err     error  `json:"-"`               // cause
 }
 
-// Errorf returns an Error of a kind.
+// Errorf returns an Error of the given kind. The message is formatted as by fmt.Errorf.
 func Errorf(kind Kind, op, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)
@@ -97,8 +97,8 @@ func isMisplaced(err error) bool {
 // moveAway advises what to do about something that lies in the place of a file.
 const moveAway = "Retort did not make what lies in this place: the person who runs it should move it away; then try again"
 
-// LacksFiles reports whether err was caused by too many open files in the process or on the machine. The cause must
-// be an error of the system; what a server or program says does not count.
+// LacksFiles reports whether err was caused by too many open files in the process or on the machine. Only an error of
+// the operating system counts, not a text from a server or a program.
 func LacksFiles(err error) bool {
 	var errno interface {
 		error
@@ -117,11 +117,10 @@ func LacksFiles(err error) bool {
 
 const tooManyFiles = "too many open files"
 
-// moreFiles advises what to do when file descriptors run out.
+// moreFiles is the hint for errors caused by too many open files.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
 
-// WithHint returns a copy of e with hint. If the cause of e is that too many files are open, or that something lies in the
-// place of a file, the hint is about that instead.
+// WithHint returns a copy of e with a hint. If e was caused by too many open files, the hint is about that instead.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)
@@ -141,14 +140,14 @@ func (e *Error) AtTool(server, tool string) *Error {
 	return &c
 }
 
-// IsDenial reports whether a person or a rule refused an action that was possible.
+// IsDenial reports whether e means that a person or a rule refused the action.
 func (e *Error) IsDenial() bool { return e.Kind == KindPolicy || e.Kind == KindToolChanged }
 
 func (e *Error) Error() string { return string(e.Kind) + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError returns err as an *Error. Any other error becomes KindInternal.
+// AsError returns err as an *Error. An error of another type gets the kind internal.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -160,17 +159,17 @@ func AsError(err error) *Error {
 	return Errorf(KindInternal, "", "%w", err)
 }
 
-// ErrLogin matches, with errors.Is, the error of a call to a server that first needs a person to log in. The call had
-// no effect.
+// ErrLogin marks, for errors.Is, the error of a call to a server where a person must first log in. The call had no
+// effect.
 var ErrLogin = errors.New("a login is needed")
 
-// ErrPage matches, with errors.Is, the error of a call that needs a person to open a page first, if nobody could be
-// asked or nobody opened it.
+// ErrPage marks, for errors.Is, the error of a call that failed because a person must open a page first and did not,
+// or could not be asked.
 var ErrPage = errors.New("a page has to be opened")
 
-// ErrOutcomeUnknown matches, with errors.Is, the error of a call that was sent and got no readable answer. The call
-// may have taken effect.
+// ErrOutcomeUnknown marks, for errors.Is, the error of a call that was sent and got no readable answer. The call may
+// have taken effect.
 var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
 
-// HintOutcomeUnknown begins the hint of an error whose call may have taken effect.
+// HintOutcomeUnknown is the beginning of the hint in an error of a call that may have taken effect.
 const HintOutcomeUnknown = "the call may have taken effect and was not repeated: look at what is there before it is made again"

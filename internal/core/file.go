@@ -6,7 +6,7 @@ type FileWritten struct {
 	Bytes int64  `json:"bytes"` // of the whole file now
 }
 
-// FilePart holds a part of a workspace file, with personal data and secrets hidden from the model.
+// FilePart is a part of a workspace file, with personal data and secrets hidden.
 type FilePart struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`
@@ -16,7 +16,7 @@ type FilePart struct {
 	Image      []byte `json:"-"`                     // the whole, if the file is one
 }
 
-// FileEntry describes one file of a listing.
+// FileEntry describes one file in a list.
 type FileEntry struct {
 	Path     string `json:"path"`
 	Bytes    int64  `json:"bytes"`
@@ -29,7 +29,7 @@ type FileList struct {
 	Total int         `json:"total,omitempty"` // if it is more than are listed
 }
 
-// WorkspaceUsage counts what a session stores apart from its programs.
+// WorkspaceUsage says how much a session stores.
 type WorkspaceUsage struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`

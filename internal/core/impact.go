@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Impact lists what a program or a call may touch, as far as its text shows. What cannot be determined counts as the
-// worse case.
+// Impact lists what a program or a call may touch, as far as its text shows. If something cannot be determined, the
+// worse case is assumed.
 type Impact struct {
 	FilesAffected    []string `json:"filesAffected"`    // that are written, moved, replaced or deleted
 	NetworksAccessed []string `json:"networksAccessed"` // hosts
@@ -16,7 +16,7 @@ type Impact struct {
 	Reversible       bool     `json:"reversible"` // nothing is lost, sent, paid, published or run
 }
 
-// Add merges o into the impact.
+// Add adds everything in o to the impact.
 func (m *Impact) Add(o Impact) {
 	for _, part := range []struct {
 		to   *[]string
@@ -31,7 +31,7 @@ func (m *Impact) Add(o Impact) {
 	m.DataModified, m.Reversible = m.DataModified || o.DataModified, m.Reversible && o.Reversible
 }
 
-// withoutNilLists returns m with empty lists in place of nil ones, so that they are [] in JSON.
+// withoutNilLists returns a copy in which nil lists are replaced by empty ones, so that they are [] in JSON.
 func (m Impact) withoutNilLists() *Impact {
 	for _, list := range []*[]string{&m.FilesAffected, &m.NetworksAccessed, &m.CommandsExecuted} {
 		*list = append([]string{}, *list...)
@@ -42,7 +42,7 @@ func (m Impact) withoutNilLists() *Impact {
 // ForQuestion returns a copy of the impact for a Question.
 func (m Impact) ForQuestion() *Impact { return m.withoutNilLists() }
 
-// describeLines returns the impact as lines for a person.
+// describeLines describes the impact for a person, in one line for each aspect.
 func (m *Impact) describeLines() string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	names := func(list []string) string {

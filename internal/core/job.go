@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// TaskStatus says how far a job is: one of the constants below, or the Status of its Outcome.
+// TaskStatus says how far a job is. It is one of the constants below or, for a job that has ended, the status of its
+// Outcome.
 type TaskStatus string
 
-// States of a job that has not ended.
+// The states of a job that has not ended.
 const (
 	TaskQueued  TaskStatus = "queued"
 	TaskRunning TaskStatus = "running"
@@ -20,7 +21,7 @@ const (
 // HasEnded reports whether the job has ended.
 func (s TaskStatus) HasEnded() bool { return s != TaskQueued && s != TaskRunning && s != TaskPending }
 
-// Job describes work to do now or when its turn in the queue comes.
+// Job is work that is done now or when its turn in the queue comes.
 type Job struct {
 	Kind     string          // what performs it: "program", …
 	Name     string          // ID chosen by the submitter; empty if none. No two unfinished jobs of a principal share one
@@ -31,7 +32,8 @@ type Job struct {
 	Deadline time.Duration   // from now, after which it does not begin any more and is cancelled; 0 is a day
 	Keep     time.Duration   // how long it is stored from now on, at least until a while after its end; 0 is as the settings say
 	Payload  json.RawMessage // what to do, in the form its kind requires
-	// Credential identifies the credential the job was submitted with. The job no longer runs once that is revoked.
+	// Credential identifies the credential with which the job was submitted. If that credential is revoked, the job
+	// does not run.
 	Credential Credential
 }
 
@@ -42,7 +44,7 @@ const (
 	JobPass    = "pass"    // passes a client's call on to a server
 )
 
-// PassJob returns a job that passes a call through to a server.
+// PassJob returns a job that passes a tool call to a server.
 func PassJob(r ExecutionRequest, what PassthroughRequest) (Job, error) {
 	payload, err := json.Marshal(struct {
 		Request ExecutionRequest
@@ -63,7 +65,7 @@ func TaskJob(t AgentTask) (Job, error) {
 	return Job{Kind: JobTask, Name: t.ID, Title: titleOf(t.Description), Session: t.Session, Client: t.Client, Payload: payload}, nil
 }
 
-// titleOf returns the beginning of a description, on one line.
+// titleOf returns the beginning of a description as one line.
 func titleOf(text string) string {
 	const most = 60
 	runes := []rune(strings.Join(strings.Fields(text), " "))
@@ -73,13 +75,13 @@ func titleOf(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// programOf separates a job's ID from the number of its program. It does not occur in IDs.
+// programOf separates the id of a job from the number of its program. It does not occur in ids.
 const programOf = "0"
 
-// ProgramOf returns the ID of the program that a job wrote at its n-th attempt.
+// ProgramOf returns the execution id of the program that an agent task's job wrote at its n-th attempt.
 func ProgramOf(task string, n int) string { return task + programOf + strconv.Itoa(n) }
 
-// IsProgramOf reports whether an execution runs a program of this job.
+// IsProgramOf reports whether an execution id belongs to a program of this job.
 func IsProgramOf(execution, task string) bool {
 	n, ok := strings.CutPrefix(execution, task+programOf)
 	return ok && n != "" && strings.Trim(n, "0123456789") == ""
@@ -94,7 +96,7 @@ func ProgramJob(r ExecutionRequest) (Job, error) {
 	return Job{Kind: JobProgram, Title: r.Name, Session: r.Session, Client: r.Client, Payload: payload}, nil
 }
 
-// JobState holds a Job with its progress and result.
+// JobState is a Job with its progress and result.
 type JobState struct {
 	ID        string        `json:"id"`             // also of its execution
 	Name      string        `json:"name,omitempty"` // that of the Job
@@ -113,7 +115,7 @@ type JobState struct {
 	Expires   time.Time     `json:"expires"` // when it may be forgotten, if it has ended
 	Progress  *TaskProgress `json:"progress,omitempty"`
 	Outcome   *Outcome      `json:"outcome,omitempty"` // once it has ended
-	// Credential identifies the credential the Job was submitted with.
+	// Credential identifies the credential with which the job was submitted.
 	Credential Credential `json:"credential,omitzero"`
 }
 

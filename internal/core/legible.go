@@ -25,15 +25,16 @@ func IsInvisible(r rune) bool {
 	return unicode.Is(unicode.Co, r)
 }
 
-// LegibleLine escapes like Legible, and line breaks and tabs too, for text on one line.
+// LegibleLine escapes a text for display on one line: like EscapeIllegible, and also line breaks and tabs.
 func LegibleLine(s string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(EscapeIllegible(s))
 }
 
-// EscapeIllegible escapes characters that are not seen as they are. These are control characters, blanks other than U+0020,
-// invisible characters (see Unseen), marks on letters, invalid UTF-8, and lookalikes. A lookalike is a letter of
-// another script in a word with Latin letters, a word made only of letters that look Latin in a line without other
-// letters of its script, or a sign or digit that looks like an ASCII one next to it. Line breaks and tabs stay.
+// EscapeIllegible escapes characters that a person would not see or would mistake for others: control characters,
+// blanks other than U+0020, invisible characters (see IsInvisible), marks on letters, invalid UTF-8, and lookalikes.
+// A lookalike is a letter of another script in a word with Latin letters, a word made only of letters that look Latin
+// in a line without other letters of its script, or a sign or digit that looks like an ASCII one next to it. Line
+// breaks and tabs stay.
 func EscapeIllegible(s string) string {
 	if isPlain(s) {
 		return s
@@ -55,7 +56,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// legibleWriter writes one line.
+// legibleWriter writes one line with illegible characters escaped.
 type legibleWriter struct {
 	*strings.Builder
 	other bool // the line has letters of another script that look like no Latin ones
@@ -88,7 +89,7 @@ func (w *legibleWriter) writeLine(line string) {
 	}
 }
 
-// isLegible reports whether a character is visible and not just another spelling of one that looks the same.
+// isLegible reports whether a character is visible and is not a variant of another character that looks the same.
 func isLegible(r rune) bool {
 	switch {
 	case !unicode.IsGraphic(r), unicode.IsSpace(r), r == unicode.ReplacementChar, IsInvisible(r):
@@ -101,8 +102,8 @@ func isLegible(r rune) bool {
 	return !marksLetters(r)
 }
 
-// marksLetters reports whether r is a combining mark that any letter may carry. Many letters with such a mark also
-// exist as one character.
+// marksLetters reports whether r is a combining mark that can be added to any letter. Such marks are escaped, because
+// many letters with a mark also exist as a single character.
 func marksLetters(r rune) bool {
 	return 0x300 <= r && r <= 0x36f || 0x483 <= r && r <= 0x489 || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff ||
 		0x20d0 <= r && r <= 0x20ff ||
@@ -117,7 +118,8 @@ func (w *legibleWriter) writeEscaped(r rune) {
 	fmt.Fprintf(w, "\\u%04x", r)
 }
 
-// wordLength returns the length in bytes of the word that line begins with. Invisible characters do not end a word.
+// wordLength returns the length in bytes of the word at the beginning of line. Invisible characters do not end the
+// word.
 func wordLength(line string) int {
 	for i, r := range line {
 		if r == utf8.RuneError || r != '_' && !unicode.In(r, unicode.L, unicode.M, unicode.Nd) && !IsInvisible(r) {
@@ -146,8 +148,8 @@ func (w *legibleWriter) writeWord(word string) {
 	}
 }
 
-// isForeignLetter reports whether a letter is suspicious in a word with Latin letters. Scripts that do not resemble Latin are
-// not, because text in them is written next to Latin letters without a blank.
+// isForeignLetter reports whether a letter is suspicious in a word with Latin letters. Letters of scripts that do not
+// resemble Latin are not suspicious, because such text is often written next to Latin letters without a blank.
 func isForeignLetter(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -163,15 +165,15 @@ func isForeignLetter(r rune) bool {
 	return strings.ContainsRune(alikeLetters, r) || strings.ContainsRune("ɑɡɩɪʟǀǃıȷ", r)
 }
 
-// alikeLetters maps Cyrillic, Greek and Armenian letters to the Latin letters they look like. alikeSigns does the
-// same for ASCII signs.
+// Letters and signs that look like ASCII ones. alikeLetters has Cyrillic, Greek and Armenian letters, alikeSigns has
+// signs.
 const (
 	alikeLetters = "аеорсухіјѕһԁԛԝӏАВЕКМНОРСТУХІЈЅԌԜӀαγικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզ"
 	alikeSigns   = "‐‑‒⁃−⁄∕⧸․꞉∶＂＇－．／＠＼＿｜﹒﹣﹨﹫∖∣∼∗⁎"
 )
 
-// hasOtherLetters reports whether a line has a letter of a script other than Latin that resembles no Latin letter,
-// and so reveals its script.
+// hasOtherLetters reports whether a line has a Cyrillic, Greek or Armenian letter that resembles no Latin letter.
+// Such a letter shows the reader which script the line is in.
 func hasOtherLetters(line string) bool {
 	for _, r := range line {
 		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian) && unicode.IsLetter(r) &&

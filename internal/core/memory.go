@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// leastMemory bounds a program's memory limit from below, in bytes.
+// leastMemory is the lowest memory limit that a request may set for a program, in bytes.
 const leastMemory = 8 << 20
 
-// ParseMemory parses a memory limit of a request: 256MB, 1g, or bytes. Units are powers of 1024. Its error has kind
-// invalid_arguments.
+// ParseMemory parses the memory limit of a request, such as 256MB, 1g, or a number of bytes. Units are powers of
+// 1024. The error has kind invalid_arguments.
 func ParseMemory(written string) (int64, *Error) {
 	digits := strings.IndexFunc(written, func(r rune) bool { return r < '0' || r > '9' })
 	if digits < 0 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// NearestNames returns at most n of names that resemble name, best first: those that differ only in case and punctuation,
-// then by edit distance, then by shared words. Names with little in common are left out. If a name differs only in
-// case and punctuation, only such names are returned.
+// NearestNames returns at most n of the names that resemble name, best first: first by edit distance, then by common
+// words. If names differ from name only in case and punctuation, only these are returned. Names with little in common
+// are left out.
 func NearestNames(name string, names []string, n int) []string {
 	type scored struct {
 		name string
@@ -39,8 +39,8 @@ func NearestNames(name string, names []string, n int) []string {
 	return out
 }
 
-// CorrectSpelling returns the one of names that name misspells, or "". A misspelling differs in case and separators only, or
-// in at most one letter of four.
+// CorrectSpelling returns the element of names that name misspells, or "". A misspelling differs only in case and
+// separators, or in at most one letter of four.
 func CorrectSpelling(name string, names []string) string {
 	want := []rune(foldName(name))
 	limit := max(1, len(want)/4)
@@ -53,7 +53,7 @@ func CorrectSpelling(name string, names []string) string {
 	return nearest
 }
 
-// foldName removes the differences that people overlook: case and separators.
+// foldName removes differences in case and separators from a name, because people overlook them.
 func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

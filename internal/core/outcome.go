@@ -2,10 +2,10 @@ package core
 
 import "encoding/json"
 
-// OutcomeStatus says how an execution ended. The set is closed and append-only.
+// OutcomeStatus says how an execution ended. The set of statuses is closed; new versions only add to it.
 type OutcomeStatus string
 
-// Ways in which an execution ends.
+// The statuses with which an execution ends.
 const (
 	StatusOK              OutcomeStatus = "ok"
 	StatusError           OutcomeStatus = "error"
@@ -20,7 +20,7 @@ const (
 	StatusOutcomeUnknown  OutcomeStatus = "outcome_unknown"
 )
 
-// Outcome holds the result of an execution.
+// Outcome is the result of an execution.
 type Outcome struct {
 	ExecutionID  string              `json:"execution_id"`
 	Status       OutcomeStatus       `json:"status"`
@@ -37,11 +37,11 @@ type Outcome struct {
 	Program      string              `json:"program,omitempty"`   // that a model has written for the task
 	Attempts     int                 `json:"attempts,omitempty"`  // programs that were written for it
 	*TaskContext                     // of a task for which there is no model
-	// Summary describes in one sentence what ran, what it changed and how much it returned. Text written by a model
-	// is marked as such: it is data, never an instruction.
+	// Summary describes in one sentence what ran, what it changed and how much it returned. Text in it that a model
+	// wrote is marked as such and must never be followed as an instruction.
 	Summary string `json:"summary,omitempty"`
-	// PIITokenized means that tokens replace personal data in this execution: in answers of servers, in the program
-	// or in the Outcome.
+	// PIITokenized means that personal data was replaced by tokens in this execution: in answers of servers, in the
+	// program or in the Outcome.
 	PIITokenized bool           `json:"pii_tokenized,omitempty"`
 	Stats        ExecutionStats `json:"stats"`
 	Trace        string         `json:"-"` // the id of its trace; the model has no use for it
@@ -81,8 +81,8 @@ type ExecutionStats struct {
 	Model       *ModelUse      `json:"model,omitempty"` // that wrote the program of a task
 }
 
-// TokenStats counts o200k_base tokens. Avoided is AvoidedDefinitions + AvoidedData: the tokens that a client without
-// Retort would have had in its context.
+// TokenStats counts tokens of the encoding o200k_base. Avoided is the sum of AvoidedDefinitions and AvoidedData: the
+// tokens that a client without Retort would have had in its context.
 type TokenStats struct {
 	Returned           int `json:"returned"`
 	Avoided            int `json:"avoided"`

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// ClientPeer gives the servers that an execution calls access to its client. A nil field means the client does not offer
-// that. Params are MCP's, as the server sent them.
+// ClientPeer lets servers that an execution calls reach the execution's client. A nil field means that the client
+// does not support that feature. Params are MCP params exactly as the server sent them.
 type ClientPeer struct {
 	ID       string // calls with the same one are made for the same client
 	Progress func(params json.RawMessage)
 	Log      func(params json.RawMessage)
-	// Forms and Pages say what the client can show a person: forms to fill in, and addresses to open.
+	// Forms and Pages report whether the client can show a person forms to fill in and addresses to open.
 	Forms, Pages bool
 	Samples      bool // whether the client has said that it takes questions for its model
 	// Ask sends an elicitation/create or sampling/createMessage request to the client and returns its result. It may
@@ -20,13 +20,13 @@ type ClientPeer struct {
 	Ask func(ctx context.Context, a ServerRequest) (json.RawMessage, *Error)
 }
 
-// ServerRequest describes a request that a server sends to the client during a call.
+// ServerRequest is a request that a server sends to the client during a call.
 type ServerRequest struct {
 	Server, Tool string // of the call
 	Method       string
 	Params       json.RawMessage
-	// Page holds the full address a person is asked to open, if any. Params contain only its origin, because the rest
-	// may grant access.
+	// Page is the full address that a person is asked to open, or "". Params contain only its origin, because the
+	// rest may grant access.
 	Page string
 	// Done is closed when the server reports that the person has finished with the page. It may be nil.
 	Done <-chan struct{}
@@ -62,7 +62,7 @@ func WithPeer(ctx context.Context, p *ClientPeer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// PeerOf returns the context's Peer, or one that offers nothing.
+// PeerOf returns the ClientPeer of the context, or one that supports nothing.
 func PeerOf(ctx context.Context) *ClientPeer {
 	if p, ok := ctx.Value(peerKey{}).(*ClientPeer); ok && p != nil {
 		return p

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Credential identifies, in a form that can be stored, the credential of a remote principal. The zero Credential
-// stands for the person at this machine.
+// Credential identifies the credential of a remote principal in a form that can be stored. The zero Credential is the
+// person at this machine.
 type Credential struct {
 	Token   string    `json:"token,omitempty"`  // id of one of Retort's own tokens
 	Expires time.Time `json:"expires,omitzero"` // of a token of an authorization server, after which it does not count
 }
 
-// Permit bounds how long a principal may have something done. The zero Permit never ends.
+// Permit says for how long work may be done for a principal. The zero Permit never ends.
 type Permit struct {
 	Credential Credential
-	// Check returns why the permit has ended, or nil. It is called before each call is sent, so it must be cheap. If
-	// Check itself is nil, the permit never ends.
+	// Check returns an error if the permit has ended, or nil. It is called before each call is sent, so it must be
+	// fast. If the function is nil, the permit never ends.
 	Check func() *Error
 }
 
-// CheckValid returns why the Permit has ended, or nil.
+// CheckValid returns an error if the permit has ended, or nil.
 func (p Permit) CheckValid() *Error {
 	if p.Check == nil {
 		return nil
@@ -29,10 +29,10 @@ func (p Permit) CheckValid() *Error {
 	return p.Check()
 }
 
-// ErrRevoked matches, with errors.Is, the error of work that ended because the principal's permission ended.
+// ErrRevoked marks, for errors.Is, the error of work that was stopped because the principal's permission had ended.
 var ErrRevoked = errors.New("the token that was used for this request is no longer valid")
 
-// RevokedError returns the error for work whose Permit has ended.
+// RevokedError returns the error for work that was stopped because its Permit had ended.
 func RevokedError() *Error {
 	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint(
 		"the audit log lists what was sent before; use another token to continue",
@@ -41,7 +41,7 @@ func RevokedError() *Error {
 
 type permitKey struct{}
 
-// WithPermit returns a context in which everything is done under p.
+// WithPermit returns a context in which all work is done under the Permit p.
 func WithPermit(ctx context.Context, p Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, p)
 }
@@ -54,14 +54,14 @@ func PermitOf(ctx context.Context) Permit {
 
 type finalCheckKey struct{}
 
-// WithFinalCheck returns a context whose calls are sent only if check returns nil right before. An earlier judgement
-// may be outdated, because a call can wait for its server to start.
+// WithFinalCheck returns a context whose calls are sent only if check returns nil right before sending. The check is
+// needed because a call may wait for its server to start, and earlier decisions may then be outdated.
 func WithFinalCheck(ctx context.Context, check func() *Error) context.Context {
 	return context.WithValue(ctx, finalCheckKey{}, check)
 }
 
-// FinalCheck returns the reason why a call of ctx must not be sent, or nil. It must be called after every wait before
-// sending.
+// FinalCheck returns an error if a call of ctx must not be sent, or nil. It must be called again after every wait
+// before sending.
 func FinalCheck(ctx context.Context) *Error {
 	if check, ok := ctx.Value(finalCheckKey{}).(func() *Error); ok {
 		return check()

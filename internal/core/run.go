@@ -17,7 +17,7 @@ const (
 	Python     Language = "python"
 )
 
-// ExecutionRequest asks for one execution.
+// ExecutionRequest is the request for one execution.
 type ExecutionRequest struct {
 	ID      string // unique; made by the pipeline if empty
 	Session string // "default" if empty
@@ -34,34 +34,34 @@ type ExecutionRequest struct {
 	NoCache             bool   // every call is made, whatever the cache holds
 	Noted               bool   // calls that may have effects are stored on disk before they are sent, for questions after a crash
 	Limits              Limits // zero fields mean the configured ones
-	// ForceApproval requires approval before the program runs, even if the settings would approve it automatically.
+	// ForceApproval requires an approval before the program runs, even if the settings approve it automatically.
 	ForceApproval bool
-	// AllowNetwork says whether the program may access the network. nil leaves that to the settings. true is refused
-	// if the settings give programs no network.
+	// AllowNetwork says whether the program may access the network. nil means that the settings decide. true is
+	// refused if the settings give programs no network access.
 	AllowNetwork *bool
-	// FilesystemScope narrows the files that the program sees: FilesWorkspace, FilesReadOnly, FilesNone, or a folder
-	// such as ./workspace/reports. Empty means what the settings allow.
+	// FilesystemScope restricts the files that the program sees: FilesWorkspace, FilesReadOnly, FilesNone, or a
+	// folder such as ./workspace/reports. Empty means all files that the settings allow.
 	FilesystemScope string
 	// Private means that the reader of the Outcome did not write the code and must not learn personal data in it.
 	Private bool
-	// Only limits the tools that the program may reach, in any spelling. nil means no limit.
+	// Only lists the tools that the program may call, in any spelling. nil means all.
 	Only []string
-	// Effects holds the calls with effects that earlier programs of the same task made. Repeating one of them needs
-	// approval. It may be nil.
+	// Effects has the calls with effects that earlier programs of the same agent task have made. Repeating one of
+	// them needs approval. It may be nil.
 	Effects *SideEffects
 	// Progress is called with the number of tool calls made so far. It may be nil, must not block and may be called
 	// from several goroutines.
 	Progress func(calls int) `json:"-"`
 }
 
-// Values of Request.FilesystemScope, widest first.
+// Values of ExecutionRequest.FilesystemScope, widest first.
 const (
 	FilesWorkspace = "workspace-only" // those of the session's workspace
 	FilesReadOnly  = "read-only"      // the same, and none is written
 	FilesNone      = "none"
 )
 
-// Limits bounds one execution. A zero field means "not stated here": the defaults of DefaultLimits apply, never
+// Limits are the limits of one execution. A zero field means that the default applies (see DefaultLimits), never
 // "unlimited".
 type Limits struct {
 	Timeout     time.Duration // active time; waiting for a person is not counted
@@ -76,7 +76,7 @@ type Limits struct {
 	Concurrency int // tool calls under way at once
 }
 
-// DefaultLimits apply where neither the request nor the settings state a limit.
+// DefaultLimits returns the limits that apply where neither the request nor the settings set one.
 func DefaultLimits() Limits {
 	return Limits{
 		Timeout: 10 * time.Minute, Computing: 30 * time.Second, Memory: 512 << 20, CPU: 1, Disk: 1 << 30, Processes: 64,
@@ -84,7 +84,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults returns l with zero fields taken from d. If l sets Timeout but not Computing, Computing is at most
+// WithDefaults returns l with its zero fields taken from d. If l sets Timeout but not Computing, Computing is at most
 // Timeout.
 func (l Limits) WithDefaults(d Limits) Limits {
 	l.Computing = firstNonZero(firstNonZero(l.Computing, l.Timeout), d.Computing)
@@ -100,7 +100,7 @@ func (l Limits) WithDefaults(d Limits) Limits {
 	return l
 }
 
-// BoundedBy returns l with its zero fields taken from most and no field above most's.
+// BoundedBy returns l with its zero fields taken from most and all other fields reduced to at most those of most.
 func (l Limits) BoundedBy(most Limits) Limits {
 	l = l.WithDefaults(most)
 	l.Timeout = min(l.Timeout, most.Timeout)
@@ -124,7 +124,7 @@ func firstNonZero[T comparable](a, b T) T {
 	return b
 }
 
-// CheckedProgram holds a checked program for a sandbox to run.
+// CheckedProgram is a program that has passed the check, ready for a sandbox to run.
 type CheckedProgram struct {
 	ID         string            // of the execution
 	Name       string            // file name shown in stack traces
@@ -135,12 +135,12 @@ type CheckedProgram struct {
 	Limits     Limits            // complete
 }
 
-// ParsedProgram holds an interpreter's report on a program it has parsed in a sandbox. It is only as trustworthy as that
-// sandbox.
+// ParsedProgram is the report of an interpreter in a sandbox about a program that it has parsed. It is only as
+// trustworthy as that sandbox.
 type ParsedProgram struct {
 	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
 	Tree  []byte          // the syntax tree, in the interpreter's own format
-	// Compiled waits until the interpreter has compiled the program, and returns its report. It need not be called.
+	// Compiled waits until the interpreter has compiled the program, and returns its report. Calling it is optional.
 	Compiled func() (json.RawMessage, error)
 }
 
@@ -152,7 +152,7 @@ type ServerNamespace struct {
 	Functions []ToolFunction `json:"functions"`
 }
 
-// ToolFunction describes one tool as a member of a Namespace.
+// ToolFunction describes one tool as a member of a ServerNamespace.
 type ToolFunction struct {
 	Name   string   `json:"name"`   // identifier, as in listIssues
 	Tool   string   `json:"tool"`   // raw name, as in list_issues
@@ -166,8 +166,8 @@ type ToolFunction struct {
 	Object   bool              `json:"object,omitempty"`   // the first of Params may itself be an object
 }
 
-// ToolCall describes one call that a program makes. Server is the configured name of an upstream server. An empty Server
-// means one of the engine's own functions, such as "search_tools" or "read_file".
+// ToolCall is one call that a program makes. Server is the configured name of a server. If it is empty, Tool is one
+// of the engine's own functions, such as "search_tools" or "read_file".
 type ToolCall struct {
 	Server    string
 	Tool      string          // raw name
@@ -177,8 +177,8 @@ type ToolCall struct {
 	Approved  bool            `json:"-"` // a person has said yes to it, now or before
 }
 
-// CallResult holds the value that a call returns to the program: one JSON value, exactly as the upstream server sent it
-// (key order and digits of numbers kept).
+// CallResult has the value that a call returns to the program: one JSON value exactly as the server sent it, with its
+// order of keys and digits of numbers.
 type CallResult struct {
 	Value json.RawMessage
 	Claim *MemoryClaim // the memory that Value holds; the last user of Value frees it

@@ -1,9 +1,9 @@
 package core
 
-// SearchDetail selects how much a search returns about each tool.
+// SearchDetail says how much a search returns about each tool.
 type SearchDetail string
 
-// Levels of detail of a search.
+// The levels of detail of a search.
 const (
 	DetailName        SearchDetail = "name"
 	DetailDescription SearchDetail = "description" // and the first sentence
@@ -22,7 +22,7 @@ type ToolQuery struct {
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
-// FoundTools holds the answer to a search.
+// FoundTools is the result of a search.
 type FoundTools struct {
 	Tools    []FoundTool  `json:"tools"`
 	Total    int          `json:"total"`
@@ -39,7 +39,7 @@ type FoundTool struct {
 	Description string `json:"description,omitempty"`
 	Definition  string `json:"definition,omitempty"`
 	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
-	// RegistryOnly means that only a definition is known and no server could be called.
+	// RegistryOnly means that only the tool's definition is known and there is no server to call.
 	RegistryOnly bool `json:"registry_only,omitempty"`
 }
 

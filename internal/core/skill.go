@@ -2,7 +2,7 @@ package core
 
 import "strings"
 
-// Skill holds the source of a saved program that other programs import.
+// Skill is a saved program that other programs can import.
 type Skill struct {
 	Name     string   `json:"name"` // as ValidSkillName says
 	Language Language `json:"language"`
@@ -10,7 +10,7 @@ type Skill struct {
 	Code     string   `json:"code"`
 }
 
-// FileName returns the file name of the skill's source in the visible tree and in stack traces.
+// FileName returns the path of the skill's source code as programs see it, in the workspace and in stack traces.
 func (s Skill) FileName() string {
 	if s.Language == Python {
 		return "skills/" + s.Name + "/skill.py"
@@ -18,7 +18,7 @@ func (s Skill) FileName() string {
 	return "skills/" + s.Name + "/skill.ts"
 }
 
-// SkillModule holds a checked skill, ready for a sandbox to evaluate.
+// SkillModule is a skill that has passed the check, ready for a sandbox to evaluate.
 type SkillModule struct {
 	Name   string `json:"name"`             // of the skill
 	Global string `json:"global,omitempty"` // its name as a member of the global skills; empty if the program does not name it there
@@ -28,7 +28,8 @@ type SkillModule struct {
 
 const maxSkillName = 64
 
-// notSkills lists names that have another meaning for file systems, for a language, or in the visible tree.
+// notSkills lists names that skills cannot have, because they have another meaning in file systems, in a language or
+// in the workspace.
 const notSkills = " con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9 " +
 	"index default skill skills servers client workspace " +
 	"and as assert async await break case catch class const continue debugger def del delete do elif else enum except export extends false finally for from " +
@@ -62,7 +63,7 @@ func clipText(s string) string {
 	return s
 }
 
-// SkillName returns the skill name that an identifier stands for: weekly-report for weeklyReport and weekly_report.
+// SkillName returns the skill name for an identifier in a program: weekly-report for weeklyReport and weekly_report.
 func SkillName(identifier string) string {
 	var b strings.Builder
 	for _, r := range clipText(identifier) {
@@ -87,7 +88,7 @@ func SkillName(identifier string) string {
 	return strings.TrimRight(name[:min(len(name), maxSkillName)], "-")
 }
 
-// SkillIdentifier returns a skill's name in programs: weeklyReport in TypeScript, weekly_report in Python.
+// SkillIdentifier returns the identifier of a skill in programs: weeklyReport in TypeScript, weekly_report in Python.
 func SkillIdentifier(name string, lang Language) string {
 	if lang == Python {
 		return strings.ReplaceAll(name, "-", "_")
@@ -103,7 +104,7 @@ func SkillIdentifier(name string, lang Language) string {
 	return strings.Join(parts, "")
 }
 
-// SkillDraft asks to save a skill.
+// SkillDraft is the request to save a skill.
 type SkillDraft struct {
 	Name         string
 	Code         string
@@ -137,7 +138,7 @@ type SkillInfo struct {
 	Warnings    []string `json:"warnings,omitempty"`
 }
 
-// LoadedSkill holds a skill with its code and everything known about it.
+// LoadedSkill is a skill with its code and everything known about it.
 type LoadedSkill struct {
 	Name        string   `json:"name"`
 	Version     string   `json:"version"`

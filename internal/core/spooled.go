@@ -5,9 +5,10 @@ import (
 	"io"
 )
 
-// SpooledAnswer holds the answer to a call that is too large for memory. The receiver must close it.
+// SpooledAnswer is the answer to a call that is too large for memory. Its large parts are on disk. The receiver must
+// close it.
 type SpooledAnswer struct {
-	// Result holds MCP's CallToolResult with "" or null in the place of each large part.
+	// Result is MCP's CallToolResult with each large part replaced by "" or null.
 	Result json.RawMessage
 	Parts  []SpooledPart // in the order of the answer
 	Bytes  int64         // of the whole message
@@ -15,7 +16,7 @@ type SpooledAnswer struct {
 	io.Closer
 }
 
-// Members of a result that can be spooled.
+// The members of a tool result whose values can be stored on disk.
 const (
 	SpooledStructured = "structuredContent"
 	SpooledText       = "text"
@@ -23,7 +24,8 @@ const (
 	SpooledBlob       = "blob"
 )
 
-// SpooledPart locates a large part of a result: JSON as it was sent, or the text between the quotes of a string.
+// SpooledPart locates a large part of a result on disk: JSON exactly as it was sent, or the text between the quotes
+// of a string.
 type SpooledPart struct {
 	Index         int    // in content; -1 for structuredContent
 	Member        string // text and blob may be those of a resource

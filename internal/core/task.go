@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// AgentTask describes an agent task: work described in words.
+// AgentTask is an agent task: a task in natural language, which a model writes programs for.
 type AgentTask struct {
 	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
 	Description   string
@@ -21,15 +21,15 @@ type AgentTask struct {
 	Client        string // name and version of the MCP client, if any
 	// Progress is called with each step. It may be nil, must not block and may be called from several goroutines.
 	Progress func(TaskStep) `json:"-"`
-	// Job holds the ID of the job that performs the task, if any. Its programs are named after the job, and
-	// calls that may have effects are stored on disk before they are sent.
+	// Job is the id of the job that performs the task, if there is one. The task's programs are named after the job,
+	// and calls that may have effects are stored on disk before they are sent.
 	Job string `json:"-"`
 }
 
 // maxTaskID bounds the ID that a caller gives an agent task, in bytes.
 const maxTaskID = 64
 
-// CheckTaskID returns an error unless id can be the ID of a task: up to 64 letters, digits, dots, hyphens and
+// CheckTaskID returns an error unless id is a valid id for an agent task: up to 64 letters, digits, dots, hyphens and
 // underscores, beginning with a letter or digit.
 func CheckTaskID(id string) *Error {
 	plain := strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
@@ -40,7 +40,8 @@ func CheckTaskID(id string) *Error {
 	return nil
 }
 
-// TaskBudget bounds an agent task. A zero field means the configured bound, which a task can never exceed.
+// TaskBudget has the limits of one agent task. A zero field means the configured limit, which a task can never
+// exceed.
 type TaskBudget struct {
 	Tokens   int    // of the model, read and written, in all attempts
 	Attempts int    // programs
@@ -50,7 +51,7 @@ type TaskBudget struct {
 // TaskPhase names a phase of an agent task.
 type TaskPhase string
 
-// Phases in their order. A program that is repaired goes through the last three again.
+// The phases of an agent task in their order. When a program is repaired, the last three are repeated.
 const (
 	PhaseDiscover TaskPhase = "discover" // tools and skills are found
 	PhaseDefine   TaskPhase = "define"   // as much of their definitions as is needed
@@ -74,7 +75,7 @@ type TaskStep struct {
 	Text    string // in words
 }
 
-// TaskContext holds what a model needs to write the program of an agent task itself.
+// TaskContext contains the information that a model needs to write the program of an agent task itself.
 type TaskContext struct {
 	Tools       []FoundTool      `json:"tools"`
 	Skills      []FoundSkill     `json:"skills,omitempty"`
@@ -93,14 +94,14 @@ type ModelUse struct {
 	Currency     string  `json:"currency,omitempty"`
 }
 
-// OfferedTool describes a tool that an agent task offers to a model.
+// OfferedTool describes a tool of an agent task for a model.
 type OfferedTool struct {
 	FoundTool
 	Effect string // "read", "write", "destructive"
 	Whole  bool   // it was named by its server, which has other tools, too
 }
 
-// Results of a Made.
+// The possible results of a call with effects. The engine may not know the result, for example after a crash.
 const (
 	MadeUnknown = "it has left, and what came of it is not known"
 	MadeOK      = "it was made"
@@ -116,20 +117,21 @@ type SideEffect struct {
 	State        string
 }
 
-// SideEffects collects the calls with effects of all executions of one task, so that one execution does not repeat those
-// of another. The zero value is ready. A nil Effects stores nothing. It is safe for concurrent use.
+// SideEffects collects the calls with effects of all executions of one agent task, so that one execution does not
+// repeat those of another. The zero value is ready to use. A nil SideEffects stores nothing. It is safe for
+// concurrent use.
 type SideEffects struct {
 	mu   sync.Mutex
 	made []SideEffect
 }
 
-// KeyOf returns the key that identifies arguments, which must be in canonical form.
+// KeyOf returns a key that identifies the arguments of a call. They must be in canonical form.
 func KeyOf(arguments []byte) string {
 	sum := sha256.Sum256(arguments)
 	return string(sum[:])
 }
 
-// RecordSent stores a call that is about to be sent. Call the returned function with the result.
+// RecordSent stores a call that is about to be sent. The returned function must be called with the result.
 func (e *SideEffects) RecordSent(m SideEffect) (came func(err *Error)) {
 	if e == nil {
 		return func(*Error) {}
@@ -151,8 +153,8 @@ func (e *SideEffects) RecordSent(m SideEffect) (came func(err *Error)) {
 	}
 }
 
-// FindEarlier returns the earlier calls of other executions with the same tool: those with the same arguments, and others
-// that had, or may have had, an effect.
+// FindEarlier returns calls of the same tool that other executions have made before. same contains those with the
+// same arguments. similar contains the remaining ones that had, or may have had, an effect.
 func (e *SideEffects) FindEarlier(execution string, m SideEffect) (same, similar []SideEffect) {
 	for _, o := range e.List() {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Tool describes one tool of one upstream server.
+// Tool is one tool of one server.
 type Tool struct {
 	Server       string          // the name in the configuration
 	Name         string          // as the upstream calls it
@@ -24,19 +24,20 @@ type Tool struct {
 	Withheld     string            // where a name or value is for which no model is offered the tool; "" if it is offered
 	Change       *DefinitionChange // nil if the definition is the one that was trusted
 	Learned      *LearnedSchema    // nil if the tool declares its output, or nothing is known of it
-	// Sealed returns the type of personal data, such as "email", that programs get as tokens under a property of the
-	// tool's answers. It returns "" if programs get the value itself. A nil Sealed hides nothing.
+	// Sealed returns the type of personal data, such as "email", for which programs get tokens instead of values
+	// under a property of the tool's answers. It returns "" if programs get the values. A nil Sealed hides nothing.
 	Sealed func(property string) string
 }
 
-// LearnedSchema describes what a tool's answers looked like so far. It is advice; OutputSchema is a declaration.
+// LearnedSchema describes the answers of a tool as seen so far. Unlike OutputSchema, which the server declares, it
+// may be wrong for later answers.
 type LearnedSchema struct {
 	Schema       json.RawMessage // of what programs get
 	Observations int             // answers that were looked at
 	Steady       int             // of them, the last ones that brought nothing new
 }
 
-// AnswerSchema returns the schema of the value programs get from the tool, or nil if it is unknown.
+// AnswerSchema returns the schema of the values that programs get from the tool, or nil if it is unknown.
 func (t *Tool) AnswerSchema() json.RawMessage {
 	if len(t.OutputSchema) == 0 && t.Learned != nil {
 		return t.Learned.Schema
@@ -44,7 +45,7 @@ func (t *Tool) AnswerSchema() json.RawMessage {
 	return t.OutputSchema
 }
 
-// ToolAnnotations holds MCP's hints about a tool. A nil field means that the server did not state it.
+// ToolAnnotations has MCP's hints about a tool. A nil field means that the server does not give the hint.
 type ToolAnnotations struct {
 	ReadOnly    *bool `json:"readOnlyHint,omitempty"`
 	Destructive *bool `json:"destructiveHint,omitempty"`
@@ -52,7 +53,7 @@ type ToolAnnotations struct {
 	OpenWorld   *bool `json:"openWorldHint,omitempty"`
 }
 
-// ToolServer holds an upstream server with its tools, in the order the server lists them.
+// ToolServer is a server with its tools, in the order in which the server lists them.
 type ToolServer struct {
 	Name         string           // the name in the configuration
 	TypeScript   string           // identifier in TypeScript, unique: googleDrive
@@ -65,8 +66,8 @@ type ToolServer struct {
 	Tools        []*Tool
 }
 
-// Toolset holds the servers and tools that a principal may see. It is immutable; changes produce a new Toolset.
-// Listing, searching, checking and calling all use the same one.
+// Toolset has the servers and tools that a principal may see. It is immutable; each change creates a new Toolset.
+// Lists, searches, checks and calls of an execution all use the same one.
 type Toolset struct {
 	Servers []*ToolServer // sorted by name
 
@@ -77,8 +78,8 @@ type Toolset struct {
 	refuse func(*Tool) *Error // why a tool of whole is not in it
 }
 
-// NewToolset indexes servers, which must be sorted by name and must not change any more. If two spellings collide,
-// the raw name wins, then the first.
+// NewToolset returns a Toolset of servers, which must be sorted by name and must not change afterwards. If two tools
+// have the same spelling of a name, the tool with exactly that name has precedence, then the first.
 func NewToolset(servers []*ToolServer) *Toolset {
 	ts := &Toolset{Servers: servers, servers: map[string]*ToolServer{}, tools: map[string]*Tool{}}
 	for _, spell := range []func(*ToolServer) string{rawServer, tsServer, pyServer} {
@@ -118,14 +119,14 @@ var toolSpellings = []func(*ToolServer, *Tool) string{
 	func(s *ToolServer, t *Tool) string { return s.TypeScript + "__" + t.TypeScript },
 }
 
-// FindServer finds a server by any spelling of its name: google-drive, googleDrive, google_drive.
+// FindServer finds a server by any spelling of its name, such as google-drive, googleDrive or google_drive.
 func (ts *Toolset) FindServer(name string) (*ToolServer, bool) {
 	s, ok := ts.servers[name]
 	return s, ok
 }
 
-// FindTool finds a tool by any spelling of its full name: github.listIssues,
-// github.list_issues, github__list_issues.
+// FindTool finds a tool by any spelling of its full name, such as github.listIssues, github.list_issues or
+// github__list_issues.
 func (ts *Toolset) FindTool(name string) (*Tool, bool) {
 	name = strings.TrimPrefix(name, "servers.")
 	if t, ok := ts.tools[name]; ok {
@@ -142,8 +143,8 @@ func (ts *Toolset) FindTool(name string) (*Tool, bool) {
 	return nil, false
 }
 
-// MatchTools returns the tools that a name stands for: one tool in any spelling of its qualified name, or all tools of a
-// server in any spelling of its name, also as "github.*". It returns none for an unknown name.
+// MatchTools returns the tools that a name refers to. The name is that of one tool in any spelling, or that of a
+// server in any spelling, optionally followed by ".*", for all its tools. It returns nil for an unknown name.
 func (ts *Toolset) MatchTools(name string) []*Tool {
 	if t, ok := ts.FindTool(name); ok {
 		return []*Tool{t}
@@ -158,9 +159,9 @@ func (ts *Toolset) MatchTools(name string) []*Tool {
 	return nil
 }
 
-// FindInCategory finds a tool in a category, or in all categories if it is empty. name is one that Tool accepts, or a tool's
-// name without its server, in any spelling, if only one tool has it. The error lists the candidates of an ambiguous
-// name. For an unknown name it is that of NotFound.
+// FindInCategory finds a tool in a category; an empty category means all. name is any name that FindTool accepts, or
+// the tool's name without its server if only one tool has that name. The error for an ambiguous name lists the
+// candidates. The error for an unknown name is that of NotFound.
 func (ts *Toolset) FindInCategory(name, category string) (*Tool, *Error) {
 	if t, ok := ts.FindTool(name); ok {
 		if !t.inCategory(category) {
@@ -189,18 +190,18 @@ func (ts *Toolset) FindInCategory(name, category string) (*Tool, *Error) {
 		WithHint("name it with its server: %s", strings.Join(names, ", "))
 }
 
-// inCategory reports whether t is in a category, in any spelling. Every tool is in the category "".
+// inCategory reports whether t is in a category, in any spelling. Every tool is in the empty category.
 func (t *Tool) inCategory(category string) bool {
 	return category == "" || foldName(t.Category) == foldName(category)
 }
 
-// RegistryOnly reports whether t has only a definition and no server that could be called.
+// RegistryOnly reports whether only the definition of t is known and there is no server to call.
 func (ts *Toolset) RegistryOnly(t *Tool) bool {
 	s, ok := ts.servers[t.Server]
 	return ok && s.Name == t.Server && s.Static
 }
 
-// NoServerFor returns the error for calling a tool that has only a definition and no server.
+// NoServerFor returns the error for a call of a tool that has a definition but no server.
 func (ts *Toolset) NoServerFor(t *Tool) *Error {
 	return Errorf(
 		KindToolNotFound, "toolset",
@@ -213,7 +214,7 @@ func (ts *Toolset) NoServerFor(t *Tool) *Error {
 		).AtTool(t.Server, t.Name)
 }
 
-// FindExact finds a tool by the raw names of its server and its own.
+// FindExact finds a tool by the exact names of its server and the tool.
 func (ts *Toolset) FindExact(server, tool string) (*Tool, bool) {
 	if t, ok := ts.tools[server+"__"+tool]; ok && t.Server == server && t.Name == tool {
 		return t, true
@@ -228,8 +229,9 @@ func (ts *Toolset) FindExact(server, tool string) (*Tool, bool) {
 	return nil, false
 }
 
-// WithoutRefused returns a copy of ts without the tools for which refuse returns an error. The copy remembers them, so that
-// naming one yields the reason. refuse must always return the same result for the same tool.
+// WithoutRefused returns a copy of ts without the tools for which refuse returns an error. The copy remembers why
+// they were removed, for errors about programs that name them. refuse must always return the same result for the same
+// tool.
 func (ts *Toolset) WithoutRefused(refuse func(*Tool) *Error) *Toolset {
 	servers, removed := make([]*ToolServer, len(ts.Servers)), false
 	for i, s := range ts.Servers {
@@ -252,7 +254,7 @@ func (ts *Toolset) IsHidden(t *Tool) bool {
 	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.IsHidden(t))
 }
 
-// RefusalOf returns why the tool of this name, in any spelling, was removed from ts, or nil.
+// RefusalOf returns the reason why the tool with this name, in any spelling, was removed from ts, or nil.
 func (ts *Toolset) RefusalOf(name string) *Error {
 	if ts.whole == nil {
 		return nil
@@ -263,7 +265,8 @@ func (ts *Toolset) RefusalOf(name string) *Error {
 	return ts.whole.RefusalOf(name)
 }
 
-// RefusedExact returns why the tool was removed from ts, or nil. It takes the raw names of server and tool.
+// RefusedExact returns the reason why the tool was removed from ts, or nil. It takes the exact names of the server
+// and the tool.
 func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	if ts.whole == nil {
 		return nil
@@ -276,7 +279,7 @@ func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	return ts.whole.RefusedExact(server, tool)
 }
 
-// WithHidden returns ts with everything that Without removed.
+// WithHidden returns ts including the tools that WithoutRefused has removed.
 func (ts *Toolset) WithHidden() *Toolset {
 	for ts.whole != nil {
 		ts = ts.whole
@@ -300,8 +303,8 @@ func (s *ToolServer) FindTool(name string) (*Tool, bool) {
 	return s.findAcronym(name)
 }
 
-// findAcronym finds a tool by its TypeScript identifier with acronyms in the other spelling: executeSQL for executeSql.
-// It finds none if another tool could be meant.
+// findAcronym finds a tool by its TypeScript name with acronyms in another spelling, such as executeSQL for
+// executeSql. It finds none if the name is ambiguous.
 func (s *ToolServer) findAcronym(name string) (*Tool, bool) {
 	var found *Tool
 	for _, t := range s.Tools {
@@ -337,7 +340,7 @@ func (ts *Toolset) CountTools() int {
 	return n
 }
 
-// QualifiedName returns the tool's name in programs: github.listIssues.
+// QualifiedName returns the full name of a tool in TypeScript programs, such as github.listIssues.
 func (ts *Toolset) QualifiedName(t *Tool) string {
 	if s, ok := ts.servers[t.Server]; ok {
 		return s.TypeScript + "." + t.TypeScript
@@ -345,18 +348,19 @@ func (ts *Toolset) QualifiedName(t *Tool) string {
 	return t.Server + "." + t.Name
 }
 
-// NoTool matches, with errors.As, the error for a tool name that does not exist.
+// NoTool marks, for errors.As, the error for a tool name that does not exist.
 type NoTool struct{ Name string }
 
 func (e *NoTool) Error() string { return "there is no tool " + e.Name }
 
-// UnknownNames matches, with errors.As, the error for a program with unbound names. One of them may be a server's.
+// UnknownNames marks, for errors.As, the error for a program with unknown names. One of them may be the name of a
+// server.
 type UnknownNames struct{ Names []string }
 
 func (e *UnknownNames) Error() string { return "nothing is named " + strings.Join(e.Names, " or ") }
 
-// NotFound returns the error for an unknown tool name and suggests the nearest tools. For a tool that was removed
-// from ts it returns the reason for that.
+// NotFound returns the error for an unknown tool name, which suggests similar tools. If the tool was removed from ts,
+// it returns the reason for that.
 func (ts *Toolset) NotFound(name string) *Error {
 	if e := ts.RefusalOf(name); e != nil {
 		return e
@@ -372,7 +376,7 @@ func (ts *Toolset) NotFound(name string) *Error {
 	return e.WithHint("search_tools finds tools by what they do")
 }
 
-// NearestNames returns at most n qualified names that resemble name, best first.
+// NearestNames returns at most n full tool names that resemble name, best first.
 func (ts *Toolset) NearestNames(name string, n int) []string {
 	var names []string
 	for _, s := range ts.Servers {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// TraceContext holds a position in a distributed trace, as in W3C Trace Context. The zero Trace means none.
+// TraceContext is a position in a distributed trace, in the form of W3C Trace Context. The zero value means no trace.
 type TraceContext struct{ Parent, State string }
 
 const (
@@ -14,8 +14,8 @@ const (
 	maxMembers  = 32
 )
 
-// NewTrace parses the trace headers of a client. It returns the zero Trace if parent is invalid. Of an unknown
-// version it takes the parts of the known one. An invalid state is left out.
+// NewTrace parses the trace headers of a client. It returns the zero TraceContext if parent is invalid. From a parent
+// of an unknown version it uses the fields that the known version has. An invalid state is ignored.
 func NewTrace(parent, state string) TraceContext {
 	if len(parent) < traceLength || len(parent) > traceLength && (parent[:2] == "00" || parent[traceLength] != '-') {
 		return TraceContext{}
@@ -48,7 +48,7 @@ func isTraceState(s string) bool {
 	return true
 }
 
-// ID returns the trace's 32 hexadecimal digits, or "".
+// ID returns the trace's id, 32 hexadecimal digits, or "".
 func (t TraceContext) ID() string {
 	if len(t.Parent) != traceLength {
 		return ""
@@ -58,7 +58,7 @@ func (t TraceContext) ID() string {
 
 type traceKey struct{}
 
-// WithTrace returns a context whose work belongs to t.
+// WithTrace returns a context whose work belongs to the trace t.
 func WithTrace(ctx context.Context, t TraceContext) context.Context {
 	if t.Parent == "" {
 		return ctx
@@ -66,7 +66,7 @@ func WithTrace(ctx context.Context, t TraceContext) context.Context {
 	return context.WithValue(ctx, traceKey{}, t)
 }
 
-// TraceOf returns the context's Trace, or the zero Trace.
+// TraceOf returns the TraceContext of the context, or the zero value.
 func TraceOf(ctx context.Context) TraceContext {
 	t, _ := ctx.Value(traceKey{}).(TraceContext)
 	return t
@@ -75,7 +75,7 @@ func TraceOf(ctx context.Context) TraceContext {
 // ExecutionStep names a timed step of an execution.
 type ExecutionStep string
 
-// Steps. StepExecution contains all others.
+// The traced steps. StepExecution contains all others.
 const (
 	StepExecution ExecutionStep = "execution"
 	StepGate      ExecutionStep = "gate"     // whether the program may run
@@ -86,7 +86,7 @@ const (
 
 // Tracer receives the duration of steps. It is safe for concurrent use and must not block.
 type Tracer interface {
-	// Begin starts a step within ctx's step and returns the context for what happens inside. Call end once with the
-	// result. Only the plain fields of events are used, never Body.
+	// Begin starts a step inside the step of ctx. It returns the context for work inside the new step. end must be
+	// called once, with the result. Only the plain fields of the events are used, never Body.
 	Begin(ctx context.Context, s ExecutionStep, e AuditEvent) (inside context.Context, end func(AuditEvent))
 }

@@ -14,8 +14,8 @@ type Cause struct {
 	Mend  string `json:"mend,omitempty"` // a command, or a sentence where no command does it
 }
 
-// Symptom holds what is known about a server that does not work. Its texts are shown to users, so they must not
-// contain secrets.
+// Symptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so they must
+// not contain secrets.
 type Symptom struct {
 	Server  string
 	Command string // of a stdio server, with Args and Dir
@@ -40,7 +40,7 @@ func (s Symptom) allText() string {
 	return strings.Join(append([]string{s.Message, s.Hint}, s.Stderr...), "\n")
 }
 
-// Explain returns the cause of a symptom. If no cause is known, it returns the original text.
+// Explain returns the cause of a symptom. If no known cause fits, it returns the symptom's own text.
 func Explain(s Symptom) Cause {
 	for _, known := range []func(Symptom) *Cause{explainConfiguration, explainRemote, explainStart, explainOutput, explainTimeout} {
 		if c := known(s); c != nil {

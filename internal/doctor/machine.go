@@ -104,7 +104,7 @@ func checkAbsent(name, dir string, fix bool) Check {
 	return Check{name, Mended, "made " + dir, ""}
 }
 
-// checkPermissions finds permissions that give other users access.
+// checkPermissions reports permissions that give other users access.
 func checkPermissions(name, path string, info fs.FileInfo, fix bool) Check {
 	mode := info.Mode().Perm()
 	if !permissions || mode&0o077 == 0 {
@@ -182,7 +182,7 @@ func FolderSize(dir string) (bytes int64) {
 	return bytes
 }
 
-// CheckClock checks the clock. behind is how far it is behind the newest recorded time.
+// CheckClock checks the clock of the machine. behind is how far it is behind the newest time in the audit log.
 func CheckClock(now time.Time, behind time.Duration) Check {
 	words := now.Format(time.RFC3339)
 	switch {

@@ -13,7 +13,7 @@ import (
 // permissions is true because the mode bits of files control access by other users on this system.
 const permissions = true
 
-// ownedByMe reports whether a file belongs to this user, and otherwise names its owner.
+// ownedByMe reports whether a file belongs to this user. If not, it returns the name of the owner.
 func ownedByMe(info fs.FileInfo) (owner string, mine bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) == os.Getuid() {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// words maps messages that programs print before they exit to causes. $1 is the text of the first group. The first
-// matching entry counts.
+// words lists messages that programs print before they exit, each with the cause that it means. $1 is the text of the
+// first group in the pattern. The first matching entry counts.
 var words = []struct {
 	id    string
 	says  string // a regular expression
@@ -140,8 +140,8 @@ var words = []struct {
 	},
 }
 
-// expressions compiles the patterns of words on first use. Compiling them at start would take longer than everything
-// else that each process of Retort does before main.
+// expressions returns the patterns of words, compiled on first use. Compiling them at every start would take longer
+// than everything else before main.
 var expressions = sync.OnceValue(func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(words))
 	for i, w := range words {
@@ -150,7 +150,7 @@ var expressions = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// listens matches the message that HTTP servers print when they are ready.
+// listens returns the pattern of the message that HTTP servers print when they are ready.
 var listens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:listening|running|started|available|serving)[^\n]{0,40}?(?:https?://\S+|port:? ?\d{2,5}|:\d{4,5}\b)`)
 })

@@ -118,7 +118,7 @@ func explainMissingCommand(s Symptom) *Cause {
 	return c
 }
 
-// toolchains lists the programs with which servers are usually started.
+// toolchains lists the programs with which most servers are started, such as npx.
 var toolchains = []struct {
 	name     string
 	commands []string

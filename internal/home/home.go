@@ -1,6 +1,5 @@
-// Package home says where Retort keeps its files. Every path below the data
-// directory, and every path beside the user's keys, is a method here, so that
-// no other package spells such a name.
+// Package home says where Retort keeps its files. Each path in the data directory, and each path next to the user's
+// keys, has a method here, so that no other package contains such a name.
 package home
 
 import (
@@ -10,10 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Dir is a data directory: that of a project, that of a user, or one that is
-// removed with its engine. Its methods only join names; they create nothing.
-// The methods of an empty Dir return paths relative to the working directory,
-// so callers that may keep nothing check for "" first.
+// Dir is a data directory: of a project, of a user, or a temporary one that is removed when its engine ends. Its
+// methods only join names; they create nothing. The methods of an empty Dir return paths relative to the working
+// directory, so callers that must not write files check for "" first.
 type Dir string
 
 func (d Dir) join(names ...string) string {
@@ -33,22 +31,20 @@ func (d Dir) Audit() string { return d.join("audit") }
 // the audit log because of their age or its size.
 func (d Dir) AuditArchives() string { return d.join("audit", "archive") }
 
-// AuditCheckpoints returns the directory of the audit log's checkpoints for a
-// user without a directory of their own. Usually they are in User.Checkpoints,
-// away from the entries whose end they prove.
+// AuditCheckpoints returns the directory of the audit log's checkpoints for users without a User directory. Usually
+// they are in User.Checkpoints instead, away from the audit log itself.
 func (d Dir) AuditCheckpoints() string { return d.join("audit", "checkpoints") }
 
-// Approvals returns the directory of the sockets at which engines take
-// decisions from the command line.
+// Approvals returns the directory of the sockets at which engines accept decisions from the command line.
 func (d Dir) Approvals() string { return d.join("approvals") }
 
 // ApprovalRules returns the file of the approvals that were given for always.
 func (d Dir) ApprovalRules() string { return d.join("approvals", "always.json") }
 
-// Pending returns the directory of the executions that wait for a person.
+// Pending returns the directory of the journals of executions that wait for a person.
 func (d Dir) Pending() string { return d.join("pending") }
 
-// AccessTokens returns the file of the tokens with which clients call over HTTP.
+// AccessTokens returns the file of Retort's own access tokens for clients over HTTP.
 func (d Dir) AccessTokens() string { return d.join("access", "tokens.json") }
 
 // Cache returns the directory of cached tool results.
@@ -57,7 +53,7 @@ func (d Dir) Cache() string { return d.join("cache") }
 // Catalog returns the directory of the definitions of tools.
 func (d Dir) Catalog() string { return d.join("catalog") }
 
-// Vectors returns the directory of the vectors with which tools are searched.
+// Vectors returns the directory of the vectors for searching tools.
 func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
 
 // Queue returns the directory of the jobs.
@@ -72,13 +68,13 @@ func (d Dir) Skills() string { return d.join("skills") }
 // Spool returns the directory of the answers that are too large for memory.
 func (d Dir) Spool() string { return d.join("spool") }
 
-// State returns the directory of the values that programs keep between runs.
+// State returns the directory of the values that programs store between executions.
 func (d Dir) State() string { return d.join("state") }
 
-// Templates returns the directory of a project's own prompts.
+// Templates returns the directory of a project's own templates for prompts.
 func (d Dir) Templates() string { return d.join("templates") }
 
-// Vault returns the directory of the personal values that tokens stand for.
+// Vault returns the directory of the values that privacy tokens stand for.
 func (d Dir) Vault() string { return d.join("vault") }
 
 // Workspace returns the directory of the files of all sessions.
@@ -90,13 +86,12 @@ func (d Dir) RealValues() string { return d.join("realvalues") }
 // Sandbox returns the directory of what a sandbox backend prepares.
 func (d Dir) Sandbox(backend string) string { return d.join(backend) }
 
-// Clients returns the directory of the copies of clients' files from before an
-// install, and of the lock that installs take.
+// Clients returns the directory of copies of clients' files from before an install. It also has the lock that
+// installs hold.
 func (d Dir) Clients() string { return d.join("clients") }
 
-// Machines returns the directory of what virtual machines are made of. All
-// engines of a user share it: it is among the user's caches, or in d if the user
-// has none.
+// Machines returns the directory of kernels and saved virtual machines. All engines of a user share it. It is in the
+// user's cache directory or, if there is none, in d.
 func (d Dir) Machines() string {
 	if caches, err := os.UserCacheDir(); err == nil {
 		return filepath.Join(caches, "retort", "machines")
@@ -104,13 +99,11 @@ func (d Dir) Machines() string {
 	return d.join("machines")
 }
 
-// User is the directory of a user's keys and of what must not lie in a
-// project, where servers for the project's files could write it. It is "" if
-// the user has no home directory. All methods return "" then.
+// User is the directory of a user's keys and of other files that must not be in a project, because servers for the
+// project's files could write to them. It is "" if the user has no home directory. All methods then return "".
 type User string
 
-// UserDir returns the directory keys, or if that is "" the usual one below the
-// user's home directory.
+// UserDir returns the directory keys or, if that is "", the usual directory in the user's home directory.
 func UserDir(keys string) User {
 	if keys != "" {
 		return User(filepath.Clean(keys))
@@ -129,16 +122,15 @@ func (u User) join(names ...string) string {
 	return filepath.Join(append([]string{string(u)}, names...)...)
 }
 
-// ApprovalsKey returns the file of the key that seals a person's decisions:
-// approvals, trusted definitions, access tokens.
+// ApprovalsKey returns the file of the key that seals a person's decisions: approvals, trusted definitions and access
+// tokens.
 func (u User) ApprovalsKey() string { return u.join("approvals.key") }
 
 // AuditKey returns the file of the key that seals the audit log.
 func (u User) AuditKey() string { return u.join("audit.key") }
 
-// VaultKey returns the file of the master key, if it is neither in a keyring
-// nor where the settings say. It wraps the keys of personal values, of the
-// bodies of the audit log, of jobs and of logins.
+// VaultKey returns the file of the master key, used if the key is neither in a keyring nor elsewhere according to the
+// settings. The master key encrypts the keys of personal values, of audit log bodies, of jobs and of logins.
 func (u User) VaultKey() string { return u.join("vault.key") }
 
 // Checkpoints returns the directory of the audit log's checkpoints.
@@ -150,8 +142,8 @@ func (u User) Logins() string { return u.join("logins") }
 // Skills returns the directory of the user's own skills.
 func (u User) Skills() string { return u.join("skills") }
 
-// JobMarks returns the directory of the marks of jobs that have begun, for
-// the data directory d, which must be absolute.
+// JobMarks returns the directory of the marks of jobs that have begun. d is the data directory, which must be
+// absolute.
 func (u User) JobMarks(d Dir) string {
 	sum := sha256.Sum256([]byte(d))
 	return u.join("begun", hex.EncodeToString(sum[:8]))

@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// reserveName keeps other processes from using the name of a new job until free is called. Without a name it does
-// nothing.
+// reserveName keeps other processes from using the name of a new job until free is called. It does nothing if name is
+// empty.
 func (q *Queue) reserveName(name string) (free func(), err error) {
 	const patience = 10 * time.Second // the others write one file
 	if name == "" {
@@ -25,8 +25,8 @@ func (q *Queue) reserveName(name string) (free func(), err error) {
 	return free, nil
 }
 
-// checkNameFree returns an error if a job of the principal that has not ended has this name. Jobs of other principals
-// do not count, because the error would reveal them. The caller holds mu.
+// checkNameFree returns an error if the principal already has a job with this name that has not ended. Jobs of other
+// principals are ignored, because the error would reveal them. The caller must hold mu.
 func (q *Queue) checkNameFree(principal, name string) error {
 	if name == "" {
 		return nil
@@ -42,14 +42,14 @@ func (q *Queue) checkNameFree(principal, name string) error {
 	return nil
 }
 
-// NameTaken returns the error for a name that another job of the same principal has.
+// NameTaken returns the error for a name that another job of the same principal already has.
 func NameTaken(name string) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "queue.submit", "a task with the id %s has not ended yet", name).
 		WithHint("wait for it, cancel it, or give another id")
 }
 
-// findNamed returns the principal's last job with this name, or nil. For "", which sees all jobs, a job without a
-// principal takes precedence. The caller holds mu.
+// findNamed returns the principal's last job with this name, or nil. The principal "" sees all jobs; a job without a
+// principal then has precedence. The caller must hold mu.
 func (q *Queue) findNamed(principal, name string) (found *jobEntry) {
 	for _, e := range q.tasks {
 		switch {

@@ -1,7 +1,6 @@
 // Package jobs stores programs and agent tasks as jobs until they run, and their results afterwards. Queued jobs
 // continue after a restart. A job that was running when its engine died is never run again, because it is unknown how
-// far it got. Of several engines that share a data directory one works through the queue, and the others only submit
-// jobs.
+// far it got. If several engines share a data directory, one of them runs the jobs and the others only submit jobs.
 package jobs
 
 import (
@@ -78,7 +77,7 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// jobEntry holds a job as this process knows it. Its payload is only on disk.
+// jobEntry is a job as this process knows it. Its payload is only on disk.
 type jobEntry struct {
 	core.JobState
 	size      int64
@@ -136,8 +135,8 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// Submit queues a job durably. If the job runs in this process, the function with extends its context by what only
-// this process has. It may be nil.
+// Submit adds a job to the queue durably. If the job runs in this process, the function with adds to its context what
+// exists only in this process, such as the client's connection. with may be nil.
 func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -199,8 +198,8 @@ func checkJob(j core.Job) error {
 	return nil
 }
 
-// admitJob adds a job to memory that must not start yet. If the queue is full, it returns an error that says when to
-// try again.
+// admitJob adds a job to memory in a state in which it does not start yet. If the queue is full, it returns an error
+// that says when to try again.
 func (q *Queue) admitJob(t core.JobState, size int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -239,7 +238,7 @@ func queueFullError(format string, n int, wait time.Duration) error {
 	)
 }
 
-// estimateWait returns how long n jobs before a new one may take.
+// estimateWait returns about how long n jobs take.
 func (q *Queue) estimateWait(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
@@ -360,7 +359,7 @@ func (q *Queue) List(principal string) (tasks []core.JobState, warnings []string
 	return tasks, warnings, nil
 }
 
-// view returns a job as callers see it. The caller holds mu.
+// view returns the state of a job for callers. The caller must hold mu.
 func (q *Queue) view(e *jobEntry) core.JobState {
 	t := e.JobState
 	if e.Progress != nil {
@@ -403,18 +402,18 @@ func (q *Queue) Counts(principal string) (c core.TaskCounts) {
 	return c
 }
 
-// Intervals at which a queue looks for changes by other engines.
+// Intervals at which the queue's files are checked for changes by other engines.
 const (
 	pollBusy = 200 * time.Millisecond
 	pollIdle = 500 * time.Millisecond // while nothing runs here
 )
 
-// Wait waits until a job has ended, or ctx ends. It returns the state of the job then.
+// Wait waits until a job or ctx has ended. It returns the state of the job at that time.
 func (q *Queue) Wait(ctx context.Context, principal, id string) (core.JobState, error) {
 	return q.until(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// Watch waits until a job differs from seen, or ctx ends. It returns the state of the job then.
+// Watch waits until the state of a job differs from seen, or ctx ends. It returns the state of the job at that time.
 func (q *Queue) Watch(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
 	return q.until(ctx, principal, id, func(t core.JobState) bool {
 		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())
@@ -445,7 +444,7 @@ func (q *Queue) until(ctx context.Context, principal, id string, done func(core.
 	}
 }
 
-// Causes for ending a job: a request to cancel it, and its deadline.
+// The causes for ending a job early: a request to cancel it, and its deadline.
 var (
 	errCancelled = errors.New("the task was cancelled")
 	errDeadline  = errors.New("the deadline of the task has passed")
@@ -479,8 +478,8 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState
 	return q.Wait(ctx, principal, id)
 }
 
-// askOwner asks the engine that owns the queue to cancel a job. If no engine owns it, askOwner cancels the job
-// itself. The caller holds mu.
+// askOwner asks the engine that runs the jobs to cancel a job. If no engine runs jobs, it cancels the job itself. The
+// caller must hold mu.
 func (q *Queue) askOwner(e *jobEntry) error {
 	id := e.ID
 	if q.own() {
@@ -496,7 +495,7 @@ func (q *Queue) askOwner(e *jobEntry) error {
 	return nil
 }
 
-// cancel ends a job that this engine owns. The caller holds mu.
+// cancel cancels a job on the engine that runs the jobs. The caller must hold mu.
 func (q *Queue) cancel(e *jobEntry) error {
 	if e.cancel == nil {
 		q.end(e, core.Outcome{
@@ -511,21 +510,21 @@ func (q *Queue) cancel(e *jobEntry) error {
 	return nil
 }
 
-// Owns reports whether this engine works through the queue.
+// Owns reports whether this engine runs the jobs.
 func (q *Queue) Owns() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.release != nil
 }
 
-// Takes makes this engine the owner of the queue unless another one is, and reports whether this one is.
+// Takes makes this engine run the jobs, unless another engine does. It reports whether this one does.
 func (q *Queue) Takes() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.closed && (q.release != nil || q.own())
 }
 
-// Attended reports whether any engine works through the queue.
+// Attended reports whether any engine runs the jobs.
 func (q *Queue) Attended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -542,8 +541,8 @@ func (q *Queue) Attended() bool {
 
 func (q *Queue) lock() string { return filepath.Join(q.o.Dir, "lock") }
 
-// Erase removes ended jobs, and returns their number. With mentions it removes the jobs of any principal whose text
-// mentions matches, else those of the principal's session.
+// Erase removes ended jobs and returns their number. If mentions is set, it removes the jobs of any principal whose
+// text matches it, otherwise those of the principal's session.
 func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

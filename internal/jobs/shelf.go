@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// fileStore stores each job in its own encrypted file. Only the holder of the key can read or write it, and a file
-// cannot pass for that of another job.
+// fileStore stores each job in an encrypted file of its own. Reading and writing need the key, and a file cannot be
+// used as the file of another job.
 type fileStore struct {
 	dir, marks string
 	cipher     cipher.AEAD
@@ -40,7 +40,7 @@ const (
 	maxFile = 96 << 20
 )
 
-// errForeign means that a file was not written by this queue.
+// errForeign means that a file was not written with this queue's key.
 var errForeign = errors.New("its file was not written by this queue")
 
 // plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
@@ -105,7 +105,7 @@ func (s *fileStore) get(id string) (r record, err error) {
 
 func (s *fileStore) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
 
-// list returns the ids of all jobs, and of those that another process has asked to cancel.
+// list returns the ids of all jobs, and the ids of the jobs that another process has requested to cancel.
 func (s *fileStore) list() (ids, cancelled []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -122,12 +122,12 @@ func (s *fileStore) list() (ids, cancelled []string, err error) {
 	return ids, cancelled, err
 }
 
-// ask asks the engine that works through the queue to cancel a job.
+// ask asks the engine that runs the jobs to cancel a job, by writing a file.
 func (s *fileStore) ask(id string) error {
 	return seal.Replace(filepath.Join(s.dir, id+asked), s.sealed(nil, "cancel "+id))
 }
 
-// isAsked reports whether a holder of the key has asked to cancel the job. It removes the request.
+// isAsked reports whether there is a valid request to cancel the job. It removes the request.
 func (s *fileStore) isAsked(id string) bool {
 	path := filepath.Join(s.dir, id+asked)
 	data, err := seal.ReadFile(path, seal.MaxFile)
@@ -144,11 +144,11 @@ func (s *fileStore) remove(id string) error {
 	return os.Remove(s.path(id))
 }
 
-// errBegun means that a job began before.
+// errBegun means that a job has already begun.
 var errBegun = errors.New("it began before")
 
-// begin marks a job as begun, durably. It fails with errBegun if the job was marked before. The mark is not in the
-// job's file, so restoring an old file does not run the job again.
+// begin durably marks a job as begun. If it is marked already, the error is errBegun. The mark is not in the job's
+// file, so that restoring an old file does not run the job again.
 func (s *fileStore) begin(id string) error {
 	if err := os.MkdirAll(s.marks, 0o700); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *fileStore) begin(id string) error {
 	return nil
 }
 
-// unmark removes the mark of a job that did not begin after all.
+// unmark removes the mark of a job that could not begin after all.
 func (s *fileStore) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
 func (s *fileStore) begun(id string) bool {
@@ -175,7 +175,7 @@ func (s *fileStore) begun(id string) bool {
 	return err == nil // only begin must succeed
 }
 
-// forget removes the marks of jobs that are past the longest deadline and cannot begin any more.
+// forget removes the marks of jobs that are so old that they cannot begin any more.
 func (s *fileStore) forget(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {

@@ -2,9 +2,9 @@ package jobs
 
 import "cmp"
 
-// turns decides which waiting job starts next. Slots go to the principal with the fewest running jobs, then to the
-// one served longest ago; so a principal with many jobs delays another one by at most one job. Priority orders only
-// the jobs of one principal. Principals that came over the network leave one slot to others.
+// turns decides which waiting job starts next. A free slot goes to the principal with the fewest running jobs, among
+// these to the one served longest ago; so a principal with many jobs delays another one by at most one job.
+// Priorities order only the jobs of the same principal. A principal on the network never gets all slots.
 type turns struct {
 	slots   int
 	running map[string]int // of each principal
@@ -17,7 +17,7 @@ func newTurns(slots int) turns {
 	return turns{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// share returns the number of slots that a principal may use. The user at the machine, whose principal is "", may use
+// share returns how many slots a principal may use at most. The user at the machine, whose principal is "", may use
 // all.
 func (t *turns) share(principal string) int {
 	if principal == "" {
@@ -64,7 +64,7 @@ func (t *turns) take(principal string) {
 	t.total++
 }
 
-// give releases a slot of a principal.
+// give returns a principal's slot.
 func (t *turns) give(principal string) {
 	t.total--
 	if t.running[principal]--; t.running[principal] == 0 {
@@ -72,8 +72,8 @@ func (t *turns) give(principal string) {
 	}
 }
 
-// trim forgets the last turns of principals without jobs, if more than maxRemembered are known. waits counts the
-// waiting jobs of each principal.
+// trim forgets when principals without jobs were last served, if more than maxRemembered principals are known. waits
+// has the number of waiting jobs of each principal.
 func (t *turns) trim(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {
@@ -82,5 +82,5 @@ func (t *turns) trim(waits map[string]int) {
 	}
 }
 
-// maxRemembered bounds the principals without jobs whose last turn is known.
+// maxRemembered bounds the number of principals without jobs that are remembered.
 const maxRemembered = 1024

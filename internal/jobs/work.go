@@ -17,7 +17,7 @@ import (
 // Run runs a job and returns its Outcome. It must return soon after ctx ends.
 type Run func(ctx context.Context, t *Turn) core.Outcome
 
-// Turn gives Run access to the job to run.
+// Turn gives a Run function access to the job that it runs.
 type Turn struct {
 	Task    core.JobState
 	Payload json.RawMessage
@@ -35,7 +35,7 @@ func (t *Turn) Progress(p core.TaskProgress) {
 	t.queue.wakeWaiters()
 }
 
-// Waits states whether the job waits for a person. While it waits, its slot is free for another job.
+// Waits says whether the job is waiting for a person. While it is, its slot is free for another job.
 func (t *Turn) Waits(waits bool) {
 	q := t.queue
 	q.mu.Lock()
@@ -57,8 +57,8 @@ func (t *Turn) Waits(waits bool) {
 // Work makes this engine run the queued jobs as soon as no other engine does.
 func (q *Queue) Work(run Run) { q.WorkOn("", run) }
 
-// WorkOn does the same as Work for a single job, in addition to those of earlier calls. Only the run of the first
-// call is used.
+// WorkOn works like Work but runs only a single job, in addition to those of earlier calls. Only the function run of
+// the first call is used.
 func (q *Queue) WorkOn(id string, run Run) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,8 +76,8 @@ func (q *Queue) WorkOn(id string, run Run) {
 	q.wakeWaiters()
 }
 
-// attend works through the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and
-// removes old ones.
+// attend runs the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and removes old
+// ones.
 func (q *Queue) attend() {
 	const housekeeping = time.Minute
 	var swept time.Time
@@ -112,8 +112,8 @@ func (q *Queue) attend() {
 	}
 }
 
-// own makes this engine the owner of the queue, and reports false if another engine is. It ends the jobs that were
-// running when the last owner died. The caller holds mu.
+// own makes this engine run the jobs. It returns false if another engine does. It ends the jobs that were running
+// when the previous engine died. The caller must hold mu.
 func (q *Queue) own() bool {
 	release, err := seal.Lock(q.lock(), 0)
 	if errors.Is(err, seal.ErrIrregular) && !q.warned {
@@ -152,8 +152,8 @@ func (q *Queue) lost(t core.JobState) core.Outcome {
 		WithHint("check what it has done before you submit it again; nothing was repeated")}
 }
 
-// current reads the changes of other engines unless this engine owns the queue; the owner reads them regularly. The
-// caller holds mu.
+// current reads the changes of other engines, unless this engine runs the jobs and therefore reads them regularly.
+// The caller must hold mu.
 func (q *Queue) current() error {
 	if q.release != nil {
 		return nil // attend reads new jobs soon
@@ -190,7 +190,7 @@ func (q *Queue) look() error {
 	return nil
 }
 
-// take reads a job that another engine has written. The caller holds mu.
+// take loads a job that another engine has written. The caller must hold mu.
 func (q *Queue) take(id string) {
 	stamp := q.shelf.stamp(id)
 	if bad, is := q.damaged[id]; is && bad.stamp.Same(stamp) {
@@ -214,14 +214,14 @@ func (q *Queue) take(id string) {
 	q.wakeWaiters()
 }
 
-// damage marks a file as no valid job. The file is not changed. The caller holds mu.
+// damage records that a file is not a valid job. It does not change the file. The caller must hold mu.
 func (q *Queue) damage(id string, why error, stamp seal.Stamp) {
 	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
 	q.damaged[id] = damage{why, stamp}
 	q.dropJob(id)
 }
 
-// obey cancels the jobs that other processes have asked to cancel. The caller holds mu.
+// obey cancels the jobs for which other processes have requested that. The caller must hold mu.
 func (q *Queue) obey(ids []string) {
 	for _, id := range ids {
 		e := q.tasks[id]
@@ -231,7 +231,7 @@ func (q *Queue) obey(ids []string) {
 	}
 }
 
-// overdue ends the jobs whose deadline has passed before they began. The caller holds mu.
+// overdue ends the jobs whose deadline has passed before they could begin. The caller must hold mu.
 func (q *Queue) overdue(now time.Time) {
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && e.cancel == nil && !e.held && now.After(e.Deadline) {
@@ -247,7 +247,7 @@ func late(id, when string) core.Outcome {
 	}
 }
 
-// begin starts waiting jobs until no slot is free for any. The caller holds mu.
+// begin starts waiting jobs as long as slots are free. The caller must hold mu.
 func (q *Queue) begin() {
 	for !q.closed {
 		e := q.turns.next(q.waiting())
@@ -275,7 +275,7 @@ func (q *Queue) waiting() (all []*jobEntry) {
 	return all
 }
 
-// serve runs a job after it is durably marked as begun.
+// serve runs a job after marking it durably as begun.
 func (q *Queue) serve(ctx context.Context, e *jobEntry) {
 	ctx, done := context.WithDeadlineCause(ctx, e.Deadline, errDeadline)
 	defer done()
@@ -303,7 +303,8 @@ func (q *Queue) serve(ctx context.Context, e *jobEntry) {
 	q.end(e, q.judged(ctx, e, *o))
 }
 
-// postpone puts a job back into the queue that could not begin. It tries again after a second. The caller holds mu.
+// postpone puts a job that could not begin back into the queue. It is tried again after a second. The caller must
+// hold mu.
 func (q *Queue) postpone(e *jobEntry, why error) {
 	const pause = time.Second
 	e.Status, e.Begun = core.TaskQueued, time.Time{}
@@ -332,7 +333,7 @@ func average(before, now time.Duration) time.Duration {
 	return (7*before + now) / 8
 }
 
-// prepared records durably that a job begins. If it returns an error, the job cannot begin now. If it returns an
+// prepared durably records that a job begins. If it returns an error, the job cannot begin now. If it returns an
 // Outcome, the job has ended without running.
 func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	id := t.entry.ID
@@ -374,8 +375,8 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	return nil, nil
 }
 
-// judged returns o with the reason why the job was ended early, if it was: its deadline, a request to cancel it, or
-// the closing of the engine.
+// judged adds to o the reason why the job was ended early, if it was: its deadline, a request to cancel it, or the
+// end of the engine.
 func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {

@@ -15,7 +15,8 @@ import (
 	"retort/internal/policy"
 )
 
-// ApprovalOptions holds the table of approvals and its bounds. The policy decides what needs approval.
+// ApprovalOptions has the table of waiting approvals and the bounds on questions. The policy decides what needs
+// approval.
 type ApprovalOptions struct {
 	Table  *approval.Table
 	Bounds approval.QuestionBounds // of what servers may ask the client of one execution; complete
@@ -31,8 +32,8 @@ var riskLevels = []struct {
 	{rules.RiskHigh, "approval.autoApproveHigh: false"},
 }
 
-// aboutLevel returns why programs of a risk level need approval, or "" if they do not. A level is approved
-// automatically only if all lower levels are.
+// aboutLevel returns the reason why programs of a risk level need approval, or "" if they need none. A level is
+// approved automatically only if all lower levels are, too.
 func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 	needless := p.Policy.Approval()
 	auto := map[rules.RiskLevel]bool{rules.RiskLow: needless.Low, rules.RiskMedium: needless.Medium, rules.RiskHigh: needless.High}
@@ -47,8 +48,8 @@ func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 	return "programs of critical risk are never approved automatically"
 }
 
-// aboutCall returns why a call that the policy allows needs approval, or "" if it does not. A call that writes counts
-// as medium risk, a destructive one as high risk.
+// aboutCall returns the reason why a call that the policy allows needs approval, or "" if it needs none. A call that
+// writes counts as medium risk, a destructive call as high risk.
 func (p *Pipeline) aboutCall(d policy.Decision) string {
 	switch {
 	case d.Effect.Kind == core.EffectRead:
@@ -61,8 +62,8 @@ func (p *Pipeline) aboutCall(d policy.Decision) string {
 	return p.aboutLevel(rules.RiskMedium)
 }
 
-// aboutProgram returns why a program needs approval before it runs, or "". Calls that need approval one by one do not
-// count, so that nothing is asked twice.
+// aboutProgram returns the reason why a program needs approval before it runs, or "". Calls that are approved one by
+// one do not count, so that a person is not asked twice about the same thing.
 func (x *execution) aboutProgram(r rules.ProgramRisk) string {
 	p := x.pipeline
 	rest := r.WithoutUses(func(u rules.UsedTool) bool {
@@ -168,8 +169,8 @@ func (x *execution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, 
 	return c, nil
 }
 
-// asksNow refuses a call that was not asked about but needs approval under settings that came into force in the
-// meantime.
+// asksNow refuses a call that was sent on without a question but needs approval under settings that have changed in
+// the meantime.
 func (x *execution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	d := x.pipeline.Policy.Call(t, c.Arguments)
 	switch {
@@ -182,14 +183,15 @@ func (x *execution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	return nil
 }
 
-// coversRun reports whether approving this call covers the calls of the same kind in the run. That is so if the person
-// has seen the program and the only reason to ask is that personal data goes to another destination.
+// coversRun reports whether approving this call also approves later calls of the same kind in this execution. That is
+// the case if the person has seen the program and the only reason for the question is that personal data goes to
+// another destination.
 func (x *execution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }
 
-// whyAsk returns why a call needs approval, or "". planned means that a person has approved the call after a dry run,
-// and has seen everything except later changes of its tool.
+// whyAsk returns the reason why a call needs approval, or "". planned means that a person has approved the call after
+// a dry run; then only a later change of its tool is a reason.
 func (x *execution) whyAsk(t *core.Tool, c core.ToolCall, d policy.Decision, planned bool) string {
 	var rules []string
 	if !planned {
@@ -214,8 +216,8 @@ func (x *execution) aboutCall(rule string, t *core.Tool, c core.ToolCall, d poli
 	return q
 }
 
-// verifyUnchanged refuses a call if anything has changed since a person was asked about it. It lists the server again to
-// find out.
+// verifyUnchanged refuses a call if its tool or the policy has changed since a person was asked about it. To find
+// out, it lists the server's tools again.
 func (x *execution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.ToolCall) *core.Error {
 	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // it stands for an MCP method, which has no definition

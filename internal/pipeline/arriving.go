@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// arrivingHost implements the Host of a program that may name tools of servers which are still starting. If the program
-// names an unknown tool, the Host waits once for such servers.
+// arrivingHost is the Host of a program that may name tools of servers which are still starting. When the program
+// calls an unknown tool, the Host waits once for these servers.
 type arrivingHost struct {
 	*execution
 	once sync.Once
@@ -43,8 +43,8 @@ func (a *arrivingHost) Call(ctx context.Context, c core.ToolCall) (core.CallResu
 	return result, err
 }
 
-// awaitServers waits for servers that have not listed their tools, and lets the program call the tools known then. Its calls
-// count together with earlier ones.
+// awaitServers waits for servers that have not listed their tools yet, and lets the program call all tools known
+// afterwards. The calls count towards the same budget as earlier ones.
 func (a *arrivingHost) awaitServers(ctx context.Context) {
 	a.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := a.visibleTools()
@@ -64,13 +64,13 @@ func missesTool(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// noSuch extracts the unknown name from a checker's error.
+// noSuch returns the unknown name that a checker's error is about.
 var noSuch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 })
 
-// explainUnknown explains an error about an unknown tool or name. If the name belongs to a configured server, the error
-// says why its tools are unknown.
+// explainUnknown adds an explanation to an error about an unknown tool or name: if the name belongs to a configured
+// server, the error says why the server's tools are unknown.
 func (p *Pipeline) explainUnknown(e *core.Error) *core.Error {
 	if e == nil {
 		return e
@@ -96,8 +96,8 @@ func (p *Pipeline) explainUnknown(e *core.Error) *core.Error {
 	return serverDownError(e, server, why)
 }
 
-// explainedNames returns an error about unbound names. If one of them names a server that is down, the error explains
-// that.
+// explainedNames adds an explanation to an error about unknown names: if one of them is a server that is down, the
+// error says so.
 func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	for _, name := range names {
 		if server, why := p.Tools.FindDown(name); why != nil && foldName(name) == foldName(server) {
@@ -107,7 +107,7 @@ func (p *Pipeline) explainedNames(e *core.Error, names []string) *core.Error {
 	return e
 }
 
-// foldName returns a name without the characters in which its spellings differ.
+// foldName returns a name in lower case without punctuation, so that different spellings of a name become equal.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -117,7 +117,7 @@ func foldName(name string) string {
 	}, name)
 }
 
-// serverDownError returns e as an error about a server whose tools are unknown, with the reason why.
+// serverDownError returns a copy of e that says that a server's tools are unknown, and why.
 func serverDownError(e *core.Error, server string, why *core.Error) *core.Error {
 	c := *e
 	said, between := strings.TrimSuffix(e.Message, "."), ": "

@@ -37,7 +37,7 @@ func (t *serverQuestions) questionKey(a core.ServerRequest) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// countQuestion counts a question, or returns why it must not reach the client.
+// countQuestion counts a question of a server. If the question must not reach the client, it returns the reason.
 func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *serverQuestions) firstRefused(server string) bool {
 	return first
 }
 
-// noteJudged notes whether a question was answered.
+// noteJudged records whether a question was answered.
 func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,8 @@ func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.denied[t.questionKey(a)] = true
 }
 
-// admitServerRequest checks a server's question to the client against the bounds, and records it.
+// admitServerRequest checks a server's question to the client against the bounds and records the question in the
+// audit log.
 func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	if refused := f.theirs.countQuestion(a); refused != nil {
 		if f.theirs.firstRefused(a.Server) {
@@ -105,8 +106,8 @@ func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(j
 	}, nil
 }
 
-// recordServerRequest records a server's question to the client during a call: before it is sent, and then its result. a must not
-// contain personal data.
+// recordServerRequest records in the audit log a question that a server asks the client during a call: once before
+// the question is sent, and once with the result. a must not contain personal data.
 func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	about := r.newEvent(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool

@@ -8,7 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the questions of servers in all executions together, in multiples of approval.questions.
+// Bounds on the questions that servers ask in all executions together, as multiples of the setting
+// approval.questions.
 const (
 	perMinute   = 1 // one server, of one principal, within a minute
 	perHour     = 4 // the same, within an hour
@@ -24,19 +25,20 @@ type questionCounts struct {
 	askers map[askingServer]*askerCounts
 }
 
-// askingServer identifies a server that asks on behalf of a principal.
+// askingServer identifies a server that asks questions on behalf of a principal.
 type askingServer struct{ principal, server string }
 
-// askerCounts counts an asker's questions within the current minute and hour.
+// askerCounts counts the questions of one asking server within the current minute and hour.
 type askerCounts struct{ minute, hour timeSpan }
 
-// timeSpan has the start of a period and the number of questions asked in it.
+// timeSpan is the start of a period and the number of questions asked in it.
 type timeSpan struct {
 	since time.Time
 	asked int
 }
 
-// countWithin returns the number of questions within the current period. A new period begins when length has passed.
+// countWithin returns the number of questions within the current period. If length has passed since its start, it
+// begins a new period.
 func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	if now.Sub(s.since) >= length {
 		*s = timeSpan{since: now}
@@ -44,7 +46,8 @@ func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	return s.asked
 }
 
-// countQuestion counts a question, or returns why it may not be asked. questions is the setting approval.questions.
+// countQuestion counts a question. If the question may not be asked, it returns the reason. questions is the setting
+// approval.questions.
 func (s *questionCounts) countQuestion(principal, server string, questions int, now time.Time) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +81,7 @@ func (s *questionCounts) countQuestion(principal, server string, questions int, 
 	return ""
 }
 
-// countsOf returns the counts of a server that asks questions in an execution. The caller holds mu.
+// countsOf returns the counts of a server that asks questions in an execution. The caller must hold mu.
 func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	if s.askers == nil {
 		s.askers = map[askingServer]*askerCounts{}
@@ -94,7 +97,7 @@ func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	return c
 }
 
-// forgetOld drops expired counts, or any count if none has expired.
+// forgetOld removes expired counts, or an arbitrary count if none has expired.
 func (s *questionCounts) forgetOld(now time.Time) {
 	for a, c := range s.askers {
 		if now.Sub(c.hour.since) >= time.Hour || len(s.askers) >= maxAskers {
@@ -103,8 +106,8 @@ func (s *questionCounts) forgetOld(now time.Time) {
 	}
 }
 
-// refusedAsking records that a server's question did not reach the client. Only the first one of each server in an
-// execution is recorded, so that a server cannot flood the audit log.
+// refusedAsking records in the audit log that a server's question was kept from the client. It records only the first
+// one of each server in an execution, so that a server cannot flood the audit log.
 func (r *executionRecord) refusedAsking(a core.ServerRequest, why *core.Error) {
 	about := r.newEvent(core.EventAsked)
 	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"

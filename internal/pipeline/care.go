@@ -14,8 +14,8 @@ import (
 	"retort/internal/workspace"
 )
 
-// refuseExcess refuses a request that asks for more than the settings allow. A request may only be stricter than the
-// settings.
+// refuseExcess returns an error if a request asks for more than the settings allow. Requests may only be stricter
+// than the settings.
 func (p *Pipeline) refuseExcess(req core.ExecutionRequest) *core.Error {
 	refuse := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "pipeline.request", format, args...)
@@ -76,7 +76,7 @@ func clippedScope(written string) string {
 	return strings.ToValidUTF8(written[:min(len(written), most)], "")
 }
 
-// refuseUse returns why the scope forbids this use of a file, or nil.
+// refuseUse returns an error if the scope forbids this use of a file, or nil.
 func (s fileScope) refuseUse(name string, use policy.FileUse) *core.Error {
 	inside := s.folder == "" || name == s.folder || strings.HasPrefix(name, s.folder+"/")
 	leads := name == "." || strings.HasPrefix(s.folder, name+"/")
@@ -105,7 +105,7 @@ func (s fileScope) String() string {
 	return core.FilesWorkspace
 }
 
-// mayUse returns why the program may not use a workspace file this way, or nil.
+// mayUse returns an error if the program may not access a workspace file in the given way, or nil.
 func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 	if refused := x.pipeline.Policy.File(name, use); refused != nil {
 		return refused
@@ -117,7 +117,7 @@ func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 	return scope.refuseUse(name, use)
 }
 
-// fileRestriction returns mayUse for the program's files, or nil if it may use all of them.
+// fileRestriction returns mayUse as the check for the program's files, or nil if the program may use all of them.
 func (x *execution) fileRestriction() func(string, workspace.AccessKind) *core.Error {
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
@@ -128,7 +128,7 @@ func (x *execution) fileRestriction() func(string, workspace.AccessKind) *core.E
 	return func(name string, use workspace.AccessKind) *core.Error { return x.mayUse(name, uses[use]) }
 }
 
-// approvalReason returns why the program needs approval regardless of its risk, or "".
+// approvalReason returns the reason why the program needs approval regardless of its risk, or "".
 func (x *execution) approvalReason() string {
 	if x.req.ForceApproval {
 		return "force_approval: the request wants a person to approve the program"
@@ -136,8 +136,8 @@ func (x *execution) approvalReason() string {
 	return x.pipeline.Policy.ApprovalRequired()
 }
 
-// approveDirect asks for approval of a call without a program if every program needs approval. Otherwise such a call
-// would bypass that setting.
+// approveDirect asks for approval of a call that a client makes without a program, if the settings require approval
+// of every program. Otherwise such calls would bypass that setting.
 func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
 	rule := x.approvalReason()
 	t, known := x.tools.FindTool(name)
@@ -191,7 +191,7 @@ func (s fileScope) readableFolders() []string {
 	return []string{"."}
 }
 
-// writableFolders returns those of the readable folders that are writable.
+// writableFolders returns the readable folders within the scope that are also writable.
 func (s fileScope) writableFolders() []string {
 	if s.readOnly {
 		return []string{}

@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// commandRunner starts the commands of one program, one after the other, so that they use no more than the program itself
-// may.
+// commandRunner starts host commands for one program. They run one after the other, so that together they use no more
+// than the program itself may.
 type commandRunner struct {
 	x    *execution
 	to   sandbox.Commander // nil until the program has its sandbox, and where that starts none
@@ -47,7 +47,7 @@ func (x *execution) attachCommands(box sandbox.Sandbox) {
 	x.commands.to = to
 }
 
-// execCommand starts a command for the program. A refusal is recorded.
+// execCommand starts a command for the program. A refusal is recorded in the audit log.
 func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
@@ -75,7 +75,7 @@ func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (a
 	return c.startCommand(ctx, r)
 }
 
-// refuseCommand returns why a command must not start, or nil after counting it.
+// refuseCommand returns an error if a command must not start. Otherwise it counts the command and returns nil.
 func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
 	if refused := c.x.pipeline.Policy.Command(*r.Command, r.Args); refused != nil {
 		return refused
@@ -99,7 +99,8 @@ func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
 	return nil
 }
 
-// startCommand starts a command. The audit log gets an entry before, which is on disk, and one after.
+// startCommand runs a command. It writes an audit log entry that is durable before the command starts, and another
+// one after the command has ended.
 func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, error) {
 	record := c.x.flight.record
 	command := sandbox.HostCommand{Name: *r.Command, Args: r.Args}
@@ -129,7 +130,8 @@ func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, e
 	}, nil
 }
 
-// showOutput returns output as the program gets it. Invalid UTF-8 is replaced, and a character that was cut is left out.
+// showOutput returns a command's output as the program gets it. Invalid UTF-8 is replaced, and a partial character at
+// the end is left out.
 func (c *commandRunner) showOutput(output []byte) string {
 	if c.x.pipeline.Secrets != nil {
 		output = c.x.pipeline.Secrets.Mask(output)
@@ -145,7 +147,7 @@ func (c *commandRunner) showOutput(output []byte) string {
 	return strings.ToValidUTF8(string(output), "\ufffd")
 }
 
-// noteRefusal records a refusal.
+// noteRefusal records a refused command in the audit log.
 func (c *commandRunner) noteRefusal(name string, refused *core.Error) {
 	c.mu.Lock()
 	c.refused++
@@ -156,7 +158,7 @@ func (c *commandRunner) noteRefusal(name string, refused *core.Error) {
 	}
 }
 
-// skippedWarning lists the commands that a dry run has not started.
+// skippedWarning returns a warning that lists the commands that a dry run did not start.
 func (c *commandRunner) skippedWarning() []string {
 	if len(c.planned) == 0 {
 		return nil
@@ -169,7 +171,7 @@ func (c *commandRunner) skippedWarning() []string {
 	)}
 }
 
-// recordCommand records that a command is about to be started.
+// recordCommand records in the audit log that a command is about to start.
 func (r *executionRecord) recordCommand(c sandbox.HostCommand) *core.Error {
 	if r.to == nil {
 		return nil

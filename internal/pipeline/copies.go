@@ -5,9 +5,10 @@ import (
 	"retort/internal/workspace"
 )
 
-// copyOut updates the copies of a session's files that have the real values, for the person at this machine. Callers over
-// the network have none: their values are not those of the person who reads the files of this machine. What could not be
-// copied is told to KeptTokens and to no program or model, since it depends on the values.
+// copyOut updates the copies of a session's files in which tokens are replaced by real values, for the person at this
+// machine. Callers over the network have no copies, because the person who reads files of this machine is somebody
+// else. Failures are reported only to KeptTokens: programs and models must not see them, because they depend on the
+// real values.
 func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 	if p.KeptTokens == nil || p.Policy.Principal() != "" {
 		return

@@ -8,8 +8,8 @@ import (
 	"retort/internal/pipeline/relay"
 )
 
-// PassThrough sends one request of a client to a server, through the same relay as calls of programs. The Outcome's result
-// is MCP's as the server sent it, apart from hidden data.
+// PassThrough sends one MCP request of a client to a server, through the same relay as calls of programs. The result
+// in the Outcome is the server's own MCP result, in which personal data is hidden.
 func (p *Pipeline) PassThrough(ctx context.Context, req core.ExecutionRequest, r core.PassthroughRequest) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
 	req.Code, req.NoCache = "", true
@@ -42,8 +42,8 @@ func (p *Pipeline) passRequest(
 	return x.closeWith(core.Outcome{ExecutionID: req.ID, Status: core.StatusOK, Result: result.Value})
 }
 
-// passableTools returns the tools that a request can name: the visible ones, or one that stands for an MCP method. The
-// policy judges a method by the name of that tool.
+// passableTools returns the toolset for a client's request. For a request that is not a tool call, it has one tool
+// that stands for the MCP method, so that the policy can judge the method by that tool's name.
 func (x *execution) passableTools(r core.PassthroughRequest) *core.Toolset {
 	if r.Method == "" {
 		return x.tools
@@ -51,13 +51,14 @@ func (x *execution) passableTools(r core.PassthroughRequest) *core.Toolset {
 	return x.pipeline.Policy.Toolset(methodToolset(r.Server, r.Tool))
 }
 
-// methodToolset returns a toolset with one tool that stands for an MCP method of a server.
+// methodToolset returns a toolset with one tool that represents an MCP method of a server, for the policy.
 func methodToolset(server, name string) *core.Toolset {
 	t := &core.Tool{Server: server, Name: name, TypeScript: name, Python: name}
 	return core.NewToolset([]*core.ToolServer{{Name: server, TypeScript: server, Python: server, Tools: []*core.Tool{t}}})
 }
 
-// hideAround applies f to a document that may be an MCP result.
+// hideAround applies f, which hides personal data, to a document that may be an MCP result. It leaves binary data in
+// such a result unchanged.
 func (x *execution) hideAround(document json.RawMessage, f func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	if x.exact == nil {
 		return f(document)
@@ -65,13 +66,15 @@ func (x *execution) hideAround(document json.RawMessage, f func([]byte) ([]byte,
 	return relay.HideAround(document, f)
 }
 
-// IsPassable reports whether the policy allows an MCP method of a server, which is named as in Passed.
+// IsPassable reports whether the policy allows clients to use an MCP method of a server. tool is the method's name as
+// in PassthroughRequest.Tool.
 func (p *Pipeline) IsPassable(server, tool string) bool {
 	_, ok := p.Policy.Toolset(methodToolset(server, tool)).FindExact(server, tool)
 	return ok
 }
 
-// CleanListed returns a server's listed items as the model may see them. Items that cannot be hidden are left out.
+// CleanListed returns the items that a server has listed, such as its resources, as the model may see them. Items in
+// which personal data cannot be hidden are left out.
 func (p *Pipeline) CleanListed(server string, items []json.RawMessage) (shown []json.RawMessage) {
 	open, err := p.privacySession("default")
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"retort/internal/policy"
 )
 
-// dryRun runs a program without its effects: calls that only read are made, the others are recorded. The request is
-// answered with the recorded calls. If a person approves exactly these, the program runs.
+// dryRun runs a program without its effects: it makes calls that only read and records the others. The request is
+// answered with the recorded calls. If a person approves these calls, the program runs again and may make exactly
+// them.
 func (p *Pipeline) dryRun(ctx context.Context, req core.ExecutionRequest, f *runningExecution) core.Outcome {
 	recorded := &effectPlan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
 	o := p.perform(ctx, req, f, recorded)
@@ -27,8 +28,8 @@ func (p *Pipeline) dryRun(ctx context.Context, req core.ExecutionRequest, f *run
 	return p.perform(ctx, req, f, approvedPlan(recorded.effects))
 }
 
-// effectPlan holds the effects of a program: those that a dry run finds, or those that a person approved, each of which may
-// happen once. It is safe for concurrent use.
+// effectPlan has the effects of a program: those that a dry run has recorded, or those that a person approved. Each
+// approved effect may happen once. It is safe for concurrent use.
 type effectPlan struct {
 	rehearsal bool
 	mask      func(json.RawMessage) json.RawMessage // what the model may see of arguments
@@ -40,7 +41,7 @@ type effectPlan struct {
 	touched map[string]bool // files that a dry run would have written
 }
 
-// maxPlan bounds the arguments of one plan, in bytes: a person has to read them.
+// maxPlan bounds the size of the arguments in one plan, in bytes, because a person has to read them.
 const maxPlan = 4 << 20
 
 func approvedPlan(effects []core.IntendedCall) *effectPlan {
@@ -56,7 +57,7 @@ func keyOf(e core.IntendedCall) string {
 	return string(key)
 }
 
-// recordIntended notes a call that was not made.
+// recordIntended records a call that the dry run did not make.
 func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.Decision) *core.Error {
 	e := newIntended(t, c)
 	e.Effect, e.Reason, e.Shown = d.Effect.Kind.String(), d.Effect.Reason, p.mask(e.Arguments)
@@ -77,8 +78,8 @@ func newIntended(t *core.Tool, c core.ToolCall) core.IntendedCall {
 	return core.IntendedCall{Server: c.Server, Tool: c.Tool, Arguments: canonjson.OrRaw(c.Arguments), Pin: t.Pin}
 }
 
-// takeApproved reports whether a call is one of those that were approved and have not been
-// made. From then on it counts as made.
+// takeApproved reports whether a call is among the approved calls that have not been made yet. If so, it marks the
+// call as made.
 func (p *effectPlan) takeApproved(t *core.Tool, c core.ToolCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +91,7 @@ func (p *effectPlan) takeApproved(t *core.Tool, c core.ToolCall) bool {
 	return true
 }
 
-// noteFiles wraps functions so that files they would change are noted.
+// noteFiles wraps the functions that change files, so that a dry run records which files they would change.
 func (p *effectPlan) noteFiles(f relay.EngineFunction) relay.EngineFunction {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -113,7 +114,7 @@ const maxTouched = 20
 // writingFunctions lists the functions with which programs change files.
 var writingFunctions = []string{"write_file", "make_dir", "remove_file", "rename_file"}
 
-// addDryRun adds to an Outcome what did not happen.
+// addDryRun adds to an Outcome the calls and file changes that the dry run recorded but did not make.
 func (x *execution) addDryRun(o core.Outcome) core.Outcome {
 	o.DryRun = true
 	report.AddEffects(&o, forModel(x.plan.effects), x.reportOptions())
@@ -138,8 +139,7 @@ func forModel(effects []core.IntendedCall) []core.IntendedCall {
 	return core.Approval{Question: core.Question{Effects: effects}}.ForModel().Effects
 }
 
-// answerEarly answers the request before the flight has ended, as soon as it waits for a
-// person.
+// answerEarly answers the request with the dry run's Outcome while the execution waits for a person.
 func (f *runningExecution) answerEarly(o core.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,7 +155,7 @@ func (f *runningExecution) takeInterim() *core.Outcome {
 	return o
 }
 
-// proposeEffects returns the Outcome of a dry run whose effects wait for approval.
+// proposeEffects returns the Outcome of a dry run whose recorded calls wait for approval.
 func (p *Pipeline) proposeEffects(f *runningExecution, o core.Outcome, waiting []core.Approval) core.Outcome {
 	if err := p.detachExecution(f); err != nil {
 		p.Flights.takeOutcome(f)

@@ -12,7 +12,7 @@ import (
 	"retort/internal/workspace"
 )
 
-// Bounds on what a model reads of a workspace at once, in bytes.
+// Bounds on how much of a workspace file a model reads at once, in bytes.
 const (
 	defaultPart = 8 << 10
 	maxPart     = 256 << 10
@@ -62,7 +62,7 @@ func badEncoding(encoding string) error {
 	return core.Errorf(core.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
 }
 
-// useFile applies do to a path in a session's workspace.
+// useFile calls do with a session's workspace and a path in it.
 func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
 	path, err := workspace.NormalizePath(name)
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *
 	return do(w, path)
 }
 
-// ReadFile returns a part of a file without personal data: at most limit bytes from offset on. A limit of 0 selects a
-// default that is worth its tokens. Both count in the text that the model sees. An image is returned whole.
+// ReadFile returns a part of a file as the model may see it, with personal data hidden. offset and limit count bytes
+// of that text. A limit of 0 means a default. Images are returned whole.
 func (p *Pipeline) ReadFile(session, name string, offset, limit int64, encoding string) (part core.FilePart, err error) {
 	if encoding != "" && encoding != "utf8" && encoding != "base64" {
 		return part, badEncoding(encoding)
@@ -111,7 +111,7 @@ func positiveOr(n, otherwise int64) int64 {
 	return n
 }
 
-// fileReader holds a file that is being read for the model.
+// fileReader reads one file for the model.
 type fileReader struct {
 	pipeline  *Pipeline
 	session   string
@@ -148,7 +148,7 @@ func (r *fileReader) readPart(offset, limit int64) (core.FilePart, error) {
 	return out, nil
 }
 
-// trimPartialRune returns data without a character that is cut off at its end.
+// trimPartialRune returns data without a partial character at its end.
 func trimPartialRune(path string, data []byte) ([]byte, error) {
 	whole := data
 	for cut := 0; cut < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); cut++ {
@@ -231,7 +231,7 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 	return list, err
 }
 
-// WorkspaceUsage returns what a session stores. What cannot be read counts as nothing.
+// WorkspaceUsage returns how much a session stores. Unreadable files and state count as nothing.
 func (p *Pipeline) WorkspaceUsage(session string) (k core.WorkspaceUsage) {
 	own := p.ownSessionName(session)
 	k.Files, k.Bytes = p.Workspaces.SessionSize(own)

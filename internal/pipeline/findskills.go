@@ -8,7 +8,7 @@ import (
 	"retort/internal/skills"
 )
 
-// maxFoundSkills bounds the skills in the answer of a search for tools.
+// maxFoundSkills bounds the number of skills that a search for tools returns.
 const maxFoundSkills = 3
 
 // findSkills returns the skills that match a search for tools.

@@ -15,8 +15,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// Executions holds the executions that are running. One that waits for a person can outlive its request. It is safe for
-// concurrent use.
+// Executions tracks the running executions. An execution that waits for a person can outlive its request. It is safe
+// for concurrent use.
 type Executions struct {
 	journals *approval.JournalStore
 	asking   questionCounts
@@ -27,7 +27,7 @@ type Executions struct {
 	all    sync.WaitGroup
 }
 
-// NewFlights returns an empty Flights that writes executions which outlive their request to journals.
+// NewFlights returns an empty Executions. Executions that outlive their requests are written to journals.
 func NewFlights(journals *approval.JournalStore) *Executions {
 	return &Executions{journals: journals, flying: map[string]*runningExecution{}}
 }
@@ -54,11 +54,12 @@ type runningExecution struct {
 	landed   time.Time // when it ended without a request waiting for it
 }
 
-// gatherTime bounds how long an execution that starts to wait can ask more, so that simultaneous questions are shown
-// together.
+// gatherTime bounds how long the first question of an execution is held back, so that questions asked at the same
+// time are shown together.
 const gatherTime = 20 * time.Millisecond
 
-// startExecution starts an execution with its own context and follows it. what and body are recorded with the request.
+// startExecution starts an execution with its own context and waits for its Outcome on behalf of the request. what
+// and body are recorded in the audit log.
 func (p *Pipeline) startExecution(
 	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody,
 	execute func(context.Context, *runningExecution) core.Outcome,
@@ -99,7 +100,8 @@ func (p *Pipeline) startExecution(
 	return p.followExecution(ctx, f, p.Approvals.Wait, stop)
 }
 
-// WithPolicyPermit returns a context whose Permit also ends when the policy no longer allows the principal anything.
+// WithPolicyPermit returns a context whose Permit also ends when the policy no longer allows the principal to do
+// anything.
 func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	permit, policy := core.PermitOf(ctx), p.Policy
 	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
@@ -110,7 +112,8 @@ func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	}})
 }
 
-// executeJournaled returns execute preceded by writing the journal to disk. If that fails, nothing is executed.
+// executeJournaled returns a function that writes the execution's journal to disk and then calls execute. If writing
+// fails, execute is not called.
 func executeJournaled(
 	id string, execute func(context.Context, *runningExecution) core.Outcome,
 ) func(context.Context, *runningExecution) core.Outcome {
@@ -125,8 +128,8 @@ func executeJournaled(
 	}
 }
 
-// Cancel cancels an execution, even one that waits for a person, and returns its Outcome. It returns false if there
-// is no such execution.
+// Cancel cancels an execution, even one that waits for a person, and returns its Outcome. ok is false if the
+// principal has no such execution.
 func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
@@ -139,7 +142,7 @@ func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	return p.Flights.takeOutcome(f), true
 }
 
-// executeRecorded runs execute between the first and the last audit log entry of an execution.
+// executeRecorded runs execute and writes the execution's first and last audit log entry.
 func (p *Pipeline) executeRecorded(
 	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, f *runningExecution,
 	execute func(context.Context, *runningExecution) core.Outcome,
@@ -157,7 +160,7 @@ func (p *Pipeline) executeRecorded(
 	return o
 }
 
-// withholdResult returns the Outcome without its result if the principal's permission has ended.
+// withholdResult removes the result from the Outcome if the principal's permission has ended.
 func (f *runningExecution) withholdResult(o core.Outcome) core.Outcome {
 	refused := f.permit.CheckValid()
 	if refused == nil {
@@ -180,8 +183,9 @@ func (s *Executions) add(f *runningExecution) *core.Error {
 	return nil
 }
 
-// followExecution waits for the Outcome, or until a question has waited for patience and nobody could be asked. free detaches
-// the execution from ctx; it returns false if ctx has already ended it.
+// followExecution waits for the Outcome of an execution. If a question has waited longer than patience and the
+// request cannot ask anybody, it returns a pending Outcome. It then calls free to detach the execution from the
+// request; free returns false if ctx has already ended the execution.
 func (p *Pipeline) followExecution(ctx context.Context, f *runningExecution, patience time.Duration, free func() bool) core.Outcome {
 	for {
 		news := f.changeSignal()
@@ -201,7 +205,7 @@ func (p *Pipeline) followExecution(ctx context.Context, f *runningExecution, pat
 	}
 }
 
-// waitFor waits for patience or until ctx ends. It returns false if the execution has ended.
+// waitFor waits for the time patience or until ctx ends. It returns false if the execution ends first.
 func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(max(patience, gatherTime))
 	defer timer.Stop()
@@ -214,8 +218,8 @@ func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) 
 	return true
 }
 
-// askRequester is the execution's channel: it asks through the channel of the request that follows it, and passes the answer
-// to the table itself.
+// askRequester is the approval channel of the execution. It asks through the channel of the request that currently
+// waits for the execution.
 func (f *runningExecution) askRequester(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 	select {
 	case <-f.turn:
@@ -251,7 +255,7 @@ func (f *runningExecution) askRequester(ctx context.Context, a core.Approval) (c
 	return core.ApprovalAnswer{}, false
 }
 
-// gatherQuestions waits briefly so that questions asked at the same time are shown as one.
+// gatherQuestions waits briefly so that questions asked at the same time are shown together.
 func (f *runningExecution) gatherQuestions(ctx context.Context) {
 	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
@@ -267,15 +271,16 @@ func (f *runningExecution) changeSignal() <-chan struct{} {
 	return f.news
 }
 
-// isLeftToOthers reports whether pending questions can only be answered outside of the request.
+// isLeftToOthers reports whether the request cannot ask the waiting questions, so that they can only be answered
+// elsewhere.
 func (f *runningExecution) isLeftToOthers() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.channel == nil
 }
 
-// waitingOutcome returns the Outcome of an execution that waits for a person, including its dry run if that was not returned
-// yet.
+// waitingOutcome returns the Outcome of an execution that waits for a person. It includes the result of a dry run
+// that has not been returned yet.
 func (p *Pipeline) waitingOutcome(f *runningExecution, dry *core.Outcome, waiting []core.Approval) core.Outcome {
 	if dry != nil {
 		return p.proposeEffects(f, *dry, waiting)
@@ -283,8 +288,8 @@ func (p *Pipeline) waitingOutcome(f *runningExecution, dry *core.Outcome, waitin
 	return p.pendingOutcome(f, waiting)
 }
 
-// detachExecution lets an execution continue without its request. If its calls cannot be noted on disk, it is cancelled and
-// has ended.
+// detachExecution lets an execution continue after its request was answered. If its journal cannot be written, the
+// execution is cancelled and its end awaited.
 func (p *Pipeline) detachExecution(f *runningExecution) error {
 	if err := f.journal.MakeDurable(); err != nil {
 		f.cancel(nil)
@@ -298,7 +303,7 @@ func (p *Pipeline) detachExecution(f *runningExecution) error {
 	return nil
 }
 
-// withoutSeen returns the waiting approvals without what the model has already seen or must not see.
+// withoutSeen returns the waiting approvals for the model, without parts that it has already seen or must not see.
 func withoutSeen(waiting []core.Approval) []core.Approval {
 	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {
@@ -310,7 +315,7 @@ func withoutSeen(waiting []core.Approval) []core.Approval {
 	return list
 }
 
-// pendingOutcome returns the Outcome of an execution that continues without the request.
+// pendingOutcome returns the Outcome for a request whose execution continues after the answer.
 func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) core.Outcome {
 	if err := p.detachExecution(f); err != nil {
 		o := p.Flights.takeOutcome(f)
@@ -330,7 +335,7 @@ func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) 
 	return o
 }
 
-// takeOutcome forgets an execution that has ended, with its journal, and returns its Outcome.
+// takeOutcome returns the Outcome of an execution that has ended, and forgets the execution and its journal.
 func (s *Executions) takeOutcome(f *runningExecution) core.Outcome {
 	s.mu.Lock()
 	delete(s.flying, f.id)
@@ -339,13 +344,13 @@ func (s *Executions) takeOutcome(f *runningExecution) core.Outcome {
 	return f.outcome
 }
 
-// Bounds on finished executions whose Outcome was not fetched.
+// Bounds on the finished executions that are kept until their Outcome is fetched.
 const (
 	maxLanded = 256
 	maxAge    = time.Hour
 )
 
-// evictOutcomes forgets Outcomes that were not fetched. Their journals stay.
+// evictOutcomes forgets old Outcomes that were never fetched. Their journals stay.
 func (s *Executions) evictOutcomes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,8 +381,8 @@ func (f *runningExecution) endTime() time.Time {
 	return f.landed
 }
 
-// Resume waits for an execution that was answered as pending, until it ends or has waited for a person for patience.
-// If ctx ends while the execution waits for a person, it keeps waiting; otherwise it is cancelled.
+// Resume waits until an execution that was answered as pending has ended, or has waited for a person longer than
+// patience. If ctx ends, an execution that waits for a person keeps waiting; any other execution is cancelled.
 func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
 	f, ok := p.Flights.flying[id]
@@ -407,8 +412,8 @@ func (f *runningExecution) setChannel(c core.ApprovalChannel) {
 	f.channel = c
 }
 
-// LostOutcome returns what is known of an execution whose engine has died. Its outcome is unknown, or rejected if nothing
-// was noted.
+// LostOutcome returns an Outcome for an execution whose engine has died. It lists the calls that the journal names as
+// sent. Its status is outcome_unknown, or rejected if there is no journal.
 func (p *Pipeline) LostOutcome(id string) core.Outcome { return p.lostOutcome(id) }
 
 // lostOutcome returns the Outcome for an execution that this engine does not know.
@@ -441,7 +446,8 @@ func (p *Pipeline) lostOutcome(id string) core.Outcome {
 		WithHint("check what was done before you repeat anything; nothing was repeated")}
 }
 
-// CountRunning counts a principal's executions that have not ended, including those that wait for a person.
+// CountRunning returns the number of a principal's executions that have not ended, including those that wait for a
+// person.
 func (s *Executions) CountRunning(principal string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

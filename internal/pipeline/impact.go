@@ -7,7 +7,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// programImpact returns what a program and the tools it can call may touch.
+// programImpact lists what a program may touch: its files, networks, commands and the tools it can call.
 func programImpact(r rules.ProgramRisk) core.Impact {
 	m := core.Impact{
 		FilesAffected: r.Impact.Affects, NetworksAccessed: r.Impact.Domains, CommandsExecuted: r.Impact.Commands,
@@ -23,7 +23,7 @@ func programImpact(r rules.ProgramRisk) core.Impact {
 	return m
 }
 
-// callImpact returns what a tool call may touch.
+// callImpact lists what a tool call may touch, judged by its effect and arguments.
 func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	a := rules.ReadArguments(tool, arguments)
 	m := core.Impact{
@@ -36,7 +36,7 @@ func callImpact(tool, effect string, arguments json.RawMessage) core.Impact {
 	return m
 }
 
-// effectsImpact returns what the calls of a dry run may touch in addition to the program itself.
+// effectsImpact returns the program's own impact combined with that of the calls that a dry run has recorded.
 func effectsImpact(program core.Impact, effects []core.IntendedCall, arguments func(core.IntendedCall) json.RawMessage) core.Impact {
 	m := program
 	for _, e := range effects {

@@ -7,16 +7,17 @@ import (
 	"retort/internal/core"
 )
 
-// LoginPrompter has people log in at servers.
+// LoginPrompter lets people log in at servers that require OAuth.
 type LoginPrompter interface {
-	// Login logs in at a server. It calls ask with the address to open; ask returns when the person has opened it or
-	// refuses, and its ctx ends when the login has succeeded. Concurrent logins at one server share one question.
+	// Login logs in at a server. It calls ask with the address that the person must open. ask returns when the person
+	// has opened it or refuses; its ctx ends when the login has succeeded. Concurrent logins at one server share one
+	// question.
 	Login(ctx context.Context, server string, ask func(ctx context.Context, address string) *core.Error) *core.Error
 	// Needed returns the servers whose tools are unknown because a login is missing.
 	Needed() []*core.Error
 }
 
-// unlistedWarnings returns warnings that name the servers whose tools cannot be found before a login.
+// unlistedWarnings returns a warning for each server whose tools are unknown because a login is missing.
 func (p *Pipeline) unlistedWarnings() (warnings []string) {
 	if p.Logins == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// privacyFilter filters answers for the relay: first it masks secrets, which can never be restored, then it hides personal
-// data. Both parts may be nil.
+// privacyFilter filters data from servers for the relay. It first masks secrets, which can never be restored, and
+// then hides personal data. Both parts may be nil.
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session
@@ -45,7 +45,7 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 	return restored, redact.CrossingReason(server, crossings), nil
 }
 
-// openPrivacy opens the execution's privacy session and puts tokens in place of personal data in the program.
+// openPrivacy opens the privacy session of the execution and replaces personal data in the program by tokens.
 func (x *execution) openPrivacy() (err error) {
 	x.code = x.req.Code
 	if x.screen, err = x.pipeline.privacySession(x.req.Session); err != nil || x.screen == nil {
@@ -77,8 +77,8 @@ func (x *execution) maskJSON(raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// personalKeys returns a function that reports whether the model must not see a key of an object, or nil if it may see
-// all keys.
+// personalKeys returns a function that reports whether a key of a JSON object is personal data. It returns nil if
+// keys are never hidden.
 func (x *execution) personalKeys() func(key string) bool {
 	session := x.screen
 	if session == nil {
@@ -87,7 +87,7 @@ func (x *execution) personalKeys() func(key string) bool {
 	return func(key string) bool { return session.RedactText(key) != key }
 }
 
-// hideOutcome returns an Outcome as the model may see it. Its tokens are stored durably.
+// hideOutcome returns an Outcome as the model may see it. The vault entries of its tokens are made durable first.
 func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o
@@ -115,15 +115,15 @@ func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
 	return o
 }
 
-// hasTokens reports whether tokens replace personal values in answers of servers, in the program or in the Outcome.
-// before and now are the Outcome before and after hiding.
+// hasTokens reports whether the program or the model has got tokens in place of personal values. before and now are
+// the Outcome before and after hiding.
 func (x *execution) hasTokens(before, now core.Outcome) bool {
 	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
-// tokenFunctions returns functions that compute on values for programs that see their tokens.
+// tokenFunctions returns the functions with which a program can compute on the values behind its tokens.
 func (x *execution) tokenFunctions() map[string]relay.EngineFunction {
 	type arguments struct {
 		Token  string   `json:"token"`
@@ -158,7 +158,7 @@ func (x *execution) tokenFunctions() map[string]relay.EngineFunction {
 
 func asAnswer[T any](v T, err *core.Error) (any, *core.Error) { return v, err }
 
-// SanitizeText returns a text with tokens in place of personal data, and the number of values of each type.
+// SanitizeText replaces personal data in a text by tokens. It also returns the number of values of each type.
 func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, error) {
 	open, err := p.privacySession(session)
 	if err != nil || open == nil {
@@ -174,7 +174,7 @@ func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, e
 	return clean, found, nil
 }
 
-// Show returns an Outcome with values in place of tokens, for a person.
+// Show returns an Outcome in which tokens are replaced by values, for a person.
 func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
 	open, err := p.privacySession(session)
 	if err != nil || open == nil {
@@ -184,7 +184,7 @@ func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
 	return o, nil
 }
 
-// privacySession returns the privacy session of this pipeline's principal for a session, or nil if nothing is hidden.
+// privacySession returns the privacy session of this principal's session, or nil if nothing is hidden.
 func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
@@ -192,8 +192,8 @@ func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	return p.Privacy.Session(redact.SessionName(p.Policy.Principal(), session))
 }
 
-// Restore shows a person the values behind the tokens in a text. The answer to the model contains them only if the
-// settings allow it.
+// Restore shows a person a text with its tokens replaced by values. The answer to the model contains the values only
+// if the settings allow that.
 func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text string) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
 	return p.startExecution(ctx, req, map[string]any{"restore_pii": true}, requestBody{Arguments: bodyOf(
@@ -216,8 +216,8 @@ func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text 
 	})
 }
 
-// revealValues asks a person to approve showing a text with its values restored. A text without values to show is refused
-// without asking.
+// revealValues asks a person to approve the display of a text with its values restored. A text without any token is
+// refused without a question.
 func (p *Pipeline) revealValues(
 	ctx context.Context, req core.ExecutionRequest, f *runningExecution, text, shown string,
 ) (json.RawMessage, error) {

@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// openNetwork opens the network for a program that is about to run and returns the Host it runs with. end must be called
-// to close what was opened.
+// openNetwork opens the network for a program that is about to run. It returns the Host for the program. The caller
+// must call end to close the network.
 func (x *execution) openNetwork() (host sandbox.Host, end func()) {
 	network := x.allowedNetwork()
 	host = &arrivingHost{execution: x, host: x.host}
@@ -29,14 +29,14 @@ func (x *execution) openNetwork() (host sandbox.Host, end func()) {
 	return proxyHost{host, x.network}, x.network.Close
 }
 
-// usesProxy reports whether a program makes network connections of its own. JavaScript does not: it has fetch, which is
-// a call.
+// usesProxy reports whether the program's language makes network connections through the proxy. JavaScript does not:
+// its fetch is a call to the host.
 func (x *execution) usesProxy(v *check.Verdict) bool {
 	return !x.allowedNetwork().Closed() && v.Program.Language == core.Python && v.Risk.UsesNetwork()
 }
 
-// recordAttempt records an address that a program tries to reach. If the program knows the host only as a token, the
-// value behind it is compared with the blacklist.
+// recordAttempt records in the audit log that a program tries to reach an address. If the program knows the host only
+// as a token, the value behind it is compared with the blacklist.
 func (x *execution) recordAttempt(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.Lists(x.screen.Show(a.Host))
@@ -52,13 +52,13 @@ func (x *execution) allowedNetwork() *egress.Network {
 	return x.reach.currentNetwork()
 }
 
-// proxyHost extends a Host with the other end of a program's connections.
+// proxyHost is a Host that also serves the network connections of its program.
 type proxyHost struct {
 	sandbox.Host
 	sandbox.Proxy
 }
 
-// networkFunctions returns the functions with which a program makes network requests.
+// networkFunctions returns the functions through which a program makes network requests.
 func (x *execution) networkFunctions() map[string]relay.EngineFunction {
 	own := map[string]relay.EngineFunction{}
 	for _, name := range []string{"fetch", "fetch_abort"} {
@@ -72,7 +72,7 @@ func (x *execution) networkFunctions() map[string]relay.EngineFunction {
 	return own
 }
 
-// refuseUnreachable refuses a network request if no network is open.
+// refuseUnreachable returns the error for a network request of a program without network access.
 func (x *execution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // an invalid URL has no host
@@ -83,8 +83,8 @@ func (x *execution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	return refused
 }
 
-// refusedNetwork adds the refused addresses to the Outcome. A program that uses its language's own client sees only
-// that client's error message.
+// refusedNetwork adds the refused addresses to the Outcome. The program itself may have seen only an error message of
+// its language's HTTP client.
 func (x *execution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport {
 	if x.network == nil {
 		return r
@@ -106,8 +106,8 @@ func (x *execution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport {
 	return r
 }
 
-// recordAttempt records an address that a program tries to reach. The entry of an allowed request is on disk before the
-// request is sent.
+// recordAttempt records in the audit log that a program tries to reach an address. If the request is allowed, the
+// entry is durable before the request is sent.
 func (r *executionRecord) recordAttempt(a egress.Attempt) *core.Error {
 	if a.Decision == egress.Refused {
 		r.mu.Lock()
@@ -139,7 +139,7 @@ func (r *executionRecord) recordAttempt(a egress.Attempt) *core.Error {
 	return r.add(e, a.Decision == egress.Allowed)
 }
 
-// clipHost returns a host as a program wrote it, shortened for an entry.
+// clipHost shortens a host name that a program has used, for an audit log entry.
 func clipHost(host string) string {
 	const most = 253
 	return strings.ToValidUTF8(host[:min(len(host), most)], "")

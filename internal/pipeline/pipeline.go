@@ -1,5 +1,5 @@
-// Package pipeline runs a program through its phases in order: search, bindings, check, sandbox, relay, report. No
-// other package knows this order.
+// Package pipeline runs a program through its phases in order: search, bindings, check, sandbox, relay, report. It is
+// the only package that knows this order.
 package pipeline
 
 import (
@@ -33,23 +33,23 @@ type ToolSource interface {
 	Toolset() *core.Toolset
 	// PendingServers returns the servers that have not listed their tools.
 	PendingServers() []string
-	// WaitForPending waits, at most for patience, for the servers that have not listed their tools.
+	// WaitForPending waits for the servers that have not listed their tools yet, at most for the time patience.
 	WaitForPending(ctx context.Context, patience time.Duration)
-	// FindDown returns the configured server that a name means, and why none of its tools are known.
+	// FindDown returns the configured server that a name refers to, and the reason why none of its tools are known.
 	FindDown(name string) (server string, why *core.Error)
-	// VetTool checks whether the core.Caller of ctx may call a tool of an earlier Toolset now, because its definition may
-	// have changed. It may list the tool's server, and does so if since is not zero and the server was not listed
-	// after it. now is the tool as the server lists it, or nil if there is no definition to compare. A warning
-	// belongs in the Outcome.
+	// VetTool checks whether the core.Caller of ctx may call a tool of an earlier Toolset now, because the tool's
+	// definition may have changed. It may list the tool's server to find out. If since is not zero, it lists the
+	// server unless that was done after since. now is the tool as the server lists it, or nil if there is no
+	// definition to compare. A non-empty warning must be added to the Outcome.
 	VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
 	// CountTokens returns how many tokens the definitions of all tools take in a model's context.
 	CountTokens(tools *core.Toolset) int
 }
 
-// AnswerLearner learns the types of answers that tools do not declare.
+// AnswerLearner learns the types of results that tools do not declare.
 type AnswerLearner interface {
-	// Learn learns from an answer as a program got it. It does not block. private reports whether a key of an object
-	// is personal; if nil, no key is.
+	// Learn learns types from a result that a program got. It must not block. private reports whether a key of an
+	// object is personal data; nil means that no key is.
 	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
 }
 
@@ -58,7 +58,7 @@ type SecretMasker interface {
 	Mask(text []byte) []byte
 }
 
-// ToolSearcher finds tools by what they do.
+// ToolSearcher finds tools for a search query.
 type ToolSearcher interface {
 	Search(ctx context.Context, q search.Query) (search.SearchResult, error)
 }
@@ -70,9 +70,9 @@ type ProgramChecker interface {
 	ExamineSkill(ctx context.Context, skill core.Skill, tools *core.Toolset, others source.SkillLibrary) (check.SkillCheck, *core.Error)
 }
 
-// SandboxFactory creates a sandbox of the named backend, or of the configured one.
+// SandboxFactory creates sandboxes with the named backend, or with the configured one if no backend is named.
 type SandboxFactory interface {
-	// CheckAvailable returns why Prepare would fail, as far as that is known beforehand.
+	// CheckAvailable returns the error with which Prepare would fail, as far as that is known in advance, or nil.
 	CheckAvailable(backend string, s sandbox.SandboxSpec) *core.Error
 	Prepare(ctx context.Context, backend string, s sandbox.SandboxSpec) (sandbox.Sandbox, error)
 }
@@ -102,7 +102,7 @@ type Pipeline struct {
 	Privacy          *redact.Redactor // nil hides nothing
 	Network          *egress.Network  // what programs reach themselves; nil: nothing
 	Skills           *skills.Store
-	// Prose removes suspicious parts from a text that a model will read.
+	// Prose removes suspicious parts, such as instructions to the model, from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner AnswerLearner // nil: nothing is learned
 	// Wrapper renders a wrapper's file with the project's template. If nil, the file is used as generated.
@@ -116,22 +116,25 @@ type Pipeline struct {
 	Watch AnomalyWatch
 	// Tracer receives the duration of steps. It may be nil.
 	Tracer core.Tracer
-	// Describer describes results in words. If nil, summaries contain only Retort's own sentence.
+	// Describer describes results in natural language. If nil, summaries contain only Retort's own sentence.
 	Describer ResultDescriber
-	// Memory bounds the memory for results. If nil, results are not counted.
+	// Memory bounds the memory that results take. If nil, it is not bounded.
 	Memory core.MemoryBudget
-	// RestoreToModel allows a person to show the model the values behind tokens.
+	// RestoreToModel lets the tool restore_pii return the values behind tokens to the model, if a person approves.
 	RestoreToModel bool
 	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
 	ShowInForms bool
-	// KeptTokens is called with the reason why a file has no copy with real values. If nil, no files are copied.
+	// KeptTokens is called with the reason why a file's copy with real values could not be made. If nil, no copies
+	// are made.
 	KeptTokens func(session string, why error)
 }
 
-// startTimeout bounds how long a program or call with an unknown name waits for servers that have not listed their tools.
+// startTimeout bounds how long a program or a call with an unknown name waits for servers that have not listed their
+// tools yet.
 const startTimeout = 10 * time.Second
 
-// Toolset returns the tools that the policy shows. Searching, describing, checking and calling all use it.
+// Toolset returns the tools that the policy lets this principal see. Search, descriptions, checks and calls all use
+// this toolset.
 func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
 
 // forNewExecution returns the pipeline for an execution that begins now. Later policy changes can only take
@@ -159,7 +162,7 @@ func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.
 	})
 }
 
-// tooLong refuses a request for more time than is available.
+// tooLong refuses a request whose timeout exceeds the maximum.
 func tooLong(asks, most time.Duration) *core.Error {
 	return core.Errorf(
 		core.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(),
@@ -175,7 +178,8 @@ func (p *Pipeline) executeProgram(ctx context.Context, req core.ExecutionRequest
 	return p.perform(ctx, req, f, nil)
 }
 
-// perform runs a program. If plan is not nil, the program's effects are checked against it.
+// perform runs a program through all phases. In a dry run, plan records the program's effects. In the run after an
+// approved dry run, plan allows only the approved effects. Otherwise plan is nil.
 func (p *Pipeline) perform(ctx context.Context, req core.ExecutionRequest, f *runningExecution, plan *effectPlan) core.Outcome {
 	ctx, free := p.withClaim(ctx, req)
 	defer free()
@@ -236,8 +240,8 @@ func (p *Pipeline) perform(ctx context.Context, req core.ExecutionRequest, f *ru
 	return x.closeWith(x.describeResult(ctx, o))
 }
 
-// checkProgram checks the program. If it names something unknown, judge waits for servers that have not listed their tools
-// and checks again.
+// checkProgram checks the program. If the program names something unknown, it waits for servers that have not listed
+// their tools yet and checks again.
 func (x *execution) checkProgram(ctx context.Context, req core.ExecutionRequest) (check.Verdict, *core.Error) {
 	p := x.pipeline
 	inside, judged := x.flight.record.beginStep(ctx, core.StepGate, x.flight.record.newEvent(core.EventVerdict))
@@ -255,7 +259,7 @@ func (x *execution) checkProgram(ctx context.Context, req core.ExecutionRequest)
 	return verdict, refusal
 }
 
-// Call makes one call without a program, through the same relay. Like Execute, it may wait for a person.
+// Call makes one tool call without a program, through the same relay. Like Execute, it may wait for a person.
 func (p *Pipeline) Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
 	what := map[string]any{"direct": true}
@@ -301,7 +305,7 @@ func (p *Pipeline) executeCall(
 	)
 }
 
-// withClaim returns a context in which the execution's memory is counted until free is called.
+// withClaim returns a context that counts the execution's memory until free is called.
 func (p *Pipeline) withClaim(ctx context.Context, req core.ExecutionRequest) (_ context.Context, free func()) {
 	if p.Memory == nil {
 		return ctx, func() {}
@@ -310,7 +314,7 @@ func (p *Pipeline) withClaim(ctx context.Context, req core.ExecutionRequest) (_ 
 	return core.WithMemory(ctx, p.Memory), claim.Free
 }
 
-// admitResult waits until there is memory to prepare a result of n bytes for the model.
+// admitResult waits until the memory budget has room to prepare a result of n bytes for the model.
 func (p *Pipeline) admitResult(ctx context.Context, n int) error {
 	if p.Memory == nil {
 		return nil
@@ -321,7 +325,7 @@ func (p *Pipeline) admitResult(ctx context.Context, n int) error {
 	return nil
 }
 
-// execution holds the state of one request while it runs.
+// execution is the state of one request while it runs.
 type execution struct {
 	pipeline  *Pipeline
 	req       core.ExecutionRequest // complete
@@ -379,7 +383,8 @@ func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution,
 	return x, nil
 }
 
-// ownSessionName returns the name under which a session's files and state are stored. Each principal has separate sessions.
+// ownSessionName returns the name under which a session's files and state are stored. It includes the principal, so
+// that each principal has its own sessions.
 func (p *Pipeline) ownSessionName(session string) string {
 	if principal := p.Policy.Principal(); principal != "" {
 		return redact.SessionName(principal, session)
@@ -387,8 +392,8 @@ func (p *Pipeline) ownSessionName(session string) string {
 	return session
 }
 
-// AccountName returns the name under which tokens of a session are counted. Only the person at the machine has an account
-// of all sessions, which is "".
+// AccountName returns the name of the account that counts the tokens of a session. The person at the machine has one
+// account, "", for all sessions.
 func (p *Pipeline) AccountName(session string) string {
 	if p.Policy.Principal() == "" {
 		return session
@@ -396,14 +401,14 @@ func (p *Pipeline) AccountName(session string) string {
 	return p.ownSessionName(cmp.Or(session, "default"))
 }
 
-// cacheScope returns the scope within which cached answers of a session may be reused.
+// cacheScope returns the scope in which the cached results of a session may be reused.
 func (p *Pipeline) cacheScope(session string) string {
 	return p.Policy.Version() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
 }
 
 func (x *execution) isDryRun() bool { return x.plan != nil && x.plan.rehearsal }
 
-// visibleFiles returns the files that the program sees.
+// visibleFiles returns the workspace as the program sees it.
 func (x *execution) visibleFiles() *workspace.Workspace {
 	if x.draft != nil {
 		return x.draft
@@ -411,8 +416,8 @@ func (x *execution) visibleFiles() *workspace.Workspace {
 	return x.files
 }
 
-// seesMore waits for servers that have not listed their tools, and reports whether the execution then sees other
-// tools.
+// seesMore waits for servers that have not listed their tools yet. It reports whether the execution's toolset has
+// changed.
 func (x *execution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := x.visibleTools()
@@ -429,7 +434,7 @@ func (x *execution) setTools(tools *core.Toolset) {
 	x.host, x.tally = x.pipeline.Relay.Open(x.relayExecution(tools))
 }
 
-// relayExecution returns what the relay needs to make calls of these tools.
+// relayExecution returns the description of this execution that the relay needs to make calls of these tools.
 func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
 	r := relay.Execution{
 		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits,
@@ -474,12 +479,12 @@ func (x *execution) ReportProgress(calls int) {
 	}
 }
 
-// newCaller returns the Caller of the execution's calls.
+// newCaller returns the core.Caller for the execution's calls.
 func (x *execution) newCaller() core.Caller {
 	return core.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
 }
 
-// workspaceFiles adapts a workspace to the relay's interface.
+// workspaceFiles adapts a workspace to the interface that the relay uses.
 type workspaceFiles struct{ *workspace.Workspace }
 
 func (f workspaceFiles) Create(ctx context.Context, suffix string) (relay.IncomingFile, error) {
@@ -508,7 +513,8 @@ func (p *Pipeline) completeRequest(req core.ExecutionRequest) core.ExecutionRequ
 	return req
 }
 
-// LanguageOf returns the language that a request names, or else the one its program is written in.
+// LanguageOf returns the language that a request names, or else the language in which its program appears to be
+// written.
 func LanguageOf(req core.ExecutionRequest) core.Language {
 	if req.Language == "" {
 		return source.RecognizeLanguage(req.Code).Language
@@ -541,7 +547,7 @@ func (x *execution) reportOptions() report.Options {
 	return o
 }
 
-// statusOf returns the status of an execution that failed outside of its sandbox.
+// statusOf returns the status for an execution that failed outside of its sandbox.
 func statusOf(e *core.Error) core.OutcomeStatus {
 	switch e.Kind {
 	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:
@@ -556,7 +562,7 @@ func statusOf(e *core.Error) core.OutcomeStatus {
 	return core.StatusError
 }
 
-// closeWith completes the Outcome's statistics. Every way to end an execution goes through it.
+// closeWith completes the statistics of the Outcome. Every execution ends through it.
 func (x *execution) closeWith(o core.Outcome) core.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.CallCounts()

@@ -7,7 +7,8 @@ import (
 	"retort/internal/policy"
 )
 
-// networkReach holds the network that a View's policy allows programs. It is safe for concurrent use.
+// networkReach computes the part of the network that the policy in force allows a program. It is safe for concurrent
+// use.
 type networkReach struct {
 	whole *egress.Network
 	view  *policy.View
@@ -17,8 +18,8 @@ type networkReach struct {
 	now *egress.Network
 }
 
-// currentNetwork returns the part of the network that the policy in force allows. The value stays the same until the policy
-// changes. Invalid rules allow nothing.
+// currentNetwork returns the network that the policy in force allows. The value is the same until the policy changes.
+// If the rules are invalid, nothing is allowed.
 func (r *networkReach) currentNetwork() *egress.Network {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +40,7 @@ func narrowedNetwork(whole *egress.Network, view *policy.View) *egress.Network {
 	return n
 }
 
-// NarrowNetwork returns the part of a Network that a principal's levels allow. Its errors have kind
+// NarrowNetwork returns the part of a Network that a principal's policy levels allow. Its errors have kind
 // invalid_arguments.
 func NarrowNetwork(whole *egress.Network, view *policy.View) (*egress.Network, error) {
 	var scopes []egress.Scope

@@ -17,7 +17,7 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// recordEvent records an event outside of any execution.
+// recordEvent adds an entry to the audit log that belongs to no execution.
 func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, facts map[string]any, body requestBody) *core.Error {
 	if p.Recorder == nil {
 		return nil
@@ -38,12 +38,13 @@ func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, fact
 	return r.add(e, false)
 }
 
-// RecordLookup records a search for tools or a request for definitions. query is the question or the names.
+// RecordLookup records in the audit log a search for tools or a request for definitions. query is the question or the
+// names.
 func (p *Pipeline) RecordLookup(how, query string, found int) *core.Error {
 	return p.recordEvent(core.EventSearch, "", how, map[string]any{"found": found}, requestBody{Name: query})
 }
 
-// RecordSkillChange records that a skill was saved or removed.
+// RecordSkillChange records in the audit log that a skill was saved or removed.
 func (p *Pipeline) RecordSkillChange(skill, how string) *core.Error {
 	return p.recordEvent(core.EventSkill, "", how, map[string]any{"skill": skill}, requestBody{})
 }
@@ -67,11 +68,12 @@ type executionRecord struct {
 	tokens    tokenRun
 }
 
-// maxRefusals bounds the refused calls that get an entry each, because a program can cause them at no cost.
+// maxRefusals bounds how many refused calls get their own audit log entry, because a program can cause refusals at no
+// cost.
 const maxRefusals = 100
 
-// beginRecord records the request for an execution while the program is checked. body is not hidden yet. If recording
-// fails, so do all later entries.
+// beginRecord writes the first audit log entry of an execution, for its request, while the program is being checked.
+// body may still contain personal data. If writing fails, all later entries of the execution fail, too.
 func (p *Pipeline) beginRecord(req core.ExecutionRequest, what map[string]any, body requestBody) *executionRecord {
 	r := &executionRecord{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
 	r.about = core.AuditEvent{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
@@ -84,7 +86,7 @@ func (p *Pipeline) beginRecord(req core.ExecutionRequest, what map[string]any, b
 	return r
 }
 
-// waitReady waits until the first entry is written, and returns the error if that failed.
+// waitReady waits until the first entry is written. It returns the error if that failed.
 func (r *executionRecord) waitReady() *core.Error {
 	<-r.begun
 	return r.refused
@@ -119,7 +121,7 @@ func (p *Pipeline) recordRequest(r *executionRecord, req core.ExecutionRequest, 
 	return r.to.Record(e, false)
 }
 
-// requestBody holds the body of a request's entry.
+// requestBody is the body of an audit log entry about a request.
 type requestBody struct {
 	Code      string          `json:"code,omitempty"`
 	Name      string          `json:"name,omitempty"`
@@ -142,7 +144,7 @@ func (r *executionRecord) add(e core.AuditEvent, durable bool) *core.Error {
 	return r.to.Record(e, durable)
 }
 
-// maskText returns a text as it may be recorded.
+// maskText returns a text with secrets and personal data hidden, for the audit log.
 func (r *executionRecord) maskText(s string) string {
 	_ = r.waitReady() // the screen is there
 	return r.hideText(s)
@@ -158,7 +160,7 @@ func (r *executionRecord) hideText(s string) string {
 	return r.screen.RedactText(s)
 }
 
-// hideJSON returns JSON as it may be recorded.
+// hideJSON returns JSON with secrets and personal data hidden, for the audit log.
 func (r *executionRecord) hideJSON(raw json.RawMessage) json.RawMessage {
 	_ = r.waitReady()
 	return r.maskJSON(raw)
@@ -186,7 +188,7 @@ func bodyOf(v any) json.RawMessage {
 	return body
 }
 
-// errorBody holds the body of an entry about an error or a result.
+// errorBody is the body of an audit log entry about an error or a result.
 type errorBody struct {
 	Error     string          `json:"error,omitempty"`
 	Reasons   []string        `json:"reasons,omitempty"`
@@ -195,11 +197,11 @@ type errorBody struct {
 	Output    string          `json:"output,omitempty"`
 }
 
-// maxOutput bounds, in bytes each, the result and the console output in an entry's body. Larger ones are left out
-// completely, because personal data might not be recognized in a part.
+// maxOutput bounds the size of the result, and of the console output, in an entry's body, in bytes. Anything larger
+// is left out completely, because personal data might not be recognised in a part.
 const maxOutput = 64 << 10
 
-// recordVerdict records the result of checking the program.
+// recordVerdict records in the audit log the result of checking the program.
 func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *core.Error {
 	if r.to == nil {
 		return nil
@@ -230,7 +232,7 @@ func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *c
 	return r.add(e, false)
 }
 
-// recordAutoApproval records that the settings approved a program automatically.
+// recordAutoApproval records in the audit log that the settings approved a program automatically.
 func (r *executionRecord) recordAutoApproval(risk rules.ProgramRisk) *core.Error {
 	e := r.newEvent(core.EventDecision)
 	e.Status, e.Risk = "automatic", &risk.Score
@@ -238,16 +240,16 @@ func (r *executionRecord) recordAutoApproval(risk rules.ProgramRisk) *core.Error
 	return r.add(e, false)
 }
 
-// maxReach bounds the names in one entry.
+// maxReach bounds the number of names in one audit log entry.
 const maxReach = 50
 
 func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
 
-// approvedBy returns who approved a call that may have effects.
+// approvedBy returns who or what approved a call with effects: a person, an earlier approval or the settings.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
-// recordCall records a call. A call that may have effects is recorded before it is sent, a call that reads after it has
-// returned.
+// recordCall records a call in the audit log. A call that may have effects is recorded before it is sent, a call that
+// only reads after it has returned.
 func (r *executionRecord) recordCall(
 	t *core.Tool, c core.ToolCall, d policy.Decision,
 ) (came func(core.CallResult, error), refused *core.Error) {
@@ -283,7 +285,7 @@ func (r *executionRecord) recordCall(
 	return func(result core.CallResult, err error) { _ = r.add(r.withAnswer(answer, start, result, err), false) }, nil
 }
 
-// withAnswer adds the answer to an entry.
+// withAnswer adds the answer of a call to its audit log entry.
 func (r *executionRecord) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
@@ -307,7 +309,7 @@ func mergeBody(body json.RawMessage, s errorBody) json.RawMessage {
 	return body
 }
 
-// countPersonal counts the personal data in answers of servers.
+// countPersonal counts the personal data in a server's answer, for the execution's last entry.
 func (r *executionRecord) countPersonal(found redact.Counts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -316,14 +318,14 @@ func (r *executionRecord) countPersonal(found redact.Counts) {
 	}
 }
 
-// sawPersonal reports whether answers of servers contained personal data.
+// sawPersonal reports whether any server's answer contained personal data.
 func (r *executionRecord) sawPersonal() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.personal) > 0
 }
 
-// recordRefusal records a call that was refused.
+// recordRefusal records a refused call in the audit log.
 func (r *executionRecord) recordRefusal(c core.ToolCall, err *core.Error) {
 	r.mu.Lock()
 	r.refusals++
@@ -341,7 +343,8 @@ func (r *executionRecord) recordRefusal(c core.ToolCall, err *core.Error) {
 	_ = r.add(e, false)
 }
 
-// recordEnd records the end of an execution. When it returns, all entries of the execution are durable.
+// recordEnd records the end of the execution in the audit log. When it returns, all entries of the execution are
+// durable.
 func (r *executionRecord) recordEnd(o core.Outcome) core.Outcome {
 	if r.to == nil {
 		return o
@@ -375,7 +378,7 @@ func (r *executionRecord) recordEnd(o core.Outcome) core.Outcome {
 	return o
 }
 
-// endEvent returns the entry for the end of an execution. It contains no values.
+// endEvent returns the audit log entry for the end of an execution. It contains no values of the program.
 func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
 	e := r.newEvent(core.EventEnd)
 	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
@@ -399,7 +402,7 @@ func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
 	return e
 }
 
-// recordReveal records, before it happens, that values are shown.
+// recordReveal records in the audit log that hidden values are about to be shown.
 func (r *executionRecord) recordReveal(toModel bool, text string) *core.Error {
 	e := r.newEvent(core.EventReveal)
 	e.Status, e.Facts = "person", map[string]any{"personal": countCategories(text)}
@@ -423,7 +426,7 @@ func countCategories(text string) map[string]int {
 	return found
 }
 
-// recordSkill records that a skill was saved.
+// recordSkill records in the audit log that a skill was saved.
 func (r *executionRecord) recordSkill(name, version string) *core.Error {
 	e := r.newEvent(core.EventSkill)
 	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}

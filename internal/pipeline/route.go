@@ -7,21 +7,21 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Routing selects how strong a sandbox must be. The zero Routing accepts the configured one.
+// Routing determines the minimum strength of a program's sandbox. The zero Routing accepts the configured sandbox.
 type Routing struct {
 	ByRisk bool        // sandboxMode: auto
 	Level  rules.Level // securityLevel
 	Least  int         // the strength that securityLevel asks for in addition to that of Level; 0 asks for nothing
 }
 
-// Sandbox strengths that the settings ask for: by the risk of a program, and for every program. The stronger one
-// applies.
+// The sandbox strengths that settings can require: for programs of a certain risk, and for every program. The
+// stronger one applies.
 var (
 	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: sandbox.Container, rules.RiskCritical: sandbox.Machine}
 	byLevel = map[rules.Level]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
-// requiredFloor returns the strength a program needs at least, and the reason for it.
+// requiredFloor returns the minimum sandbox strength for a program, and the reason for it.
 func (r Routing) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStrength {
 	if !r.ByRisk {
 		return sandbox.MinimumStrength{}

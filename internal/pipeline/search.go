@@ -24,8 +24,8 @@ const (
 	defaultHits = 10
 	maxHits     = 100
 
-	// searchPatience bounds how long a search waits for servers that have not listed their tools. Servers that are
-	// still missing then are named.
+	// searchPatience bounds how long a search waits for servers that have not listed their tools yet. The answer
+	// names servers that are still missing.
 	searchPatience = 3 * time.Second
 )
 
@@ -99,7 +99,7 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridgeSignature returns a tool's signature for use instead of a definition with too many tokens.
+// abridgeSignature returns a tool's signature, shortened, to be used in place of a definition with too many tokens.
 func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.Prefix(signature, most) + fmt.Sprintf(
 		"\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n",
@@ -114,9 +114,9 @@ func commentOf(lang core.Language) string {
 	return "//"
 }
 
-// Describe returns the typed definitions of tools. names may be in any spelling, and may omit the server if only one
-// tool of the category has the name. An empty category means all. Unknown names are an error that suggests similar
-// ones. If other names were found, each unknown name instead gets a definition that says so.
+// Describe returns the typed definitions of tools. names may be in any spelling, and may omit the server if the name
+// is unique in the category. An empty category means all categories. If no name is known, the error suggests similar
+// names. If some names are known, each unknown name gets a definition that says so.
 func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.ToolDefinition, error) {
 	if len(names) == 0 {
 		return nil, core.Errorf(
@@ -151,8 +151,8 @@ func (p *Pipeline) Describe(ctx context.Context, names []string, category string
 	return definitions, nil
 }
 
-// refuseUncallable refuses a program that names a tool which has only a definition. A program that computes tool names is
-// refused when it makes such a call.
+// refuseUncallable refuses a program that names a tool which cannot be called, because only its definition is known.
+// A program that computes tool names is refused when it makes such a call.
 func refuseUncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 	if v.Unknown {
 		return nil
@@ -198,7 +198,8 @@ func (p *Pipeline) engineFunctions(x *execution) map[string]relay.EngineFunction
 	return own
 }
 
-// wrapperFolder returns the read-only folder servers/ in this execution's language.
+// wrapperFolder returns the read-only folder servers/ of the workspace, with the wrappers of all tools in the
+// program's language.
 func wrapperFolder(x *execution) workspace.VirtualFolder {
 	const root = "servers/"
 	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet
@@ -223,7 +224,7 @@ func wrapperFolder(x *execution) workspace.VirtualFolder {
 	}
 }
 
-// searchTools answers a program's search, in its own language.
+// searchTools answers a program's search for tools with signatures in the program's language.
 func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a struct {
 		Query    string            `json:"query"`
@@ -254,8 +255,8 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 	return found.Tools, nil
 }
 
-// wholeFile replaces a tool's signature by its file, unless the file has more tokens than a definition may have. A
-// program reads it in the sandbox, where it costs no tokens.
+// wholeFile replaces a tool's signature by its whole wrapper file, unless the file has more tokens than a definition
+// may have. The program reads it inside the sandbox, where it costs no tokens.
 func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {

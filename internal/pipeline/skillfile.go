@@ -15,11 +15,11 @@ import (
 	"retort/internal/skills"
 )
 
-// maxSkillWrites bounds how often one program may write skills, because each one is checked like a program.
+// maxSkillWrites bounds how often one program may write skill files, because each is checked like a program.
 const maxSkillWrites = 20
 
-// skillFiles handles the files below skills/ that a program writes. Each is saved as a skill, with the checks of
-// save_skill.
+// skillFiles handles the files that a program writes below skills/. Each file is saved as a skill, with the same
+// checks as by save_skill.
 type skillFiles struct {
 	x *execution
 
@@ -29,8 +29,8 @@ type skillFiles struct {
 	writes int
 }
 
-// skillFile returns the name and language of the skill whose code a path below skills/ contains: NAME.ts, NAME.js,
-// NAME.py, or a file in its folder, such as NAME/skill.ts.
+// skillFile parses a path below skills/. It returns the name and language of the skill whose code the file contains.
+// Such files are NAME.ts, NAME.js, NAME.py, or a code file in the skill's folder such as NAME/skill.ts.
 func skillFile(name string) (skill string, lang core.Language, ok bool) {
 	languages := map[string]core.Language{".ts": core.TypeScript, ".js": core.TypeScript, ".mjs": core.TypeScript, ".py": core.Python}
 	lang, ok = languages[path.Ext(name)]
@@ -41,8 +41,8 @@ func skillFile(name string) (skill string, lang core.Language, ok bool) {
 	return strings.ReplaceAll(skill, "_", "-"), lang, ok
 }
 
-// writeSkillFile saves a file that a program writes below skills/. An empty file is not saved yet, because open in Python and
-// Node first writes nothing. Appended data is joined with what was written before.
+// writeSkillFile saves a file that a program writes below skills/. An empty file is not saved yet, because open in
+// Python and Node first writes nothing. Appended data is added to what the program has written before.
 func (s *skillFiles) writeSkillFile(ctx context.Context, name, shown string, data []byte, appends bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, app
 	return s.saveDraft(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
 
-// checkPermitted refuses programs that may not write to the whole workspace. A policy level or a request that narrows a
-// program's files does not allow it to write skills.
+// checkPermitted refuses programs that may not write to the whole workspace. A policy level or a request that
+// restricts a program's files thus also forbids writing skills.
 func (s *skillFiles) checkPermitted() *core.Error {
 	if rule := s.x.pipeline.Policy.ReadOnly(); rule != "" {
 		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)
@@ -102,8 +102,8 @@ func (s *skillFiles) checkPermitted() *core.Error {
 	return nil
 }
 
-// saveDraft saves a draft as Pipeline.saveSkill does for a request. The description is the first line of the first
-// comment. Other properties of an existing skill are kept.
+// saveDraft saves a draft like Pipeline.SaveSkill. The description is the first line of the code's first comment.
+// Other properties of an existing skill are kept.
 func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Error {
 	p := s.x.pipeline
 	if !utf8.ValidString(d.Code) {
@@ -137,8 +137,8 @@ func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Err
 	return s.storeDraft(draftOf(skill, d, examined, tools), old)
 }
 
-// findExisting returns the skill that a write would replace or hide. It returns nil if no skill has this name, and an error if
-// the skill cannot be read, so that the write does not replace it.
+// findExisting returns the skill that a write would replace or hide. It returns nil if no skill has the name. If the
+// skill cannot be read, it returns an error, so that the write does not replace it.
 func (s *skillFiles) findExisting(name string) (*skills.Skill, *core.Error) {
 	if refused := core.ValidSkillName(name); refused != nil {
 		return nil, refused
@@ -153,9 +153,9 @@ func (s *skillFiles) findExisting(name string) (*skills.Skill, *core.Error) {
 	return nil, refused
 }
 
-// approveSave asks for approval where save_skill would. Two more cases count as high risk: the program replaces a skill
-// that it has not saved itself, or the code is not contained in the program's own text and so may come from a
-// server's answer.
+// approveSave asks for approval in the cases in which save_skill would. Two more cases count as high risk: the
+// program replaces a skill that it has not saved itself, or the code does not appear in the program's own text and so
+// may come from a server's answer.
 func (s *skillFiles) approveSave(ctx context.Context, d core.SkillDraft, old *skills.Skill) *core.Error {
 	p := s.x.pipeline
 	rule := p.aboutLevel(rules.RiskMedium)
@@ -185,8 +185,8 @@ func reasonFor(name string, replaces, computed bool) string {
 	return "the program computes the code of the skill " + name
 }
 
-// writtenIn reports whether a skill's code is contained in a program's text. White space and the characters that a
-// string literal adds are ignored.
+// writtenIn reports whether a skill's code appears in a program's text. It ignores white space and characters that
+// string literals add.
 func writtenIn(program, code string) bool {
 	bare := strings.NewReplacer(`\n`, "", `\t`, "", `\r`, "", `\`, "", " ", "", "\n", "", "\t", "", "\r", "")
 	return strings.Contains(bare.Replace(program), bare.Replace(code))
@@ -214,7 +214,7 @@ func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *cor
 	return nil
 }
 
-// draftOf returns the draft to save for a skill that passed its check.
+// draftOf returns the draft of a skill that has passed its check.
 func draftOf(skill core.Skill, d core.SkillDraft, examined check.SkillCheck, tools *core.Toolset) skills.SkillDraft {
 	draft := skills.SkillDraft{
 		Skill:         skill,

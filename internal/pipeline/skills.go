@@ -16,7 +16,7 @@ import (
 	"retort/internal/workspace"
 )
 
-// skillLibrary provides the skills that one execution imports, with tokens in place of sealed data.
+// skillLibrary provides the skills that one execution imports. Personal data in them is replaced by tokens.
 type skillLibrary struct{ *execution }
 
 func (l skillLibrary) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
@@ -115,7 +115,7 @@ func (p *Pipeline) saveSkill(
 	return answer, nil
 }
 
-// saveInstructions saves a skill without code: a text for models to read.
+// saveInstructions saves a skill that has no code but a text for models.
 func (p *Pipeline) saveInstructions(
 	ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft,
 ) (core.SavedSkill, *core.Error) {
@@ -146,8 +146,8 @@ func (p *Pipeline) saveInstructions(
 	}, nil
 }
 
-// refuseForeign refuses a skill whose code contains a secret or a token. In another session, a token would stand for
-// another value.
+// refuseForeign refuses a skill whose code contains a secret or a token. A token would stand for another value in
+// other sessions.
 func (p *Pipeline) refuseForeign(s core.Skill) *core.Error {
 	if code := []byte(s.Code); p.Secrets != nil && !bytes.Equal(p.Secrets.Mask(code), code) {
 		return core.Errorf(core.KindPolicy, "skills", "the skill has a secret of the configuration in it, and skills are kept as they are").
@@ -163,7 +163,7 @@ func (p *Pipeline) refuseForeign(s core.Skill) *core.Error {
 	return nil
 }
 
-// completeDraft completes a draft and returns its skill.
+// completeDraft fills in missing fields of a draft and returns its skill.
 func (p *Pipeline) completeDraft(d *core.SkillDraft) (core.Skill, *core.Error) {
 	d.Name = strings.ReplaceAll(d.Name, "_", "-")
 	if refused := core.ValidSkillName(d.Name); refused != nil {
@@ -205,7 +205,7 @@ func (p *Pipeline) cleanProse(text string) (string, []string) {
 	return p.Prose(text)
 }
 
-// examineSkill checks a skill, and checks it again once more servers are known if that may help.
+// examineSkill checks a skill. If the check fails and more servers become known, it checks again.
 func (p *Pipeline) examineSkill(ctx context.Context, skill core.Skill) (check.SkillCheck, *core.Toolset, *core.Error) {
 	tools := p.Toolset()
 	examined, refused := p.Gate.ExamineSkill(ctx, skill, tools, p.Skills)
@@ -220,7 +220,8 @@ func (p *Pipeline) examineSkill(ctx context.Context, skill core.Skill) (check.Sk
 	return examined, tools, refused
 }
 
-// approveSkill asks for approval if changes need one, because a skill is available to programs of other sessions.
+// approveSkill asks for approval to save a skill, unless changes of medium risk are approved automatically. Saving
+// counts as a change, because programs of other sessions can use the skill.
 func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) *core.Error {
 	rule := p.aboutLevel(rules.RiskMedium)
 	if rule == "" {
@@ -238,7 +239,7 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, 
 	})
 }
 
-// describeFunction returns a function as SKILL.md describes it.
+// describeFunction returns a function's description for SKILL.md.
 func describeFunction(f source.SkillFunction, lang core.Language) skills.SkillFunction {
 	var params, required, properties []string
 	for _, p := range f.Params {
@@ -268,7 +269,7 @@ func describeFunction(f source.SkillFunction, lang core.Language) skills.SkillFu
 	return d
 }
 
-// paramText returns a parameter as source text.
+// paramText returns a parameter as source code.
 func paramText(p source.FunctionParam, lang core.Language) string {
 	switch {
 	case lang == core.Python && p.Rest:
@@ -321,7 +322,7 @@ func (p *Pipeline) SkillFunctions(ctx context.Context, s skills.Skill) ([]skills
 	return list, nil
 }
 
-// ShowSkill returns all details of a skill, current or of a version, for a person.
+// ShowSkill returns all details of a skill, or of one of its versions, for a person.
 func (p *Pipeline) ShowSkill(name, version string) (core.LoadedSkill, *core.Error) {
 	s, refused := p.Skills.Get(strings.ReplaceAll(name, "_", "-"), version)
 	if refused != nil {
@@ -336,7 +337,7 @@ func (p *Pipeline) ShowSkill(name, version string) (core.LoadedSkill, *core.Erro
 	return l, nil
 }
 
-// LoadSkill returns all details of a skill, current or of a version, for a model.
+// LoadSkill returns all details of a skill, or of one of its versions, for a model.
 func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error) {
 	l, refused := p.ShowSkill(name, version)
 	if refused != nil {
@@ -353,7 +354,7 @@ func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *
 	return l, nil
 }
 
-// loadSkill answers a program's load_skill.
+// loadSkill answers a program that calls load_skill.
 func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
 	var a struct{ Name, Version string }
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -405,7 +406,7 @@ func (p *Pipeline) infoOf(s skills.Skill) core.SkillInfo {
 	return info
 }
 
-// skillWarnings returns warnings that a user of the skill should see first.
+// skillWarnings returns the warnings to show to a person before the skill is used.
 func (p *Pipeline) skillWarnings(s skills.Skill) []string {
 	var said []string
 	if s.Edited {
@@ -442,7 +443,7 @@ func (p *Pipeline) describeDrift(s skills.Skill) []string {
 	return said
 }
 
-// noteOutdated adds warnings about skills that were saved for other versions of the tools.
+// noteOutdated adds warnings to the Outcome for used skills whose tools have changed since they were saved.
 func (x *execution) noteOutdated() {
 	for _, used := range x.skills {
 		s, refused := x.pipeline.Skills.Get(used.Name, "")
@@ -455,8 +456,9 @@ func (x *execution) noteOutdated() {
 	}
 }
 
-// skillFolder returns the folder skills/ as an execution sees it. A file skills/NAME.ts or NAME.py also contains the
-// code of the skill NAME. What a program writes there is saved as a skill.
+// skillFolder returns the folder skills/ of the workspace as the program sees it. In addition to the skills' own
+// folders it has a file NAME.ts or NAME.py with the code of each skill. Files that a program writes there are saved
+// as skills.
 func (x *execution) skillFolder() workspace.VirtualFolder {
 	source := func(s skills.Skill) string { return strings.TrimPrefix(s.FileName(), "skills/"+s.Name+"/") }
 	written := &skillFiles{x: x, begun: map[string]string{}, saved: map[string]bool{}}

@@ -19,15 +19,15 @@ import (
 	"retort/internal/workspace"
 )
 
-// ResultDescriber describes a result in words. A model usually does this.
+// ResultDescriber describes a result in natural language, usually with a model.
 type ResultDescriber interface {
-	// Name names the model that would describe a result for this context, or returns "".
+	// Name returns the name of the model that would describe a result in this context, or "".
 	Name(ctx context.Context) string
-	// Describe returns a sentence about data, which contains no personal data and no secrets.
+	// Describe returns a sentence that describes data. The sentence contains no personal data and no secrets.
 	Describe(ctx context.Context, data string) (string, *core.Error)
 }
 
-// Bounds on what a Describer gets and returns, in bytes, and on its time.
+// Bounds on the text that a ResultDescriber gets and returns, in bytes, and on its time.
 const (
 	maxDescribed    = 8 << 10
 	maxSaid         = 240
@@ -35,7 +35,7 @@ const (
 	maxChanged      = 3 // tools that a summary names
 )
 
-// changeSummary collects what an execution has changed, for its summary.
+// changeSummary collects what an execution has changed, for the summary in its Outcome.
 type changeSummary struct {
 	files  atomic.Bool
 	skills atomic.Int32 // that were saved by writing to ./skills/
@@ -45,7 +45,7 @@ type changeSummary struct {
 	words string         // of a Describer, about the result
 }
 
-// noteCall notes a call that is sent.
+// noteCall records a call that is sent.
 func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.Decision) {
 	if d.Effect.Kind == core.EffectRead {
 		return
@@ -58,8 +58,8 @@ func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.Dec
 	c.calls[tools.QualifiedName(t)]++
 }
 
-// noteWriting wraps f, a function that writes files, so that successful calls for files of the workspace are noted. Files in
-// ./skills/ are counted where the skill is saved.
+// noteWriting wraps f, a function that writes files, to record each workspace file that it writes. Files in ./skills/
+// are counted when the skill is saved.
 func (c *changeSummary) noteWriting(tree *workspace.FileTree, f relay.EngineFunction) relay.EngineFunction {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		answer, err := f(ctx, raw)
@@ -71,7 +71,7 @@ func (c *changeSummary) noteWriting(tree *workspace.FileTree, f relay.EngineFunc
 	}
 }
 
-// saved describes how many skills were saved, or returns "".
+// saved describes how many skills were saved, or returns "" if none.
 func (c *changeSummary) saved() string {
 	switch n := c.skills.Load(); n {
 	case 0:
@@ -83,7 +83,7 @@ func (c *changeSummary) saved() string {
 	}
 }
 
-// describeEffects describes the calls that may have changed something, or returns "".
+// describeEffects describes the calls that may have changed something, or returns "" if there were none.
 func (c *changeSummary) describeEffects() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *changeSummary) describeEffects() string {
 	return fmt.Sprintf("%d with effects (%s%s)", total, strings.Join(names, ", "), more)
 }
 
-// endingTexts maps statuses other than ok to a description of how the program ended.
+// endingTexts maps statuses other than ok to a text that says how the program ended.
 var endingTexts = map[core.OutcomeStatus]string{
 	core.StatusDenied: "was refused", core.StatusTimeout: "ran out of time",
 	core.StatusMemoryLimit: "ran out of memory", core.StatusOutputLimit: "printed too much",
@@ -150,7 +150,7 @@ func (x *execution) summarizeOutcome(o core.Outcome) string {
 	return b.String() + x.changes.words
 }
 
-// describeCalls describes how many calls were made. For a call without a program and without effects it returns "".
+// describeCalls describes how many calls were made. For a single direct call without effects it returns "".
 func (x *execution) describeCalls(o core.Outcome) string {
 	effects := x.changes.describeEffects()
 	if x.req.Code == "" {
@@ -172,7 +172,7 @@ func (x *execution) describeCalls(o core.Outcome) string {
 	return s
 }
 
-// describeAmount describes how much was returned.
+// describeAmount describes how much data was returned.
 func describeAmount(o core.Outcome) string {
 	for _, f := range o.Artifacts {
 		if len(o.Result) == 0 && strings.HasPrefix(f.Path, "results/"+o.ExecutionID+".") && !strings.HasSuffix(f.Path, ".output.txt") {
@@ -182,7 +182,7 @@ func describeAmount(o core.Outcome) string {
 	return shapeOf(o.Result)
 }
 
-// shapeOf describes a value without showing any part of it.
+// shapeOf describes the type and size of a value without showing its content.
 func shapeOf(value json.RawMessage) string {
 	var list []json.RawMessage
 	var object map[string]json.RawMessage
@@ -209,8 +209,9 @@ func countUnits(what string, n int, unit string) string {
 	return fmt.Sprintf("%s %d %s", what, n, unit)
 }
 
-// describeResult lets the Describer, if any, describe the result. What it is sent and what it returns is hidden
-// and masked. Its text is quoted, so that readers of the summary know that it is data.
+// describeResult adds a description of the result by the ResultDescriber to the Outcome, if there is one. Personal
+// data and secrets are removed from the describer's input and output. The text is quoted, so that readers of the
+// summary know that it is data.
 func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
 	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.isDryRun() ||
@@ -236,7 +237,8 @@ func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Out
 	return o
 }
 
-// askDescriber asks a Describer and returns its text as one bounded line without instructions.
+// askDescriber asks a ResultDescriber for a description. It returns one line of bounded length from which
+// instructions to models are removed.
 func (x *execution) askDescriber(ctx context.Context, d ResultDescriber, name string, o core.Outcome) (string, *core.Error) {
 	data, refused := x.describableText(o)
 	if refused != nil {
@@ -263,7 +265,8 @@ func (x *execution) askDescriber(ctx context.Context, d ResultDescriber, name st
 	return core.LegibleLine(cutTo(said, maxSaid)), nil
 }
 
-// describableText returns what a Describer is sent of an Outcome: as much as a model may see, as JSON.
+// describableText returns the JSON that a ResultDescriber gets of an Outcome. It contains no more than a model may
+// see.
 func (x *execution) describableText(o core.Outcome) (string, *core.Error) {
 	hidden := x.hideOutcome(o)
 	if hidden.Error != nil {

@@ -27,7 +27,7 @@ func (x *execution) visibleTools() *core.Toolset {
 	return narrowTools(now, x.req.Only)
 }
 
-// narrowTools returns a toolset with only these tools.
+// narrowTools returns the part of a toolset that has only the named tools.
 func narrowTools(tools *core.Toolset, only []string) *core.Toolset {
 	kept := map[*core.Tool]bool{}
 	for _, name := range only {
@@ -44,17 +44,18 @@ func narrowTools(tools *core.Toolset, only []string) *core.Toolset {
 	})
 }
 
-// maxBefore bounds the earlier calls that a person is shown.
+// maxBefore bounds how many earlier calls of the same agent task a person is shown.
 const maxBefore = 5
 
-// repeatReason says why approval is needed for something that an earlier program of the task has already done.
+// repeatReason returns the reason why a call needs approval that an earlier program of the same agent task has
+// already made.
 type repeatReason struct {
 	rule   string
 	how    core.RepeatKind
 	before []string
 }
 
-// newSideEffect returns a call in the form that is stored for its task.
+// newSideEffect converts a tool call to the form that is stored with its agent task.
 func (x *execution) newSideEffect(t *core.Tool, c core.ToolCall) core.SideEffect {
 	return core.SideEffect{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: core.KeyOf(canonjson.OrRaw(c.Arguments))}
 }
@@ -81,7 +82,7 @@ func (x *execution) findRepeats(t *core.Tool, c core.ToolCall) repeatReason {
 	return a
 }
 
-// trackSideEffect stores a call with effects, for the task, when it is sent.
+// trackSideEffect stores a call with effects for the agent task when the call is sent.
 func (x *execution) trackSideEffect(
 	t *core.Tool, c core.ToolCall, d policy.Decision, answered func(core.CallResult, error),
 ) func(core.CallResult, error) {
@@ -97,8 +98,8 @@ func (x *execution) trackSideEffect(
 	}
 }
 
-// Offer returns what a model needs to know about these tools, in one line each or in full. A server's name stands for
-// all its tools. An unknown name is an error.
+// Offer describes tools for a model, in one line each or in full. The name of a server stands for all its tools. An
+// unknown name is an error.
 func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error) {
 	tools := p.Toolset()
 	missing := func(name string) bool { return len(tools.MatchTools(name)) == 0 }
@@ -143,12 +144,12 @@ func (p *Pipeline) Judge(ctx context.Context, req core.ExecutionRequest) *core.E
 	return refused
 }
 
-// RecordStep records the step that a task is about to take. text can be read only with the audit log's key.
+// RecordStep records in the audit log the next step of an agent task. text can be read only with the audit log's key.
 func (p *Pipeline) RecordStep(session, phase string, facts map[string]any, text string) *core.Error {
 	return p.recordEvent(core.EventTask, session, phase, facts, requestBody{Name: text})
 }
 
-// SealJSON returns a person's JSON as a model may see it.
+// SealJSON replaces personal data in a person's JSON by tokens, so that a model may see it.
 func (p *Pipeline) SealJSON(session string, raw json.RawMessage) (json.RawMessage, *core.Error) {
 	open, err := p.privacySession(session)
 	if err != nil || open == nil || len(raw) == 0 {
@@ -161,14 +162,14 @@ func (p *Pipeline) SealJSON(session string, raw json.RawMessage) (json.RawMessag
 	return out, core.AsError(err)
 }
 
-// CleanText returns a server's text without content that reads like instructions to a model.
+// CleanText returns a server's text without parts that look like instructions to a model.
 func (p *Pipeline) CleanText(text string) string {
 	clean, _ := p.cleanProse(text)
 	return strings.TrimSpace(clean)
 }
 
-// RenderWrapper renders a wrapper, or the module of a server in Python, with the project's template. Other files are
-// returned unchanged.
+// RenderWrapper renders a generated wrapper file with the project's template. Files for which there is no template
+// are returned unchanged.
 func (p *Pipeline) RenderWrapper(lang core.Language, path, code string) string {
 	if p.Wrapper == nil || !strings.HasPrefix(path, "servers/") || strings.HasSuffix(path, "/index.ts") || path == "servers/__init__.py" {
 		return code

@@ -9,10 +9,10 @@ import (
 	"retort/internal/policy"
 )
 
-// ignoreEnd ends a step that is not traced.
+// ignoreEnd is the end function of a step that is not traced.
 func ignoreEnd(core.AuditEvent) {}
 
-// beginStep begins a step of the execution.
+// beginStep begins a traced step of the execution.
 func (r *executionRecord) beginStep(ctx context.Context, s core.ExecutionStep, e core.AuditEvent) (context.Context, func(core.AuditEvent)) {
 	if r.tracer == nil {
 		return ctx, ignoreEnd
@@ -62,7 +62,8 @@ func (x *execution) RecordSent(
 	}, nil
 }
 
-// trackUncertain notes a call that may have taken effect although no answer came.
+// trackUncertain returns a callback for the call's result. If the call may have taken effect although no answer came,
+// the callback stores it for the Outcome.
 func (x *execution) trackUncertain(c core.ToolCall, d policy.Decision, answered func(core.CallResult, error)) func(core.CallResult, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered
@@ -75,7 +76,8 @@ func (x *execution) trackUncertain(c core.ToolCall, d policy.Decision, answered 
 	}
 }
 
-// askApproval asks for approval and traces the wait. An earlier approval may cover the question.
+// askApproval asks for approval and traces how long it takes. If an earlier approval covers the question, nobody is
+// asked.
 func (x *execution) askApproval(ctx context.Context, q core.Question) *core.Error {
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}

@@ -40,8 +40,8 @@ func (x *execution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refu
 	return now, refused
 }
 
-// changeReason returns why every call of a tool needs approval, or "" if its definition is the trusted one or has been
-// trusted since.
+// changeReason returns the reason why every call of a tool with a changed definition needs approval. It returns "" if
+// the definition is unchanged or has been trusted since.
 func (x *execution) changeReason(t *core.Tool) string {
 	if !t.RequiresApproval() {
 		return ""

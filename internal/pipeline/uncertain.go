@@ -37,7 +37,8 @@ func (u *uncertainCalls) add(c core.ToolCall, arguments json.RawMessage) {
 	u.calls = append(u.calls, core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: arguments})
 }
 
-// addToOutcome adds the calls to an Outcome, with a warning. Its hint replaces any advice to run the program again at once.
+// addToOutcome adds the calls to an Outcome, with a warning. The warning's hint replaces any advice to run the
+// program again at once.
 func (u *uncertainCalls) addToOutcome(o core.Outcome) core.Outcome {
 	u.mu.Lock()
 	defer u.mu.Unlock()

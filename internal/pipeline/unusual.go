@@ -14,13 +14,13 @@ import (
 	"retort/internal/policy"
 )
 
-// AnomalyWatch detects anomalies. It learns what happens from the recorder.
+// AnomalyWatch detects anomalies. It gets all events from the audit log's recorder.
 type AnomalyWatch interface {
-	// Judge judges a call with effects that is about to be sent. The error refuses the call.
+	// Judge judges a call with effects that is about to be sent. If it returns an error, the call is refused.
 	Judge(ctx context.Context, call core.AuditEvent) (AnomalyVerdict, *core.Error)
-	// Stopped returns why an execution may make no more calls, or nil.
+	// Stopped returns an error if an execution may make no more calls, or nil.
 	Stopped(execution string) *core.Error
-	// Warnings returns the anomalies that the Outcome of an execution must mention, each once.
+	// Warnings returns the anomalies that the Outcome of an execution must mention. Each is returned only once.
 	Warnings(execution string) []string
 }
 
@@ -30,7 +30,7 @@ type AnomalyVerdict struct {
 	Rule  string // in words
 }
 
-// joinRule joins a rule with the description of the anomalies.
+// joinRule returns a rule together with the description of the anomalies.
 func (u AnomalyVerdict) joinRule(rule string) string {
 	if u.Rule == "" || rule == "" {
 		return rule + u.Rule
@@ -47,7 +47,8 @@ func (x *execution) judgeAnomaly(ctx context.Context, t *core.Tool, c core.ToolC
 	return x.pipeline.Watch.Judge(ctx, e)
 }
 
-// recordUnlessStopped records a call that is sent, unless its execution was stopped.
+// recordUnlessStopped records a call that is about to be sent in the audit log. If the execution was stopped because
+// of an anomaly, it refuses the call.
 func (x *execution) recordUnlessStopped(
 	t *core.Tool, c core.ToolCall, d policy.Decision,
 ) (came func(core.CallResult, error), refused *core.Error) {
@@ -59,7 +60,7 @@ func (x *execution) recordUnlessStopped(
 	return x.flight.record.recordCall(t, c, d)
 }
 
-// addWarnings adds warnings to an Outcome: anomalies of the execution, and tools that it may have missed.
+// addWarnings adds warnings to an Outcome about anomalies in the execution and about tools that are not listed yet.
 func (p *Pipeline) addWarnings(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusRejected {
 		for _, w := range p.unlistedWarnings() {
@@ -74,7 +75,7 @@ func (p *Pipeline) addWarnings(o core.Outcome) core.Outcome {
 	return o
 }
 
-// callEvent returns the entry for a call that is being sent.
+// callEvent returns the audit log entry for a call that is about to be sent.
 func (r *executionRecord) callEvent(t *core.Tool, c core.ToolCall, d policy.Decision) core.AuditEvent {
 	e := r.about
 	e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, t.Server, t.Name, d.Effect.Kind.String()
@@ -87,7 +88,8 @@ func (r *executionRecord) callEvent(t *core.Tool, c core.ToolCall, d policy.Deci
 	return e
 }
 
-// tokenRun measures the longest run of tokens with consecutive numbers in arguments, which suggests enumeration.
+// tokenRun measures the longest run of tokens with consecutive numbers in the arguments of calls. A long run suggests
+// that a program enumerates personal data.
 type tokenRun struct {
 	kind             string
 	number           int
@@ -99,7 +101,7 @@ const (
 	maxNamed  = 64 << 10 // bytes of arguments that are looked at
 )
 
-// noteTokens notes the tokens in arguments.
+// noteTokens adds the tokens in a call's arguments to the execution's tokenRun.
 func (r *executionRecord) noteTokens(arguments json.RawMessage) {
 	if r.to == nil {
 		return

@@ -10,19 +10,19 @@ import (
 	"retort/internal/core"
 )
 
-// Command is a rule for a command of this machine that programs may start: its name and the arguments it accepts. If
+// Command is a rule for a host command that programs may start: its name and the arguments that it accepts. If
 // several rules have the same name, a call needs to match only one of them.
 type Command struct {
 	Name string
 	// Args are patterns. Each argument must match one of them as a whole. An empty list allows no arguments. In a
 	// pattern, * matches any characters except control characters such as line ends, and every other character
-	// matches itself. An argument that begins with - is only matched by a pattern that begins with -, so that no
-	// pattern allows an option by accident. A pattern of the form /^…$/ is a regular expression for the whole
-	// argument, options included. It never matches control characters.
+	// matches itself. An argument that begins with - is only matched by a pattern that begins with -, so that a
+	// pattern for a file name, for example, never allows an option. A pattern of the form /^…$/ is a regular
+	// expression for the whole argument, options included. It never matches control characters.
 	Args []string
 }
 
-// Bounds on what a command is given. They are below those of any kernel.
+// Bounds on the arguments of a command. They are below those of any kernel.
 const (
 	MaxArguments     = 256
 	MaxArgument      = 16 << 10 // bytes of one
@@ -54,7 +54,7 @@ func (s *principalSight) commandNames() []string {
 	return slices.Compact(names)
 }
 
-// deniedCommand returns the level rule that denies the command, or "" if none does.
+// deniedCommand returns the rule of a permission level that denies the command, or "".
 func (s *principalSight) deniedCommand(name string) string {
 	for _, l := range s.layers {
 		switch {
@@ -196,8 +196,8 @@ func CheckArgument(pattern string) error {
 	return err
 }
 
-// likeArgument reports whether an argument matches a pattern with *. It never backtracks further than the last *, so
-// its cost is at most the product of the two lengths.
+// likeArgument reports whether an argument matches a pattern with *. It never backtracks beyond the last *, so its
+// time is at most the product of the two lengths.
 func likeArgument(pattern, text string) bool {
 	p, t, star, kept := 0, 0, -1, 0
 	for t < len(text) {
@@ -228,7 +228,7 @@ func startsWithControl(text string) bool {
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// validCommands returns an error for command rules that cannot be intended.
+// validCommands returns an error for command rules that are certainly mistakes.
 func validCommands(commands []Command) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {

@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// LevelRules restricts which files, hosts and commands a principal with this level may use. A nil list restricts
-// nothing. An empty list allows nothing. A principal's own level can only add restrictions to those of the default
+// LevelRules restricts the files, hosts and commands that a principal with this level may use. A nil list restricts
+// nothing; an empty list allows nothing. The level of a principal can only add restrictions to those of the default
 // level.
 type LevelRules struct {
 	// Read and Write are folders and files of the workspace, relative to it; "." means the whole workspace. Whatever
@@ -30,20 +30,20 @@ const Scratch = "scratch"
 // FileUse is a kind of access to a file of the workspace.
 type FileUse uint8
 
-// The kinds of access.
+// The kinds of access to a file.
 const (
 	LookAt FileUse = iota // its name, size and place
 	ReadFile
 	WriteFile // also make, remove and rename
 )
 
-// allLayers returns the limit layers of all active policies. Each of them must allow an action.
+// allLayers returns the sets of limits in all active policies. An action must be allowed by each of them.
 func (v *View) allLayers() (all []*limitLayer) {
 	v.eachSight(func(s *principalSight) { all = append(all, s.layers...) })
 	return all
 }
 
-// levelRule returns the name of the rules of the layer's level, for use in messages.
+// levelRule returns the name of the level's rules, for error messages.
 func (l *limitLayer) levelRule() string { return "permission_levels." + string(l.level) }
 
 // writableFolders returns the folders of the workspace that the layer allows to be written.
@@ -65,11 +65,11 @@ func (l *limitLayer) readableFolders() []string {
 	return slices.Concat(l.rules.Read, l.writableFolders(), kept)
 }
 
-// kept lists the folders of the workspace in which Retort stores images and results that are too large to return.
-// Every layer allows them to be read, so that a program can read the results it received.
+// kept lists the folders in which Retort stores images and large results. Programs may always read them, so that they
+// can read the results that they have received.
 var kept = []string{"files", "results"}
 
-// writeRule returns the name of the rule that restricts writing, for use in messages.
+// writeRule returns the name of the rule that restricts writing, for error messages.
 func (l *limitLayer) writeRule() string {
 	if l.level == ReadOnly {
 		return l.prefix + "permissionLevel: " + string(ReadOnly)
@@ -77,8 +77,8 @@ func (l *limitLayer) writeRule() string {
 	return l.levelRule() + ".filesystem.write"
 }
 
-// File returns an error if this access to a file or folder of the workspace is denied, and nil if it is allowed. The
-// name must be clean and relative to the workspace; "." is the workspace itself.
+// File returns an error if this access to a file or folder of the workspace is denied, or nil. The name must be clean
+// and relative to the workspace; "." is the workspace itself.
 func (v *View) File(name string, use FileUse) *core.Error {
 	for _, l := range v.allLayers() {
 		switch allowed := l.readableFolders(); {
@@ -159,7 +159,7 @@ func coversPath(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(name, f) })
 }
 
-// leadsTo reports whether a folder is an ancestor of one of the given paths.
+// leadsTo reports whether one of the paths is inside the folder.
 func leadsTo(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(f, name) })
 }

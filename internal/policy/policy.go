@@ -1,6 +1,5 @@
-// Package policy decides which principal may call which tool with which arguments. A rule can only restrict: adding
-// one to Rules never allows anything that was denied before. A single decision both hides a tool from listings and
-// denies its calls.
+// Package policy decides which principal may call which tool with which arguments. Rules can only restrict: adding a
+// rule never allows anything that was denied before. The same decision hides a tool from lists and denies its calls.
 package policy
 
 import (
@@ -15,7 +14,7 @@ import (
 	"retort/internal/policy/cel"
 )
 
-// Level bounds how far-reaching the effects of calls may be.
+// Level says how far the effects of calls may go.
 type Level string
 
 // The levels, strictest first.
@@ -25,15 +24,15 @@ const (
 	ExecuteFull     Level = "execute_full"     // all tools
 )
 
-// Rules holds the whole policy. The zero Rules have the level write_restricted and allow every tool.
+// Rules is the whole policy. The zero value has the level write_restricted and allows every tool.
 type Rules struct {
 	Limits                       // for everybody
 	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
 	Principals map[string]Limits // for one principal, on top of those for everybody
 	Commands   []Command         // that programs may start; none where a level is ReadOnly, unless Levels say which
 	Levels     map[Level]LevelRules
-	// Removed lists principals that earlier settings named and the present ones do not. Everything is denied to them:
-	// without rules of their own they would fall back to the default rules, which allow more.
+	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to them,
+	// because the default rules, which would apply otherwise, may allow more than their own rules did.
 	Removed []string `json:"-"`
 	// Disabled names the setting that denies everything to every principal, or is "".
 	Disabled string   `json:"-"`
@@ -43,8 +42,8 @@ type Rules struct {
 	Version string `json:"-"`
 }
 
-// Approval configures which programs and calls need no approval, by their risk. The zero Approval requires approval
-// for all of them.
+// Approval says which programs and calls need no approval, by their risk. The zero value requires an approval for all
+// of them.
 type Approval struct{ Low, Medium, High bool }
 
 // Limits restricts which tools may be called.
@@ -61,21 +60,21 @@ type Server struct {
 	Conditions map[string]string // pattern → expression of package cel that must be true
 }
 
-// Variables returns the names of the variables that conditions can use: the arguments and the raw names.
+// Variables returns the names of the variables in conditions: the arguments, and the exact names of server and tool.
 func Variables() []string { return []string{"args", "tool", "server", "principal"} }
 
 // Verdict is the outcome of a policy decision on a call.
 type Verdict uint8
 
-// The verdicts, from least to most strict.
+// The verdicts, mildest first.
 const (
 	Allow Verdict = iota
 	Ask           // a person is asked
 	Deny
 )
 
-// Decision is a verdict with the rule that produced it, such as "permissionLevel: read_only" or "servers.crm.deny:
-// delete_*". An Allow has no rule.
+// Decision is a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
+// "servers.crm.deny: delete_*". The verdict Allow has no rule.
 type Decision struct {
 	Verdict Verdict
 	Rule    string
@@ -83,7 +82,8 @@ type Decision struct {
 	Some    bool            // other arguments may be allowed
 }
 
-// Error returns the error that a program receives for a Deny. It names the rule and reveals nothing further.
+// Error returns the error that a program gets for a denied call. It names the rule but no further details of the
+// policy.
 func (d Decision) Error(t *core.Tool) *core.Error {
 	what, hint := "", "do without this tool"
 	if d.Some {
@@ -135,10 +135,10 @@ func New(r Rules) (*Policy, error) {
 }
 
 // For returns the view of the policy for one principal. The empty principal is the user of this machine. A principal
-// without rules of its own has the default rules.
+// without its own rules has the default rules.
 func (p *Policy) For(principal string) *View { return &View{principal: principal, began: p} }
 
-// maxUnder bounds how many other policies may restrict one policy.
+// maxUnder bounds the number of other policies that can restrict one policy.
 const maxUnder = 16
 
 // RestrictedBy returns a Policy that allows only what both p and other allow. It returns false if too many policies
@@ -160,7 +160,7 @@ func (p *Policy) sightOf(principal string) *principalSight {
 	return p.everybody
 }
 
-// limitLayer is one compiled set of limits.
+// limitLayer is a compiled set of limits: those of the default, of a level or of a principal.
 type limitLayer struct {
 	closed  string // the rule that denies everything, or ""
 	prefix  string // of the names of its rules
@@ -175,7 +175,7 @@ type serverRules struct {
 	conditions []callCondition
 }
 
-// namePattern is a name pattern as written, with its case-folded form for comparison.
+// namePattern is a name pattern with its case-folded form for comparisons.
 type namePattern struct{ written, folded string }
 
 type callCondition struct {
@@ -227,8 +227,8 @@ func newServer(s Server) (*serverRules, error) {
 	return made, nil
 }
 
-// denyingRule returns the rule that denies a tool whatever its arguments are, or "" if none does. It calls effect
-// only if a rule depends on it.
+// denyingRule returns the rule that denies a tool whatever its arguments are, or "". It calls effect only if a rule
+// depends on the tool's effect.
 func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) string {
 	if l.closed != "" {
 		return l.closed
@@ -256,8 +256,8 @@ func matchesPattern(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// brokenCondition returns the first condition that a call does not meet, or "" if it meets all. A condition that
-// cannot be evaluated counts as not met.
+// brokenCondition returns the first condition that a call does not meet, or "". A condition that cannot be evaluated
+// counts as not met.
 func (l *limitLayer) brokenCondition(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {
@@ -281,8 +281,8 @@ func (c callCondition) isMet(variables func() (map[string]any, error)) bool {
 	return ok && err == nil
 }
 
-// isDisguisedKey reports whether a key differs only in case from one that the condition reads. The condition would
-// overlook such a key, but some servers would accept it.
+// isDisguisedKey reports whether a value contains a key that differs only in case from one that the condition reads.
+// The condition would not see such a key, but some servers would accept it.
 func (c callCondition) isDisguisedKey(v any) bool {
 	switch x := v.(type) {
 	case []any:
@@ -297,7 +297,7 @@ func (c callCondition) isDisguisedKey(v any) bool {
 	return false
 }
 
-// conditionVariables provides the variables of conditions. They are read only when first needed.
+// conditionVariables provides the values of variables in conditions. It reads them when they are first needed.
 func conditionVariables(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
 	var made map[string]any
 	var failed error

@@ -10,18 +10,18 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// View is the policy for one principal. The View of a Policy never changes. The View of a Current follows the Policy
-// in force. A View returned by Begin allows what was allowed when it began, minus what was denied since.
+// View is the policy for one principal. The View of a Policy never changes. The View of a Current follows the active
+// policy. A View returned by Begin allows only what was allowed when it began and has not been denied since.
 type View struct {
 	principal string
 	began     *Policy  // nil: it follows
 	current   *Current // nil: it never changes
 }
 
-// Current holds the Policy in force. It is safe for concurrent use.
+// Current is the policy in force, which can be replaced. It is safe for concurrent use.
 type Current struct{ policy atomic.Pointer[Policy] }
 
-// NewCurrent returns a Current that holds p.
+// NewCurrent returns a Current whose active policy is p.
 func NewCurrent(p *Policy) *Current {
 	c := &Current{}
 	c.policy.Store(p)
@@ -39,7 +39,8 @@ func (c *Current) For(principal string) *View { return &View{principal: principa
 func (v *View) Principal() string { return v.principal }
 
 // Begin returns a View for an operation that starts now, such as an execution. Its actions must be allowed by the
-// Policy in force now and by each one that replaces it during the operation. A View returned by Begin returns itself.
+// policy in force now and by each policy that replaces it during the operation. A View returned by Begin returns
+// itself.
 func (v *View) Begin() *View {
 	if v.began != nil {
 		return v
@@ -66,7 +67,7 @@ func (v *View) activePolicies() []*Policy {
 	return all
 }
 
-// eachSight calls f with the principal's sight in each active policy.
+// eachSight calls f with each active policy's lists of what the principal can see and call.
 func (v *View) eachSight(f func(s *principalSight)) {
 	for _, p := range v.activePolicies() {
 		f(p.sightOf(v.principal))
@@ -76,7 +77,7 @@ func (v *View) eachSight(f func(s *principalSight)) {
 // Version returns the version of the Policy in force.
 func (v *View) Version() string { return v.InForce().version }
 
-// Approval returns the settings for what needs no approval.
+// Approval returns which programs and calls need no approval.
 func (v *View) Approval() Approval {
 	a := Approval{true, true, true}
 	for _, p := range v.activePolicies() {
@@ -85,7 +86,7 @@ func (v *View) Approval() Approval {
 	return a
 }
 
-// Refused returns an error if everything is denied to the principal now, or nil.
+// Refused returns an error if the policy now denies everything to the principal, or nil.
 func (v *View) Refused() (refused *core.Error) {
 	for _, p := range v.InForce().allPolicies() {
 		for _, l := range p.sightOf(v.principal).layers {
@@ -116,9 +117,9 @@ func (v *View) Tool(t *core.Tool) Decision {
 	return v.strictestDecision(func(s *principalSight) Decision { return s.decideTool(t).Decision })
 }
 
-// Call decides on a call by its arguments, which are one JSON object. A tool that Tool denies stays denied. The
-// decision uses the effect of the call. That can reach further than the tool's effect, or less far if the tool runs
-// queries and this query only reads.
+// Call decides about a call with its arguments, a JSON object. If Tool denies the tool, the call is denied. The
+// decision uses the effect of the call, which can be further-reaching than that of the tool. It can also be milder,
+// if the tool runs queries and this query only reads.
 func (v *View) Call(t *core.Tool, args json.RawMessage) Decision {
 	return v.strictestDecision(func(s *principalSight) Decision { return s.decideCall(v.principal, t, args) })
 }
@@ -143,14 +144,14 @@ func stricterDecision(a, b Decision) Decision {
 	return a
 }
 
-// Toolset returns the part of a toolset that the principal may see: the tools that Tool does not deny. The result is
-// cached for a toolset until the rules change.
+// Toolset returns the tools of a toolset that the principal may see, which are those that Tool does not deny. The
+// result is cached until the rules change.
 func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
 	v.eachSight(func(s *principalSight) { whole = s.visibleToolset(whole) })
 	return whole
 }
 
-// principalSight holds what principals with the same rules can see and call.
+// principalSight lists what principals with the same rules can see and call.
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool
@@ -163,7 +164,7 @@ type principalSight struct {
 	decided map[*core.Tool]toolDecision
 }
 
-// toolDecision is a Decision on a tool, together with what is needed to decide on its calls.
+// toolDecision is a Decision on a tool, with the data for decisions on its calls.
 type toolDecision struct {
 	Decision
 	judge *effect.Judge
@@ -203,7 +204,7 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 	return d
 }
 
-// decideEffect decides on an effect by the permission levels alone.
+// decideEffect decides about an effect by the permission levels alone.
 func (s *principalSight) decideEffect(e core.EffectInfo) Decision {
 	d := Decision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
@@ -236,7 +237,7 @@ func (s *principalSight) decideCall(principal string, t *core.Tool, args json.Ra
 	return d
 }
 
-// denyingRule returns the rule by which Tool denies a tool, or "" if it does not.
+// denyingRule returns the rule by which Tool denies a tool, or "".
 func (s *principalSight) denyingRule(t *core.Tool) string {
 	s.mu.Lock()
 	rule, ok := s.judged[t]

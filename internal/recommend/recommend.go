@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is the subject of a piece of advice. The set is closed and append-only.
+// Kind is the subject of a piece of advice. The set of kinds is closed; new versions only add to it.
 type Kind string
 
 // The kinds of advice.
@@ -38,14 +38,14 @@ type Advice struct {
 	Servers []Server `json:"servers,omitempty"`
 }
 
-// Situation holds the facts that the audit log does not contain.
+// Situation has facts for the advice that the audit log does not contain.
 type Situation struct {
 	Servers []string               // that are configured and not disabled
 	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
 	List    *List                  // of a registry; nil if none was fetched
 }
 
-// Thresholds from which something is worth advice.
+// Thresholds from which on something leads to advice.
 const (
 	leastExecutions = 20               // before a server counts as unused
 	leastCalls      = 5                // before a tool counts as failing
@@ -98,7 +98,7 @@ type openExecution struct {
 	tools []string
 }
 
-// entryFacts holds the facts of an entry that advice is based on.
+// entryFacts has those facts of an audit log entry that advice is based on.
 type entryFacts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`
@@ -108,7 +108,7 @@ type entryFacts struct {
 	Found     *int     `json:"found"`
 }
 
-// Kinds returns the kinds of entries that Add uses.
+// Kinds returns the kinds of audit log entries that Add uses.
 func Kinds() []string {
 	return []string{
 		string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer),
@@ -176,7 +176,8 @@ func (t *Tally) addCall(e *audit.Entry, f entryFacts) {
 	}
 }
 
-// countRepeated counts a read that repeats one of the same principal and session made shortly before.
+// countRepeated counts a call that only reads and repeats a call of the same principal and session from shortly
+// before.
 func (tool *toolTally) countRepeated(t *Tally, e *audit.Entry, f entryFacts, name string) {
 	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
 	before, known := t.calls[key]
@@ -213,8 +214,8 @@ func (t *Tally) addEnd(e *audit.Entry) {
 	}
 }
 
-// addSearch collects a search that found nothing. The query is in the body of the entry, which some readers of the
-// log may not read.
+// addSearch collects a search that found nothing. The query is in the entry's body, which not every reader of the
+// audit log can decrypt.
 func (t *Tally) addSearch(e *audit.Entry) {
 	var body struct {
 		Name string `json:"name"`

@@ -18,7 +18,7 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Server is a server listed in a registry. Its description of itself is unverified.
+// Server is a server in a registry. Its description comes from its author and is not verified.
 type Server struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
@@ -32,7 +32,7 @@ type List struct {
 	Servers  []Server  `json:"servers"`
 }
 
-// Bounds on what is fetched.
+// Bounds on downloads from the registry.
 const (
 	maxPage        = 8 << 20 // bytes
 	maxPages       = 500
@@ -76,8 +76,8 @@ func registryError(format string, args ...any) *core.Error {
 	)
 }
 
-// pageOf is a page in either form that registries use: servers with their fields, or each server wrapped in an
-// object.
+// pageOf is one page of a registry's list in either of the usual forms: servers with their fields, or each server
+// wrapped in an object.
 type pageOf struct {
 	Servers []struct {
 		listedServer

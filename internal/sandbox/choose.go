@@ -10,11 +10,11 @@ import (
 	"retort/internal/core"
 )
 
-// Auto, as the standard of a Chooser, means the weakest backend that is strong enough for a program.
+// Auto lets a Chooser take the weakest backend that is strong enough for the program.
 const Auto = "auto"
 
-// The strengths of backends, by what separates a program from the machine. A process is weaker on systems that offer
-// less.
+// The strengths of backends, named after what separates a program from the host. On some systems a process is weaker
+// than Process.
 const (
 	Process    = 50 // a process confined by the kernel
 	Container  = 60 // a container of its own
@@ -22,20 +22,20 @@ const (
 	Machine    = 90 // a virtual machine of its own
 )
 
-// MinimumStrength represents the minimum strength of a sandbox. The zero Floor requires nothing.
+// MinimumStrength is the minimum strength of a sandbox. The zero value requires nothing.
 type MinimumStrength struct {
 	Strength int
 	Why      string // "its risk is high (62): it can call …"
 }
 
-// Chooser prepares sandboxes with the backends it has. It uses the requested backend or fails: it never falls back to
-// a weaker one.
+// Chooser creates sandboxes with the backends that it was given. It uses the requested backend or fails: it never
+// falls back to a weaker one.
 type Chooser struct {
 	standard string
 	backends []Backend
 }
 
-// NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard is the
+// NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard names the
 // backend to use when a request names none, or Auto.
 func NewChooser(standard string, backends ...Backend) *Chooser {
 	return &Chooser{standard: standard, backends: backends}
@@ -55,9 +55,9 @@ func askCapabilities(backends []Backend) []Capabilities {
 	return all
 }
 
-// Prepare makes a sandbox with the named backend; an empty name means the standard one. A request may ask for a
+// Prepare creates a sandbox with the named backend; an empty name means the standard backend. A request may ask for a
 // stronger backend than the standard, never for a weaker one. The error is a *core.Error of kind sandbox_unavailable
-// if the backend does not exist, is unavailable, lacks the runtime or is weaker than the Floor of s.
+// if the backend does not exist, is unavailable, lacks the runtime or is weaker than s.Floor.
 func (c *Chooser) Prepare(ctx context.Context, backend string, s SandboxSpec) (Sandbox, error) {
 	chosen, refusal := c.chooseBackend(backend, s)
 	if refusal != nil {
@@ -83,7 +83,7 @@ func (l labelledSandbox) Run(ctx context.Context, p core.CheckedProgram, h Host)
 	return r, err
 }
 
-// IsolationName returns the word for a strength, which names what separates a program from the machine.
+// IsolationName returns the name of an isolation strength, such as "machine", "container" or "weak process".
 func IsolationName(strength int) string {
 	switch {
 	case strength >= Machine:
@@ -98,8 +98,8 @@ func IsolationName(strength int) string {
 	return "weak process"
 }
 
-// CheckAvailable returns the error that Prepare would return, as far as that is known without making a sandbox; nil if there is
-// none.
+// CheckAvailable returns the error that Prepare would return, as far as it is known without creating a sandbox, or
+// nil.
 func (c *Chooser) CheckAvailable(backend string, s SandboxSpec) *core.Error {
 	_, refusal := c.chooseBackend(backend, s)
 	return refusal
@@ -159,8 +159,8 @@ func (c *Chooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 	return nil
 }
 
-// weakestBackend returns the weakest backend that is strong enough. It does not ask the stronger ones, because some find out
-// their capabilities by starting a sandbox.
+// weakestBackend returns the weakest backend that is strong enough. It does not query stronger backends, because some
+// start a sandbox to find out their capabilities.
 func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	var closed Backend
 	for _, b := range c.backends {
@@ -179,7 +179,8 @@ func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	return nil, c.tooWeak(s)
 }
 
-// noProxyError returns the error for a program that needs the network in a sandbox without one.
+// noProxyError returns the error for a program that needs network access when the only suitable backend cannot
+// provide it.
 func (c *Chooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
 		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in %s %s has none",
@@ -201,7 +202,7 @@ func (c Capabilities) supports(s SandboxSpec) bool {
 	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
 }
 
-// tooWeak returns the error that no available backend is strong enough.
+// tooWeak returns the error for a program that needs a stronger backend than any that is available.
 func (c *Chooser) tooWeak(s SandboxSpec) *core.Error {
 	if s.Floor.Strength <= Process {
 		return core.Errorf(
@@ -231,7 +232,8 @@ func describeNeed(strong []Backend) string {
 	return strong[0].Kind().Title() + ", or a stronger one,"
 }
 
-// describeAlternatives returns a hint that lists what could be requested instead.
+// describeAlternatives returns a hint that lists the backends that can run the runtime, or else the runtimes of the
+// other backends.
 func (c *Chooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {
@@ -261,7 +263,7 @@ func (c *Chooser) Close() error {
 	return err
 }
 
-// missingRuntimeError returns the reason why a known runtime cannot run, or nil.
+// missingRuntimeError returns the reason why the backend cannot run a known runtime, or nil.
 func (c Capabilities) missingRuntimeError(runtime string) *core.Error {
 	for _, m := range c.Missing {
 		if m.Runtime == runtime {

@@ -8,7 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// HostCommand represents a host command that a program starts. The caller has checked that the program may start it.
+// HostCommand describes a host command that a program starts. The caller has already checked that the program may
+// start it.
 type HostCommand struct {
 	Name  string // the name by which the backend knows it
 	Args  []string
@@ -16,8 +17,8 @@ type HostCommand struct {
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
 	// refuses a command that NeedsFolders and ignores them for others.
 	Folders []MountedPath
-	// Full reports whether the writable folders exceed their quota; the command is then killed. It is nil if nothing
-	// is writable.
+	// Full reports whether the writable folders exceed their quota, in which case the command is killed. It is nil if
+	// no folder is writable.
 	Full func() bool
 }
 
@@ -51,8 +52,8 @@ func NoFolders(command, backend string) *core.Error {
 	)
 }
 
-// MountedPath represents a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are not
-// allowed, and links in it are not followed.
+// MountedPath describes a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are
+// refused, and links in it are not followed.
 type MountedPath struct {
 	Below    string // a folder of the machine, absolute
 	Name     string // relative to that; "." is the folder itself
@@ -74,15 +75,15 @@ type CommandResult struct {
 	Truncated      bool // it was ended because it wrote too much
 }
 
-// Commander is an optional interface of a Sandbox. It starts commands while its program runs. Each command has a
-// sandbox of its own, at least as strong as the program's, and sees nothing of the program except what it is given.
+// Commander is an optional interface of a Sandbox that runs host commands for its program. Each command runs in its
+// own sandbox, at least as strong as the program's, and sees nothing of the program except its input.
 type Commander interface {
-	// Start runs the command. It returns when the command has ended and nothing of it is left. Its error is a
-	// *core.Error and means that the command did not start or had to be ended.
+	// Start runs the command. It returns when the command and all its processes have ended. The error is a
+	// *core.Error and means that the command did not start or was killed.
 	Start(ctx context.Context, c HostCommand) (CommandResult, error)
 }
 
-// NoCommands returns the error of a backend whose programs cannot start commands.
+// NoCommands returns the error for a program that starts a command in a backend that cannot run commands.
 func NoCommands(kind BackendKind) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in %s start no commands", kind.Title()).
 		WithHint("the sandboxes of Linux do; do without, or have the person who runs Retort choose one of these (sandboxMode)")

@@ -1,5 +1,5 @@
-// Package sandbox runs untrusted programs where they can do no harm. A Backend makes sandboxes. A Sandbox runs one
-// program and is discarded. A Host is the only way out of it.
+// Package sandbox runs untrusted programs where they cannot do harm. A Backend creates sandboxes. A Sandbox runs one
+// program and is discarded. The program can reach the outside only through its Host.
 package sandbox
 
 import (
@@ -20,31 +20,31 @@ type BackendKind struct {
 // Title returns the kind as messages name it: "the process sandbox".
 func (k BackendKind) Title() string { return "the " + k.Name + " sandbox" }
 
-// Backend makes sandboxes of one kind: a process, a container, a virtual machine.
+// Backend creates sandboxes of one kind: a process, a container or a virtual machine.
 type Backend interface {
 	// Kind returns at once, while Capabilities may start a sandbox.
 	Kind() BackendKind
-	// Capabilities returns what the backend isolates and which runtimes it has.
+	// Capabilities returns the backend's properties: its strength, its runtimes and what it isolates.
 	Capabilities() Capabilities
-	// Prepare returns a sandbox, or an error and leaves nothing behind. The error is a *core.Error of kind
+	// Prepare returns a new sandbox. If it fails, nothing of the sandbox is left. The error is a *core.Error of kind
 	// sandbox_unavailable or internal.
 	Prepare(ctx context.Context, s SandboxSpec) (Sandbox, error)
-	// Close ends every sandbox and returns when nothing of them is left.
+	// Close ends every sandbox. When it returns, all their processes and files are gone.
 	Close() error
 }
 
 // Sandbox runs one program, once.
 type Sandbox interface {
-	// Run runs the program. It returns when the program has ended and every call it made has returned. A failure of
-	// the program is in the Report's Status; an error means a failure of the sandbox. Cancelling ctx ends the program
-	// with StatusCancelled.
+	// Run runs the program. It returns when the program has ended and every call it made has returned. If the program
+	// fails, the Status of the RunReport says so; an error means that the sandbox failed. Cancelling ctx ends the
+	// program with the status cancelled.
 	Run(ctx context.Context, p core.CheckedProgram, h Host) (RunReport, error)
 	// Close ends the sandbox. It is idempotent and safe during Run.
 	Close() error
 }
 
-// Host answers the calls of a program, which are the only way out of a sandbox. Call must be safe for concurrent use.
-// Its errors are *core.Error and reach the program as a ToolError.
+// Host answers the calls of a program; there is no other way out of the sandbox. Call must be safe for concurrent
+// use. Its errors are *core.Error, and the program gets them as a ToolError.
 type Host interface {
 	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
@@ -56,7 +56,7 @@ type Proxy interface {
 	ServeConn(ctx context.Context, conn net.Conn)
 }
 
-// HostFunc makes a Host from a function.
+// HostFunc is a function that implements Host.
 type HostFunc func(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 
 // Call calls f.
@@ -64,7 +64,7 @@ func (f HostFunc) Call(ctx context.Context, c core.ToolCall) (core.CallResult, e
 	return f(ctx, c)
 }
 
-// SandboxSpec describes the sandbox that is needed.
+// SandboxSpec describes the sandbox that a program needs.
 type SandboxSpec struct {
 	Runtime string          // "quickjs", "python", …
 	Limits  core.Limits     // complete
@@ -87,19 +87,19 @@ type RunReport struct {
 	Bounds      string // what enforces the limits: "cgroup v2", "cgroup v1", "rlimits, watcher"
 }
 
-// MissingRuntime represents a runtime that a backend cannot run, with the reason.
+// MissingRuntime names a runtime that a backend cannot run, with the reason.
 type MissingRuntime struct {
 	Runtime string
 	Why     *core.Error
 }
 
-// MissingCommand represents a command that the settings allow but that cannot be started, with the reason.
+// MissingCommand names a command that the settings allow but that cannot be started, with the reason.
 type MissingCommand struct {
 	Command string
 	Why     *core.Error
 }
 
-// Capabilities describe a backend as data, so that a backend can be chosen by its properties.
+// Capabilities describes a backend as data, so that a Chooser can select one by its properties.
 type Capabilities struct {
 	Name        string           // "process"
 	Runtimes    []string         // runtimes that it can run on this machine

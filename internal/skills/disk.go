@@ -43,7 +43,7 @@ func (t skillFiles) codeLanguage() core.Language {
 	return core.TypeScript
 }
 
-// contentVersion returns the beginning of the hash of all files of the skill.
+// contentVersion returns the version of a skill: the beginning of the hash of all its files.
 func (t skillFiles) contentVersion() string {
 	const digits = 12
 	h := sha256.New()
@@ -53,8 +53,8 @@ func (t skillFiles) contentVersion() string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// readPair reads a skill's code and document consistently, also while they are being saved. A save sets a mark before
-// it replaces the code, and removes it after it has replaced the document.
+// readPair reads a skill's code and document, which belong together even if they are being saved at the same time. A
+// save sets a mark before it replaces the code and removes it after it has replaced the document.
 func readPair(root *os.Root, dir string) (skillFiles, error) {
 	for range attempts {
 		before := markedVersion(root, dir)
@@ -99,8 +99,8 @@ func readFiles(root *os.Root, dir string) (t skillFiles, err error) {
 	return t, err
 }
 
-// readPlain reads a skill that is a single file in the place: <name>.ts or <name>.py. Hyphens of the name may be
-// underscores in the file name.
+// readPlain reads a skill that is a single file in a skills folder: <name>.ts or <name>.py. Hyphens in the name may
+// be underscores in the file name.
 func readPlain(root *os.Root, name string) (t skillFiles, err error) {
 	for _, stem := range []string{name, strings.ReplaceAll(name, "-", "_")} {
 		for _, suffix := range []string{".ts", ".py"} {
@@ -113,7 +113,7 @@ func readPlain(root *os.Root, name string) (t skillFiles, err error) {
 	return t, err
 }
 
-// plainName returns the name of the skill that a single file is, or "" if it is not a skill.
+// plainName returns the name of the skill that a single file contains, or "" if the file is not a skill.
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")
@@ -123,11 +123,11 @@ func plainName(file string) string {
 	return name
 }
 
-// attempts sets how often a read is tried while a save replaces files.
+// attempts is how often reading is tried while a save replaces the files.
 const attempts = 50
 
-// openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and
-// Open, it tries again.
+// openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and Open, it tries
+// again.
 func openPlain(root *os.Root, name string) (*os.File, error) {
 	for range attempts {
 		info, err := root.Lstat(name)
@@ -218,7 +218,7 @@ func versionHistory(root *os.Root, name string) []string {
 	return names
 }
 
-// lockPlace waits until no other process writes here.
+// lockPlace waits until no other process writes to the folder, and locks it.
 func (p SkillPlace) lockPlace() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
@@ -228,7 +228,7 @@ func (p SkillPlace) lockPlace() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// markedVersion returns the version that an unfinished or interrupted save is about to install, or "".
+// markedVersion returns the version that an unfinished or interrupted save is installing, or "".
 func markedVersion(root *os.Root, name string) string {
 	v, err := readFile(root, name+"/"+saving, 64)
 	if err != nil || !isVersion(v) || !fileExists(root, name+"/"+history+"/"+v+"/"+documentFile) {
@@ -254,7 +254,8 @@ func (p SkillPlace) finishSave(name string) {
 	}
 }
 
-// installVersion copies a version from the history to its place. Readers use that version as soon as the mark exists.
+// installVersion copies a version from the history to the skill's folder. Readers use that version as soon as the
+// mark exists.
 func installVersion(root *os.Root, name, version string) error {
 	t, err := readFiles(root, name+"/"+history+"/"+version)
 	if err != nil {
@@ -323,8 +324,8 @@ func makeFolder(root *os.Root, name string) error {
 	return syncFolder(root, path.Dir(name))
 }
 
-// writeFile replaces a file atomically: at any moment, also after a crash, either the old or the
-// new content is there.
+// writeFile replaces a file atomically: at any moment, even after a crash, the file has either the old or the new
+// content.
 func writeFile(root *os.Root, name, content string) error {
 	fresh := path.Dir(name) + "/.new-" + rand.Text()[:8]
 	f, err := root.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)

@@ -37,8 +37,8 @@ type SkillFunction struct {
 	Whole      bool            // the function takes one object, whose members are Parameters
 }
 
-// frontMatter is the front matter. All readers of Agent Skills support the first two fields. The others are Retort's; an
-// exported skill has them in metadata.
+// frontMatter is the YAML front matter of SKILL.md. All readers of Agent Skills support the first two fields. The
+// others are Retort's own; an exported skill has them in metadata.
 type frontMatter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
@@ -52,7 +52,7 @@ type frontMatter struct {
 
 const fence = "---\n"
 
-// parseDocument parses SKILL.md. Text without front matter counts as usage.
+// parseDocument parses SKILL.md. A file without front matter counts as a description of how to use the skill.
 func parseDocument(text string) (SkillDocument, error) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	rest, ok := strings.CutPrefix(text, fence)
@@ -73,7 +73,7 @@ func parseDocument(text string) (SkillDocument, error) {
 	return m.toDocument(body), nil
 }
 
-// Limits on front matter, beyond which the YAML parser becomes slow.
+// Bounds on front matter, beyond which the YAML parser becomes slow.
 const (
 	maxTokens  = 4000
 	maxNesting = 24
@@ -111,7 +111,7 @@ func parseMatter(front string) (m frontMatter, err error) {
 	return m, nil
 }
 
-// checkTokens rejects YAML that front matter does not need and that would keep the parser busy.
+// checkTokens rejects YAML features that front matter does not need and that would keep the parser busy.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errors.New("the front matter is too long")
@@ -177,7 +177,7 @@ func (m frontMatter) toDocument(body string) SkillDocument {
 
 const maxTools = 500
 
-// wordsOf splits a list, or a text with items separated by blanks or commas.
+// wordsOf returns the items of a YAML list, or of a text in which blanks or commas separate them.
 func wordsOf(v any) []string {
 	var words []string
 	switch v := v.(type) {
@@ -192,7 +192,7 @@ func wordsOf(v any) []string {
 	return words[:min(len(words), maxTools)]
 }
 
-// phrasesOf splits a list, or a text with phrases separated by commas.
+// phrasesOf returns the items of a YAML list, or of a text in which commas separate them.
 func phrasesOf(v any) []string {
 	if text, ok := v.(string); ok {
 		var list []any
@@ -205,8 +205,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// renderMarkdown returns the text of SKILL.md. words renders the part below the front matter. Equal documents give equal
-// texts.
+// renderMarkdown returns the text of SKILL.md. The function words renders the part below the front matter. Equal
+// documents give equal texts.
 func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
@@ -266,7 +266,7 @@ func (d SkillDocument) writeParameters(b *bytes.Buffer) {
 	}
 }
 
-// templateData returns what a model needs to use the skill.
+// templateData returns the data that the template of SKILL.md shows to models.
 func (d SkillDocument) templateData(s core.Skill) templates.SkillData {
 	t := templates.SkillData{
 		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: ImportLine(s, d.Functions),
@@ -316,7 +316,7 @@ func ImportLine(s core.Skill, functions []SkillFunction) string {
 	return "import " + strings.Join(clauses, ", ") + " from './skills/" + s.Name + "';"
 }
 
-// exampleArguments returns the arguments of the first function, for the command line.
+// exampleArguments returns example arguments for the first function, as written on the command line.
 func (d SkillDocument) exampleArguments() string {
 	if len(d.Functions) == 0 {
 		return ""

@@ -9,12 +9,12 @@ import (
 	"retort/internal/core"
 )
 
-// SkillDraft represents a skill to be saved. The caller has checked its code.
+// SkillDraft is a skill to be saved. The caller has already checked its code.
 type SkillDraft struct {
 	core.Skill
 	SkillDocument
 	Origin SkillOrigin // where; the first place if empty
-	// Before is the only version that may be replaced, or "" if none may. Nil allows any.
+	// Before is the only version that the draft may replace, or "" if it may replace none. Nil allows any.
 	Before *string
 }
 
@@ -27,8 +27,8 @@ type SaveResult struct {
 	Before    string // the version that it replaced; "" if there was none
 }
 
-// Save makes a draft the current version of its skill, durably. If it is interrupted, the previous version is still
-// complete. Earlier versions stay in the history, including those that a person edited.
+// Save durably makes a draft the current version of its skill. If it is interrupted, the previous version is still
+// complete. Earlier versions stay in the history, including those that a person has edited.
 func (s *Store) Save(d SkillDraft) (SaveResult, *core.Error) {
 	if err := core.ValidSkillName(d.Name); err != nil {
 		return SaveResult{}, err
@@ -129,14 +129,14 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 	return saved, nil
 }
 
-// errReplaced returns the error for a save that is based on an older version of the skill than the current one.
+// errReplaced returns the error for saving a draft that is based on an older version than the current one.
 func errReplaced(name string) *core.Error {
 	return core.Errorf(
 		core.KindPolicy, "skills", "the skill %s was changed in the meantime", name,
 	).WithHint("read the skill again, and save your change to it")
 }
 
-// ignored lists the files that belong to a machine and not to a project, as a .gitignore.
+// ignored is the content of a .gitignore. It lists the files that belong to a machine and not to a project.
 const ignored = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
 
 // writeIgnore writes a .gitignore for a project, unless it has one.

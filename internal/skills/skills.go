@@ -1,6 +1,6 @@
-// Package skills stores programs that have proved useful as folders that a person could have written:
-// skills/<name>/SKILL.md and skill.ts or skill.py, with earlier versions in .history. It never parses, runs or checks
-// the code. Callers must have a skill checked each time they use it, because anybody may have edited the files.
+// Package skills stores programs for later use as folders that a person could have written: skills/<name>/SKILL.md
+// and skill.ts or skill.py, with earlier versions in .history. It never parses, runs or checks the code. Callers must
+// check a skill each time they use it, because the files may have been edited.
 package skills
 
 import (
@@ -28,16 +28,16 @@ const (
 	maxHistory = 20   // versions of one skill that are kept in addition to the current one
 )
 
-// SkillOrigin is the kind of place that a skill belongs to.
+// SkillOrigin says whether a skill belongs to a project or to a user.
 type SkillOrigin string
 
-// The places of skills. A skill of the project hides a skill of the user with the same name.
+// The origins of skills. A skill of the project hides a skill of the user with the same name.
 const (
 	Project SkillOrigin = "project" // next to the configuration, shared by committing it
 	User    SkillOrigin = "user"
 )
 
-// FindSkill represents the current state of a skill on disk.
+// Skill is a skill as it is on disk.
 type Skill struct {
 	core.Skill
 	SkillDocument
@@ -48,14 +48,14 @@ type Skill struct {
 	Versions []string // kept versions, the newest first; they include the current one unless Edited
 }
 
-// SkillPlace is a folder with skills.
+// SkillPlace is a folder that contains skills.
 type SkillPlace struct {
 	Origin SkillOrigin
 	Dir    string
 }
 
-// Store reads and writes the skills of all places. If names are equal, the first place wins. It is
-// safe for concurrent use, and several stores may use the same places.
+// Store reads and writes the skills in several folders. If skills have the same name, the one in the first folder is
+// used. It is safe for concurrent use, and several stores may use the same folders.
 type Store struct {
 	places []SkillPlace
 	words  DocumentRenderer
@@ -66,12 +66,12 @@ type DocumentRenderer interface {
 	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
-// New returns a store for the skills of these places. Their folders are created when something is saved.
+// New returns a store for the skills in these folders, which are created when something is saved.
 func New(words DocumentRenderer, places ...SkillPlace) *Store {
 	return &Store{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
 }
 
-// BrokenFolder represents a folder that exists but is not a valid skill.
+// BrokenFolder is a folder that is not a valid skill, with the reason.
 type BrokenFolder struct {
 	Name   string
 	Origin SkillOrigin
@@ -124,8 +124,8 @@ func (p SkillPlace) skillNames() []string {
 	return names
 }
 
-// Get returns a skill in its current state or, if version is not empty, as it was in that version. A prefix of the
-// version suffices.
+// Get returns the current version of a skill or, if version is not empty, that version. A prefix of the version is
+// enough.
 func (s *Store) Get(name, version string) (Skill, *core.Error) {
 	if err := core.ValidSkillName(name); err != nil {
 		return Skill{}, err
@@ -188,7 +188,8 @@ func (s *Store) FindSkill(name string, lang core.Language) (core.Skill, *core.Er
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// readSkill reads a skill: the current files or, during a save or after an interrupted one, those that it installs.
+// readSkill reads a skill: the current files or, during or after an interrupted save, the files that the save
+// installs.
 func (p SkillPlace) readSkill(name string) (Skill, error) {
 	root, err := p.openFolder(false)
 	if err != nil {
@@ -219,7 +220,7 @@ func (p SkillPlace) readSkill(name string) (Skill, error) {
 	return skill, nil
 }
 
-// readPlain reads a skill that is one file in the place itself. It has no document, and counts as edited.
+// readPlain reads a skill that is a single file in the folder itself. It has no SKILL.md and counts as edited.
 func (p SkillPlace) readPlain(root *os.Root, name string) (Skill, error) {
 	t, err := readPlain(root, name)
 	if err != nil {
@@ -236,7 +237,7 @@ func (p SkillPlace) readPlain(root *os.Root, name string) (Skill, error) {
 	return skill, nil
 }
 
-// FirstComment returns the first line of text in the first comment or docstring of a program, clipped, or "".
+// FirstComment returns the first line of the first comment or docstring in a program, shortened, or "".
 func FirstComment(code string) string {
 	for line := range strings.Lines(code) {
 		said := strings.TrimSpace(line)
@@ -290,7 +291,7 @@ func (p SkillPlace) parseSkill(name string, t skillFiles) (Skill, error) {
 	}, nil
 }
 
-// openFolder opens the folder of a place, which must not be a symbolic link.
+// openFolder opens a skills folder. It refuses a symbolic link.
 func (p SkillPlace) openFolder(create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(p.Dir, 0o755); err != nil {

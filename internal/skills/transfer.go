@@ -14,12 +14,12 @@ import (
 	"retort/internal/core"
 )
 
-// Guide is a SKILL.md that teaches a client how to find tools and write programs with Retort.
+// Guide is a SKILL.md that teaches a model how to find tools and write programs with Retort.
 //
 //go:embed using-retort.md
 var Guide string
 
-// GuideName names Guide's folder.
+// GuideName is the name of the folder for Guide.
 const GuideName = "using-retort"
 
 // Export writes a skill into dir as a folder that all readers of Agent Skills support: the code, and a SKILL.md whose
@@ -89,8 +89,8 @@ func exportFiles(dir, name string, files map[string]string) (string, *core.Error
 	return folder, nil
 }
 
-// ReadFolder reads a skill from a folder that another program has written. Its name is that of the folder or of its
-// front matter. Nothing of it is checked.
+// ReadFolder reads a skill from a folder that another program has written. The skill has the name of the folder or
+// the one in its front matter. The skill is not checked.
 func ReadFolder(dir string) (Skill, *core.Error) {
 	root, err := seal.OpenRoot(dir)
 	if err != nil {

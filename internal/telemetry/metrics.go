@@ -11,15 +11,15 @@ import (
 	"retort/internal/core"
 )
 
-// maxTools bounds how many tools are counted by name; all others are counted as "other".
+// maxTools bounds how many tools are counted under their own names. All others are counted as "other".
 const maxTools = 1000
 
 const other = "other"
 
-// maxSeries bounds the series of one metric: one for each tool and outcome.
+// maxSeries bounds the time series of one metric. There is one for each tool and result.
 const maxSeries = 10_000
 
-// seconds lists the upper bounds of the buckets of durations.
+// seconds lists the upper bounds of the histogram buckets for durations, in seconds.
 var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 
 // stepMetrics holds the instruments that count steps.
@@ -69,7 +69,7 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	return m, b.err
 }
 
-// instrumentBuilder makes instruments until one fails.
+// instrumentBuilder creates instruments and stores the first error.
 type instrumentBuilder struct {
 	meter metric.Meter
 	err   error
@@ -163,7 +163,7 @@ func (m *stepMetrics) noteOutcome(ctx context.Context, came *core.AuditEvent) {
 	}
 }
 
-// toolLabel returns the label of a tool: its name if the tool is known and maxTools leaves room, otherwise
+// toolLabel returns the label of a tool: its name if the tool exists and fewer than maxTools are counted, otherwise
 // "other".
 func (m *stepMetrics) toolLabel(server, name string) metric.MeasurementOption {
 	m.mu.Lock()

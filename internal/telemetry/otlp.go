@@ -15,8 +15,7 @@ import (
 
 // The numbers below are those of opentelemetry-proto, whose own package a test reads with.
 
-// encodeSpans returns an ExportTraceServiceRequest. All spans must have the same resource and
-// scope.
+// encodeSpans encodes spans as an ExportTraceServiceRequest. All spans must have the same resource and scope.
 func encodeSpans(spans []sdktrace.ReadOnlySpan) []byte {
 	var m protoMessage
 	m.putMessage(1, func(m *protoMessage) { // ResourceSpans
@@ -96,7 +95,7 @@ func encodeValue(m *protoMessage, v attribute.Value) {
 	}
 }
 
-// encodeMetrics returns an ExportMetricsServiceRequest.
+// encodeMetrics encodes metrics as an ExportMetricsServiceRequest.
 func encodeMetrics(r *metricdata.ResourceMetrics) []byte {
 	var m protoMessage
 	m.putMessage(1, func(m *protoMessage) { // ResourceMetrics

@@ -95,7 +95,7 @@ func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []a
 	return a
 }
 
-// told lists the facts about the end of an execution that are added to its span.
+// told lists the facts of an execution's end that are added to its span.
 var told = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},

@@ -1,7 +1,7 @@
-// Package telemetry reports to OpenTelemetry collectors and Prometheus, as spans and metrics, what executions do and
-// how long it takes. Spans and metrics contain no values of programs, tools or people, and no error messages. Only
-// this package imports OpenTelemetry. No operation waits for telemetry. Data that a collector does not accept in time
-// is dropped and counted.
+// Package telemetry reports the steps of executions and their durations to OpenTelemetry collectors and Prometheus,
+// as spans and metrics. Spans and metrics contain no values of programs, tools or people, and no error messages. Only
+// this package imports OpenTelemetry. Nothing in Retort waits for telemetry. Data that a collector does not accept in
+// time is dropped and counted.
 package telemetry
 
 import (
@@ -52,7 +52,7 @@ type Options struct {
 
 const (
 	service = "retort"
-	// farewell bounds how long Close waits for collectors.
+	// farewell bounds how long Close waits for collectors, in total.
 	farewell = 1500 * time.Millisecond
 )
 

@@ -1,5 +1,5 @@
-// Package tokens counts executions and tokens: the tokens that were sent to the model, and those that a client
-// calling the tools directly would have sent to it.
+// Package tokens counts executions and model tokens: the tokens that were sent to the model, and those that a client
+// without Retort would have sent to it.
 package tokens
 
 import (
@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// sampled bounds how many bytes of one execution's traffic are tokenized. The rest is extrapolated, so that counting
-// takes at most a few milliseconds.
+// sampled bounds how many bytes of one execution's data are counted exactly. The rest is extrapolated, so that
+// counting takes at most a few milliseconds.
 const sampled = 16 << 10
 
 // Ledger counts tokens and executions per session. It is safe for concurrent use.
@@ -71,10 +71,11 @@ func (l *Ledger) totalsOf(name string) *sessionTotals {
 	return t
 }
 
-// maxSessions bounds the remembered sessions. When there are more, sessions without a running execution are dropped.
+// maxSessions bounds the number of sessions for which figures are kept. If there are more, sessions without a running
+// execution are dropped.
 const maxSessions = 1000
 
-// AddCarried counts arguments or a result that did not enter the model's context.
+// AddCarried counts the arguments or the result of a call that did not enter the model's context.
 func (e *Entry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,9 +86,9 @@ func (e *Entry) AddCarried(data []byte) {
 // Since returns the time since the entry was opened.
 func (e *Entry) Since() time.Duration { return time.Since(e.start) }
 
-// Settle closes the entry and fills o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens that are
-// sent to the model. definitions is the number of tokens of all connected tools' definitions, which are counted once
-// per session. Only the first call has an effect.
+// Settle completes the entry and sets o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens sent to
+// the model. definitions is the number of tokens of all tools' definitions, which are counted once per session. Only
+// the first call has an effect.
 func (e *Entry) Settle(o *core.Outcome, returned, definitions int) {
 	e.once.Do(func() { e.closeWithTotals(o, returned, definitions) })
 }

@@ -9,7 +9,7 @@ type messageSample struct {
 	skip  int // bytes to pass over before the next slice
 }
 
-// slice is the number of consecutive bytes that are kept together: enough for whole words.
+// slice is the number of consecutive bytes that are sampled together: enough for whole words.
 const slice = 256
 
 func (s *messageSample) addMessage(data []byte) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// charClass is a set of the character classes in the pattern of o200k_base.
+// charClass is a set of character classes that occur in the splitting pattern of the encoding o200k_base.
 type charClass uint8
 
 const (
@@ -68,9 +68,9 @@ func prefixLength(s string, of charClass) int {
 	return i
 }
 
-// firstMatch returns the length of the first match in s, which is not empty, of the pattern by which o200k_base cuts text
-// into pieces; no token goes over their borders. Every text is a row of matches without gaps. The pattern, an
-// alternative a line:
+// firstMatch returns the length of the first match in s, which must not be empty, of the pattern with which
+// o200k_base splits text into pieces. Tokens do not cross the borders of pieces, and the matches cover every text
+// without gaps. The pattern, one alternative per line:
 //
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -98,8 +98,8 @@ func firstMatch(s string) int {
 	return signLength(s)
 }
 
-// wordLength returns the length of a match of the first two alternatives without the contraction at their
-// end. c and n are the results of first(s).
+// wordLength returns the length of a match of the pattern's first two alternatives, without the contraction at the
+// end. c and n are the results of firstChar(s).
 func wordLength(s string, c charClass, n int) int {
 	leads := c&(newline|letter|number) == 0
 	for _, match := range [...]func(string) int{lowerEnding, upperBeginning} {
@@ -138,8 +138,7 @@ func lowerEnding(s string) int {
 // is no lower-case letter.
 func upperBeginning(s string) int { return prefixLength(s, upper) }
 
-// contractionLength returns the length of the contraction that ends the first two alternatives. The long s counts as
-// an s.
+// contractionLength returns the length of a contraction such as 's at the start of s. The long s (ſ) counts as an s.
 func contractionLength(s string) int {
 	if !strings.HasPrefix(s, "'") {
 		return 0

@@ -11,7 +11,7 @@ import (
 // costs little more than many short ones. Cutting at white space adds at most a fraction of a percent to the count.
 const chunk = 4 << 10
 
-// Count returns the number of o200k_base tokens of text.
+// Count returns the number of tokens of text in the encoding o200k_base.
 func Count(text string) int {
 	n := 0
 	for _, part := range chunksOf(text) {
@@ -49,8 +49,8 @@ func Prefix(text string, limit int) string {
 	return text
 }
 
-// Estimate returns the number of tokens of text, counted exactly up to limit bytes and extrapolated from samples of
-// that size spread over the text beyond it.
+// Estimate returns the number of tokens of text. It counts exactly up to limit bytes and extrapolates longer texts
+// from samples of that total size.
 func Estimate(text string, limit int) int {
 	if len(text) <= limit {
 		return Count(text)
@@ -65,8 +65,8 @@ func Estimate(text string, limit int) int {
 	return int(float64(tokens) * float64(len(text)) / float64(counted))
 }
 
-// chunksOf cuts text into parts of about chunk bytes and returns each with its offset. It cuts at white space if
-// there is some, or else at a character boundary.
+// chunksOf splits text into parts of about chunk bytes and returns each with its offset. It splits at white space if
+// possible, otherwise between two characters.
 func chunksOf(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for start := 0; start < len(text); {

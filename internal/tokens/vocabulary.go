@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// vocabularyFile holds the tokens of o200k_base in the format that newVocabulary expects. It is used in place,
-// uncompressed. Every sandbox and every command starts this program, and decompressing a smaller file took longer
-// than the command itself. TestVocabulary generates the file. The tokens come from github.com/openai/tiktoken; see
+// vocabularyFile holds the tokens of o200k_base in the format that newVocabulary expects. It is uncompressed and used
+// in place, because every sandbox and every command starts this binary, and decompressing it would take longer than
+// the command itself. TestVocabulary generates the file. The tokens come from github.com/openai/tiktoken; see
 // o200k_base.LICENSE.
 //
 //go:embed o200k_base.table
@@ -20,7 +20,7 @@ const (
 	cellSize = 4 // bytes of a number in a table
 )
 
-// tokenVocabulary maps tokens to ranks.
+// tokenVocabulary maps tokens to their ranks.
 type tokenVocabulary struct {
 	slots numberTable // rank+1 of the token that hashes there, 0 if the slot is free
 	ends  numberTable // where the token of a rank ends in text; it starts at the end of the one before
@@ -38,8 +38,7 @@ func (c numberTable) numberAt(i uint32) uint32 {
 
 var o200k = newVocabulary(vocabularyFile)
 
-// newVocabulary returns the vocabulary in file, which consists of slots, ends and text in this order. It copies
-// nothing.
+// newVocabulary returns the vocabulary in file, which has slots, ends and text in this order. It copies nothing.
 func newVocabulary(file string) tokenVocabulary {
 	const ends, text = cellSize * slots, cellSize * (slots + tokens)
 	return tokenVocabulary{slots: numberTable(file[:ends]), ends: numberTable(file[ends:text]), text: file[text:]}
@@ -76,7 +75,7 @@ func slotOf(s string) uint32 {
 	return uint32(h^h>>32) % slots
 }
 
-// countPiece returns the number of tokens of a piece of text that split found.
+// countPiece returns the number of tokens of one piece of text.
 func (v *tokenVocabulary) countPiece(piece string) int {
 	if len(piece) == 1 || v.rankOf(piece) != noRank {
 		return 1

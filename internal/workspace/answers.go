@@ -29,16 +29,17 @@ type AnswerCache struct {
 	added int64 // bytes added since the size was last measured; negative if it never was
 }
 
-// maxAnswer bounds one answer, in bytes. Reading an answer is not limited by any memory quota, so it must be small.
+// maxAnswer bounds the size of one answer, in bytes. It must be small because reading cached answers does not count
+// towards a memory budget.
 const maxAnswer = 1 << 20
 
-// NewAnswers returns a cache in dir. life is how long answers are kept. The cache is bounded in bytes; each answer
+// NewAnswers returns a cache in dir. life is how long answers are kept. most bounds the cache in bytes; each answer
 // counts entryCost in addition to its size.
 func NewAnswers(dir string, life time.Duration, most int64) *AnswerCache {
 	return &AnswerCache{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }
 
-// answerHeader is the first line of a file.
+// answerHeader is the first line of a cached answer's file.
 type answerHeader struct {
 	At  time.Time `json:"at"`
 	Sum string    `json:"sum"` // SHA-256 of what follows

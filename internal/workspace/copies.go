@@ -14,26 +14,26 @@ import (
 	"retort/internal/core"
 )
 
-// maxCopy is how large a file is at most that is copied, in bytes.
+// maxCopy is the size of the largest file that is copied, in bytes.
 const maxCopy = 64 << 20
 
-// WithCopies says where CopyOut writes copies: a folder for each session below dir. Whatever removes a file or a session
-// removes the copies, too.
+// WithCopies sets the folder in which CopyOut writes copies; each session has a folder below it. Removing a file or a
+// session also removes its copies.
 func (s *Store) WithCopies(dir string) *Store {
 	s.copies = dir
 	return s
 }
 
-// Copied is what CopyOut did.
+// Copied is the result of CopyOut.
 type Copied struct {
 	Restored int     // files that were written with other content than in the workspace
 	Kept     []error // why files were copied as they are, or not at all
 }
 
-// CopyOut makes the copies of a workspace equal to its files, with the content that render returns for a person. A file
-// that render refuses is copied as it is. Nothing reads the copies: programs, commands and models have the files of the
-// workspace only, so the content, size and number of copies tell them nothing. Copies take at most the workspace's quota
-// more than its files. CopyOut reads only what has changed since the last time.
+// CopyOut makes the copies of a workspace's files up to date, for a person to read. render returns the content of a
+// copy; a file that render refuses is copied unchanged. Programs, commands and models never read the copies, so their
+// content, size and number reveal nothing to them. Copies take at most the workspace's quota more space than the
+// files. CopyOut reads only files that have changed since the last time.
 func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (Copied, error) {
 	c := copying{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
 	if w.store.copies == "" || w.draft {
@@ -50,7 +50,7 @@ func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out
 	return c.done, nil
 }
 
-// EraseCopies removes the copies of all sessions. A CopyOut of any engine that runs ends first.
+// EraseCopies removes the copies of all sessions. It waits until a running CopyOut of any engine has ended.
 func (s *Store) EraseCopies() error {
 	unlock, err := seal.Lock(s.copiesLock(), time.Minute)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) EraseCopies() error {
 
 func (s *Store) copiesLock() string { return s.lockPath(".copies") }
 
-// removeCopy removes the copy of a file or session, named by its path below the folder of all workspaces.
+// removeCopy removes the copy of a file or session. name is its path below the folder of all workspaces.
 func (s *Store) removeCopy(name string) error {
 	if s.copies == "" {
 		return nil
@@ -103,7 +103,7 @@ func (c *copying) update(dir string) error {
 	return nil
 }
 
-// prune removes copies of files that are gone, and folders that are empty.
+// prune removes copies of files that no longer exist, and empty folders.
 func (c *copying) prune(files []core.FileEntry) error {
 	known := make(map[string]bool, len(files))
 	for _, f := range files {
@@ -131,7 +131,7 @@ func (c *copying) prune(files []core.FileEntry) error {
 	return err
 }
 
-// file brings one copy up to date. The time of the copy's last change is that of its file.
+// file updates the copy of one file. The copy gets the modification time of the file.
 func (c *copying) file(name string) error {
 	info, err := c.workspace.root.Stat(name)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *copying) file(name string) error {
 	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// content returns what a copy has.
+// content returns the content of the copy of a file.
 func (c *copying) content(name string, data []byte) []byte {
 	out, restored, refused := c.render(name, data, len(data)+int(max(0, min(c.more, maxCopy))))
 	if refused != nil {

@@ -10,9 +10,9 @@ import (
 	"retort/internal/base/seal"
 )
 
-// usageCounter is a file that holds a session's usage, shared by all engines of one data directory. An engine that changes
-// a workspace locks the file, reads the usage and writes the new one. During the change the file is marked as
-// unfinished. An engine that finds it so measures the folder, because the previous engine died during a change. On
+// usageCounter is a file that holds a session's usage, shared by all engines of one data directory. An engine that
+// changes a workspace locks the file, reads the usage and writes the new one. During the change the file is marked as
+// unfinished. An engine that finds the mark measures the folder, because another engine has died during a change. On
 // systems without file locks there is no counter, and each engine counts for itself.
 type usageCounter struct{ file *os.File }
 
@@ -20,7 +20,7 @@ const (
 	counterSize = 24 // bytes: a mark, the bytes of contents, the entries
 	finished    = "counted\n"
 	unfinishedC = "changing"
-	// counterTimeout sets how long another engine may take for one change.
+	// counterTimeout bounds how long one change by another engine may take.
 	counterTimeout = 10 * time.Second
 )
 
@@ -81,8 +81,8 @@ func (c *usageCounter) storeUsage(used spaceUsage) {
 	_ = seal.UnlockFile(c.file)
 }
 
-// beginChange begins a change of the workspace, which done ends. No other engine changes it in the meantime, and w.used is
-// the usage of all engines. name is the path for error messages.
+// beginChange begins a change of the workspace; done ends it. In between, no other engine changes the workspace, and
+// w.used is the usage by all engines. name is the path for error messages.
 func (w *Workspace) beginChange(name string) (done func(), err error) {
 	w.mu.Lock()
 	if err := w.loadUsage(); err != nil {
@@ -105,7 +105,7 @@ func (w *Workspace) busyError(name string, err error) error {
 		WithHint("another engine may use the same session; try again, and check that the disk has free space")
 }
 
-// loadUsage sets w.used to the usage of all engines. The caller must hold mu.
+// loadUsage sets w.used to the current usage, including changes by other engines. The caller must hold mu.
 func (w *Workspace) loadUsage() (err error) {
 	if w.counter == nil && !w.draft {
 		if w.counter, err = w.store.openCounter(filepath.Base(w.dir)); err != nil {

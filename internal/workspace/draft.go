@@ -39,8 +39,8 @@ func (w *Workspace) Draft() (*Workspace, error) {
 	return d, nil
 }
 
-// copyOf fills a draft. It shares files with the original until they are written: only Append changes a file in
-// place.
+// copyOf fills a draft with the files of the original. Files are shared (hard links) until they are written, because
+// only Append changes a file in place.
 func (w *Workspace) copyOf(from *Workspace) error {
 	store, err := seal.OpenRoot(from.store.dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func copyFile(from *os.Root, name string, to *os.Root, as string) error {
 	return errors.Join(err, out.Close())
 }
 
-// removeDryRuns removes what dry runs of killed engines left behind.
+// removeDryRuns removes the drafts that dry runs of killed engines left behind.
 func (s *Store) removeDryRuns() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, drafts, "*"))
 	for _, dir := range left {

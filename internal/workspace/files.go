@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// NormalizePath converts a path as programs write it to one relative to the workspace: ./workspace/a.csv, workspace/a.csv,
-// /workspace/a.csv and a.csv are the same. It returns an error if the path leads elsewhere.
+// NormalizePath converts a path in a program to one relative to the workspace. ./workspace/a.csv, workspace/a.csv,
+// /workspace/a.csv and a.csv are the same file. It returns an error if the path is outside the workspace.
 func NormalizePath(name string) (string, error) {
 	t := FileTree{}
 	folder, rest := t.splitTree(name)
@@ -57,8 +57,8 @@ func (w *Workspace) FindFiles(below, glob string, limit int) (files []core.FileE
 	return files, total, explainError(below, err)
 }
 
-// fitsGlob matches a path against a glob, folder by folder. A glob without a slash matches names in every folder:
-// *.csv means all of them.
+// fitsGlob reports whether a path matches a glob, folder by folder. A glob without a slash matches names in every
+// folder, so *.csv matches all CSV files.
 func fitsGlob(glob, name []string) bool {
 	if len(glob) == 1 {
 		name = name[len(name)-1:]

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// IncomingFile is a file that is being written. It appears, complete, after Commit. A caller that does not commit must
-// call Abort.
+// IncomingFile is a workspace file that is being written. It becomes visible as a whole with Commit. A caller that
+// does not commit must call Abort.
 type IncomingFile struct {
 	workspace *Workspace
 	name      string
@@ -22,7 +22,7 @@ type IncomingFile struct {
 	done      bool
 }
 
-// Create begins a file with a unique name under files/.
+// Create begins a new file with a unique name in files/.
 func (w *Workspace) Create(_ context.Context, suffix string) (*IncomingFile, error) {
 	in := &IncomingFile{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
 	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"
@@ -44,7 +44,7 @@ func (w *Workspace) Create(_ context.Context, suffix string) (*IncomingFile, err
 	return in, nil
 }
 
-// Write adds data to the file. Its errors, such as that the workspace is full, are *core.Error.
+// Write adds data to the file. Errors, for example about a full workspace, are *core.Error.
 func (in *IncomingFile) Write(p []byte) (int, error) {
 	if err := in.reserveSpace(int64(len(p))); err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (in *IncomingFile) reserveSpace(n int64) error {
 	return nil
 }
 
-// Commit makes the file appear and returns its path and its size in bytes.
+// Commit makes the file visible and returns its path and its size in bytes.
 func (in *IncomingFile) Commit() (name string, bytes int64, err error) {
 	defer in.Abort()
 	err = in.out.Flush()

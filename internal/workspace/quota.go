@@ -25,11 +25,11 @@ func (u spaceUsage) minus(v spaceUsage) spaceUsage {
 	return spaceUsage{u.bytes - v.bytes, u.entries - v.entries}
 }
 
-// quotaBytes returns the bytes of the quota that u counts.
+// quotaBytes returns the number of bytes that count towards the quota.
 func (u spaceUsage) quotaBytes() int64 { return u.bytes + int64(u.entries)*entryCost }
 
-// entryUsage returns the usage of a file, or of a folder without its contents. It is zero if there is neither. Links are
-// not followed.
+// entryUsage returns the space used by a file, or by a folder without its contents. It is zero if the entry does not
+// exist. Links are not followed.
 func (w *Workspace) entryUsage(target string) spaceUsage {
 	info, err := w.root.Lstat(target)
 	switch {
@@ -41,8 +41,8 @@ func (w *Workspace) entryUsage(target string) spaceUsage {
 	return spaceUsage{entries: 1}
 }
 
-// treeUsage returns the usage of a file, or of a folder with all its contents. The folder of the workspace itself does
-// not count.
+// treeUsage returns the space used by a file, or by a folder with all its contents. The root folder of the workspace
+// itself does not count.
 func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 	info, err := w.root.Lstat(target)
 	if err != nil || !info.IsDir() {
@@ -75,8 +75,9 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and those above it, if the quota has room for them and for more. It counts the created
-// folders even if it fails in the middle. The caller must count more. name is the path for error messages.
+// makeFolders creates a folder and its parents if the quota has room for them and for a further usage, given as more.
+// It counts the created folders towards the quota even if it fails halfway; the caller must count more. name is the
+// path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)
@@ -92,7 +93,7 @@ func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	return explainError(name, err)
 }
 
-// countMissing returns how many folders of a path do not exist.
+// countMissing returns how many folders on a path do not exist.
 func (w *Workspace) countMissing(folder string) (n int) {
 	for ; folder != "." && folder != "/"; folder = path.Dir(folder) {
 		if _, err := w.root.Lstat(folder); err == nil {

@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-// MaxState bounds the keys and values of a session's state together, in bytes of JSON.
+// MaxState bounds the size of all keys and values of a session's state together, in bytes of JSON.
 const MaxState = 1 << 20
 
 const (
@@ -40,7 +40,7 @@ func NewStates(dir string) *StateStore {
 	return &StateStore{dir: dir, known: map[string]*SessionState{}}
 }
 
-// maxStates bounds the states that are held in memory. It is needed because callers choose the names.
+// maxStates bounds the number of states in memory, because callers choose the names of sessions.
 const maxStates = 128
 
 // StateFor returns the state of a session.
@@ -58,10 +58,10 @@ func (s *StateStore) StateFor(session string) *SessionState {
 	return state
 }
 
-// stateFile returns the path of the state of the session with a folder.
+// stateFile returns the path of the state file of the session with the given folder name.
 func (s *StateStore) stateFile(folder string) string { return filepath.Join(s.dir, folder+".json") }
 
-// removeState removes the state of the session with a folder.
+// removeState removes the state of the session with the given folder name.
 func (s *StateStore) removeState(folder string) error {
 	err := os.Remove(s.stateFile(folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,7 @@ func (s *StateStore) removeState(folder string) error {
 	return err
 }
 
-// SessionState is the state of one session. What Set and Delete have returned from is on disk.
+// SessionState is the state of one session. When Set or Delete returns, the change is on disk.
 type SessionState struct {
 	path string // empty: a draft, in memory only
 
@@ -79,7 +79,7 @@ type SessionState struct {
 	stamp  os.FileInfo                // of the file from which values were read; nil if there was none
 }
 
-// stateFile is the content of a state's file.
+// stateFile is the content of a state file.
 type stateFile struct {
 	Version int                        `json:"version"`
 	Values  map[string]json.RawMessage `json:"values"`
@@ -91,7 +91,7 @@ func (s *SessionState) Draft() (*SessionState, error) {
 	return &SessionState{values: values}, err
 }
 
-// Get returns a value. ok is false for an unknown name.
+// Get returns the value of a key. ok is false if the key does not exist.
 func (s *SessionState) Get(key string) (value json.RawMessage, ok bool, err error) {
 	values, err := s.readValues()
 	value, ok = values[key]
@@ -159,8 +159,8 @@ func (s *SessionState) readValues() (map[string]json.RawMessage, error) {
 	return s.values, s.reloadIfChanged()
 }
 
-// changeValues applies do to a copy of the values while no other process can change them. If do or writing fails, nothing
-// has changed.
+// changeValues applies do to a copy of the values while no other process can change them. If do or writing fails,
+// nothing is changed.
 func (s *SessionState) changeValues(do func(values map[string]json.RawMessage) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *SessionState) storeValues(values map[string]json.RawMessage) error {
 	return err
 }
 
-// reloadIfChanged reads what another process has written.
+// reloadIfChanged reads the state file again if another process has written it.
 func (s *SessionState) reloadIfChanged() error {
 	if s.path == "" {
 		return nil
@@ -242,7 +242,7 @@ func (s *SessionState) loadFile() error {
 	return nil
 }
 
-// StateFunctions returns the functions with which programs use a state, by name.
+// StateFunctions returns the functions with which programs read and write their session's state, by name.
 func (s *SessionState) StateFunctions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	type arguments struct {
 		Key     string          `json:"key"`

@@ -16,15 +16,15 @@ import (
 	"retort/internal/core"
 )
 
-// RetentionPolicy sets how long files are kept. Zero fields mean for ever.
+// RetentionPolicy says how long files are kept. Zero fields mean for ever.
 type RetentionPolicy struct {
 	Results  time.Duration // results that were too large to return: results/ and files/
 	Sessions time.Duration // all data of a session that was not used for this time
 	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
-// SessionUse describes what a session stores. Its name is the name of the session's folder, which is the session's name if
-// that is plain.
+// SessionUse describes how much a session stores. Its name is that of the session's folder, which equals the
+// session's name unless that is not safe as a file name.
 type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
@@ -34,7 +34,7 @@ type SessionUse struct {
 	Busy    bool      `json:"busy,omitempty"`
 }
 
-// SweepResult describes what was removed or, in a dry run, would be.
+// SweepResult counts the files that were removed or, in a dry run, would be removed. It names the affected sessions.
 type SweepResult struct {
 	Files    int      `json:"files"`
 	Bytes    int64    `json:"bytes"`
@@ -60,8 +60,8 @@ type agedFile struct {
 	at   time.Time
 }
 
-// Sweep removes what has been kept for long enough. If dry is set, it only reports. It leaves alone what a program of
-// any process uses.
+// Sweep removes files that have been kept for long enough. If dry is set, it only reports them. It skips sessions
+// that a program of any process uses.
 func (s *Store) Sweep(states *StateStore, keep RetentionPolicy, now time.Time, dry bool) (SweepResult, error) {
 	w := sweepRun{store: s, states: states, keep: keep, now: now, dry: dry}
 	var errs []error
@@ -72,7 +72,7 @@ func (s *Store) Sweep(states *StateStore, keep RetentionPolicy, now time.Time, d
 	return w.swept, wrapError(errors.Join(errs...))
 }
 
-// Erase removes all data of a session. It returns an error if a program uses it.
+// Erase removes all data of a session. It returns an error if a program is using the session.
 func (s *Store) Erase(states *StateStore, session string) (SweepResult, error) {
 	w := sweepRun{store: s, states: states}
 	name := folderName(session)
@@ -162,8 +162,8 @@ func (s *Store) countFolders(name string) (n int) {
 	return n
 }
 
-// lockFolder is a folder that cannot be a session's. It holds a lock file for each session. Users of a session have a
-// shared lock on it.
+// lockFolder is the name of a folder that cannot be that of a session. It has a lock file for each session; users of
+// a session hold a shared lock on it.
 const lockFolder = ".locks"
 
 func (s *Store) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
@@ -231,14 +231,15 @@ func (w *sweepRun) lastUsed(name string, files []agedFile) (last time.Time) {
 	return last
 }
 
-// isEngineFile reports whether the engine, not a program, put a file into the workspace.
+// isEngineFile reports whether the engine, and not a program, has written a file.
 func (w *sweepRun) isEngineFile(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
 	return err == nil && below && (first == "results" || first == "files")
 }
 
-// isUnfinished reports whether a file is the temporary file of a write that was killed before it renamed it.
+// isUnfinished reports whether a file is the temporary file of a write that was killed before it could rename the
+// file.
 func isUnfinished(path string) bool {
 	name, ok := strings.CutSuffix(path, ".tmp")
 	dot := strings.LastIndexByte(name, '.')
@@ -302,7 +303,7 @@ func (w *sweepRun) removeOldest() error {
 	return nil
 }
 
-// SweepInBackground sweeps every hour until stop is called. It passes what was removed, and errors, to report.
+// SweepInBackground calls Sweep every hour until stop is called. report is called with the results and errors.
 func (s *Store) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {

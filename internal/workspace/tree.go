@@ -10,24 +10,25 @@ import (
 	"retort/internal/core"
 )
 
-// VirtualFolder represents a read-only part of the visible tree. Its files are generated when they are read.
+// VirtualFolder is a folder of generated files in the file tree that a program sees. It is read-only unless Write is
+// set.
 type VirtualFolder struct {
 	// File returns the text of a file, given its path within the folder.
 	File func(name string) (string, bool)
 	// List returns the names in a folder. Names of folders end with a slash.
 	List func(name string) ([]string, bool)
-	// Write writes or appends to a file of the folder. If it is nil, the folder is read-only. Its errors name the
-	// file as shown, which is how the program wrote it.
+	// Write writes or appends to a file in the folder. If it is nil, the folder is read-only. shown is the path as
+	// the program wrote it, for error messages.
 	Write func(ctx context.Context, name, shown string, data []byte, appends bool) error
 }
 
-// FileTree is the tree of files that a program sees: workspace/, which it can read and write, and other folders next to
-// it, which are read-only unless they have a Write. Nothing else exists. A relative path that begins with none of
-// these folders, such as out.csv or files/a.png, means a file in workspace/.
+// FileTree is the tree of files that a program sees. It consists of workspace/, which the program can read and write,
+// and other folders next to it, which are read-only unless they have a Write function. A relative path that begins
+// with none of these folders, such as out.csv or files/a.png, refers to a file in workspace/.
 type FileTree struct {
 	Workspace *Workspace
 	Folders   map[string]VirtualFolder // by name: "servers"
-	// May returns an error if a file or folder of the workspace may not be used in this way. Its name is clean and
+	// May returns an error if a file or folder of the workspace must not be used in this way. Its name is clean and
 	// relative to the workspace. A nil May allows everything.
 	May func(name string, use AccessKind) *core.Error
 }
@@ -35,15 +36,15 @@ type FileTree struct {
 // AccessKind is a kind of access to a file.
 type AccessKind uint8
 
-// The kinds of access.
+// The kinds of access to a file.
 const (
 	LookAt    AccessKind = iota // its name, size and place
 	ReadFile                    // also a part of it
 	WriteFile                   // also make, remove and rename
 )
 
-// checkAccess returns an error if a path within the workspace may not be used in this way. If files are restricted,
-// symbolic links on the path are not allowed, because they could lead elsewhere.
+// checkAccess returns an error if a path within the workspace must not be used in this way. If access to files is
+// restricted, symbolic links on the path are refused, because they could lead to other files.
 func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 	if t.May == nil {
 		return nil
@@ -118,8 +119,8 @@ func (t *FileTree) InWorkspace(name string) bool {
 	return folder == "workspace"
 }
 
-// isBarePath reports whether a path is relative and begins with none of the tree's folders, neither as written nor cleaned:
-// out.csv. It means a file in the workspace. The Python guest has the same rule for its current folder.
+// isBarePath reports whether a path is relative and begins with none of the tree's folders, such as out.csv. It
+// refers to a file in the workspace. The Python guest applies the same rule to its current folder.
 func isBarePath(name string) bool {
 	first, _, _ := strings.Cut(path.Clean(name), "/")
 	return !path.IsAbs(name) && !isVisible(first) && !isVisible(firstWritten(name))
@@ -238,7 +239,7 @@ func (t *FileTree) statFile(a pathArgument) (any, error) {
 	return nil, t.missingError(a.Path)
 }
 
-// writablePath returns the path within the workspace, or an error if it can't be written.
+// writablePath returns the path relative to the workspace, or an error if the program must not write to it.
 func (t *FileTree) writablePath(name string) (string, error) {
 	folder, rest := t.splitTree(name)
 	if folder == "workspace" {
@@ -310,7 +311,7 @@ func (t *FileTree) missingError(name string) error {
 		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
-// renamePathInError replaces the inner path in an error with the path as the program wrote it.
+// renamePathInError replaces the internal path in an error by the path that the program wrote.
 func renamePathInError(err error, inner, written string) error {
 	if err == nil {
 		return nil

@@ -31,8 +31,8 @@ type Store struct {
 	known map[string]*Workspace
 }
 
-// NewStore stores workspaces in dir, which is created when the first one is opened. quota bounds each workspace, in
-// bytes. Each file and folder counts entryCost bytes in addition to its content.
+// NewStore returns a Store of workspaces in dir, which is created when the first one is opened. quota bounds each
+// workspace, in bytes. Each file and folder counts entryCost bytes in addition to its content.
 func NewStore(dir string, quota int64) *Store {
 	return &Store{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
@@ -56,7 +56,7 @@ func (s *Store) Open(session string) (*Workspace, error) {
 	return w, nil
 }
 
-// openFolder opens the folder. The first change measures its contents, unless another engine counts them.
+// openFolder opens the folder. The first change measures its contents, unless another engine already counts them.
 func (w *Workspace) openFolder(first bool) (err error) {
 	if err := w.lockShared(first); err != nil {
 		return err
@@ -70,8 +70,8 @@ func (w *Workspace) openFolder(first bool) (err error) {
 	return err
 }
 
-// lockShared takes a shared lock that keeps a session from being swept while it is used. The first time, it finds out
-// whether another engine uses the session.
+// lockShared takes a shared lock that keeps the session from being swept while it is used. If first is set, it also
+// finds out whether another engine uses the session.
 func (w *Workspace) lockShared(first bool) (err error) {
 	w.leave = func() {}
 	if w.draft {
@@ -112,8 +112,8 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// isPlain reports whether a name has at most 64 bytes, consists of lower-case letters, digits, "_" and "-", and
-// begins with a letter or digit.
+// isPlain reports whether a session's name can be a folder name: it has at most 64 bytes, consists of lower-case
+// letters, digits, "_" and "-", and begins with a letter or digit.
 func isPlain(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
@@ -135,8 +135,8 @@ func folderName(session string) string {
 	return "_" + safe[:min(len(safe), 32)] + "." + hex.EncodeToString(sum[:8])
 }
 
-// Workspace holds the files of one session. Paths are relative and use slashes. They cannot name anything outside the
-// folder.
+// Workspace has the files of one session. Paths are relative and use slashes. They cannot refer to anything outside
+// the folder.
 type Workspace struct {
 	store *Store
 	dir   string
@@ -241,7 +241,7 @@ func (w *Workspace) replaceFile(target string, data []byte) error {
 	return replaceIn(w.root, target, data)
 }
 
-// replaceIn writes a file of a folder as a whole: there is the old content or the new.
+// replaceIn replaces a file atomically: readers see either the old content or the new.
 func replaceIn(root *os.Root, target string, data []byte) (err error) {
 	temp := target + "." + rand.Text()[:8] + ".tmp"
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -353,7 +353,7 @@ func (w *Workspace) Save(_ context.Context, suffix string, data []byte) (string,
 	return name, w.Write(name, data)
 }
 
-// localPath converts a path of a program to one within the root. os.Root refuses paths that still lead out of it.
+// localPath converts a path in a program to one for os.Root, which refuses paths that lead outside.
 func localPath(name string) string {
 	clean := path.Clean(strings.TrimPrefix(name, "/"))
 	if clean == "" || clean == "/" {
@@ -362,7 +362,7 @@ func localPath(name string) string {
 	return clean
 }
 
-// explainError converts an error of the file system to one that does not reveal where on the machine the workspace is.
+// explainError converts a file system error to one that does not reveal where the workspace is on this machine.
 func explainError(name string, err error) error {
 	var code, what string
 	switch {

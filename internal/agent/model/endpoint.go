@@ -20,7 +20,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on one answer.
+// Bounds on the attempts to get one answer.
 const (
 	tries        = 4
 	firstPause   = 500 * time.Millisecond
@@ -206,8 +206,8 @@ func (e *Endpoint) requestOnce(ctx context.Context, p Prompt, body []byte, try i
 	return r, -1, failed
 }
 
-// unreachableError returns the error of an endpoint that could not be reached. It leaves out the URL, which may contain a
-// secret.
+// unreachableError returns the error for an endpoint that could not be reached. It does not contain the URL, which
+// may contain a secret.
 func unreachableError(err error) *core.Error {
 	var known *core.Error
 	if errors.As(err, &known) {
@@ -220,7 +220,7 @@ func unreachableError(err error) *core.Error {
 	return goneError("the endpoint cannot be reached: %v", err).WithHint("check model.url in retort.yaml, and that the model is running")
 }
 
-// statusError returns the error for a response with an HTTP status other than success.
+// statusError returns the error for a response with an unsuccessful HTTP status.
 func statusError(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return goneError(
@@ -241,7 +241,7 @@ func statusError(resp *http.Response) *core.Error {
 	return e
 }
 
-// errorOf extracts the endpoint's own error message from a response.
+// errorOf returns the error message in an endpoint's response, or "" if there is none.
 func errorOf(text []byte) string {
 	var said struct {
 		Error json.RawMessage `json:"error"`
@@ -259,9 +259,9 @@ func errorOf(text []byte) string {
 	return cmp.Or(e.Message, plain)
 }
 
-// retryAfter returns the delay before the next attempt, or a negative value if there must be none. It is the delay
-// that the endpoint asks for, within bounds, or else one that grows with each attempt and is random, so that many
-// clients do not return at the same time.
+// retryAfter returns the delay before the next attempt, or a negative value if no attempt may follow. The delay is
+// the one that the endpoint requests, within bounds. Otherwise it grows with each attempt and is random, so that many
+// clients do not try again at the same time.
 func retryAfter(resp *http.Response, try int) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1

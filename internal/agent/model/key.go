@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// KeyFromKeyring returns the key that the system's keyring stores for the service "retort" and the name "model".
+// KeyFromKeyring returns the model's API key from the system's keyring. It is stored for the service "retort" under
+// the name "model".
 func KeyFromKeyring() (string, *core.Error) {
 	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: there is no key of a model in the keyring of the system").
 		WithHint("put it there with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")

@@ -1,4 +1,4 @@
-// Package model asks a model for the text of a program that the user has only described. The model is behind an
+// Package model sends prompts to a language model, which writes the programs of agent tasks. The model is behind an
 // OpenAI-compatible endpoint or the Messages API, or is that of the MCP client. The package sends only what it is
 // given and trusts nothing in the answer.
 package model
@@ -21,7 +21,7 @@ type Message struct {
 	Text string
 }
 
-// Prompt represents a request to a model. The caller has already removed what a model may not see.
+// Prompt is a request to a model. The caller has already removed everything that the model must not see.
 type Prompt struct {
 	System    string
 	Messages  []Message
@@ -36,14 +36,14 @@ type Reply struct {
 	Model  string // its own name
 	Input  int    // tokens
 	Output int
-	// Estimated reports that the tokens were counted here because the endpoint did not report them.
+	// Estimated means that Retort has counted the tokens itself because the endpoint did not report them.
 	Estimated bool
 	// Cut reports that the answer was cut off at the requested length.
 	Cut bool
 }
 
-// Model answers prompts. Errors name the fault of the endpoint. Their kind is policy if the model declines, else
-// upstream_timeout or upstream_gone.
+// Model answers prompts. Its errors describe the failure of the endpoint. Their kind is policy if the model declines
+// to answer, otherwise upstream_timeout or upstream_gone.
 type Model interface {
 	Reply(ctx context.Context, p Prompt) (Reply, *core.Error)
 	// Name returns the model's name for users.

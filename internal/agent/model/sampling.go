@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// Sampling uses the model of the MCP client that the context belongs to.
+// Sampling uses the model of the MCP client (MCP sampling).
 type Sampling struct{}
 
-// Name says that the model is the client's, which chooses one.
+// Name returns a text that says that the client chooses the model.
 func (Sampling) Name() string { return "the client's" }
 
 type samplingContent struct {

@@ -14,7 +14,7 @@ import (
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 1 << 20
 
-// partialReply collects the parts of an answer.
+// partialReply collects the parts of an answer while it is streamed.
 type partialReply struct {
 	most    int // bytes of text
 	told    func(int)
@@ -56,7 +56,7 @@ func (a *partialReply) finishReply(full bool) (Reply, *core.Error) {
 	}, nil
 }
 
-// readDocument reads an answer that is one document.
+// readDocument reads an answer that is a single JSON document.
 func (a *partialReply) readDocument(body io.Reader, parse chunkParser) (Reply, *core.Error) {
 	data, err := io.ReadAll(body)
 	if err != nil {

@@ -34,7 +34,7 @@ type SkillUse struct {
 	Usage       string `json:"usage"`
 }
 
-// EffectOne describes a call that an earlier program made.
+// EffectOne describes a call with effects that an earlier program of the task has made.
 type EffectOne struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // JSON
@@ -71,13 +71,14 @@ type FunctionData struct {
 	Doc       string `json:"doc"`
 }
 
-// WrapperData holds the data of the wrapper files. The text must contain Code unchanged.
+// WrapperData has the data for the template of a wrapper file. The rendered text must contain Code unchanged.
 type WrapperData struct {
 	Path string `json:"path"`
 	Code string `json:"code"`
 }
 
-// StubData holds the data of a tool's description for a model. The text must contain Definition unchanged.
+// StubData has the data for the template of a tool's description. The rendered text must contain Definition
+// unchanged.
 type StubData struct {
 	Server     string `json:"server"`
 	Tool       string `json:"tool"`       // as the server calls it
@@ -86,7 +87,7 @@ type StubData struct {
 	Full       bool   `json:"full"`
 }
 
-// ExampleData returns example data for the template called name.
+// ExampleData returns example data for the named template, for checking it.
 func ExampleData(name TemplateName) any {
 	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
 	switch name {
@@ -116,10 +117,10 @@ func ExampleData(name TemplateName) any {
 	return WrapperData{"servers/sample/listThings.ts", ExampleCode(name)}
 }
 
-// ExampleDefinition is the definition of the tool in the data of Example.
+// ExampleDefinition is the tool definition in the example data.
 const ExampleDefinition = "sample.listThings(): Promise<any>"
 
-// ExampleCode is the code of the wrapper in the data of Example.
+// ExampleCode returns the wrapper code in the example data of a template.
 func ExampleCode(name TemplateName) string {
 	if name == WrapperPy {
 		return "example_of_a_wrapper = 1\n"

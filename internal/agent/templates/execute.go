@@ -50,7 +50,7 @@ type scopedVariable struct {
 // renderFailure is the panic value with which a writer reports an error and its position in the template.
 type renderFailure struct{ err error }
 
-// loopExit is the panic value that leaves a loop.
+// loopExit is the panic value with which break and continue leave a loop.
 type loopExit struct{ again bool }
 
 func executeTemplate(t *parse.Tree, data any) (text string, err error) {
@@ -68,7 +68,7 @@ func executeTemplate(t *parse.Tree, data any) (text string, err error) {
 	return w.out.String(), nil
 }
 
-// fail stops the execution with an error at a node.
+// fail stops the rendering with an error at a node of the template.
 func (w *templateWriter) fail(n parse.Node, format string, args ...any) {
 	where, _ := w.tree.ErrorContext(n)
 	panic(renderFailure{fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))})
@@ -134,7 +134,7 @@ func (w *templateWriter) writeBranch(dot any, b *parse.BranchNode, with bool) {
 	}
 }
 
-// openScope opens a variable scope. The returned function closes it.
+// openScope opens a scope for variables. The returned function closes it.
 func (w *templateWriter) openScope() func() {
 	n := len(w.vars)
 	return func() { w.vars = w.vars[:n] }
@@ -165,7 +165,7 @@ func (w *templateWriter) writeLoop(dot any, b *parse.BranchNode) {
 	}
 }
 
-// runIteration runs one iteration of a loop and reports whether the loop goes on.
+// runIteration runs one iteration of a loop. It returns false if the loop must end.
 func (w *templateWriter) runIteration(v any, l *parse.ListNode) (on bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -294,7 +294,7 @@ func (w *templateWriter) lookupVariable(n *parse.VariableNode) any {
 	return nil
 }
 
-// lookupField follows a path of member names. A member that does not exist is an error, because its name is probably
+// lookupField returns the value at a path of member names. A missing member is an error, because its name is probably
 // misspelled.
 func (w *templateWriter) lookupField(n parse.Node, v any, path []string) any {
 	for _, name := range path {

@@ -45,7 +45,7 @@ func builtinFuncs() map[string]templateFunc {
 	}
 }
 
-// firstOf returns the first argument whose truth equals the wanted one, or else the last argument.
+// firstOf returns the first argument that is truthy (or falsy, according to wanted), or else the last argument.
 func firstOf(args []any, wanted bool) any {
 	for _, a := range args {
 		if isTruthy(a) == wanted {
@@ -98,7 +98,7 @@ func jsonOf(v any) (any, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// isTruthy reports whether if and with take v as true, which is every value that is not empty.
+// isTruthy reports whether if and with treat v as true, which is the case for every value that is not empty.
 func isTruthy(v any) bool {
 	switch v := v.(type) {
 	case nil:

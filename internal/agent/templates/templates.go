@@ -1,7 +1,7 @@
 // Package templates renders the texts that Retort writes for models and into files: prompts, skeletons, SKILL.md and
-// the frames of wrappers. A project may override them. They have the syntax of text/template and work on plain data.
-// The package does not use text/template to execute them, because that calls methods by name and so keeps every
-// method of the program in the binary.
+// the frames of wrappers. A project may override them. They have the syntax of text/template. The package does not
+// use text/template to execute them, because that package calls methods by name and so keeps every method of the
+// program in the binary.
 package templates
 
 import (
@@ -92,7 +92,7 @@ func Builtin(name TemplateName) (string, error) {
 	return string(text), err
 }
 
-// readTemplate reads a file of the folder. A link that leads out of the folder is an error.
+// readTemplate reads a template file from the folder. A link to a place outside the folder is an error.
 func readTemplate(dir string, name TemplateName) (string, error) {
 	if dir == "" {
 		return "", fs.ErrNotExist
@@ -147,10 +147,10 @@ func checkUnknownFiles(dir string) *core.Error {
 	return nil
 }
 
-// OverriddenFile returns the file with which the project overrides a template, or "" if it does not.
+// OverriddenFile returns the file with which the project replaces a template, or "" if the built-in template is used.
 func (s *TemplateSet) OverriddenFile(name TemplateName) string { return s.files[name] }
 
-// Render renders a template. data is converted as encoding/json does: to objects, arrays, strings and numbers.
+// Render renders a template. data is converted as by encoding/json: to objects, arrays, strings and numbers.
 func (s *TemplateSet) Render(name TemplateName, data any) (string, *core.Error) {
 	text, err := json.Marshal(data)
 	if err != nil {

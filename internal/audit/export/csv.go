@@ -64,9 +64,9 @@ func (t *csvTable) appendText(s string) {
 	t.buf = append(t.buf, `",`...)
 }
 
-// neutralizeFormula returns a text in which no spreadsheet finds a formula. It puts an apostrophe before each
-// formula, wherever a spreadsheet may see the beginning of a cell: at the beginning of the text, or after a possible
-// separator. It escapes characters that are not printed, so that the text stays in one line.
+// neutralizeFormula returns a text that no spreadsheet interprets as a formula. It puts an apostrophe wherever a
+// spreadsheet may see a cell that begins with a formula: at the beginning of the text or after a possible separator.
+// It escapes unprintable characters, so that the text stays in one line.
 func neutralizeFormula(s string) string {
 	if isPlain(s) {
 		return s
@@ -89,7 +89,7 @@ func neutralizeFormula(s string) string {
 // starters are the characters that can begin a formula, including full-width, small and mathematical forms.
 const starters = "=+-@＝＋－＠﹢﹣﹦﹫−"
 
-// isSeparator reports whether a spreadsheet may take a character for the end of a cell.
+// isSeparator reports whether a spreadsheet may interpret a character as the end of a cell.
 func isSeparator(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }
 
 // isSkipped reports whether a spreadsheet may ignore a character before a formula.

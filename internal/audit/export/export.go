@@ -1,5 +1,5 @@
-// Package export writes entries of the audit log in formats for other systems. It holds only one entry in memory.
-// Values are escaped, so that none can end its cell, field, line or document.
+// Package export writes entries of the audit log in formats for other systems. It keeps only one entry in memory.
+// Values are escaped, so that a value cannot break out of its cell, field, line or document.
 package export
 
 import (
@@ -100,7 +100,7 @@ func validDocument(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// entryFacts holds the facts that have a separate field in some format.
+// entryFacts holds the facts of an entry that at least one export format writes as separate fields.
 type entryFacts struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`
@@ -119,7 +119,7 @@ func factsOf(e *audit.Entry) (f entryFacts) {
 	return f
 }
 
-// hasSucceeded reports whether the action of an entry succeeded. known is false for entries without a result.
+// hasSucceeded reports whether the action of an entry succeeded. known is false if the entry has no result.
 func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	switch e.Kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventEnd, core.EventErasure, core.EventKept, core.EventLogin:
@@ -142,7 +142,7 @@ func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	return false, false
 }
 
-// hasEnded reports whether an entry about a job records its end. Others record its progress.
+// hasEnded reports whether an entry about a job records the job's end, as opposed to its progress.
 func hasEnded(e *audit.Entry) bool {
 	return e.Status != "begun" && core.TaskStatus(e.Status).HasEnded() && !slices.Contains(core.TaskPhases(), core.TaskPhase(e.Status))
 }
@@ -182,7 +182,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// summaryOf describes an entry by kind, tool and status, without values of programs.
+// summaryOf describes an entry by kind, tool and status, without values from programs.
 func summaryOf(e *audit.Entry) string {
 	parts := []string{string(e.Kind)}
 	if tool := toolOf(e); tool != "" {

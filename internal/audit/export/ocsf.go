@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// ocsfVersion is the OCSF schema version that events declare. They use nothing that versions up to 1.8 removed or
-// restricted.
+// ocsfVersion is the version of the OCSF schema that events declare. Events use nothing that versions up to 1.8 have
+// removed or restricted.
 const ocsfVersion = "1.2.0"
 
 // eventClass is an event class of the OCSF schema, with the activity of an entry.
@@ -284,7 +284,7 @@ func (m ocsfMapper) newProduct() ocsfProduct {
 	return ocsfProduct{Name: "Retort", Vendor: "Retort", Version: m.version}
 }
 
-// fillFinding sets the attributes of a finding. The profile security_control tells whether the action was allowed or
+// fillFinding sets the attributes of a finding. The profile security_control says whether the action was allowed or
 // blocked.
 func (m ocsfMapper) fillFinding(out *ocsfEvent, e *audit.Entry, f *entryFacts, by *ocsfActor) {
 	const allowed, denied, blocked, delayed, detected = 1, 2, 2, 14, 15

@@ -7,7 +7,8 @@ type standardControl struct {
 	evidence       []evidenceFunc
 }
 
-// standardControls holds the controls of a standard, and in not what the standard requires outside of Retort.
+// standardControls lists the controls of a compliance standard. The field not lists requirements that Retort cannot
+// cover.
 type standardControls struct {
 	title    string
 	controls []standardControl

@@ -2,7 +2,7 @@ package report
 
 import "fmt"
 
-// evidenceFunc returns one piece of evidence for a control from a report.
+// evidenceFunc returns one piece of evidence for a control, taken from a report.
 type evidenceFunc func(r *Report) Evidence
 
 func (r *Report) evaluateControl(c standardControl) Control {
@@ -43,7 +43,7 @@ func integrityEvidence(r *Report) Evidence {
 	return Evidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
-// mayCall returns evidence on which principals may do what.
+// mayCall returns evidence about which principals may do what.
 func mayCall(r *Report) Evidence {
 	return Evidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
@@ -97,7 +97,7 @@ func changeEvidence(r *Report) Evidence {
 	)}
 }
 
-// totalOf returns the length that a list had before it was cut.
+// totalOf returns the length of a list before it was shortened.
 func (r *Report) totalOf(name string, list []Change) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
@@ -157,7 +157,7 @@ func retentionEvidence(r *Report) Evidence {
 	return Evidence{says, r.queryCommand("--kind retention")}
 }
 
-// sixYears returns evidence on whether entries are kept for the six years that HIPAA requires of documentation.
+// sixYears returns evidence about whether entries are kept for the six years that HIPAA requires.
 func sixYears(r *Report) Evidence {
 	const years = 6 * 365
 	t := r.Retention
@@ -180,7 +180,7 @@ func sandboxEvidence(r *Report) Evidence {
 	}
 }
 
-// sealedKey returns evidence on the encryption, and on where its key is stored.
+// sealedKey returns evidence about the encryption of the audit log and the place of its key.
 func sealedKey(r *Report) Evidence {
 	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
 		r.settingValue("pii.key") +

@@ -59,5 +59,5 @@ func (p *pageWriter) markdownSection(s reportSection) {
 	p.writeCommand("\n`%s`\n", s.Query)
 }
 
-// plainText returns s unchanged: an escape function for trusted text.
+// plainText returns s unchanged. It serves as the escape function for trusted text.
 func plainText(s string) string { return s }

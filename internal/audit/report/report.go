@@ -1,6 +1,6 @@
 // Package report builds compliance reports from the audit log for a period. A report has counts with the queries that
 // list the entries behind them, the verification of the log, the settings in force, and the controls of a standard
-// with evidence for each. It states what is not known and never estimates a number.
+// with evidence for each. It says what is unknown and never estimates a number.
 package report
 
 import (
@@ -40,19 +40,19 @@ type Source interface {
 	CountArchives() (there, deleted int, err error)
 }
 
-// Setting is one setting in force while the report is built.
+// Setting is one setting in force when the report is built.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Principal is one of the principals in the settings, with its permissions.
+// Principal is a principal in the settings, with its permissions.
 type Principal struct {
 	Name string `json:"name"` // empty: everybody whom the settings don't name
 	May  string `json:"may"`  // in words
 }
 
-// Situation holds facts about the time of the report that the audit log does not contain.
+// Situation has facts about the machine and the settings that the audit log does not contain.
 type Situation struct {
 	Version    string // of Retort
 	Now        time.Time
@@ -67,7 +67,7 @@ type Situation struct {
 type Options struct {
 	From, To time.Time // From is in, To is not
 	Standard Standard
-	// Progress is called with the current step and the number of entries read; may be nil.
+	// Progress is called with the current step and the number of entries read. It may be nil.
 	Progress func(what string, entries int64)
 }
 
@@ -90,7 +90,7 @@ type Report struct {
 	NotCovered []string           `json:"not_covered"`
 }
 
-// Retention tells how long entries are kept, and how many there are.
+// Retention says how long entries are kept and how many there are.
 type Retention struct {
 	KeepDays     float64    `json:"keep_days"`    // 0: for ever
 	ArchiveDays  float64    `json:"archive_days"` // likewise
@@ -184,7 +184,7 @@ func (r *Report) addRetention(from Source, s Situation) (err error) {
 	return err
 }
 
-// addRemarks adds the remarks that a reader needs before the numbers, such as gaps in the audit log.
+// addRemarks adds remarks that a reader needs before the numbers, for example about gaps in the audit log.
 func (r *Report) addRemarks(warnings []string) {
 	say := func(when bool, text string) {
 		if when {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// reportSection is one section of a report for people. Its text is plain and may come from an untrusted source. The
-// code that writes it escapes it.
+// reportSection is one section of a report for people. Its text is unescaped and may come from an untrusted source;
+// the writer of the page escapes it.
 type reportSection struct {
 	Title string
 	Text  []string
@@ -40,7 +40,7 @@ func formatOptionalTime(t *time.Time) string {
 
 func formatNumber(n int64) string { return fmt.Sprint(n) }
 
-// countRows returns counts as table rows, and in a last row how many were left out.
+// countRows returns counts as table rows. If some were left out, a last row gives their number.
 func countRows(all []Count) (rows [][]string) {
 	for i, c := range all {
 		if i == listed {

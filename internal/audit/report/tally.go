@@ -112,7 +112,8 @@ type Approvals struct {
 }
 
 const (
-	// HighRisk is the score at which the risk level high begins. The report lists executions with this score or more.
+	// HighRisk is the risk score from which on the risk level is high. The report lists executions with at least this
+	// score.
 	HighRisk = 50
 
 	listed  = 50      // lines of a list
@@ -166,7 +167,7 @@ type entryFacts struct {
 	Approval string                 `json:"approval"`
 }
 
-// addCount adds n to the count of a name in a list of the activity. Above 1000 names, further ones count as others.
+// addCount adds n to the count of a name in a list. After 1000 different names, new names count together as others.
 func (t *entryTally) addCount(list *[]Count, name string, n int64) {
 	m := t.counts[list]
 	if m == nil {
@@ -348,7 +349,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	*list = append(makeRoom(*list), c)
 }
 
-// makeRoom removes the oldest element of a full list, so that one more can be appended.
+// makeRoom removes the oldest element of a full list before another is appended.
 func makeRoom[T any](list []T) []T {
 	if len(list) < listed {
 		return list

@@ -9,7 +9,7 @@ import (
 	"retort/internal/audit"
 )
 
-// levelOf returns the name of the level that a risk score belongs to.
+// levelOf returns the name of the risk level for a risk score.
 func levelOf(risk *int) string {
 	switch {
 	case risk == nil:
@@ -87,7 +87,7 @@ func (r *Report) periodFlags() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }
 
-// queryCommand returns the command that lists the entries selected by flags in the period.
+// queryCommand returns the retort command that lists the entries of the period that flags select.
 func (r *Report) queryCommand(flags string) string {
 	return strings.Join(strings.Fields("retort audit query "+flags+r.periodFlags()), " ")
 }
@@ -113,7 +113,7 @@ func totalCount(all []Count) (n int64) {
 	return n
 }
 
-// countOf returns the count of a name.
+// countOf returns the count of a name in a list.
 func countOf(all []Count, name string) int64 {
 	for _, c := range all {
 		if c.Name == name {
@@ -123,7 +123,7 @@ func countOf(all []Count, name string) int64 {
 	return 0
 }
 
-// settingValue returns the value of a setting in force; "not known" if it was not given.
+// settingValue returns the value of a setting in force, or "not known" if it was not given.
 func (r *Report) settingValue(name string) string {
 	for _, s := range r.Settings {
 		if s.Name == name {

@@ -40,8 +40,8 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	).WithHint("formats are markdown, html and json")
 }
 
-// writeFormat writes a format string, with each %s replaced by one of says, escaped by the function as. Flush reports
-// write errors.
+// writeFormat writes a format string in which each %s is replaced by one of says, escaped by the function as. Flush
+// reports write errors.
 func (p *pageWriter) writeFormat(as func(string) string, format string, says ...string) {
 	args := make([]any, len(says))
 	for i, s := range says {
@@ -50,7 +50,8 @@ func (p *pageWriter) writeFormat(as func(string) string, format string, says ...
 	fmt.Fprintf(p.out, format, args...)
 }
 
-// oneLine replaces control characters, line breaks, and invisible characters, some of which reverse text.
+// oneLine replaces line breaks, control characters and invisible characters, including those that reverse the
+// direction of text.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
@@ -60,7 +61,7 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// escapeMarkdown escapes a text for Markdown: it creates no link, HTML, table cell, emphasis or list.
+// escapeMarkdown escapes a text for Markdown, so that it cannot form a link, HTML, a table cell, emphasis or a list.
 func escapeMarkdown(s string) string {
 	if s == "-" { // nothing, in a cell
 		return s

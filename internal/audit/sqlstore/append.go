@@ -26,7 +26,7 @@ type statementChange struct {
 	missed    error // of the transaction, if the statement changes nothing; nil: it may
 }
 
-// ensureWriter opens the connection for writing unless a live one is open. The caller holds mu.
+// ensureWriter opens the connection for writing, unless one is open and alive. The caller must hold mu.
 func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	if s.reads {
 		return core.Errorf(core.KindInternal, "store.write", "the audit log was opened for reading")
@@ -45,9 +45,8 @@ func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	return s.checkWrite(err)
 }
 
-// checkWrite returns err, the result of a write, unless the write left the file in doubt. Then it
-// closes the connection and returns the reason, and every later write fails with it. The caller
-// holds mu.
+// checkWrite returns err, the result of a write. If the write has made the file unreliable, it closes the connection
+// and returns the reason instead; every later write then fails with that reason. The caller must hold mu.
 func (s *sqlStore) checkWrite(err error) error {
 	if lost := s.lostFileError(err); lost != nil {
 		s.gone = lost
@@ -57,8 +56,7 @@ func (s *sqlStore) checkWrite(err error) error {
 	return err
 }
 
-// dropWriter closes the connection for writing, whose state is unknown after an error. The caller
-// holds mu.
+// dropWriter closes the connection for writing, because its state is unknown after an error. The caller must hold mu.
 func (s *sqlStore) dropWriter() {
 	if s.w != nil {
 		s.releaseConnection(s.w, true)
@@ -161,7 +159,7 @@ func (s *sqlStore) appendBatch(ctx context.Context, b audit.Batch) error {
 	return s.runTransaction(ctx, s.w, all)
 }
 
-// internAll returns the numbers of all names in a batch, adding those that are new.
+// internAll returns the numbers of all names in a batch. It adds names that are new.
 func (s *sqlStore) internAll(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	need := func(all ...string) {
@@ -188,7 +186,7 @@ func insertArguments(r *audit.Row, chain int64, ids map[string]int64) []any {
 	}
 }
 
-// nilIfEmpty returns nil for an empty slice, so that all engines return the same.
+// nilIfEmpty returns nil for an empty slice, so that all databases return the same value.
 func nilIfEmpty(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -196,7 +194,7 @@ func nilIfEmpty(b []byte) []byte {
 	return b
 }
 
-// neverNil returns a copy of b that is never nil: the column takes no NULL.
+// neverNil returns a copy of b that is never nil, for a column that must not be NULL.
 func neverNil(b []byte) []byte { return append([]byte{}, b...) }
 
 func (s *sqlStore) Open(ctx context.Context) ([]string, error) {

@@ -120,7 +120,7 @@ func (s *sqlStore) Indexes(ctx context.Context) error {
 
 func (e *sqliteEngine) snapshotBegin() string { return "BEGIN" }
 
-// checkIndexes lets SQLite compare each index with its table. It also reports a file with more than one chain, since
+// checkIndexes has SQLite compare each index with its table. It also reports a file with more than one chain, because
 // an engine writes only one.
 func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	const most = 20
@@ -144,8 +144,8 @@ func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []st
 	return says, nil
 }
 
-// maxComparedSize is the largest file, in bytes, whose indexes are compared with their entries before
-// use, which takes some tenths of a second. In larger files the entries are only counted.
+// maxComparedSize is the largest file, in bytes, whose indexes are compared with its entries before use. That takes
+// some tenths of a second. In larger files the entries are only counted.
 const maxComparedSize = 16 << 20
 
 func (e *sqliteEngine) compareIndexes(ctx context.Context, c *sql.Conn) error {
@@ -192,7 +192,7 @@ func (e *sqliteEngine) indexError(what string) error {
 		WithHint("retort audit verify says more")
 }
 
-// newFileSchema returns the schema of a new file: the statement that creates each object, by type and name.
+// newFileSchema returns the schema of a new database: the SQL statement that creates each object, by type and name.
 var newFileSchema = sync.OnceValues(func() (map[string]string, error) {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -224,8 +224,8 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	return all, rows.Err()
 }
 
-// checkSchema returns an error if the file has other tables, indexes, views or triggers than Retort makes: a trigger
-// could change entries as they are written, and an index hide them as they are read.
+// checkSchema returns an error if the database has tables, indexes, views or triggers that Retort has not created: a
+// trigger could change entries as they are written, and an index could hide them as they are read.
 func (e *sqliteEngine) checkSchema(ctx context.Context, db *sql.DB) error {
 	made, err := newFileSchema()
 	if err != nil {

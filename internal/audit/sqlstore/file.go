@@ -87,10 +87,9 @@ func removeUnfinished(path string) {
 	}
 }
 
-// inspectHeader reads the beginning of the file without opening it as a database, which could change it.
-// fresh is true if the file is missing or empty. Do not call it while this process has the file
-// open as a database: closing any descriptor of a file gives up all locks that the process has on
-// it.
+// inspectHeader reads the beginning of the file without opening it as a database, which could change it. fresh is
+// true if the file is missing or empty. It must not be called while this process has the file open as a database,
+// because closing any descriptor of a file releases all locks that the process holds on it.
 func (e *sqliteEngine) inspectHeader() (fresh bool, err error) {
 	f, err := seal.OpenFile(e.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,8 +128,8 @@ func (e *sqliteEngine) moveLog(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &log, &moved)
 }
 
-// noteFiles stores the identities of the database, its log and its index. The connection for writing
-// is open, so all three exist.
+// noteFiles stores the identities of the database file, its log and its index. The connection for writing must be
+// open, so that all three exist.
 func (e *sqliteEngine) noteFiles() (err error) {
 	if err := e.checkSameFile(e.path, e.file); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (e *sqliteEngine) noteFiles() (err error) {
 	return nil
 }
 
-// checkSameFile returns an error unless path still names the file described by was.
+// checkSameFile returns an error unless path still names the same file as described by was.
 func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {

@@ -20,7 +20,7 @@ type columnCondition struct {
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// filterQuery is a filter translated to columns and numbers of names.
+// filterQuery is a filter translated to columns and the numbers of names.
 type filterQuery struct {
 	conditions []columnCondition
 	where      string // what is asked besides
@@ -33,7 +33,7 @@ func (q *filterQuery) addCondition(where string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// whereClause returns the condition in SQL and its arguments; column is how to write the column.
+// whereClause returns the condition as SQL, and its arguments. column is the SQL expression for the column.
 func (c columnCondition) whereClause(column string) (string, []any) {
 	if c.column == "risk" {
 		return column + " >= ?", c.values[:1]
@@ -41,7 +41,7 @@ func (c columnCondition) whereClause(column string) (string, []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
-// whereExcept returns the SQL and arguments of all conditions except the one at index lead.
+// whereExcept returns all conditions except the one at index lead as SQL, and their arguments.
 func (q *filterQuery) whereExcept(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
@@ -64,7 +64,7 @@ func (q *filterQuery) moveIndexedFirst() (n int) {
 	return n
 }
 
-// translateFilter translates a filter, except its Before.
+// translateFilter translates all fields of a filter except Before.
 func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filterQuery, err error) {
 	if f.Chain != "" {
 		chain, ok := chainOf(f.Chain)
@@ -119,7 +119,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 // maxRisk is the highest risk score of an entry.
 const maxRisk = 100
 
-// addNameCondition adds the condition that column has one of the names in all, unless all is empty.
+// addNameCondition adds the condition that column has one of the names in all. It adds nothing if all is empty.
 func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column string, all []string) error {
 	if len(all) == 0 {
 		return nil
@@ -139,8 +139,8 @@ func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column 
 	return nil
 }
 
-// indexCondition returns the condition that a column equals ?, written so that its index, which may be
-// partial, is used.
+// indexCondition returns the SQL condition that a column equals ?, written so that the database uses the column's
+// index, which may be partial.
 func indexCondition(column, empty string) string {
 	switch column {
 	case "execution":

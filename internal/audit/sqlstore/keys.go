@@ -10,7 +10,7 @@ import (
 // maxIDsPerStatement is the largest number of ids in one statement.
 const maxIDsPerStatement = 500
 
-// eachPart calls f for each part of ids with a list of placeholders and their values.
+// eachPart calls f for each part of ids, with a list of SQL placeholders and their values.
 func eachPart(ids []string, f func(list string, args []any) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), maxIDsPerStatement)
@@ -116,7 +116,7 @@ func (s *sqlStore) forgetReadOnly(ctx context.Context, ids []string) (int, error
 	return n, s.wrapError("store.forget", err)
 }
 
-// maxRowsPerDelete is the number of rows that one transaction deletes; writers wait for it.
+// maxRowsPerDelete is the largest number of rows that one transaction deletes, because writers wait for it.
 const maxRowsPerDelete = 2000
 
 func (s *sqlStore) Drop(ctx context.Context, chain string, upTo int64) error {
@@ -141,7 +141,7 @@ func (s *sqlStore) Drop(ctx context.Context, chain string, upTo int64) error {
 	return s.wrapError("store.drop", s.reclaimSpace(ctx, s.w))
 }
 
-// dropRows deletes up to maxRowsPerDelete rows; more reports whether there are more to delete.
+// dropRows deletes up to maxRowsPerDelete rows. more reports whether there are more to delete.
 func (s *sqlStore) dropRows(ctx context.Context, chain, upTo int64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// maxNames bounds the cache of names, which is emptied when it is full.
+// maxNames bounds the cache of names. A full cache is emptied.
 const maxNames = 1 << 16
 
 // nameCache caches the numbers of names: strings that repeat are stored once. A name keeps its number forever. It is
@@ -60,12 +60,12 @@ func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	return string(name), err
 }
 
-// querier is a pool, a connection or a transaction.
+// querier is a connection pool, a connection or a transaction.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// findName returns the number of a name; ok is false if the database does not have it.
+// findName returns the number of a name. ok is false if the database does not have the name.
 func (s *sqlStore) findName(ctx context.Context, q querier, name string) (id int64, ok bool, err error) {
 	if id, ok := s.names.lookupID(name); ok {
 		return id, true, nil

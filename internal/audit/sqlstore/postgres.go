@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-// own is the name of the schema that contains the tables.
+// own is the name of the PostgreSQL schema that contains the tables.
 const own = "retort"
 
 // writeTimeout bounds a statement that writes: a server that vanished must not block the engine forever.
@@ -27,8 +27,9 @@ const writeTimeout = 30 * time.Second
 // sessionPollInterval is the interval between checks whether the server has ended a session.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgresEngine is a database to which several engines write, each its own chain. An engine holds its chain by an
-// advisory lock of its connection. So the connection must be direct, or through a pooler in session mode.
+// postgresEngine is a PostgreSQL database to which several engines write, each its own chain. An engine claims its
+// chain with an advisory lock of its connection. Therefore the connection must be direct or go through a pooler in
+// session mode.
 type postgresEngine struct {
 	where   string // without a password
 	owner   string
@@ -126,7 +127,7 @@ func (e *postgresEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Con
 	return c, chain, err
 }
 
-// chooseChain takes over a chain of the owner that no engine holds, or creates a new one.
+// chooseChain locks a chain of the owner that no running engine uses, or creates a new one.
 func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, error) {
 	chains, err := queryList[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {
@@ -191,7 +192,7 @@ func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 	}
 }
 
-// holderPID returns the id of the server process that holds the lock of the chain, or 0 if none does.
+// holderPID returns the id of the server process that holds the lock of the chain, or 0.
 func (e *postgresEngine) holderPID(ctx context.Context, c *sql.Conn) (backend int, err error) {
 	err = c.QueryRowContext(ctx, `SELECT COALESCE(max(pid), 0) FROM pg_locks
 		WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1 AND objid = $2
@@ -204,11 +205,11 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// idle is the time that a connection may be unused before it is checked.
+// idle is how long a connection may be unused before it is checked again.
 const idle = time.Second
 
 // isAlive reports whether the connection is still open. It checks only a connection that was unused for a while,
-// which the server or the network may have closed.
+// because the server or the network may have closed it.
 func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	defer func() { e.used = time.Now() }()
 	if time.Since(e.used) < idle {
@@ -219,8 +220,8 @@ func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	return c.PingContext(ctx) == nil
 }
 
-// releaseConnection unlocks the chain for the next engine. The server would do so too, but only once it notices
-// that the connection has ended.
+// releaseConnection unlocks the chain for the next engine. The server also does so, but only when it notices that the
+// connection has ended.
 func (e *postgresEngine) releaseConnection(c *sql.Conn, failed bool) {
 	if failed {
 		return
@@ -230,7 +231,7 @@ func (e *postgresEngine) releaseConnection(c *sql.Conn, failed bool) {
 	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
 }
 
-// isReusable reports whether the server has rolled back and the connection is idle again.
+// isReusable reports whether the connection is idle again after the server has rolled back the transaction.
 func (e *postgresEngine) isReusable(c *sql.Conn, _ error) (idle bool) {
 	err := c.Raw(func(dc any) error {
 		conn := dc.(*stdlib.Conn).Conn()
@@ -290,7 +291,7 @@ func (e *postgresEngine) lostFileError(error) error { return nil }
 
 func (e *postgresEngine) onWritten(context.Context, int) {}
 
-// bindParameters numbers the parameters. No statement contains a ? with another meaning.
+// bindParameters replaces each ? in a statement by a numbered parameter. Statements contain ? only as a parameter.
 func (e *postgresEngine) bindParameters(statement string) string {
 	var b strings.Builder
 	n := 0
@@ -319,7 +320,7 @@ func (e *postgresEngine) countColumn(column string) string {
 
 func (e *postgresEngine) countTable() string { return "entries" }
 
-// unindexedColumn wraps the column in an expression, for which PostgreSQL uses no index.
+// unindexedColumn returns an expression for a column's value that keeps PostgreSQL from using an index.
 func (e *postgresEngine) unindexedColumn(column string) string {
 	if column == "execution" {
 		return column
@@ -346,7 +347,7 @@ func (e *postgresEngine) beforeCondition(p audit.Place) (condition string, args 
 	return "(at, chain) <= (?, ?)", []any{p.At, largestChainBelow(p.Chain)}
 }
 
-// largestChainBelow returns the largest chain whose name sorts before name.
+// largestChainBelow returns the largest chain number whose name sorts before name.
 func largestChainBelow(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {
@@ -360,8 +361,8 @@ func (e *postgresEngine) chainCondition(chain int64) (condition string, args []a
 	return "chain = ?", []any{chain}, true
 }
 
-// forgetKeys deletes keys and rewrites their table, because deleted rows stay in its pages. The
-// server's log and backups keep their copies.
+// forgetKeys deletes keys and rewrites their table, because deleted rows would stay in its pages. Copies in the
+// server's log and backups remain.
 func (e *postgresEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
 	err = inTransaction(ctx, c, "BEGIN", func() error {
 		return eachPart(ids, func(list string, args []any) error {
@@ -380,11 +381,11 @@ func (e *postgresEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []stri
 	return n, err
 }
 
-// reclaimSpace does nothing: the server reuses the space.
+// reclaimSpace does nothing: the server reuses the space itself.
 func (e *postgresEngine) reclaimSpace(context.Context, *sql.Conn) error { return nil }
 
-// checkIndexes does nothing: the server protects its own files, which a program that can write into the
-// data directory cannot reach.
+// checkIndexes does nothing: only the server can write to its files, so programs on this machine cannot tamper with
+// the indexes.
 func (e *postgresEngine) checkIndexes(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
 
 func (e *postgresEngine) compareIndexes(context.Context, *sql.Conn) error { return nil }

@@ -75,7 +75,7 @@ func readRawRows(rows *sql.Rows, all []rawRow, bare bool) ([]rawRow, error) {
 	return all, rows.Err()
 }
 
-// resolveNames replaces the numbers in a row by their names.
+// resolveNames replaces the numbers in a row by the names.
 func (s *sqlStore) resolveNames(ctx context.Context, r *rawRow) (err error) {
 	r.Chain = chainName(r.chain)
 	for _, n := range []struct {
@@ -119,7 +119,7 @@ func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2
 	}
 }
 
-// yieldRows completes rows and yields them; it returns false if yield has returned false.
+// yieldRows completes rows and yields them. It returns false if the consumer has stopped.
 func (s *sqlStore) yieldRows(ctx context.Context, all []rawRow, yield func(audit.Row, error) bool) bool {
 	for i := range all {
 		if err := s.resolveNames(ctx, &all[i]); err != nil {
@@ -207,12 +207,11 @@ func (s *sqlStore) readPage(
 	return all, nil
 }
 
-// few is the number of rows up to which the matches of a condition are counted, to find the condition with the
-// fewest.
+// few bounds the counting of rows that match a condition, when searching for the condition with the fewest.
 const few = 4096
 
-// leadCondition returns the index of the condition that matches the fewest rows, as far as that can be found quickly,
-// or -1. The database reads that condition's index and checks the other conditions on the rows.
+// leadCondition returns the index of the condition that matches the fewest rows, as far as that can be determined
+// quickly, or -1. The database reads that condition's index and checks the other conditions on its rows.
 func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int, err error) {
 	able := q.moveIndexedFirst()
 	if able < 2 {
@@ -234,7 +233,7 @@ func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int,
 	return s.rarestCondition(ctx, q.conditions[:able])
 }
 
-// rarestCondition returns the condition that matches the fewest rows of a random sample.
+// rarestCondition returns the condition that matches the fewest rows in a random sample.
 func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (lead int, err error) {
 	fits := make([]string, len(of))
 	var args []any

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// schemas holds the migrations: the statements in file n migrate a database from version n-1 to
-// version n, for n = 1, 2, ... A released migration is never changed.
+// schemas has the migrations: the statements in file n migrate a database from version n-1 to version n, for n = 1,
+// 2, … A released migration is never changed.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
@@ -26,7 +26,8 @@ func migrationSteps(dialect string) (all []string) {
 	}
 }
 
-// runMigrations brings a database to the newest schema, in a transaction that keeps other processes from doing the same.
+// runMigrations migrates a database to the newest schema, in a transaction that keeps other processes from doing the
+// same.
 func runMigrations(ctx context.Context, c *sql.Conn, name string, steps []string) error {
 	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
 		return err

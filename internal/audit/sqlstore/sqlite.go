@@ -24,14 +24,14 @@ import (
 const (
 	// lockTimeout limits the wait for the lock of another process that is about to end.
 	lockTimeout = 300 * time.Millisecond
-	// application is the SQLite application id that marks a file as an audit log of Retort: "Rtrt".
+	// application is the SQLite application id that marks a file as an audit log of Retort ("Rtrt").
 	application = 0x52747274
 	readers     = 4
 	notDatabase = 26 // SQLITE_NOTADB
 )
 
-// sqliteEngine is one database file. Committed entries are in the file or in PATH-wal, from which SQLite moves them
-// into the file from time to time.
+// sqliteEngine is one SQLite database file. Committed entries are in the file or in its write-ahead log PATH-wal,
+// from which SQLite moves them into the file from time to time.
 type sqliteEngine struct {
 	path   string
 	owner  string
@@ -119,7 +119,7 @@ func (e *sqliteEngine) openForWriting(ctx context.Context, s *sqlStore, lockTime
 	return s.ensureWriter(ctx)
 }
 
-// lockFile prevents other processes from writing the file. Its error names the process that holds the lock.
+// lockFile keeps other processes from writing the file. The error names the process that holds the lock.
 func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 	name := e.path + ".lock"
 	unlock, err := seal.Lock(name, lockTimeout)
@@ -142,7 +142,7 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 		WithHint("stop that process, or give each its own file; reading, as retort audit does, works at any time")
 }
 
-// writeLockHolder writes this process's id into a lock file, for the error of another process.
+// writeLockHolder writes this process's id into a lock file, so that another process can name it in an error.
 func writeLockHolder(name string) error {
 	f, err := seal.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -152,8 +152,8 @@ func writeLockHolder(name string) error {
 	return f.Close()
 }
 
-// checkRegular returns an error if one of the names that SQLite opens is not a regular file. SQLite
-// would wait for the other end of a named pipe.
+// checkRegular returns an error unless all files that SQLite opens are regular files. Opening a named pipe would
+// block.
 func (e *sqliteEngine) checkRegular() error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
 		if err := seal.Regular(e.path + suffix); err != nil {
@@ -206,7 +206,7 @@ func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn,
 
 func (e *sqliteEngine) isAlive(*sql.Conn) bool { return true }
 
-// releaseConnection closes the prepared statements, without which the connection would stay open.
+// releaseConnection closes the prepared statements. While they are open, the connection cannot close.
 func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	for _, p := range e.put {
 		_ = p.Close()
@@ -214,8 +214,8 @@ func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	e.of, e.put = nil, nil
 }
 
-// isReusable reports whether err came from Retort's own checks. After an error of the disk the
-// connection's view of the file is unknown.
+// isReusable reports whether err came from Retort's own checks. After an error of the disk, the connection's view of
+// the file is unreliable.
 func (e *sqliteEngine) isReusable(_ *sql.Conn, err error) bool {
 	var ours *core.Error
 	return errors.As(err, &ours)
@@ -273,7 +273,7 @@ func (e *sqliteEngine) countColumn(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
 }
 
-// countTable returns the index of kinds, which contains all columns that are added up.
+// countTable returns the index of kinds, which contains all columns that are summed.
 func (e *sqliteEngine) countTable() string { return "entries INDEXED BY by_kind" }
 
 func (e *sqliteEngine) unindexedColumn(column string) string { return column }
@@ -358,7 +358,7 @@ func (e *sqliteEngine) storedBytes(context.Context, *sql.DB) (n int64, err error
 	return n, nil
 }
 
-// openForReading opens an existing file, also in a folder that this process cannot write.
+// openForReading opens an existing file. It also works in a folder where this process cannot write.
 func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	info, err := os.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -414,7 +414,7 @@ func (e *sqliteEngine) checkAndOpen(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// sqliteCode returns the primary result code of SQLite, or 0 for another error.
+// sqliteCode returns the primary SQLite result code of an error, or 0 if the error is not from SQLite.
 func sqliteCode(err error) int {
 	var known *sqlite3.Error
 	if !errors.As(err, &known) {
@@ -423,12 +423,12 @@ func sqliteCode(err error) int {
 	return known.Code() & 0xff
 }
 
-// cannotOpen reports whether SQLite may not open or write the file: SQLITE_PERM, SQLITE_READONLY or
+// cannotOpen reports whether SQLite was not permitted to open or write the file: SQLITE_PERM, SQLITE_READONLY or
 // SQLITE_CANTOPEN.
 func cannotOpen(err error) bool { return slices.Contains([]int{3, 8, 14}, sqliteCode(err)) }
 
-// noIndex reports whether SQLite could not make the index of the log: SQLITE_IOERR_SHMOPEN,
-// SHMSIZE, SHMLOCK or SHMMAP.
+// noIndex reports whether SQLite failed to create the index of the write-ahead log: SQLITE_IOERR_SHMOPEN, SHMSIZE,
+// SHMLOCK or SHMMAP.
 func noIndex(err error) bool {
 	var known *sqlite3.Error
 	return errors.As(err, &known) && sqliteCode(err) == 10 && slices.Contains([]int{18, 19, 20, 21}, known.Code()>>8)

@@ -1,6 +1,6 @@
-// Package sqlstore stores the entries of the audit log in SQLite or PostgreSQL. Only this package contains SQL.
-// Strings are stored as bytes, so that both databases return exactly what they were given, including zero bytes and
-// invalid UTF-8.
+// Package sqlstore stores the entries of the audit log in SQLite or PostgreSQL. It is the only package that contains
+// SQL. Strings are stored as bytes, so that both databases return them unchanged, including zero bytes and invalid
+// UTF-8.
 package sqlstore
 
 import (
@@ -22,12 +22,12 @@ import (
 
 // Options configures Open.
 type Options struct {
-	// ReadOnly opens an existing store without a chain, also while another process writes it. Head and
-	// everything that writes return an error.
+	// ReadOnly opens an existing store without claiming a chain, even while another process writes to it. Head and
+	// all writing methods return an error.
 	ReadOnly bool
-	// Owner names the writer of the chain. A chain of another owner is not continued.
+	// Owner identifies the owner of the audit log. A chain of another owner is not continued.
 	Owner string
-	// Left opens an existing chain that no process writes. Without one, the error wraps ErrNone.
+	// Left opens an existing chain that no process is writing. If there is none, the error wraps ErrNone.
 	Left bool
 	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
 	Fresh bool
@@ -35,8 +35,7 @@ type Options struct {
 	Forgets bool
 }
 
-// ErrTaken means that the file belongs to another process or user, or that it exists although
-// Options.Fresh is set.
+// ErrTaken means that another process or user has the file, or that the file exists although Options.Fresh is set.
 var ErrTaken = errors.New("another process writes it")
 
 // ErrNone means that there is no chain to continue.
@@ -140,52 +139,52 @@ func ListFiles(dir string) ([]string, error) {
 
 // databaseEngine has the operations that differ between SQLite and PostgreSQL.
 type databaseEngine interface {
-	// bindParameters returns a statement with its parameters, written as ?, in the engine's syntax.
+	// bindParameters returns a statement in the database's syntax. In statement, parameters are written as ?.
 	bindParameters(statement string) string
-	// selectStatement returns the statement that selects up to ? entries that meet conditions, newest first.
-	// It uses the index of lead.
+	// selectStatement returns the SQL that selects entries that meet conditions, newest first. The last parameter is
+	// the maximum number. It uses the index of the condition lead.
 	selectStatement(columns, lead, conditions string) string
-	// countColumn returns the statement that counts up to ? entries whose column is ?.
+	// countColumn returns the SQL that counts entries with a given value of a column, up to a maximum. Both are
+	// parameters.
 	countColumn(column string) string
-	// countTable returns the table in which entries are added up.
+	// countTable returns the table or index from which entries are summed.
 	countTable() string
-	// unindexedColumn returns a column written so that its index is not used.
+	// unindexedColumn returns an expression for a column's value that keeps the database from using an index.
 	unindexedColumn(column string) string
-	// sampleTable returns a table expression of some entries picked at random.
+	// sampleTable returns a table expression for a random sample of entries.
 	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)
-	// beforeCondition returns the condition that an entry is older than p.
+	// beforeCondition returns the SQL condition that an entry is older than p.
 	beforeCondition(p audit.Place) (condition string, args []any)
-	// chainCondition reports whether the store can have a chain. If only the database can tell, it returns a
-	// condition that asks the database.
+	// chainCondition reports whether the store can contain a chain. If only the database can decide that, it returns
+	// an SQL condition for it.
 	chainCondition(chain int64) (condition string, args []any, maybe bool)
 	// claimChain returns a connection that may write the chain, and the chain's number. It creates the chain if the
 	// store has none. The error may wrap ErrTaken or ErrNone.
 	claimChain(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
-	// isAlive reports whether the connection for writing is still open, as far as can be known without
-	// sending anything: a statement sent over a broken one might be executed or not.
+	// isAlive reports whether the connection for writing is still open, as far as that is known without sending
+	// anything. A statement sent over a broken connection might be executed or not.
 	isAlive(c *sql.Conn) bool
-	// releaseConnection releases what claimChain acquired, before the connection is closed. After an error it does
-	// not use the connection.
+	// releaseConnection releases what claimChain has acquired, before the connection is closed. If failed is set, it
+	// does not use the connection.
 	releaseConnection(c *sql.Conn, failed bool)
-	// isReusable reports whether the connection can be used after an error of runTransaction.
+	// isReusable reports whether the connection can still be used after an error of runTransaction.
 	isReusable(c *sql.Conn, err error) bool
-	// lostFileError returns the reason why the content of the store's file is no longer reliable, given the error of
-	// a write, which may be nil. The cause is audit.ErrUnsynced or audit.ErrGone. It returns nil if the file is
-	// reliable.
+	// lostFileError returns the reason why the store's file has become unreliable, or nil. err is the error of a
+	// write and may be nil. The returned error wraps audit.ErrUnsynced or audit.ErrGone.
 	lostFileError(err error) error
-	// runTransaction makes all changes durably, or none.
+	// runTransaction makes all changes durable, or none of them.
 	runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error
-	// onWritten is called after each batch, with the lock for writing held.
+	// onWritten is called after each batch. The caller holds the lock for writing.
 	onWritten(ctx context.Context, rows int)
 	// forgetKeys deletes keys beyond recovery.
 	forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (int, error)
 	// reclaimSpace gives the space of deleted rows back to the file system.
 	reclaimSpace(ctx context.Context, c *sql.Conn) error
-	// checkIndexes returns a sentence for each fault in the stored data other than the entries.
+	// checkIndexes returns one sentence for each fault in stored data other than the entries.
 	checkIndexes(ctx context.Context, c *sql.Conn) ([]string, error)
 	// compareIndexes returns an error if the indexes are known not to match the entries.
 	compareIndexes(ctx context.Context, c *sql.Conn) error
-	// snapshotBegin returns the statement that begins a transaction with one view of the database.
+	// snapshotBegin returns the SQL that begins a transaction with an unchanging view of the database.
 	snapshotBegin() string
 	storedBytes(ctx context.Context, db *sql.DB) (int64, error)
 	// explainError wraps an error of the database in a message with a hint.
@@ -193,7 +192,7 @@ type databaseEngine interface {
 	closeEngine()
 }
 
-// sqlStore implements audit.Store over either engine.
+// sqlStore implements audit.Store with SQLite or PostgreSQL.
 type sqlStore struct {
 	databaseEngine
 	db    *sql.DB
@@ -237,7 +236,7 @@ func (s *sqlStore) wrapError(op string, err error) error {
 	return s.explainError(op, err)
 }
 
-// newChain returns a random number of 63 bits, which no database reads as negative.
+// newChain returns a random chain number of 63 bits, so that it is never negative in a database.
 func newChain() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -247,7 +246,7 @@ func newChain() int64 {
 // chainName returns a chain's 16 hexadecimal digits.
 func chainName(chain int64) string { return fmt.Sprintf("%016x", uint64(chain)) }
 
-// chainOf parses the name of a chain; ok is false if no store can have such a chain.
+// chainOf parses the name of a chain. ok is false if no store can have a chain of this name.
 func chainOf(name string) (chain int64, ok bool) {
 	n, err := strconv.ParseInt(name, 16, 64)
 	return n, err == nil && n >= 0 && chainName(n) == name

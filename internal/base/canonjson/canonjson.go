@@ -1,5 +1,4 @@
-// Package canonjson writes JSON in one canonical form, by which the engine decides whether two calls are the same. It is
-// pure.
+// Package canonjson converts JSON to a canonical form. The engine compares two calls by this form. It does no I/O.
 package canonjson
 
 import (
@@ -13,8 +12,8 @@ import (
 var errAmbiguous = errors.New("the JSON can be read in more than one way")
 
 // Normalize returns the canonical form of raw. Unlike Marshal it accepts repeated member names and keeps the last
-// value. It returns raw unchanged if raw is not JSON. Use it only where the result replaces raw, so that every later
-// reader sees the same value.
+// value. It returns raw unchanged if raw is not JSON. It must be used only where the result replaces raw, so that
+// every later reader sees the same value.
 func Normalize(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -46,7 +45,7 @@ func Marshal(raw json.RawMessage) (json.RawMessage, error) {
 	return encode(v)
 }
 
-// encode writes v with sorted keys and without the escapes for HTML.
+// encode writes v with sorted keys and without HTML escapes.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -57,8 +56,8 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// OrRaw returns the canonical form of raw, or raw unchanged if Marshal fails. Two calls whose arguments have no
-// canonical form are the same only if their bytes are equal.
+// OrRaw returns the canonical form of raw, or raw itself if Marshal fails. Two calls whose arguments have no
+// canonical form are equal only if the bytes are.
 func OrRaw(raw json.RawMessage) json.RawMessage {
 	if c, err := Marshal(raw); err == nil {
 		return c
@@ -119,7 +118,7 @@ func decodeArray(d *json.Decoder) (any, error) {
 	return items, err
 }
 
-// checkString returns an error for a string with U+FFFD, which replaces input that could not be decoded.
+// checkString returns an error if a string contains U+FFFD, which replaces input that could not be decoded.
 func checkString(s string) error {
 	if strings.ContainsRune(s, utf8.RuneError) {
 		return errAmbiguous

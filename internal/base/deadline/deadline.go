@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// With returns a context that ends after d of active time. core.PauseClock stops its clock and the clocks of its
-// parent contexts. The cause of its end is context.DeadlineExceeded.
+// With returns a context that ends after d of active time. core.PauseClock stops its clock, and those of its parent
+// contexts. Its cause is then context.DeadlineExceeded.
 func With(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	timed, cancel := context.WithCancelCause(ctx)
 	c := &runClock{left: d, outer: ctx, end: func() { cancel(context.DeadlineExceeded) }}
@@ -18,7 +18,7 @@ func With(ctx context.Context, d time.Duration) (context.Context, context.Cancel
 	return core.WithPause(timed, c.pauseClock), func() { c.stopClock(); cancel(context.Canceled) }
 }
 
-// runClock cancels an operation after a total running time.
+// runClock cancels an operation after it has run for a given time. Time while the clock is stopped does not count.
 type runClock struct {
 	outer context.Context
 	end   func()

@@ -10,8 +10,8 @@ import (
 // recheck is the interval at which the Permit of an ongoing operation is checked.
 const recheck = 500 * time.Millisecond
 
-// WhilePermitted returns a context that ends when the Permit of ctx ends, at most recheck later. Its cause is the
-// reason why the Permit ended. The caller calls stop when it no longer needs the context.
+// WhilePermitted returns a context that ends when the Permit of ctx ends, at most the time recheck later. Its cause
+// is the reason why the Permit has ended. The caller must call stop when it no longer needs the context.
 func WhilePermitted(ctx context.Context) (permitted context.Context, stop context.CancelFunc) {
 	p := core.PermitOf(ctx)
 	permitted, end := context.WithCancelCause(ctx)

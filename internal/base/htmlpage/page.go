@@ -25,7 +25,7 @@ type Section struct {
 	Table Table
 }
 
-// Bar represents a row of stacked parts.
+// Bar is one row of a chart, with stacked parts.
 type Bar struct {
 	Name  string
 	Parts []Part
@@ -133,7 +133,7 @@ const (
 
 var colours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
-// drawBars draws all bars on one scale, each followed by its sum.
+// drawBars draws all bars to the same scale, each followed by its sum.
 func (s Section) drawBars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {

@@ -1,5 +1,5 @@
-// Package jsonscan splits JSON into tokens as it arrives. The input may be cut anywhere, and none of it is kept. It
-// accepts the same input as encoding/json, up to MaxDepth.
+// Package jsonscan splits JSON into tokens as it arrives. The input may arrive in pieces of any size, and the scanner
+// stores none of it. It accepts the same input as encoding/json, up to MaxDepth.
 package jsonscan
 
 import (
@@ -58,22 +58,22 @@ type Scanner struct {
 	failed *Error
 }
 
-// Depth returns the number of open containers. A container counts after its Open piece and until
-// its Close piece is read.
+// Depth returns the number of open objects and arrays. One counts from the end of its Open piece until its Close
+// piece is read.
 func (s *Scanner) Depth() int { return len(s.stack) }
 
-// InObject reports whether the innermost open container is an object.
+// InObject reports whether the innermost open container is an object and not an array.
 func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.stack)-1] == '{' }
 
 // InString reports whether the last piece was part of a string that continues.
 func (s *Scanner) InString() bool { return s.quoted }
 
-// At returns how many bytes have been read.
+// At returns the number of bytes read so far.
 func (s *Scanner) At() int64 { return s.at }
 
-// Next reads the first piece of p, which must not be empty, and returns its kind and length. A
-// string or literal that p cuts comes in several pieces. The error is an *Error, and every later
-// call returns it.
+// Next reads the first piece of p, which must not be empty, and returns the piece's kind and length. A string or
+// literal that continues after p is returned in several pieces. The error is an *Error; every later call returns it
+// again.
 func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	if s.failed != nil {
 		return 0, 0, s.failed
@@ -86,7 +86,7 @@ func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	return kind, n, nil
 }
 
-// End returns an error if the value is incomplete. Call it when there is no more input.
+// End returns an error if the value is incomplete. It must be called when there is no more input.
 func (s *Scanner) End() error {
 	if s.failed == nil && (s.quoted || s.word != "" || !s.number.isComplete() || len(s.stack) > 0 || s.state != wantComma) {
 		s.setError("the JSON ends in the middle")
@@ -172,8 +172,8 @@ func (s *Scanner) readValue(p []byte) (Kind, int) {
 	return Literal, s.readLiteral(p)
 }
 
-// readText reads the rest of a string or key, from p[i] on. It returns the kind and the index after the closing
-// quote, or len(p) if the string continues in the next chunk.
+// readText reads the rest of a string or key, beginning at p[i]. It returns the kind and the index after the closing
+// quote, or len(p) if the string continues in the next piece of input.
 func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	kind := String
 	if s.key {
@@ -203,7 +203,7 @@ func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	return kind, len(p)
 }
 
-// plainLength returns how many bytes at the start of p neither end a string nor need a check.
+// plainLength returns how many bytes at the start of p neither end the string nor need a check.
 func plainLength(p []byte) int {
 	for i, c := range p {
 		if c == '"' || c == '\\' || c < ' ' {
@@ -226,7 +226,7 @@ func (s *Scanner) readEscaped(c byte) {
 	}
 }
 
-// readLiteral continues a number or a word. n is 0 if it ended before p.
+// readLiteral continues a number or a word such as true. n is 0 if it had already ended before p.
 func (s *Scanner) readLiteral(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {
@@ -249,7 +249,7 @@ func (s *Scanner) readLiteral(p []byte) (n int) {
 	return n
 }
 
-// numberState represents the state of reading a number.
+// numberState is the state of the automaton that reads numbers.
 type numberState uint8
 
 const (
@@ -269,7 +269,7 @@ func (n numberState) isComplete() bool {
 	return n == none || n == zero || n == digits || n == fraction || n == power
 }
 
-// nextState returns the state after one more byte, or none if the byte is not part of the number.
+// nextState returns the state after one more byte, or the state none if the byte is not part of the number.
 func (n numberState) nextState(c byte) numberState {
 	digit := '0' <= c && c <= '9'
 	switch {

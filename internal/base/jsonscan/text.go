@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a reader that decodes the contents of a JSON string, which r yields without the
-// quotes. The string must be valid. Unpaired surrogates become U+FFFD.
+// Text returns a reader of the decoded text of a JSON string. r yields the string's content without the quotes, which
+// must be valid. Unpaired surrogates become U+FFFD.
 func Text(r io.Reader) io.Reader { return &textReader{in: r, raw: make([]byte, 0, 64<<10)} }
 
 type textReader struct {
@@ -41,10 +41,10 @@ func (t *textReader) Read(p []byte) (int, error) {
 
 var errEscape = errors.New("an invalid escape")
 
-// longest is the length of the longest escape, a surrogate pair, in bytes.
+// longest is the length in bytes of the longest escape, which is a surrogate pair.
 const longest = 12
 
-// decodeBuffered decodes all complete characters of raw into buf.
+// decodeBuffered decodes all complete characters and escapes in raw into buf.
 func (t *textReader) decodeBuffered() error {
 	t.buf = t.buf[:0]
 	raw := t.raw

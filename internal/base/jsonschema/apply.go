@@ -1,6 +1,6 @@
 package jsonschema
 
-// checkApplied checks the schemas that apply to the same value.
+// checkApplied checks a value against the schemas that apply to the same value, such as allOf and $ref.
 func (e *evaluation) checkApplied(r *appliedRules, v any, seen *evaluated) bool {
 	ok := r.dynamicRef == nil || e.applyHere(e.resolveDynamic(r.dynamicRef), v, seen)
 	if r.not != nil && (ok || e.explaining) && e.applySilently(r.not, v, nil) && !e.exhausted {
@@ -36,8 +36,8 @@ func (e *evaluation) resolveDynamic(r *dynamicRef) *schemaNode {
 	return r.target
 }
 
-// anyOf checks that at least one branch is valid. It discards the violations of failing branches if one branch is
-// valid.
+// anyOf checks that a value is valid for at least one branch. If one is valid, the violations of the others are
+// discarded.
 func (e *evaluation) anyOf(branches []*schemaNode, v any, seen *evaluated) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {
@@ -91,7 +91,7 @@ func (e *evaluation) checkConditional(r *appliedRules, v any, seen *evaluated) b
 	return n == nil || e.applyHere(n, v, seen)
 }
 
-// checkUnevaluated checks the properties and items that no other schema has evaluated.
+// checkUnevaluated checks the properties and items that no other part of the schema has evaluated.
 func (e *evaluation) checkUnevaluated(r *unevaluatedRules, v any, seen *evaluated) bool {
 	ok := true
 	switch v := v.(type) {

@@ -84,7 +84,7 @@ func (e *evaluation) checkContains(r *arrayRules, items []any, seen *evaluated) 
 	return true
 }
 
-// findDuplicate returns the positions of two equal items.
+// findDuplicate returns the positions of two equal items in an array.
 func (e *evaluation) findDuplicate(items []any) (i, j int, found bool) {
 	if len(items) > 20 {
 		return e.duplicateOfMany(items)
@@ -114,7 +114,8 @@ func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// appendKey appends a key of the value to b. Equal values have equal keys and different values have different keys.
+// appendKey appends a text to b that identifies the value. Equal values have equal texts, and different values have
+// different texts.
 func (e *evaluation) appendKey(b []byte, v any) []byte {
 	if !e.spendSteps(1) {
 		return b

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// schemaCompiler builds nodes from a decoded document. It first finds the possible targets of references, then builds
-// the nodes that are reachable from the root.
+// schemaCompiler compiles a decoded document. It first finds the possible targets of references, and then builds the
+// nodes that can be reached from the root.
 type schemaCompiler struct {
 	formats  Formats
 	origins  map[string]*resourceOrigin  // by absolute URI
@@ -24,7 +24,7 @@ type schemaCompiler struct {
 	patterns int // what is left for them
 }
 
-// pendingRef is a reference that is resolved after its own node was built.
+// pendingRef is a reference that is resolved after the node that contains it was built.
 type pendingRef struct {
 	ref  string
 	home *resourceOrigin
@@ -89,7 +89,7 @@ func (c *schemaCompiler) resolveAll() error {
 	}
 }
 
-// makeAnchors builds the nodes of possible targets of dynamic references.
+// makeAnchors builds the nodes that dynamic references may have as their target.
 func (c *schemaCompiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
@@ -110,7 +110,8 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 	return nil
 }
 
-// node returns the node of a subschema and builds it the first time. A value that is not a schema accepts everything.
+// node returns the node of a subschema, which it builds the first time. A value that is not a schema gets a node that
+// accepts everything.
 func (c *schemaCompiler) node(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -194,7 +195,7 @@ func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	}
 }
 
-// group is the kind of value or rule to which a keyword belongs.
+// group says which kind of value or rule a keyword is about.
 type group uint8
 
 const (
@@ -226,7 +227,8 @@ func (b *nodeBuilder) addReference(ref string, set func(*schemaNode, string)) {
 	b.pending = append(b.pending, pendingRef{ref: ref, home: b.home, set: set})
 }
 
-// allowedTypes returns the allowed types. It returns 0, which allows all types, if a name is unknown.
+// allowedTypes returns the types in the keyword type. If a name in it is unknown, it returns 0, which allows all
+// types.
 func (b *nodeBuilder) allowedTypes() types {
 	list, ok := b.keywordValue("type").([]any)
 	if !ok {
@@ -351,7 +353,7 @@ func (b *nodeBuilder) appliedRules() *appliedRules {
 	return r
 }
 
-// dynamicRef reads a dynamic reference. It is dynamic only if its first target is a dynamic anchor.
+// dynamicRef reads a dynamic reference. It behaves dynamically only if its first target is a dynamic anchor.
 func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	b.schemaCompiler.dynamic = true
 	r, c := &dynamicRef{target: always}, b.schemaCompiler
@@ -421,7 +423,7 @@ func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
 	return nodes
 }
 
-// countOf returns the integer value of a keyword; 2.0 counts as 2.
+// countOf returns the value of a keyword as an integer; 2.0 counts as 2.
 func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {

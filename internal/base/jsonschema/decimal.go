@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// decimal is the exact number digits × 10^exp. The digits neither begin nor end with 0; zero has no digits.
+// decimal is the exact number digits × 10^exp. The digits neither begin nor end with 0. Zero has no digits.
 type decimal struct {
 	negative bool
 	digits   string
 	exp      int64
 }
 
-// maxExp bounds exponents. All larger numbers are treated as the same infinity and all smaller ones as zero.
+// maxExp bounds the exponents of numbers. All larger numbers are treated as one infinite number, and all smaller ones
+// as zero.
 const maxExp = math.MaxInt32
 
 func text(v any) (string, bool) {
@@ -61,7 +62,7 @@ func exponent(s string) int64 {
 
 func (d decimal) isInteger() bool { return d.digits == "" || d.exp >= 0 }
 
-// compare returns -1, 0 or 1.
+// compare returns -1 if d is less than o, 0 if they are equal, and 1 otherwise.
 func (d decimal) compare(o decimal) int {
 	switch a, b := d.sign(), o.sign(); {
 	case a < b:
@@ -94,11 +95,11 @@ func (d decimal) magnitude(o decimal) int {
 	return strings.Compare(d.digits, o.digits) // a prefix of the other is less
 }
 
-// maxDigits bounds the numbers that are divided, because the time of a division grows with the square of the number
-// of digits.
+// maxDigits bounds the length of numbers in divisions, because the time of a division grows with the square of the
+// number of digits.
 const maxDigits = 2_000
 
-// multipleOf reports whether d is n × o for an integer n.
+// multipleOf reports whether d is an integer multiple of o.
 func (d decimal) multipleOf(o decimal) bool {
 	switch {
 	case d.digits == "" || o.digits == "":
@@ -120,7 +121,7 @@ func (d decimal) multipleOf(o decimal) bool {
 	return a.Mul(a, scale).Mod(a, b).Sign() == 0
 }
 
-// isInteger reports whether v is an integer; 1.0 and 1e3 are.
+// isInteger reports whether v is an integer, which 1.0 and 1e3 are, too.
 func isInteger(v any) bool {
 	s, ok := text(v)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// evaluation checks one value. It stops at the first violation, unless explaining is set: then it
-// collects all violations.
+// evaluation is the checking of one value. It stops at the first violation unless explaining is set; then it collects
+// all violations.
 type evaluation struct {
 	dynamic    bool
 	explaining bool
@@ -20,10 +20,10 @@ type evaluation struct {
 	found      []Violation
 }
 
-// maxFound bounds the violations that are collected for one value.
+// maxFound bounds the number of violations that are collected for one value.
 const maxFound = 1_000
 
-// spendSteps counts steps and reports whether the limit is not yet exceeded.
+// spendSteps counts steps. It returns false if the maximum is exceeded.
 func (e *evaluation) spendSteps(steps int) bool {
 	if e.steps += steps; e.steps > maxSteps {
 		e.exhausted = true
@@ -31,7 +31,7 @@ func (e *evaluation) spendSteps(steps int) bool {
 	return !e.exhausted
 }
 
-// addViolation records a violation. It always returns false, so that a failing check can return its result.
+// addViolation adds a violation. It always returns false, so that a failing check can return its result.
 func (e *evaluation) addViolation(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)
@@ -40,8 +40,8 @@ func (e *evaluation) addViolation(v Violation) bool {
 	return false
 }
 
-// apply checks a value. It adds the properties and items that it evaluates to seen, unless seen is
-// nil.
+// apply checks a value against a node. Unless seen is nil, it adds the properties and items that the node evaluates
+// to seen.
 func (e *evaluation) apply(n *schemaNode, v any, seen *evaluated) bool {
 	if n.anyResult {
 		return true
@@ -110,7 +110,7 @@ func (e *evaluation) check(n *schemaNode, v any, seen *evaluated) bool {
 	return ok
 }
 
-// checkBasic performs the checks whose failure ends the evaluation, because further violations would not help the
+// checkBasic makes the checks after whose failure the evaluation ends, because further violations would not help the
 // user.
 func (e *evaluation) checkBasic(n *schemaNode, v any) bool {
 	switch {
@@ -183,7 +183,7 @@ func (e *evaluation) checkNumber(r *numberRules, v any) bool {
 	return ok
 }
 
-// equalValues compares by value: 1 equals 1.0, and the order of properties does not matter.
+// equalValues reports whether two values are equal: 1 equals 1.0, and the order of properties is ignored.
 func (e *evaluation) equalValues(a, b any) bool {
 	if !e.spendSteps(1) {
 		return true
@@ -212,8 +212,8 @@ func (e *evaluation) equalValues(a, b any) bool {
 	return a == b
 }
 
-// evaluated is the set of properties and items of one value that schemas have evaluated. It serves
-// unevaluatedProperties and unevaluatedItems.
+// evaluated is the set of properties and items of one value that schemas have evaluated. The keywords
+// unevaluatedProperties and unevaluatedItems need it.
 type evaluated struct {
 	allProperties bool
 	allItems      bool
@@ -260,7 +260,7 @@ func (s *evaluated) merge(e *evaluation, o *evaluated) bool {
 	return true
 }
 
-// applyInside applies a schema to a property or an item.
+// applyInside checks a property or an item against a node.
 func (e *evaluation) applyInside(n *schemaNode, v any, name string) bool {
 	if !e.explaining {
 		return e.apply(n, v, nil)
@@ -278,7 +278,7 @@ func (e *evaluation) insideItem(n *schemaNode, v any, i int) bool {
 	return e.applyInside(n, v, strconv.Itoa(i))
 }
 
-// applySilently applies a schema without collecting violations.
+// applySilently checks a value against a node without collecting violations.
 func (e *evaluation) applySilently(n *schemaNode, v any, seen *evaluated) bool {
 	explaining := e.explaining
 	e.explaining = false

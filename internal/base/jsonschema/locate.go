@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// schemaPlace is the location of a subschema in the document, with the resource it belongs to.
+// schemaPlace is the location of a subschema in the document, with the resource that it belongs to.
 type schemaPlace struct {
 	doc  any
 	home *resourceOrigin
 }
 
-// resourceOrigin is the root of a resource. References in the resource are relative to it.
+// resourceOrigin is the root of a schema resource, a part of the document with its own identifier. References in the
+// resource are relative to it.
 type resourceOrigin struct {
 	base     *url.URL
 	draft    int
@@ -26,7 +27,7 @@ type resourceOrigin struct {
 // documentURL is the base URL of a document without an identifier.
 const documentURL = "schema:///input"
 
-// draftOf returns the draft that $schema names. It ignores the scheme and the fragment.
+// draftOf returns the draft of JSON Schema that $schema names. It ignores the scheme and the fragment of the URL.
 func draftOf(doc map[string]any, otherwise int) int {
 	s, _ := doc["$schema"].(string)
 	_, s, _ = strings.Cut(strings.TrimSuffix(s, "#"), "://")
@@ -45,7 +46,7 @@ func draftOf(doc map[string]any, otherwise int) int {
 	return otherwise
 }
 
-// firstDraft returns the first draft that defines a keyword. Earlier drafts ignore the keyword.
+// firstDraft returns the first draft that defines a keyword. In earlier drafts the keyword is ignored.
 func firstDraft(keyword string) int {
 	switch keyword {
 	case "const", "contains", "propertyNames":
@@ -61,7 +62,7 @@ func firstDraft(keyword string) int {
 	return 4
 }
 
-// keywordShape describes where the subschemas of a keyword are.
+// keywordShape says where the value of a keyword contains subschemas.
 type keywordShape uint8
 
 const (
@@ -85,8 +86,8 @@ func shapeOf(keyword string) keywordShape {
 	return 0
 }
 
-// locateResources finds the resources and anchors below doc. It only searches where the specification allows a
-// schema: an $id inside an enum does not count.
+// locateResources finds the resources and anchors in doc. It searches only where the specification allows a schema,
+// so that an $id inside an enum, for example, does not count.
 func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth int) error {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -108,7 +109,7 @@ func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth in
 }
 
 // subschemas returns the subschemas of obj in a fixed order, so that the choice between two anchors of the same name
-// is deterministic.
+// is always the same.
 func subschemas(obj map[string]any) (subs []any) {
 	var keywords []string
 	for k := range obj {
@@ -136,7 +137,7 @@ func subschemas(obj map[string]any) (subs []any) {
 	return subs
 }
 
-// identifyResource starts a resource if obj has an identifier, and stores its anchors.
+// identifyResource begins a new resource if obj has an identifier, and stores the anchors in obj.
 func (c *schemaCompiler) identifyResource(obj map[string]any, home *resourceOrigin) (*resourceOrigin, error) {
 	draft := draftOf(obj, home.draft)
 	keyword := "$id"
@@ -190,10 +191,10 @@ func (o *resourceOrigin) value(obj map[string]any, keyword string) any {
 	return obj[keyword]
 }
 
-// identity returns a key that identifies an object of the document.
+// identity returns a map key that identifies an object in the document.
 func identity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
-// resolve returns the target of a reference, and the name of the anchor if it uses one.
+// resolve returns the target of a reference and, if the reference uses an anchor, the anchor's name.
 func (c *schemaCompiler) resolve(ref string, home *resourceOrigin) (to schemaPlace, anchor string, err error) {
 	u, err := home.base.Parse(ref)
 	if err != nil {

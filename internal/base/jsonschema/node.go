@@ -2,7 +2,7 @@ package jsonschema
 
 import "encoding/json"
 
-// schemaNode represents one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
+// schemaNode is one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
 // else.
 type schemaNode struct {
 	resource  *resource
@@ -43,7 +43,7 @@ type patternRule struct {
 	node    *schemaNode
 }
 
-// dependent holds the rules that apply if an object has the property name.
+// dependent has the rules that apply only if an object has a certain property.
 type dependent struct {
 	name     string
 	required []string
@@ -79,15 +79,15 @@ type bound struct {
 	value decimal
 }
 
-// appliedRules holds the schemas that apply to the same value.
+// appliedRules has the schemas that apply to the same value, such as allOf and $ref.
 type appliedRules struct {
 	dynamicRef          *dynamicRef
 	allOf, anyOf, oneOf []*schemaNode
 	not, when, yes, no  *schemaNode
 }
 
-// dynamicRef refers to the outermost resource on the current path that has the anchor, or else to
-// the target.
+// dynamicRef is a dynamic reference. It refers to the outermost resource on the current path that has the anchor or,
+// if there is none, to the target.
 type dynamicRef struct {
 	target    *schemaNode
 	anchor    string

@@ -39,8 +39,8 @@ func (e *evaluation) checkSizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missingNames returns the required names that an object lacks. Unless violations are collected, it only reports that
-// there are some.
+// missingNames returns the required properties that an object lacks. If violations are not collected, it returns no
+// names, only whether any is missing (any).
 func (e *evaluation) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {
@@ -79,7 +79,7 @@ func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evalua
 	return all
 }
 
-// property checks one property. known is false if additionalProperties forbids it.
+// property checks one property of an object. known is false if additionalProperties forbids the property.
 func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluated) (ok, known bool) {
 	ok = true
 	if n, is := r.properties[name]; is {

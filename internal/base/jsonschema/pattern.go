@@ -5,17 +5,17 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatterns bounds the size of all compiled patterns of a schema, in instructions.
+// maxPatterns bounds the total size of the compiled patterns of a schema, in instructions.
 const maxPatterns = 200_000
 
-// pattern is a regular expression. re is nil if Go's regexp cannot express it.
+// pattern is a compiled regular expression. re is nil if Go's package regexp does not support the expression.
 type pattern struct {
 	source string
 	re     *regexp.Regexp
 	size   int // in instructions, about
 }
 
-// newPattern compiles a pattern and returns the remaining budget.
+// newPattern compiles a pattern and returns the remaining budget of instructions.
 func newPattern(source string, budget int) (*pattern, int) {
 	p := &pattern{source: source}
 	tree, err := syntax.Parse(source, syntax.Perl)
@@ -41,8 +41,8 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// match reports whether s matches. It counts steps, because the time of a match grows with the bytes of s and the
-// instructions of the pattern.
+// match reports whether s matches the pattern. It counts steps, because the time grows with the length of s and the
+// size of the pattern.
 func (p *pattern) match(e *evaluation, s string) bool {
 	if p.re == nil {
 		return true

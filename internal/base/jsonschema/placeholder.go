@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds of a placeholder: the number of values, their nesting depth and the length of one text.
+// Bounds on a placeholder: the number of values, the nesting depth and the length of one text.
 const (
 	placeholderValues = 2_000
 	placeholderDepth  = 16
@@ -18,7 +18,7 @@ const (
 )
 
 // Placeholder returns a sample value with the shape that a schema describes: every property of an object, one item of
-// an array, and for a string a word that describes it. Programs use it to continue without a real result. It
+// an array, and for a string a word that describes it. In a dry run, programs get it in place of a real result. It
 // satisfies simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
 func Placeholder(raw []byte) json.RawMessage {
 	doc, err := Decode(raw)
@@ -73,7 +73,7 @@ func (m *placeholderMaker) makeValue(s any, depth int) any {
 	return nil
 }
 
-// joinSchema merges a schema with the schema it refers to and with the first of its alternatives.
+// joinSchema merges a schema with the schema that it refers to and with the first of its alternatives.
 func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	for range placeholderDepth {
 		var more []any
@@ -114,7 +114,7 @@ func firstChoice(of []any) any {
 	return nil
 }
 
-// propertyCount returns the number of properties that s adds.
+// propertyCount returns the number of properties that the schema s adds.
 func propertyCount(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)
@@ -139,7 +139,7 @@ func mergeSchema(o map[string]any, s any) {
 	}
 }
 
-// followRef returns the target of a reference within the document, which is a path or an anchor.
+// followRef returns the target of a reference, a path or an anchor within the document.
 func (m *placeholderMaker) followRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if path, err := url.PathUnescape(path); ok && err == nil {
@@ -167,8 +167,8 @@ func (m *placeholderMaker) followRef(ref string) any {
 	return nil
 }
 
-// kindOf returns the type of the sample value: the first type that is not null, or else the type to which the
-// keywords apply.
+// kindOf returns the type for the sample value: the first allowed type other than null or, if no type is given, the
+// one that the keywords are about.
 func kindOf(o map[string]any) string {
 	switch t := o["type"].(type) {
 	case string:
@@ -258,7 +258,7 @@ func textFor(o map[string]any) any {
 	return s
 }
 
-// numberFor returns 0, or the closest number to 0 that the bounds allow.
+// numberFor returns 0, or the number closest to 0 that the schema's bounds allow.
 func numberFor(o map[string]any) any {
 	n := 0.0
 	if least, ok := limitOf(o["minimum"]); ok {

@@ -1,9 +1,8 @@
-// Package jsonschema validates JSON against JSON Schema, as servers send it with
-// their tools: draft 2020-12 unless $schema names 2019-09, draft-07, -06 or -04.
+// Package jsonschema validates JSON against JSON Schema, as servers send it with their tools: draft 2020-12 unless
+// $schema names 2019-09, draft-07, -06 or -04.
 //
-// Nothing outside of the document is ever loaded, and the meta-schemas are not
-// known: a keyword whose value makes no sense is ignored. In doubt a value
-// passes, since whoever sent the schema looks at the value again:
+// Nothing outside of the document is ever loaded, and the meta-schemas are not known: a keyword with an invalid value
+// is ignored. In doubt a value is valid, because the server that sent the schema checks the value again:
 //
 //   - format is asserted only where Formats says how;
 //   - a pattern that Go's regexp cannot express matches everything, and so do
@@ -91,7 +90,8 @@ func (s *Schema) Violations(value any, limit int) []Violation {
 	return all[:min(len(all), limit)]
 }
 
-// violations first checks the value without collecting violations, because most values are valid.
+// violations returns all violations. It first checks the value without collecting violations, which is faster,
+// because most values are valid.
 func (s *Schema) violations(value any) []Violation {
 	e := evaluation{dynamic: s.dynamic}
 	if e.apply(s.root, value, nil) || e.exhausted {
@@ -105,8 +105,8 @@ func (s *Schema) violations(value any) []Violation {
 	return e.found
 }
 
-// Properties returns the property names that the schema of an object defines, including those behind references,
-// sorted.
+// Properties returns the names of the properties that the schema of an object defines, including those in referenced
+// schemas, sorted.
 func (s *Schema) Properties() []string {
 	var names []string
 	n := s.root

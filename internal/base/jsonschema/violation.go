@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Keyword is the schema keyword that a value violates. The set is closed.
+// Keyword is the schema keyword that a value violates. The set of keywords is closed.
 type Keyword string
 
-// The keywords of violations, with the contents of Want and Got for each.
+// The keywords in violations. The comments say what Want and Got contain for each.
 const (
 	Type                 Keyword = "type"                 // []string; string
 	Enum                 Keyword = "enum"                 // []any; the value
@@ -43,7 +43,7 @@ const (
 	False                Keyword = "false"                // nil; nil: the schema false
 )
 
-// Violation is one way in which a value does not conform to a schema.
+// Violation describes one reason why a value does not conform to a schema.
 type Violation struct {
 	Path      []string // names and indexes from the value's root; don't change it
 	Keyword   Keyword
@@ -53,20 +53,20 @@ type Violation struct {
 	Err       error
 }
 
-// Types returns the type names in Want for a Type violation, or else nil.
+// Types returns the type names in Want if the violated keyword is Type, otherwise nil.
 func (v *Violation) Types() []string {
 	names, _ := v.Want.([]string)
 	return names
 }
 
-// Values returns the values in Want for an Enum violation, or else nil.
+// Values returns the values in Want if the violated keyword is Enum, otherwise nil.
 func (v *Violation) Values() []any {
 	values, _ := v.Want.([]any)
 	return values
 }
 
-// tellsMoreThan reports whether v is more specific than another violation. Violations of the value itself come before
-// those of alternatives, then more deeply nested ones come first.
+// tellsMoreThan reports whether v is more specific than the violation o. Violations of the value itself are more
+// specific than those of alternatives; among these, more deeply nested ones are.
 func (v *Violation) tellsMoreThan(o *Violation) bool {
 	vague := func(k Keyword) bool { return k == AnyOf || k == OneOf }
 	if vague(v.Keyword) != vague(o.Keyword) {
@@ -168,7 +168,7 @@ func quoteAll(names []string) string {
 	return strings.Join(q, ", ")
 }
 
-// formatNumber formats 5000.0 as 5,000.
+// formatNumber formats a number with commas, such as 5,000 for 5000.0.
 func formatNumber(v any) string {
 	s := fmt.Sprint(v)
 	if n, ok := v.(json.Number); ok {

@@ -1,8 +1,8 @@
-// Package memory keeps the memory that an engine uses for tool results within a budget of bytes. The parts of the
-// budget are always taken in the same order, so that holders cannot deadlock. The first part is for a result while it
-// arrives. It is never waited for: what does not fit is written to disk. The second part holds the result until the
-// program or the client has received it. The third part is for its transformation. A transformation waits for no
-// other part.
+// Package memory keeps the memory that an engine uses for tool results within a budget of bytes. The budget has three
+// parts, which are always taken in the same order, so that holders cannot deadlock. The first part is for results
+// while they arrive. Nobody waits for it: a result that does not fit is written to disk. The second part holds a
+// result until the program or the client has received it. The third part is for converting a result; while a
+// conversion runs, it waits for no other part.
 package memory
 
 import (
@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// Small is the size in bytes up to which a result is not counted. The concurrency limits bound the number of such
-	// results.
+	// Small is the size in bytes up to which results are not counted. The limits on concurrency bound their number.
 	Small = 32 << 10
 
 	own       = 96 << 20  // bytes of the limit that are not for answers
@@ -60,7 +59,7 @@ func New(limit int64) *Budget {
 	return b
 }
 
-// newSharedPool returns a pool of which each owner may hold a quarter.
+// newSharedPool returns a pool that grants one owner at most a quarter of its total.
 func newSharedPool(total int64) *Pool { return NewPool(total, total/4) }
 
 // Limit returns the memory that the engine may use, in bytes.
@@ -69,10 +68,11 @@ func (b *Budget) Limit() int64 { return b.limit }
 // Fresh returns the pool that counts results while they arrive. Its owners are servers.
 func (b *Budget) Fresh() *Pool { return b.fresh }
 
-// Waits reports whether a request for memory is waiting.
+// Waits reports whether any request waits for memory.
 func (b *Budget) Waits() bool { return b.values.Waits() || b.work.Waits() }
 
-// Turn waits until owner may start CPU-intensive work on a large result. The caller calls done to end its turn.
+// Turn waits until owner may start processor-intensive work on a large result. The caller must call done at the end
+// of the work.
 func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error) {
 	h, err := b.turns.Take(ctx, owner, 1)
 	if err != nil {
@@ -81,8 +81,8 @@ func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error
 	return h.Free, nil
 }
 
-// Admit waits until a result of n bytes from server can be transformed. The memory for the transformation is then
-// held by claim. A nil claim holds nothing.
+// Admit waits until there is memory to convert a result of n bytes from server. claim then holds the memory of the
+// conversion and of the result. A nil claim holds nothing.
 func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
 	if n <= Small {
 		return nil
@@ -100,7 +100,7 @@ func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server stri
 	return nil
 }
 
-// AdmitPiecewise is like Admit, for a result that is never in memory as a whole.
+// AdmitPiecewise works like Admit for a result that is converted in pieces and never in memory as a whole.
 func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, server string) error {
 	work, err := b.startTransform(ctx, server, piecewise, true)
 	if err == nil {
@@ -109,8 +109,9 @@ func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, se
 	return err
 }
 
-// Receive waits until a result of n bytes of claim's execution can be received. The result counts against a different
-// share than the results of the execution's calls, because the ended program no longer reads those.
+// Receive waits until there is memory to receive the final result of an execution, which has n bytes. It counts
+// towards another share than the results of the execution's calls, because the program has ended and no longer reads
+// those.
 func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -122,7 +123,7 @@ func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) 
 	return err
 }
 
-// Report waits until a result of n bytes can be prepared for the model.
+// Report waits until there is memory to prepare a result of n bytes for the model.
 func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -134,7 +135,7 @@ func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) e
 	return err
 }
 
-// Load waits until an unsolicited message of n bytes from server can be read into memory.
+// Load waits until there is memory to load a message of n bytes from server that answers no call.
 func (b *Budget) Load(ctx context.Context, server string, n int64) (core.HeldMemory, error) {
 	if n <= Small {
 		return nil, nil
@@ -142,7 +143,7 @@ func (b *Budget) Load(ctx context.Context, server string, n int64) (core.HeldMem
 	return b.work.Take(ctx, server, 2*n)
 }
 
-// startTransform takes the bytes that a transformation needs, and a turn if it is a long one.
+// startTransform takes the memory that a conversion needs and, if it is a long one, waits for its turn.
 func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
 	bytes, err := b.work.Take(ctx, owner, n)
 	if err != nil {
@@ -160,7 +161,7 @@ func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long
 	return w, nil
 }
 
-// transformWork is the bytes and the turn that a transformation holds.
+// transformWork is the memory and the turn that a conversion holds.
 type transformWork struct {
 	bytes *Hold
 	owner string
@@ -171,7 +172,7 @@ type transformWork struct {
 	over bool
 }
 
-// Free ends the transformation and releases what it holds.
+// Free ends the conversion and releases its memory and its turn.
 func (w *transformWork) Free() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,10 +181,10 @@ func (w *transformWork) Free() {
 	w.bytes.Free()
 }
 
-// Shrink calls Free: a finished transformation needs no memory.
+// Shrink calls Free, because a finished conversion needs no memory.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
-// Yield gives up the turn if others wait for one, and then waits for the next turn.
+// Yield gives up the turn if others are waiting for one, and waits for the next turn.
 func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.Waits() {
 		return nil
@@ -211,14 +212,14 @@ func (w *transformWork) Yield(ctx context.Context) error {
 }
 
 const (
-	// afterBurst is how long after large results memory is returned to the system. betweenReclaims is the least time
-	// between two returns.
+	// afterBurst is how long after a burst of large results memory is returned to the operating system.
+	// betweenReclaims is the shortest time between two such returns.
 	afterBurst      = time.Second
 	betweenReclaims = 5 * time.Second
 )
 
-// scheduleRelease schedules the return of memory to the system. It is called when the use of a pool has dropped from
-// much to little.
+// scheduleRelease schedules returning memory to the operating system. It is called when the use of a pool has dropped
+// from much to little.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -234,13 +235,14 @@ func (b *Budget) giveBack() {
 	b.timer, b.last = nil, time.Now()
 }
 
-// giveBack collects garbage twice, because the contents of a sync.Pool survive one collection.
+// giveBack returns memory to the operating system. It collects garbage twice, because the contents of a sync.Pool
+// survive one collection.
 func giveBack() {
 	runtime.GC()
 	debug.FreeOSMemory()
 }
 
-// Close stops returning memory to the system.
+// Close stops the scheduled returning of memory.
 func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// unknown is the limit that is assumed if neither a control group nor the system provides one.
+// unknown is the memory that is assumed if neither a control group nor the system reports it, in bytes.
 const unknown = 1 << 30
 
-// Auto returns the memory that an engine may use on this machine, in bytes. It is half of the memory limit of this
-// process's control group, or else a quarter of the machine's memory.
+// Auto returns the memory that an engine may use on this machine, in bytes: half of the memory limit of this
+// process's control group or, without such a limit, a quarter of the machine's memory.
 func Auto() int64 {
 	read := func(name string) string {
 		text, _ := os.ReadFile(name)
@@ -46,8 +46,8 @@ func firstField(s string) string {
 	return ""
 }
 
-// groupLimit returns the smallest memory limit of the control groups of this process, versions 1 and 2, or 0 if nothing
-// is found.
+// groupLimit returns the smallest memory limit of this process's control groups, of versions 1 and 2, or 0 if there
+// is none.
 func groupLimit(read func(name string) string) (least int64) {
 	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
 	for _, line := range strings.Split(groups, "\n") {
@@ -66,7 +66,7 @@ func groupLimit(read func(name string) string) (least int64) {
 	return least
 }
 
-// cgroupMount describes where a control group hierarchy is mounted, and which group is at the root of the mount.
+// cgroupMount is the place where a control group hierarchy is mounted, with the group at the root of the mount.
 type cgroupMount struct{ root, at string }
 
 // mountOf finds the mount of the version 1 memory controller or of the version 2 hierarchy in /proc/self/mountinfo.

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Pool shares an amount among owners. Waiting owners are served in rotation, and the requests of one owner in their
-// order. Smaller requests do not overtake one that does not fit yet.
+// Pool shares an amount, such as bytes of memory, among owners. Waiting owners are served in turn, and the requests
+// of one owner in order. A request that does not fit yet is not overtaken by smaller ones.
 type Pool struct {
 	total int64
 	share int64 // what one owner may hold; more only in one piece, and if it holds nothing else
@@ -22,7 +22,7 @@ type Pool struct {
 	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
 }
 
-// Bounds between which a pool of bytes counts as drained: its use rose above much and then dropped to little.
+// Bounds for noticing that the use of a pool of bytes has dropped: it was above much and is now below little.
 const (
 	much   = 32 << 20
 	little = 1 << 20
@@ -33,20 +33,21 @@ type poolWaiter struct {
 	granted chan struct{}
 }
 
-// NewPool returns a pool of size total, of which one owner may hold at most share.
+// NewPool returns a pool of total that grants one owner at most share.
 func NewPool(total, share int64) *Pool {
 	total = max(total, 1)
 	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
 }
 
-// Hold is a part of a Pool that an owner holds. A nil Hold holds nothing.
+// Hold is the part of a Pool that one request has taken. A nil Hold holds nothing.
 type Hold struct {
 	pool  *Pool
 	owner string
 	n     int64 // guarded by pool.mu
 }
 
-// Take waits until n are free for owner, or until ctx ends. A request larger than the pool counts as the whole pool.
+// Take waits until the amount n is free for owner, or until ctx ends. A request for more than the pool has is treated
+// as a request for the whole pool.
 func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
@@ -70,7 +71,7 @@ func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
 	}
 }
 
-// removeWaiter removes a waiter from its queue. If the waiter was already served, it releases the granted amount.
+// removeWaiter removes a waiting request. If it was served in the meantime, its amount is released.
 func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +84,7 @@ func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) er
 	return context.Cause(ctx)
 }
 
-// Try takes n for owner if that is possible without waiting.
+// Try takes the amount n for owner if that is possible without waiting.
 func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +94,7 @@ func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
 	return p.newHold(owner, n), true
 }
 
-// Force takes n for owner even if less is free. It accounts for memory that is already in use.
+// Force takes the amount n for owner even if less is free. It is for memory that is already in use.
 func (p *Pool) Force(owner string, n int64) *Hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +124,7 @@ func (p *Pool) isAllowed(owner string, n int64) bool {
 	return held == 0 || held+n <= p.share
 }
 
-// newHold records n as held by owner. The caller holds mu.
+// newHold counts the amount n for owner. The caller must hold mu.
 func (p *Pool) newHold(owner string, n int64) *Hold {
 	p.addUsed(owner, n)
 	return &Hold{pool: p, owner: owner, n: n}
@@ -135,8 +136,8 @@ func (p *Pool) addUsed(owner string, n int64) {
 	p.peak = max(p.peak, p.used)
 }
 
-// grantWaiting serves waiting requests as long as enough is free. It skips owners that hold their full share, and
-// stops at the first request that does not fit into the pool. The caller holds mu.
+// grantWaiting serves waiting requests as long as enough is free. It skips owners that already hold their full share,
+// and stops at the first request that does not fit into the pool. The caller must hold mu.
 func (p *Pool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]
@@ -167,7 +168,7 @@ func (p *Pool) removeRequest(owner string, i int) {
 	}
 }
 
-// releaseAmount releases n of an owner. The caller holds mu.
+// releaseAmount releases the amount n of an owner. The caller must hold mu.
 func (p *Pool) releaseAmount(owner string, n int64) {
 	p.used -= n
 	if p.owners[owner] -= n; p.owners[owner] <= 0 {
@@ -182,14 +183,14 @@ func (p *Pool) releaseAmount(owner string, n int64) {
 	}
 }
 
-// Grow adds n if that is possible without waiting and within the owner's share.
+// Grow adds the amount n if that is possible without waiting and within the owner's share.
 func (h *Hold) Grow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// Extend adds n if enough is free. It ignores waiting requests and the owner's share.
+// Extend adds the amount n if enough is free. It ignores waiting requests and the owner's share.
 func (h *Hold) Extend(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -205,7 +206,7 @@ func (h *Hold) extendBy(n int64) bool {
 	return true
 }
 
-// Shrink releases all but n.
+// Shrink releases all but the amount n.
 func (h *Hold) Shrink(n int64) {
 	if h == nil {
 		return
@@ -218,5 +219,5 @@ func (h *Hold) Shrink(n int64) {
 	}
 }
 
-// Free returns all memory of this hold to its pool. Further calls do nothing.
+// Free releases the whole amount. Further calls do nothing.
 func (h *Hold) Free() { h.Shrink(0) }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// directChild is a child of this process with its group. On Unix that is the process group that the child leads, on
-// Windows its job object.
+// directChild is a child of this process together with its group. On Unix, that is the process group that the child
+// leads, on Windows its job object.
 type directChild struct {
 	cmd   *exec.Cmd
 	group processGroup
@@ -18,7 +18,7 @@ type directChild struct {
 	deadline time.Time // until when the rest of the group may live on after the child
 }
 
-// newDirect returns the process tree of cmd, which must have been started. If it fails, it kills cmd.
+// newDirect returns the directChild for cmd, which must have been started. If it fails, it kills cmd.
 func newDirect(cmd *exec.Cmd) (*directChild, error) {
 	g, err := newGroup(cmd)
 	if err != nil {
@@ -44,9 +44,9 @@ func (d *directChild) stopTree(grace time.Duration) {
 	}
 }
 
-// awaitEnd returns when the child has ended and its group is gone. If the child ends by itself, its group is killed
-// at once. If the child is being stopped, the other processes keep the grace period that stopTree granted. The child
-// stays unreaped until then, so that its process id, which identifies the group, cannot be reused for another
+// awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, the rest
+// of its group is killed at once. If the child is being stopped, the rest keeps the grace period given to stopTree.
+// Until then the child is not reaped, so that its process id, which identifies the group, is not used for another
 // process.
 func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)

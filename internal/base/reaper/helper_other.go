@@ -62,9 +62,9 @@ func (w watchedTree) awaitEnd() string {
 	return state
 }
 
-// watchGroup makes the helper kill the process group led by pid if this process dies before release is called. The
-// protocol on the pipe to the helper has three signals: a line "+pid start" adds a group, a line "-pid" removes it,
-// and the end of the pipe means that this process has ended.
+// watchGroup lets the helper process kill the process group led by pid if this process dies before release is called.
+// The protocol on the pipe to the helper has three messages: a line "+pid start" adds a group, a line "-pid" removes
+// it, and the end of the pipe means that this process has died.
 func (s *systemStarter) watchGroup(pid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +133,8 @@ func (s *systemStarter) endHelper() {
 }
 
 // Serve runs the helper process. It reads the groups to watch from its standard input. The end of the input means
-// that the engine process has ended, and Serve then kills the remaining groups. It ignores the signals that ask a
-// process to end.
+// that the engine process has ended, and Serve then kills the remaining groups. It ignores signals such as SIGTERM
+// that request a process to end.
 func Serve() {
 	ignoreSignals()
 	watched := map[int]string{}
@@ -147,7 +147,7 @@ func Serve() {
 	}
 }
 
-// applyLine applies one line of the protocol. It ignores invalid lines.
+// applyLine executes one line of the protocol between engine and helper. It ignores invalid lines.
 func applyLine(watched map[int]string, line string) {
 	if len(line) == 0 {
 		return

@@ -23,7 +23,8 @@ const (
 	stopPatience = 10 * time.Second
 )
 
-// keptChild is a child that a keeper process has started.
+// keptChild is a child that a keeper has started. A keeper is a process that watches one child and kills its
+// descendants.
 type keptChild struct {
 	keeper *exec.Cmd
 	engine *os.File // this end of the socket to the keeper
@@ -84,7 +85,7 @@ func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	return k, nil
 }
 
-// beginChild sends the keeper the command to start and returns its answer.
+// beginChild sends the keeper the command to start and returns the keeper's answer.
 func (k *keptChild) beginChild(cmd *exec.Cmd) (first keeperReport, err error) {
 	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
 	defer func() { _ = k.engine.SetDeadline(time.Time{}) }()
@@ -113,8 +114,8 @@ func (k *keptChild) requestStop(grace time.Duration) {
 	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
-// awaitKeeper waits until the keeper has ended. Its messages can still be read for one second after that. The time is
-// bounded because another process may hold the keeper's end of the socket open.
+// awaitKeeper waits until the keeper has ended. For one second after that, its messages can still be read. The time
+// is bounded because another process may keep the keeper's end of the socket open.
 func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
@@ -141,7 +142,7 @@ func (k *keptChild) awaitEnd() string {
 	return state
 }
 
-// describeStatus formats a wait status as os.ProcessState does.
+// describeStatus formats a wait status in the same way as os.ProcessState.
 func describeStatus(status syscall.WaitStatus) string {
 	switch {
 	case status.Exited():
@@ -154,8 +155,8 @@ func describeStatus(status syscall.WaitStatus) string {
 	return fmt.Sprintf("wait status %d", status)
 }
 
-// socketPair returns two connected sockets. Unlike pipes, no other process can open them
-// again through /proc.
+// socketPair returns two connected sockets. Sockets are used instead of pipes because other processes cannot open
+// them again through /proc.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -167,8 +168,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "engine"), nil
 }
 
-// ownProgram returns the path from which to start path. For this program it is /proc/self/exe: an update may have
-// replaced the file, and a keeper must have the same version as this process.
+// ownProgram returns the path from which to start the binary at path. If that is this binary, it returns
+// /proc/self/exe: an update may have replaced the file, and a keeper must have the same version as this process.
 func ownProgram(path string) string {
 	if own, err := os.Executable(); err == nil && own == path {
 		return "/proc/self/exe"

@@ -11,8 +11,8 @@ var (
 	errLineage = errors.New("it cannot be determined which process started the one that answers")
 )
 
-// CheckOrigin returns an error if a process descends from this one or from another engine, or if its ancestry cannot
-// be determined.
+// CheckOrigin returns an error if a process is a descendant of this process or of another engine, or if its ancestry
+// cannot be determined.
 func CheckOrigin(pid int) error {
 	before, err := processLineage(pid)
 	if err != nil {
@@ -32,7 +32,7 @@ func CheckOrigin(pid int) error {
 	return nil
 }
 
-// processLineage returns a process, its parent, and so on, up to the first process visible in this namespace.
+// processLineage returns a process, its parent, and so on, up to the first process that is visible in this namespace.
 func processLineage(pid int) (all []Stat, err error) {
 	const deepest = 1000
 	for len(all) < deepest {
@@ -49,9 +49,9 @@ func processLineage(pid int) (all []Stat, err error) {
 	return nil, errLineage
 }
 
-// withParent returns the Stat of a process whose parent is alive. The parent may end during the check, and another
-// process may get its id. So withParent reads the process again after it has seen the parent alive, and requires the
-// same parent.
+// withParent returns the Stat of a process while its parent is alive. The parent may end during the check, and
+// another process may get its id. So withParent reads the process again after it has seen the parent alive, and
+// requires the same parent.
 func withParent(pid int) (Stat, error) {
 	for range 10 {
 		before, err := ReadStat(pid)

@@ -26,9 +26,9 @@ func adoptsOrphans() bool {
 	return err == nil && set != 0
 }
 
-// adoptedChildren returns the children of this process that it has not started itself. It recognizes those it has
-// started by the process descriptor that os/exec holds until they are waited for. It returns none if the system has
-// no such descriptors.
+// adoptedChildren returns the children of this process that it has not started itself. It recognises the children
+// that it has started itself by the process descriptor that os/exec holds until they are waited for. It returns none
+// if the system has no such descriptors.
 func adoptedChildren() (children []Stat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later
@@ -67,9 +67,9 @@ func heldProcesses() (held map[int]bool, ok bool) {
 	return held, held[os.Getpid()]
 }
 
-// killOrphans kills the processes that this process adopted from a killed keeper that had started at begun. It spares
-// processes in this process's own session: the child of a keeper is in another session, and no process can join an
-// existing session.
+// killOrphans kills the processes that this process has adopted from a killed keeper. begun is the keeper's start
+// time. It spares processes in this process's own session: the child of a keeper is in another session, and no
+// process can join an existing session.
 func killOrphans(begun uint64) {
 	if !adoptsOrphans() || begun == 0 {
 		return
@@ -93,10 +93,10 @@ func killOrphans(begun uint64) {
 	}
 }
 
-// sweepInterval is the interval between searches for adopted zombies.
+// sweepInterval is the interval between two searches for adopted children that have died.
 const sweepInterval = 10 * time.Second
 
-// startSweep starts reaping adopted children periodically, if this process adopts orphans.
+// startSweep starts reaping dead adopted children periodically, if this process adopts orphans.
 func (s *systemStarter) startSweep() {
 	if !adoptsOrphans() {
 		return
@@ -111,8 +111,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps the adopted children that were already dead in the previous round. It returns those that are dead
-// now.
+// reapDead reaps the adopted children that were already dead in the previous round (before). It returns those that
+// are dead now.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoTerminal is returned by CheckTerminal for a process that is not in the foreground of a terminal.
+// ErrNoTerminal is the error of CheckTerminal for a process that is not in the foreground of a terminal.
 var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
 
 // Peer is the process at the other end of a socket.
@@ -20,7 +20,7 @@ type Peer struct {
 	start uint64
 }
 
-// PeerOf returns the process that connected c. The caller must call Close.
+// PeerOf returns the process at the other end of the connection c. The caller must close it.
 func PeerOf(c *net.UnixConn) (*Peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -73,8 +73,8 @@ func (p *Peer) identifySocket(socket int) error {
 // Close releases the descriptor of p.
 func (p *Peer) Close() { p.closeHandle() }
 
-// CheckOrigin returns an error if an engine started the peer, if the peer is in a container of its own, or if its
-// origin cannot be determined.
+// CheckOrigin returns an error if an engine has started the peer, if the peer runs in a container, or if its origin
+// cannot be determined.
 func (p *Peer) CheckOrigin() error {
 	if err := CheckOrigin(p.pid); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (p *Peer) CheckOrigin() error {
 	return p.checkAlive()
 }
 
-// CheckTerminal returns ErrNoTerminal unless the peer has a controlling terminal and is in its foreground, where a
-// person can type. It also returns an error if an engine started the terminal's session.
+// CheckTerminal returns ErrNoTerminal unless the peer is in the foreground of its controlling terminal, where a
+// person can type. It also returns an error if an engine has started the terminal's session.
 func (p *Peer) CheckTerminal() error {
 	s, err := ReadStat(p.pid)
 	if err != nil {
@@ -113,8 +113,8 @@ func (p *Peer) CheckTerminal() error {
 	return p.checkAlive()
 }
 
-// checkAlive returns an error if the peer has ended, because facts that were read by its process id may then belong
-// to another process.
+// checkAlive returns an error if the peer has ended, because facts read by its process id may then belong to another
+// process.
 func (p *Peer) checkAlive() error {
 	s, err := ReadStat(p.pid)
 	if err != nil || s.isDead() || s.Start != p.start || p.sendSignal(0) == unix.ESRCH {

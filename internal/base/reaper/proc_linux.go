@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat holds the fields of /proc/PID/stat.
+// Stat has fields of /proc/PID/stat.
 type Stat struct {
 	PID, Parent, Group, Session int
 	Terminal                    int // device number of the controlling terminal; 0 means none
@@ -82,11 +82,11 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// processHandle identifies a process for signals. It stays bound to that process even if another one gets the same
-// id.
+// processHandle identifies a process for signals. It refers to that process even if another one gets the same id
+// later.
 type processHandle struct{ fd, pid int }
 
-// openChild returns a handle of a process if it is a child of parent.
+// openChild returns a handle of a process, if the process is a child of parent.
 func openChild(parent, pid int) (processHandle, error) {
 	h := processHandle{-1, pid}
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -125,7 +125,7 @@ func openBelow(parent int) (all []processHandle) {
 	return all
 }
 
-// hasThread reports whether a thread of a process has one of the names.
+// hasThread reports whether a process has a thread with one of the given names.
 func hasThread(pid int, names ...string) bool {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
 	return slices.ContainsFunc(files, func(file string) bool {

@@ -3,7 +3,7 @@
 //
 // On Linux each child has a keeper process. The keeper starts the child, stays its parent and adopts its orphaned
 // descendants (PR_SET_CHILD_SUBREAPER). So a daemon that forks twice and starts its own session is still a descendant
-// of the keeper. The keeper kills all its descendants when the child has ended, when this process asks for it, and
+// of the keeper. The keeper kills all its descendants when the child has ended, when this process requests it, and
 // when this process has ended. Processes of another user, such as those that sudo starts, cannot be killed and are
 // left running.
 //
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// ErrClosed is returned by a Reaper that was closed.
+// ErrClosed is the error of a Reaper that was closed.
 var ErrClosed = errors.New("reaper: closed")
 
 // Reaper starts and watches processes. It is safe for concurrent use.
@@ -33,10 +33,10 @@ type Reaper struct {
 	live     map[*Process]struct{}
 }
 
-// New returns a Reaper. argv is the command of the process that watches the children: this program's own binary with
-// arguments that make it call Serve. Without argv there is no such process: only the process group of each child is
-// ended with the child. After a SIGKILL of this process, Linux then still kills the direct children, but not their
-// descendants. New itself starts no process.
+// New returns a Reaper. argv is the command that starts the watching processes: this binary with arguments that make
+// it call Serve. Without argv there are no such processes, and only the process group of each child is ended with the
+// child. After a SIGKILL of this process, Linux then still kills the direct children, but not their descendants. New
+// itself starts no process.
 func New(argv ...string) *Reaper {
 	return &Reaper{system: newSystem(argv), live: map[*Process]struct{}{}}
 }
@@ -71,7 +71,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Close ends all running processes and kills those that remain after grace. It returns when none is left.
+// Close stops all running processes and kills those that remain after grace. It returns when none is left.
 func (r *Reaper) Close(grace time.Duration) {
 	r.mu.Lock()
 	r.closed = true
@@ -95,18 +95,18 @@ func (r *Reaper) runningProcesses() []*Process {
 	return live
 }
 
-// Process is a running child together with its descendants.
+// Process is a running child with its descendants.
 type Process struct {
 	tree  processTree
 	done  chan struct{} // closed when nothing is left
 	state string
 }
 
-// processTree is a child with its descendants, as far as the system can track them.
+// processTree is a child with its descendants, as far as the operating system lets this process track them.
 type processTree interface {
 	processID() int
-	// stopTree asks all processes of the tree to end and arranges that those remaining after grace are killed. It may
-	// return before that.
+	// stopTree requests all processes of the tree to end. Those that remain after grace are killed, possibly after
+	// stopTree has returned.
 	stopTree(grace time.Duration)
 	// awaitEnd waits until no process of the tree is left and returns how the child ended. Descendants that outlive
 	// the child are killed.
@@ -128,8 +128,8 @@ func (p *Process) State() string {
 	return p.state
 }
 
-// Stop asks the child and its descendants to end, kills those that remain after grace, and returns when none is left.
-// It may be called at any time and repeatedly.
+// Stop requests the child and its descendants to end, kills those that remain after grace, and returns when none is
+// left. It may be called at any time and more than once.
 func (p *Process) Stop(grace time.Duration) {
 	if !isClosed(p.done) {
 		p.tree.stopTree(grace)
@@ -146,7 +146,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitFor waits for at most d until c is closed. It reports whether c is closed.
+// waitFor waits until c is closed, at most for the time d. It reports whether c is closed.
 func waitFor(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engineFD is the descriptor of the keeper's socket to the engine.
+// engineFD is the descriptor in a keeper of its socket to the engine.
 const engineFD = 3
 
-// startOrder is the first message to a keeper: the command to start. The fields are bytes because paths, arguments
-// and variables need not be UTF-8.
+// startOrder is the first message to a keeper: the command to start. The fields are byte slices because paths,
+// arguments and variables need not be UTF-8.
 type startOrder struct {
 	Engine    int // the process id of the engine
 	Path, Dir []byte
 	Args, Env [][]byte
 }
 
-// keeperRequest is any later message to a keeper.
+// keeperRequest is a message to a keeper after the first.
 type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
@@ -38,9 +38,9 @@ type keeperReport struct {
 	Gone  bool                // nothing is left that can be killed; the last message
 }
 
-// Serve runs a keeper process. It starts the command that the engine requests. It kills all its descendants when that
-// command has ended, when the engine asks for it, and when the engine has ended. It returns when no descendant is
-// left.
+// Serve runs a keeper, the process that watches one child. It starts the command that the engine requests. It kills
+// all its descendants when that command has ended, when the engine requests it, and when the engine has ended. It
+// returns when no descendant is left.
 func Serve() {
 	runtime.LockOSThread() // the kernel kills the child when the thread ends that started it
 	nameThread(keeperThread)
@@ -63,7 +63,7 @@ func Serve() {
 	_ = out.Encode(keeperReport{Gone: true})
 }
 
-// keeper is the parent of one child and of all orphans below it.
+// keeper is the state of a keeper, which is the parent of one child and of all orphans below it.
 type keeper struct {
 	leader  int
 	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile
@@ -71,8 +71,8 @@ type keeper struct {
 	empty   chan struct{}           // closed when no descendant is left
 }
 
-// startChild starts the child. Before that, it makes the process a subreaper and not dumpable, so that other
-// processes can neither open its descriptors nor trace it.
+// startChild starts the child. Before, it makes this process a subreaper, which adopts orphans, and not dumpable, so
+// that other processes can neither open its descriptors nor trace it.
 func (k *keeper) startChild(o startOrder) syscall.Errno {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errnoOf(err)
@@ -91,8 +91,8 @@ func (k *keeper) startChild(o startOrder) syscall.Errno {
 	return 0
 }
 
-// letGo closes the child's standard streams in this process, so that the engine notices when the child closes them.
-// It also leaves the working directory.
+// letGo closes the child's standard streams in the keeper, so that the engine notices when the child closes them. It
+// also leaves the working directory.
 func letGo() {
 	if null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
 		for fd := range 3 {
@@ -106,8 +106,8 @@ func letGo() {
 	_ = os.Chdir("/")
 }
 
-// reapChildren collects the exit statuses of all children, including adopted ones. Orphans are adopted before their
-// parent can be reaped, so no children means no descendants.
+// reapChildren collects the exit statuses of all children, including adopted ones. It returns when there are no more.
+// Then there are no descendants either, because orphans are adopted before their parent can be reaped.
 func (k *keeper) reapChildren() {
 	defer close(k.empty)
 	for {
@@ -128,7 +128,8 @@ func (k *keeper) reapChildren() {
 	}
 }
 
-// serveRequests returns when no descendant is left, or none that the keeper may kill.
+// serveRequests handles the engine's requests. It returns when no descendant is left, or none that the keeper is
+// permitted to kill.
 func (k *keeper) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false
@@ -189,9 +190,9 @@ func (k *keeper) killAll(out *json.Encoder) {
 	}
 }
 
-// killOnce sends SIGKILL to all children and to their process groups. Those groups are in sessions that the child or
-// its descendants started, so they contain no other processes. It reports whether there are children and none of them
-// may be killed.
+// killOnce sends SIGKILL to all children and to their process groups. These groups are in sessions that the child or
+// its descendants have started, so they contain no other processes. powerless is true if there are children but the
+// keeper is permitted to kill none of them.
 func (k *keeper) killOnce() (powerless bool) {
 	k.reaping.Lock()
 	defer k.reaping.Unlock()
@@ -211,7 +212,7 @@ func (k *keeper) killOnce() (powerless bool) {
 	return powerless
 }
 
-// killBelow kills the descendants of a process that itself may not be killed, such as sudo.
+// killBelow kills the descendants of a process that this process is not permitted to kill itself, such as sudo.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGKILL)
@@ -219,8 +220,8 @@ func killBelow(parent int) {
 	}
 }
 
-// terminateBelow asks all descendants of a process to end. It finds all of them before it signals the first, because
-// a descendant is adopted by another process when its parent ends.
+// terminateBelow requests all descendants of a process to end. It finds all of them before it signals the first,
+// because descendants get another parent when theirs ends.
 func terminateBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGTERM)
@@ -228,8 +229,8 @@ func terminateBelow(parent int) {
 	}
 }
 
-// readRequests returns a channel of the engine's requests. The channel is closed when the engine has closed its end
-// of the socket.
+// readRequests returns a channel of the engine's requests. It is closed when the engine has closed its end of the
+// socket.
 func readRequests(in *json.Decoder) <-chan keeperRequest {
 	c := make(chan keeperRequest)
 	go func() {
@@ -245,8 +246,8 @@ func readRequests(in *json.Decoder) <-chan keeperRequest {
 	return c
 }
 
-// engineGone returns a channel that is closed when the engine has ended. The end of the engine's socket shows this
-// too, unless another process holds a copy of it.
+// engineGone returns a channel that is closed when the engine has ended. Watching the socket alone is not enough,
+// because another process may hold a copy of the engine's end.
 func engineGone(pid int) <-chan struct{} {
 	gone := make(chan struct{})
 	fd, err := unix.PidfdOpen(pid, 0)

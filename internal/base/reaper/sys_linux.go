@@ -51,8 +51,7 @@ func (s *systemStarter) closeStarter() {
 	})
 }
 
-// prepareCommand makes cmd the leader of a session that the kernel kills when the
-// thread that starts it ends.
+// prepareCommand makes cmd the leader of a new session. The kernel kills it when the thread that starts it ends.
 func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -61,8 +60,8 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// engineThread and keeperThread are the names of one thread of each engine and each keeper. Every process can read
-// these names in /proc, and no other process can change them.
+// The names of one thread in each engine and in each keeper. Every process can read these names in /proc, and no
+// other process can change them.
 const (
 	engineThread = "retort-engine"
 	keeperThread = "retort-keeper"
@@ -73,8 +72,8 @@ func nameThread(name string) {
 	_ = os.WriteFile("/proc/thread-self/comm", []byte(name), 0)
 }
 
-// spawner starts processes from one thread that lives as long as they may run. The kernel sends the parent-death
-// signal when the thread that forked ends, and Go ends other threads at any time.
+// spawner starts processes from one thread that lives as long as they may run. The kernel kills a child when the
+// thread that forked it ends, and Go may end ordinary threads at any time.
 type spawner struct {
 	mu    sync.Mutex
 	tasks chan func()
@@ -92,8 +91,8 @@ func (s *spawner) startCommand(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// serveThread runs tasks on one thread. It never unlocks the thread, so the thread ends with the goroutine. It does
-// not use the main thread, whose name is that of the process.
+// serveThread runs tasks on one operating system thread. It never unlocks the thread, so the thread ends with the
+// goroutine. It does not use the main thread, whose name is that of the process.
 func serveThread(tasks <-chan func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
@@ -122,7 +121,7 @@ func (s *spawner) closeSpawner() {
 	}
 }
 
-// awaitLeader returns when the leader has ended, without reaping it.
+// awaitLeader waits until the leader has ended, without reaping it.
 func (g processGroup) awaitLeader(*exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, g.pgid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -132,7 +131,7 @@ func (g processGroup) awaitLeader(*exec.Cmd) {
 	}
 }
 
-// isAlive reports whether a process of the group is running; a zombie is not.
+// isAlive reports whether a process of the group is running. Zombies do not count.
 func (g processGroup) isAlive() bool {
 	for _, pid := range processIDs() {
 		if s, err := ReadStat(pid); err == nil && s.Group == g.pgid && !s.isDead() {

@@ -10,7 +10,7 @@ import (
 
 const rootDir = "/"
 
-// prepareCommand makes cmd the leader of a session.
+// prepareCommand makes cmd the leader of a new session.
 func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -18,19 +18,19 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setsid = true
 }
 
-// awaitLeader returns when the leader has ended, and reaps it: these systems have no portable way to wait without
+// awaitLeader waits until the leader has ended, and reaps it. These systems have no portable way to wait without
 // reaping.
 func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 func (g processGroup) isAlive() bool { return syscall.Kill(-g.pgid, 0) == nil }
 
-// detachHelper starts the helper in a session of its own.
+// detachHelper starts the helper process in its own session.
 func detachHelper(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 func ignoreSignals() { signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) }
 
-// killGroup kills the group pid if its leader started at start. Without a start time it kills nothing, because the id
-// may belong to another process.
+// killGroup kills the process group pid if its leader has the start time start. Without a start time it kills
+// nothing, because the id may belong to another process.
 func killGroup(pid int, start string) {
 	if start != "" && startTime(pid) == start {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)

@@ -51,7 +51,7 @@ func newGroup(cmd *exec.Cmd) (processGroup, error) {
 
 func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// terminateAll does nothing: a console program without a window cannot be asked to end. Servers end when their
+// terminateAll does nothing: Windows cannot request a console program without a window to end. Servers end when their
 // standard input is closed.
 func (g processGroup) terminateAll() {}
 func (g processGroup) killAll()      { _ = windows.TerminateJobObject(g.job, 1) }
@@ -79,7 +79,7 @@ func startTime(pid int) string {
 	return strconv.FormatInt(created.Nanoseconds(), 10)
 }
 
-// killGroup kills the process pid if it started at start. The system has already terminated its job.
+// killGroup kills the process pid if it has the start time start. Windows has already terminated its job.
 func killGroup(pid int, start string) {
 	process, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // Locks is false because this system does not support these file locks.
 const Locks = false
 
-// LockFile does nothing.
+// LockFile does nothing: this system does not support these file locks.
 func LockFile(*os.File, time.Duration) error { return nil }
 
 // UnlockFile does nothing.

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Lock acquires the exclusive lock with this name. It waits for at most patience while other processes hold it. The
-// lock is released when the process ends.
+// Lock acquires the exclusive lock on the file at path. It waits at most for the time patience while other processes
+// hold it. The lock is released by unlock or when the process ends.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_EX, patience)
 }
 
-// LockShared acquires the lock like Lock, but for shared use: it excludes holders of Lock and admits other shared
-// holders.
+// LockShared acquires a shared lock on the file at path, in the same way as Lock. It excludes holders of Lock but not
+// other shared holders.
 func LockShared(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_SH, patience)
 }
@@ -50,8 +50,8 @@ func waitForLock(f *os.File, how int) error {
 	}
 }
 
-// LockFile locks a file. It waits for at most patience while others hold the lock. UnlockFile and the end of the
-// process release it.
+// LockFile locks an open file. It waits at most for the time patience while other processes hold the lock. The lock
+// is released by UnlockFile or when the process ends.
 func LockFile(f *os.File, patience time.Duration) error {
 	return flockWithin(f, syscall.LOCK_EX, patience)
 }

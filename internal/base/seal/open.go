@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// ErrIrregular is wrapped by the error for a path that is not a regular file but a directory, a symbolic link, a
-// named pipe, a socket or a device.
+// ErrIrregular means that a path is not a regular file but a directory, a symbolic link, a named pipe, a socket or a
+// device.
 var ErrIrregular = errors.New("not a regular file")
 
-// MaxFile bounds the size, in bytes, of files read by ReadFile that have no smaller bound of their own.
+// MaxFile bounds the size of files that are read by ReadFile and have no smaller bound, in bytes.
 const MaxFile = 64 << 20
 
 // Unbounded, as the patience of a lock, waits as long as others hold it.
 const Unbounded time.Duration = -1
 
-// OpenFile opens a file of the data directory. Other programs may write there, so OpenFile never blocks and does not
-// follow a symbolic link in the last part of the path. Its error wraps ErrIrregular if the path is not a regular
-// file. All files of the data directory must be opened this way.
+// OpenFile opens a file of the data directory. Because other programs may write there, it never blocks and does not
+// follow a symbolic link at the end of the path. The error wraps ErrIrregular if the path is not a regular file. All
+// files of the data directory must be opened in this way.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, irregularError(path, info)
@@ -44,8 +44,8 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 // Open opens a file like OpenFile, for reading.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// ReadFile reads a file of the data directory, which it opens like OpenFile. It returns an error if the file is
-// larger than most bytes.
+// ReadFile reads a file of the data directory, which it opens like OpenFile. It returns an error if the file has more
+// than most bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// Regular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It opens nothing. A
-// missing file is not an error.
+// Regular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It does not open the
+// file. A missing file is not an error.
 func Regular(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return irregularError(path, info)
@@ -68,7 +68,7 @@ func Regular(path string) error {
 	return nil
 }
 
-// OpenIn opens a file like OpenFile in a root. Symbolic links are treated as os.Root specifies.
+// OpenIn opens a file in root in the same way as OpenFile. Symbolic links are handled as by os.Root.
 func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := root.OpenFile(name, flag|nonBlocking, perm)
 	if err != nil {
@@ -85,7 +85,7 @@ func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, e
 	return f, nil
 }
 
-// OpenRoot is like os.OpenRoot, but does not block on a named pipe.
+// OpenRoot works like os.OpenRoot but does not block on a named pipe.
 func OpenRoot(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 const nonBlocking = 0
 
-// openFile opens a file. The caller has just checked that it is regular.
+// openFile opens a file that the caller has just found to be regular.
 func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
 }

@@ -1,6 +1,6 @@
-// Package seal authenticates files of this user's Retort. Each file carries a MAC made with a key that is stored
-// elsewhere. A server may be allowed to write to the folder of the files, for instance the folder of a project. It
-// can neither forge such a file nor replace one with another.
+// Package seal authenticates files of the data directory and opens them safely. Each sealed file has a MAC made with
+// a key that is stored elsewhere. Even a server that can write to the folder, for example to the folder of a project,
+// can neither forge such a file nor replace it by another one.
 package seal
 
 import (
@@ -16,7 +16,7 @@ import (
 
 const keySize = 32
 
-// ReadKey returns the stored key. It returns an error if the file is missing or not a valid key.
+// ReadKey returns the key stored at path. It returns an error if the file is missing or not a valid key.
 func ReadKey(path string) ([]byte, error) {
 	key, err := ReadFile(path, 1<<10)
 	if err == nil && len(key) != keySize {
@@ -25,8 +25,8 @@ func ReadKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// LoadOrCreateKey returns the stored key and creates it if it is missing. Processes that call it at the same time all
-// get the same key.
+// LoadOrCreateKey returns the key stored at path, and creates it if it is missing. If processes call it at the same
+// time, all get the same key.
 func LoadOrCreateKey(path string) ([]byte, error) {
 	if key, err := ReadKey(path); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return key, err

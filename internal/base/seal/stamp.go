@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Stamp identifies a version of a file. The zero value stands for a missing file.
+// Stamp identifies one version of a file. The zero value means that the file is missing.
 type Stamp struct{ info fs.FileInfo }
 
 // StampOf returns the current stamp of a file.
@@ -20,8 +20,8 @@ func StampOf(path string) Stamp {
 // Exists reports whether the file existed.
 func (s Stamp) Exists() bool { return s.info != nil }
 
-// Same reports whether both stamps are of the same version of a file: the same file with equal size and modification
-// time. Two stamps of missing files are the same.
+// Same reports whether both stamps are of the same version of a file: of the same file with the same size and
+// modification time. Two stamps of missing files are the same.
 func (s Stamp) Same(o Stamp) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == nil && o.info == nil

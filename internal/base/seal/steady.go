@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Steady stores the time in a file. It reports whether the clock has advanced plausibly since the last call: forward,
-// and by less than 14 days. After a jump, nothing should be considered expired.
+// Steady stores the current time in a file. It reports whether the clock is plausible compared with the last call: it
+// went forward, by less than 14 days. If it is not, nothing should be considered expired.
 func Steady(path string, now time.Time) bool {
 	const absence = 14 * 24 * time.Hour
 	last, err := os.Stat(path)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Queue delivers messages to an address one at a time, in order, and retries failed deliveries. It
-// is safe for concurrent use.
+// Queue delivers messages to an endpoint one at a time, in order, and repeats failed deliveries. It is safe for
+// concurrent use.
 type Queue struct {
 	to       *Endpoint
 	log      *slog.Logger
@@ -31,7 +31,7 @@ const (
 	parting   = 3 * time.Second // how long Close goes on delivering queued messages
 )
 
-// NewQueue returns a queue whose goroutine delivers messages until Close.
+// NewQueue returns a queue that delivers messages in the background until Close is called.
 func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
 	ctx, cancel := context.WithCancel(context.Background())
 	messages := make(chan queuedMessage, maxQueued)
@@ -40,7 +40,7 @@ func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
 	return q
 }
 
-// Put queues a message without waiting. It returns false if the queue is full.
+// Put adds a message without waiting. It returns false if the queue is full.
 func (q *Queue) Put(id string, body []byte) bool {
 	select {
 	case q.messages <- queuedMessage{id, body}:
@@ -50,7 +50,7 @@ func (q *Queue) Put(id string, body []byte) bool {
 	}
 }
 
-// Close waits a moment for queued messages to be sent, then cancels the rest. Put must not be called after it.
+// Close waits briefly until the queued messages are sent, then cancels the rest. Put must not be called afterwards.
 func (q *Queue) Close() error {
 	q.close()
 	timer := time.AfterFunc(parting, q.cancel)

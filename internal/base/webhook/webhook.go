@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Bounds of an endpoint.
+// Bounds on secrets, messages and responses.
 const (
 	minSecret = 24 // bytes
 	maxBody   = 64 << 10
@@ -28,14 +28,14 @@ const (
 	skew      = 5 * time.Minute  // between the clocks of both sides
 )
 
-// Endpoint is an address with the secret that signs the messages. It is safe for concurrent use.
+// Endpoint is a web address together with the secret that signs the messages to it. It is safe for concurrent use.
 type Endpoint struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// Response is the response of an endpoint. Its body is truncated at 64 KiB.
+// Response is the response of an endpoint. Its body is cut after 64 KiB.
 type Response struct {
 	Status int
 	Header http.Header
@@ -69,7 +69,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Post sends a JSON body. Its error does not name the address, which may contain a secret.
+// Post sends a JSON body. The error does not contain the address, which may contain a secret.
 func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -101,7 +101,7 @@ func (e *Endpoint) signMessage(id, at string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Verify returns an error unless r carries a valid signature for the message id with a current timestamp.
+// Verify returns an error unless r has a valid signature for the message id and a current timestamp.
 func (e *Endpoint) Verify(id string, r Response) error {
 	at := r.Header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(at, 10, 64)

@@ -2,8 +2,8 @@ package infer
 
 import "slices"
 
-// An object can be a table whose keys are values, such as row names. It is recognized by one key that is not a name,
-// or by rows of similar shape. A table is stored without its keys.
+// An object can be a table whose keys are values, such as the names of rows. It is recognised by one key that is not
+// a name, or by rows of similar shape. A table is stored without its keys.
 const (
 	fewRows   = 2  // that have exactly the same fields
 	someRows  = 4  // that share most of them
@@ -16,7 +16,7 @@ func foldTables(s *Shape) *Shape {
 	return f.foldShape(s)
 }
 
-// mostFolded bounds the work, because tables within tables are examined repeatedly.
+// mostFolded bounds the work of finding tables, because tables within tables are examined repeatedly.
 const mostFolded = 100_000
 
 type tableFolder struct{ left int }
@@ -40,8 +40,8 @@ func (w *tableFolder) foldShape(s *Shape) *Shape {
 	return &out
 }
 
-// moveKeys moves fields that are keys of a table to the table's rows: all fields, or those that only some objects have.
-// Joined rows may contain tables, so they are examined again.
+// moveKeys moves the fields of s that are keys of a table to the table's rows: all fields, or only those that some
+// objects lack. The joined rows are examined again, because they may contain tables.
 func (w *tableFolder) moveKeys(s *Shape, all bool) {
 	var kept []shapeField
 	for _, f := range s.fields {
@@ -57,7 +57,8 @@ func (w *tableFolder) moveKeys(s *Shape, all bool) {
 	s.fields = kept
 }
 
-// isTable reports whether keys that each look like a name belong to a table, judged by their values.
+// isTable reports whether fields whose keys look like names are nevertheless the rows of a table, judging by their
+// values.
 func isTable(fields []shapeField) bool {
 	if len(fields) < fewRows {
 		return false
@@ -86,7 +87,7 @@ func isTable(fields []shapeField) bool {
 	return len(fields) > fewRows || len(shared) > 1
 }
 
-// rowOf returns the shape of the objects that a value consists of, or nil.
+// rowOf returns the shape of the objects in a value, or nil if it has other values.
 func rowOf(s *Shape) *Shape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items

@@ -8,8 +8,8 @@ import (
 // maxName bounds a name, in bytes.
 const maxName = 40
 
-// IsName reports whether an object's key may be stored because it looks like a word that a programmer chose. Ids,
-// dates, addresses, paths, tokens and names of people can be keys too; these are values.
+// IsName reports whether a key of an object may be stored, because it looks like a name that a programmer chose. Keys
+// can also be ids, dates, addresses, paths, tokens or names of people; these are values and must not be stored.
 func IsName(key string) bool {
 	if key == "" || len(key) > maxName {
 		return false
@@ -28,11 +28,11 @@ func IsName(key string) bool {
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isUpper(c byte) bool  { return 'A' <= c && c <= 'Z' }
 
-// numberedWords lists words whose number belongs to the name, as in sha256.
+// numberedWords lists words that end in a number, such as sha256.
 var numberedWords = []string{"sha", "md", "int", "uint", "float", "utf", "base", "iso", "rfc", "aes", "rsa", "h", "x", "p"}
 
-// fewDigits rejects keys with numbers that identify something: three digits or more, except in names like sha256, or
-// two digits after a separator, as in user_12. A single digit counts as part of the name.
+// fewDigits reports whether the digits in a key may belong to a name. It refuses numbers that probably identify
+// something: three digits or more, except in names like sha256, or two digits after a separator, as in user_12.
 func fewDigits(key string) bool {
 	letters, digits, numbers := 0, 0, 0
 	for i := 0; i < len(key); i++ {
@@ -60,13 +60,13 @@ func fewDigits(key string) bool {
 	return digits == 1 && letters > 0 || digits == 2 && letters > 2 && numbers == 1 && !apart
 }
 
-// isHex reports whether one part of a name looks like a hexadecimal hash or a piece of one.
+// isHex reports whether a part of a name looks like a hexadecimal hash or a piece of one.
 func isHex(key string) bool {
 	const short = 7
 	return len(key) >= short && strings.Trim(key, "0123456789abcdefABCDEF-") == ""
 }
 
-// isCode reports whether a part looks like a key of a service: long, and only capitals and digits.
+// isCode reports whether a part of a name looks like an access key: long, and only capitals and digits.
 func isCode(key string) bool {
 	const long, longer = 10, 20
 	if strings.ContainsFunc(key, func(r rune) bool { return !isUpper(byte(r)) && !unicode.IsDigit(r) }) {
@@ -75,7 +75,7 @@ func isCode(key string) bool {
 	return len(key) >= longer || len(key) >= long && strings.ContainsAny(key, "0123456789")
 }
 
-// isJumble reports whether parts look like random letters: too long for words, or many and too short.
+// isJumble reports whether a key consists of random letters: parts that are too long for words, or many short ones.
 func isJumble(key string) bool {
 	const longest, least, many = 24, 2, 4
 	parts, letters, part := 0, 0, 0

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Bounds on what is examined of one document. The rest is skipped, which takes about a millisecond per megabyte.
+// Bounds on how much of one document is examined. The rest is skipped, which takes about a millisecond per megabyte.
 const (
 	maxDocument = 16 << 20  // bytes; of a larger one nothing
 	maxLooked   = 128 << 10 // bytes; of what comes later only the kinds
@@ -18,8 +18,9 @@ const (
 	mostItems   = 200       // until there are so many
 )
 
-// ObserveDocument returns the shape of one document, or nil if it is not JSON or too large. private reports whether a key
-// must not be stored even though it looks like a name. If private is nil, all such keys are stored.
+// ObserveDocument returns the shape of one document, or nil if it is not JSON or is too large. private reports
+// whether a key must not be stored although it looks like a name. If it is nil, all keys that look like names are
+// stored.
 func ObserveDocument(document []byte, private func(key string) bool) *Shape {
 	if len(document) > maxDocument {
 		return nil
@@ -35,12 +36,13 @@ func ObserveDocument(document []byte, private func(key string) bool) *Shape {
 	return boundNodes(foldTables(root.buildShape()))
 }
 
-// specialPattern matches characters that no identifier contains. A key with one is never written after a dot.
+// specialPattern matches characters that cannot occur in an identifier. Programs cannot access a key with such a
+// character by a dot.
 var specialPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(Special)
 })
 
-// valueCollector collects the values at one place of a document.
+// valueCollector collects the values at one place in a document.
 type valueCollector struct {
 	kinds   kindSet
 	formats formatSet
@@ -72,7 +74,7 @@ func (p *valueCollector) buildShape() *Shape {
 	return s
 }
 
-// collectMember returns the place that collects the values of a key.
+// collectMember returns the collector for the values of a key.
 func (p *valueCollector) collectMember(key []byte, isName bool) *valueCollector {
 	if !isName {
 		if p.others == nil {
@@ -104,7 +106,7 @@ type documentWalker struct {
 	names    map[string]bool
 }
 
-// walkValue reads one value. It returns false if it is not JSON.
+// walkValue reads one value. It returns false if the text is not JSON.
 func (w *documentWalker) walkValue(p *valueCollector, depth int) bool {
 	w.skipSpace()
 	c := w.peekByte()

@@ -14,11 +14,12 @@ var typeNames = []struct {
 	name string
 }{{object, "object"}, {array, "array"}, {text, "string"}, {number, "number"}, {integer, "integer"}, {boolean, "boolean"}, {null, "null"}}
 
-// Special is the pattern for the other keys of an object if all of them match it.
+// Special is the property pattern that a generated schema uses for the additional keys of an object. It is used only
+// if all of these keys match it.
 const Special = `[^0-9A-Za-z_$]`
 
-// JSONSchema returns the shape as a JSON Schema. Every document that was examined completely is valid against it. Equal
-// shapes give equal bytes.
+// JSONSchema returns the shape as a JSON Schema. Every document that was examined completely is valid against it.
+// Equal shapes give equal bytes.
 func (s *Shape) JSONSchema() json.RawMessage {
 	var b bytes.Buffer
 	foldTables(s).writeSchema(&b)
@@ -96,8 +97,8 @@ func (s *Shape) writeObject(b *bytes.Buffer) {
 	}
 }
 
-// storedShape holds a shape in its stored form: kinds by letter, then fields that were always present, then the others,
-// and so on.
+// storedShape is the stored form of a shape: its types by letter, then the fields that were always present, then the
+// others, and so on.
 type storedShape struct {
 	Kinds   string                  `json:"k"`
 	Formats formatSet               `json:"t,omitempty"`
@@ -111,7 +112,7 @@ type storedShape struct {
 
 const kindLetters = "zbinsao" // in the order of the kinds
 
-// MarshalJSON encodes a shape without the keys of its tables.
+// MarshalJSON encodes a shape. The keys of its tables are left out.
 func (s *Shape) MarshalJSON() ([]byte, error) { return json.Marshal(foldTables(s).toStored()) }
 
 func (s *Shape) toStored() *storedShape {
@@ -137,7 +138,7 @@ func (s *Shape) toStored() *storedShape {
 	return out
 }
 
-// UnmarshalJSON parses what MarshalJSON wrote. It leaves out what exceeds the bounds.
+// UnmarshalJSON decodes a shape. Parts beyond the bounds are left out.
 func (s *Shape) UnmarshalJSON(data []byte) error {
 	var kept storedShape
 	if err := json.Unmarshal(data, &kept); err != nil {

@@ -1,5 +1,6 @@
-// Package infer learns the structure of JSON documents: types and names of fields, never values. Shapes of several
-// documents join to the same shape in any order, however often one of them is seen. It is pure.
+// Package infer learns the structure of JSON documents: types and names of fields, never values. Joining the shapes
+// of several documents gives the same shape in any order, even if a document is seen more than once. The package does
+// no I/O.
 package infer
 
 import (
@@ -35,7 +36,7 @@ const (
 	allFormats = dateTime | date
 )
 
-// Shape describes the known values at one place of documents. It is immutable.
+// Shape describes the values that were seen at one place in documents. It is immutable.
 type Shape struct {
 	kinds   kindSet
 	formats formatSet    // those that all texts had, but for empty ones; all, if there was none
@@ -46,7 +47,7 @@ type Shape struct {
 	cut     bool         // something below was not examined, or is not stored
 }
 
-// shapeField describes a member of objects.
+// shapeField is the shape of one member of objects.
 type shapeField struct {
 	name   string
 	always bool // every object had it
@@ -90,7 +91,8 @@ func joinFields(a, b *Shape) []shapeField {
 	return out
 }
 
-// nextOf reports which of two sorted lists has the smaller next name: the first (-1), the second (1) or both (0).
+// nextOf compares the next names of two sorted lists. It returns -1 if the first list has the smaller one, 1 if the
+// second has, and 0 if they are equal.
 func nextOf(a, b []shapeField) int {
 	switch {
 	case len(b) == 0:
@@ -101,7 +103,7 @@ func nextOf(a, b []shapeField) int {
 	return cmp.Compare(a[0].name, b[0].name)
 }
 
-// orAbsent returns the field after it was merged with objects that do not have it: it is optional then.
+// orAbsent returns the field as an optional one, because some objects do not have it.
 func (f shapeField) orAbsent(other *Shape) shapeField {
 	f.always = f.always && other.kinds&object == 0
 	return f
@@ -117,8 +119,8 @@ func Equal(a, b *Shape) bool {
 		slices.EqualFunc(a.fields, b.fields, func(f, g shapeField) bool { return f.name == g.name && f.always == g.always && Equal(f.of, g.of) })
 }
 
-// boundNodes keeps the first MaxNodes nodes of a shape, by depth and then by name. The result is the same in whatever
-// order shapes were joined and cut.
+// boundNodes reduces a shape to its first MaxNodes nodes, ordered by depth and then by name. The result does not
+// depend on the order in which shapes were joined and reduced.
 func boundNodes(s *Shape) *Shape {
 	if s == nil || s.countTypes(MaxNodes) <= MaxNodes {
 		return s
@@ -160,7 +162,7 @@ func (s *Shape) keepChildren(left *int) (kept []*Shape) {
 	return kept
 }
 
-// countTypes counts the types in a shape and stops when there are more than most.
+// countTypes counts the types in a shape. It stops when there are more than most.
 func (s *Shape) countTypes(most int) int {
 	if s == nil || most < 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on decoding.
+// Bounds on decoding texts.
 const (
 	maxLayers   = 3  // encodings within encodings
 	minCoded    = 16 // bytes of a run that may be encoded text
@@ -23,14 +23,15 @@ const (
 	minReadable = 8  // bytes of decoded text
 )
 
-// textView holds a text as a reader may come to see it. places maps each byte to the offset, in the original text, of
-// what the byte stands for. Its last element is the end of that text.
+// textView is a text as some reader may see it, for example with its escapes decoded. places maps each byte to the
+// offset of its source in the original text. The last element of places is the end of the original text.
 type textView struct {
 	text   string
 	places []int
 }
 
-// mayBeCoded reports, in one pass, whether a text contains an escape or may contain encoded words. Most texts do not.
+// mayBeCoded reports whether a text contains an escape or may contain encoded words. It reads the text once. Most
+// texts contain neither.
 func mayBeCoded(text string) bool {
 	run, odd, humps, digits := 0, 0, 0, 0
 	lone := 0 // letters in a row that have no letter beside them
@@ -72,7 +73,8 @@ func mayBeCoded(text string) bool {
 	return false
 }
 
-// findDecoded finds suspicious content behind escapes and encodings. The text itself was scanned before.
+// findDecoded finds suspicious content that becomes visible when escapes and encodings are decoded. The undecoded
+// text was scanned before.
 func (s *Scanner) findDecoded(text string) (found []Finding) {
 	if isPlain(text) {
 		return s.findEncoded(text, 1)
@@ -99,7 +101,7 @@ func (s *Scanner) findDecoded(text string) (found []Finding) {
 	return found
 }
 
-// isPlain reports whether a text is ASCII without any escape.
+// isPlain reports whether a text is ASCII and has no escapes.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= utf8.RuneSelf || c == '%' || c == '\\' || c == '&' {
@@ -135,8 +137,8 @@ func narrowText(text string) textView {
 	return v
 }
 
-// unescapeView returns a view with its escapes decoded: HTML entities, percent escapes and escapes of string literals.
-// spelled lists runs of ASCII letters written as escapes, for which there is no honest reason.
+// unescapeView decodes the escapes in a view: HTML entities, percent escapes and escapes of string literals. spelled
+// contains the runs of ASCII letters that were written as escapes, which is suspicious in itself.
 func unescapeView(v textView) (next textView, spelled []Finding, changed bool) {
 	var b strings.Builder
 	start, letters := 0, 0
@@ -172,8 +174,8 @@ func unescapeView(v textView) (next textView, spelled []Finding, changed bool) {
 	return next, spelled, changed
 }
 
-// decodeEscape decodes the escape sequence at the start of text. It returns the decoded text and the sequence's length in
-// bytes, or 0.
+// decodeEscape decodes the escape sequence at the start of text. It returns the decoded text and the length of the
+// sequence in bytes, or 0.
 func decodeEscape(text string) (decoded string, n int) {
 	if len(text) < 3 {
 		return "", 0
@@ -202,7 +204,7 @@ func decodeEscape(text string) (decoded string, n int) {
 	return "", 0
 }
 
-// reference decodes a number of a character, &#65; or &#x41;, of which the semicolon may be missing.
+// reference decodes a numeric character reference such as &#65; or &#x41;. The semicolon may be missing.
 func reference(text string) (decoded string, n int) {
 	end, digits := 2, "0123456789"
 	if text[2]|0x20 == 'x' {
@@ -220,7 +222,7 @@ func reference(text string) (decoded string, n int) {
 	return decoded, end
 }
 
-// quotedPrintable decodes =41 if it is a character that can be seen, or a blank.
+// quotedPrintable decodes an escape such as =41 if the result is a visible character or a blank.
 func quotedPrintable(text string) (decoded string, n int) {
 	if len(text) < 3 || text[0] != '=' || 'a' <= text[2] {
 		return "", 0
@@ -232,11 +234,11 @@ func quotedPrintable(text string) (decoded string, n int) {
 	return string(rune(c)), 3
 }
 
-// minLone is the number of single letters in a row that are read as words: I g n o r e.
+// minLone is the number of single letters in a row from which on they are read as words, as in I g n o r e.
 const minLone = 8
 
-// lettersApart returns the rows of single letters in a text, with the words that they spell. Letters of one
-// word are as far apart as the nearest of the row are.
+// lettersApart returns the rows of single letters in a text with the words that they spell. Letters belong to one
+// word if their distance is the smallest in the row.
 func lettersApart(text string) (lists []numberList) {
 	alone := func(i int) bool {
 		return isLetter(text[i]) && (i == 0 || !wordByte(text[i-1])) && (i+1 == len(text) || !wordByte(text[i+1]))
@@ -261,7 +263,7 @@ func lettersApart(text string) (lists []numberList) {
 	return lists
 }
 
-// joined spells words from the letters at the positions of row.
+// joined returns the words that the letters at the positions in row spell.
 func joined(text string, row []int) string {
 	nearest := len(text)
 	for k := 1; k < len(row); k++ {
@@ -277,7 +279,7 @@ func joined(text string, row []int) string {
 	return b.String()
 }
 
-// decodeBackslash decodes an escape of a string literal that any number of backslashes may precede.
+// decodeBackslash decodes an escape of a string literal. Any number of backslashes may precede it.
 func decodeBackslash(text string) (string, int) {
 	i := 1
 	for i < len(text) && i < maxEscape && text[i] == '\\' {
@@ -332,7 +334,7 @@ func decodeSurrogates(text string, i int, number func(from, digits, base int) (s
 	return string(utf16.DecodeRune(rune(high), rune(low))), n + 6
 }
 
-// findEncoded finds runs of characters that decode to words from Base64, Base32, hexadecimal or character codes.
+// findEncoded finds runs of characters that are words in Base64, Base32, hexadecimal or character codes.
 func (s *Scanner) findEncoded(text string, layer int) (found []Finding) {
 	for _, span := range codedSpans(text) {
 		run := strings.Join(strings.Fields(text[span[0]:span[1]]), "")
@@ -368,7 +370,7 @@ func digitsIn(text string) (n int) {
 	return n
 }
 
-// codedSpans matches runs of Base64 letters, and sequences of such runs separated by blanks.
+// codedSpans returns the runs of Base64 characters in a text, and sequences of such runs separated by blanks.
 func codedSpans(text string) (spans [][2]int) {
 	row, from, coded, size := 0, 0, 0, 0
 	flush := func(end int) {
@@ -420,8 +422,8 @@ func isHumped(word string) bool {
 	return false
 }
 
-// decodeRun returns the texts that a run of letters and digits decodes to: as Base64, Base32, hexadecimal
-// and the like.
+// decodeRun returns the texts that a run of letters and digits may encode: in Base64, Base32, hexadecimal and similar
+// encodings.
 func decodeRun(run string) (all []string) {
 	add := func(raw []byte, err error) {
 		if err == nil {
@@ -484,7 +486,7 @@ func (s *Scanner) isSpeech(text string, layer int) bool {
 	return changed && s.isSpeech(next.text, layer+1) || len(s.findEncoded(text, layer+1)) > 0
 }
 
-// isReadable reports whether a text consists of characters that people write.
+// isReadable reports whether a text consists only of characters that people write.
 func isReadable(text string) bool {
 	if !utf8.ValidString(text) {
 		return false
@@ -508,13 +510,13 @@ func hasWords(text string) bool {
 	return len(strings.Fields(text)) >= 3 && 3*all <= 4*(letters+len(strings.Fields(text)))
 }
 
-// numberList holds a sequence of numbers and the text that they are the character codes of.
+// numberList is a sequence of numbers and the text that they encode as character codes.
 type numberList struct {
 	start, end int
 	text       string
 }
 
-// numberLists matches sequences of numbers that may be character codes: decimal, hexadecimal or binary.
+// numberLists returns the sequences of numbers in a text that may be character codes: decimal, hexadecimal or binary.
 func numberLists(text string) (lists []numberList) {
 	for _, base := range []int{10, 16, 2} {
 		var l numberList

@@ -2,8 +2,8 @@ package sanitize
 
 import "strings"
 
-// orders are what tells a model to set its instructions aside in languages whose words the patterns do not read:
-// a sentence with a word of each list does.
+// orders lists, for languages that the patterns do not cover, words with which a model is ordered to ignore its
+// instructions. A sentence is such an order if it has a word of each list.
 var orders = []struct{ verbs, which, what []string }{
 	{
 		[]string{"忽略", "无视", "無視", "忘记", "忘記", "忘掉", "忽視", "忽视"},
@@ -19,7 +19,7 @@ var orders = []struct{ verbs, which, what []string }{
 	},
 }
 
-// foreign finds sentences that are such orders.
+// foreign finds sentences in these languages that order a model to ignore its instructions.
 func foreign(text string) (found []Finding) {
 	rule, start := Rule{ruleFamilies[0].id, ruleFamilies[0].reason}, 0
 	end := func(at int) {

@@ -7,8 +7,8 @@ const (
 	maxAddress = 2048 // bytes of its address
 )
 
-// findLinks finds Markdown and HTML links and images. Clean replaces a link by its text and its target without the parts
-// that could carry data out, and an image by its text.
+// findLinks finds Markdown and HTML links and images. Clean replaces a link by its text and by its target without the
+// parts that could carry data out, and an image by its text.
 func findLinks(text string) (found []Finding) {
 	visible, places := visibleText(text)
 	for i := 0; i < len(visible); i++ {
@@ -42,12 +42,12 @@ func includePrefix(n int) int {
 	return n
 }
 
-// lineStarts reports whether only blanks follow the text's last newline.
+// lineStarts reports whether a text ends at the start of a line, apart from blanks.
 func lineStarts(text string) bool {
 	return strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t>") == ""
 }
 
-// inlineLink reads [label](address "title") or [label][reference] at the start of a text.
+// inlineLink parses a link [label](address "title") or [label][reference] at the start of text.
 func inlineLink(text string, image bool) (instead string, n int) {
 	end := findClosing(text, '[', ']', maxLabel)
 	if end < 0 || end+1 >= len(text) {
@@ -88,7 +88,7 @@ func plainLabel(label string) string {
 	return label
 }
 
-// findClosing returns the index of the bracket that closes the one text begins with, or -1.
+// findClosing returns the index of the bracket that closes the bracket at the start of text, or -1.
 func findClosing(text string, opens, closes byte, most int) int {
 	depth := 0
 	for i := 0; i < len(text) && i < most; i++ {
@@ -106,8 +106,7 @@ func findClosing(text string, opens, closes byte, most int) int {
 	return -1
 }
 
-// linkAddress returns the target of a link in brackets, without query, fragment and title. For an unusual address it
-// returns Mark.
+// linkAddress returns the target of a link without query, fragment and title. For an unusual address it returns Mark.
 func linkAddress(inside string) string {
 	fields := strings.Fields(inside)
 	if len(fields) == 0 {
@@ -130,7 +129,7 @@ func linkAddress(inside string) string {
 	return "(" + to + ")"
 }
 
-// readLinkDefinition reads a link definition: [reference]: address.
+// readLinkDefinition parses a Markdown link definition: [reference]: address.
 func readLinkDefinition(text string) (instead string, n int) {
 	end := findClosing(text, '[', ']', maxLabel)
 	if end < 0 || !strings.HasPrefix(text[end+1:], ":") {
@@ -147,13 +146,13 @@ func readLinkDefinition(text string) (instead string, n int) {
 	return text[1:end] + ": " + linkAddress(to), len(line)
 }
 
-// loadingTags lists tags whose content a client may load without asking.
+// loadingTags lists HTML tags whose content a client may load without asking.
 var loadingTags = []string{
 	"img", "iframe", "script", "link", "object", "embed", "video", "audio", "source", "svg", "form", "input", "meta",
 	"base",
 }
 
-// htmlLink reads an HTML tag with a link, or <https://…>.
+// htmlLink parses an HTML tag with a link, or <https://…>, at the start of text.
 func htmlLink(text string) (instead string, n int) {
 	end := strings.IndexByte(text[:min(len(text), maxAddress)], '>')
 	if end < 2 {

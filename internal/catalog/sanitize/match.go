@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wordPattern matches a sequence of words in one sentence. Each step is a set of words, with a bounded number of other
+// wordPattern is a pattern for the words of one sentence. Each step is a set of words, with a bounded number of other
 // words before it.
 type wordPattern struct {
 	family int
@@ -18,20 +18,21 @@ type patternStep struct {
 	stems []int
 }
 
-// Bounds on the number of words and patterns, in units of 64. A test fails when they are too small.
+// Bounds on the number of words and patterns, in units of 64. A test fails if they are too small.
 const (
 	wordSets    = 16
 	patternSets = 8
 )
 
-// wordStem holds the beginning of words.
+// wordStem is the beginning of a group of words, such as ignor for ignore and ignoring.
 type wordStem struct {
 	text   string
 	number int
 }
 
-// addPattern compiles a pattern: steps separated by blanks, each of the form a|b|c*, where * matches any ending. ~N allows N
-// other words before the step. The step marked with @ is the rarest: a text without any of its words is not examined.
+// addPattern compiles a pattern. It consists of steps separated by blanks. A step has the form a|b|c*, where *
+// matches any ending. ~N allows N other words before the step. The step marked with @ has the rarest words: a text
+// without any of them is not examined.
 func (s *Scanner) addPattern(family int, text string) {
 	p := wordPattern{family: family}
 	gap := 0
@@ -58,7 +59,7 @@ func (s *Scanner) addPattern(family int, text string) {
 	s.patterns = append(s.patterns, p)
 }
 
-// internWord adds a word or stem to a step and returns the word's number.
+// internWord adds a word or stem to a step and returns its number.
 func (s *Scanner) internWord(st *patternStep, word string) int {
 	if begins, ok := strings.CutSuffix(word, "*"); ok {
 		i := slices.IndexFunc(s.stems, func(x wordStem) bool { return x.text == begins })
@@ -80,7 +81,7 @@ func (s *Scanner) internWord(st *patternStep, word string) int {
 	return n
 }
 
-// expandPattern expands the placeholders {file} and {value}, each of which stands for several alternatives.
+// expandPattern returns the patterns with the placeholders {file} and {value} replaced by each of their alternatives.
 func expandPattern(text string) []string {
 	for name, rows := range map[string][]string{"{file}": secretFiles, "{value}": secretValues} {
 		if before, after, found := strings.Cut(text, name); found {
@@ -98,8 +99,8 @@ func (st *patternStep) acceptsToken(t wordToken) bool {
 	return st.words[t.word/64]>>(t.word%64)&1 != 0 || t.stem != 0 && slices.Contains(st.stems, t.stem)
 }
 
-// matchesWords reports whether the words of a sentence match, in one pass. Of all partial matches that reach a step it
-// keeps only the one that ended last, which is the best.
+// matchesWords reports whether the words of a sentence match the pattern. It reads the words once. If several partial
+// matches reach the same step, it keeps only the last one, which is always the best.
 func (p *wordPattern) matchesWords(words []wordToken) bool {
 	var ends [16]int // 1 + where each step was last reached, 0 if it was not
 	last := len(p.steps) - 1
@@ -120,7 +121,7 @@ func (p *wordPattern) matchesWords(words []wordToken) bool {
 	return false
 }
 
-// findSentences finds sentences that match a pattern. Sentences without any of the words that every pattern needs are
+// findSentences finds the sentences that match a pattern. Sentences without any of the required rare words are
 // skipped.
 func (s *Scanner) findSentences(text string) (found []Finding) {
 	r, ok := s.readers.Get().(*wordReader)
@@ -176,8 +177,8 @@ func isParagraphEnd(text string) bool {
 	}
 }
 
-// judgeSentence matches a sentence against the patterns whose rarest words it contains. If several match, the first family
-// wins.
+// judgeSentence matches a sentence against those patterns whose rarest words it contains. If several match, it
+// returns the rule of the first family.
 func (s *Scanner) judgeSentence(words []wordToken) (Rule, bool) {
 	var tried [patternSets]uint64 // as bits
 	best := len(ruleFamilies)
@@ -198,7 +199,7 @@ func (s *Scanner) judgeSentence(words []wordToken) (Rule, bool) {
 	return Rule{ruleFamilies[best].id, ruleFamilies[best].reason}, true
 }
 
-// sentenceEnd consumes the punctuation that ends a sentence, with closing quotes and brackets.
+// sentenceEnd skips the punctuation that ends a sentence, with closing quotes and brackets.
 func sentenceEnd(text string, at int) int {
 	for at < len(text) && strings.IndexByte(".!?:;,\"'`)*_~/\\", text[at]) >= 0 {
 		at++

@@ -1,5 +1,6 @@
-// Package sanitize finds suspicious content in the text with which a tool describes itself: instructions to the model
-// that reads it, and characters that people do not see. It is pure, and linear in the length of its input.
+// Package sanitize finds suspicious content in the texts with which a tool describes itself: instructions to the
+// model that reads them, and characters that people do not see. It does no I/O. Its time is linear in the length of
+// the input.
 package sanitize
 
 import (
@@ -10,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// Version changes whenever a text may be judged differently.
+// Version must be increased whenever a text may be judged differently, because results are stored.
 const Version = 3
 
 // MaxText bounds the length of one text, in bytes.
 const MaxText = 8 << 10
 
-// Mark replaces text that was removed.
+// Mark is the text that replaces removed text.
 const Mark = "[removed by Retort]"
 
-// Finding locates suspicious content in a text: a sentence, a block or characters. Start and End are byte offsets in
-// the original text.
+// Finding locates suspicious content in a text: a sentence, a block or single characters. Start and End are byte
+// offsets in the original text.
 type Finding struct {
 	Rule       string // one of Rules
 	Reason     string
@@ -55,7 +56,7 @@ func AllRules() []Rule {
 	return append(list, signRules...)
 }
 
-// New compiles the rules, which takes some tens of microseconds.
+// New returns a Scanner. Compiling the rules takes some tens of microseconds.
 func New() *Scanner {
 	s := &Scanner{exact: map[string]bool{}, shapes: map[uint32]byte{}, words: map[string]int{}, rare: make([][]int, 1)}
 	for i, f := range ruleFamilies {
@@ -68,7 +69,8 @@ func New() *Scanner {
 	return s
 }
 
-// Scan returns the findings in a text, in its order. Everything beyond MaxText is one finding and is not examined.
+// Scan returns the findings in a text, in order. The part of a text beyond MaxText is not examined and becomes one
+// finding.
 func (s *Scanner) Scan(text string) []Finding {
 	head := text
 	if len(text) > MaxText {
@@ -104,7 +106,7 @@ func (s *Scanner) Scan(text string) []Finding {
 	return found
 }
 
-// Clean returns a text without its findings. The result has no findings, and cleaning it again changes nothing.
+// Clean returns a text with its findings removed. Scanning the result gives no findings.
 func (s *Scanner) Clean(text string) (string, []Finding) {
 	found := s.Scan(text)
 	if len(found) == 0 {
@@ -124,8 +126,8 @@ func (s *Scanner) Clean(text string) (string, []Finding) {
 // textNeeds says which scans a text needs.
 type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguised bool }
 
-// findNeeds decides, in one pass, which scans a text needs. It looks for words without which no rule matches, beginnings
-// of signs, and characters that are not ASCII. Most texts need none.
+// findNeeds decides which scans a text needs, by reading it once. It searches for words without which no rule
+// matches, for beginnings of signs such as tags, and for non-ASCII characters. Most texts need no further scan.
 func (s *Scanner) findNeeds(text string) (n textNeeds) {
 	hash, run := uint32(fnvOffset), 0
 	n.codes = mayBeCoded(text)
@@ -192,7 +194,7 @@ func (s *Scanner) findNeeds(text string) (n textNeeds) {
 	return n
 }
 
-// isDisguised reports whether a character that is not a letter stands between letters.
+// isDisguised reports whether the non-letter at i is between letters and so may disguise a word.
 func isDisguised(text string, i int) bool {
 	return text[i] != '/' && text[i] != '+' && text[i] != '=' && i+1 < len(text) && isLetter(text[i+1]) &&
 		(i == 0 || isLetter(text[i-1]) || text[i-1] == ' ')
@@ -200,7 +202,7 @@ func isDisguised(text string, i int) bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// Words are hashed with FNV-1a.
+// The parameters of the hash FNV-1a, which is used for words.
 const (
 	fnvOffset = 2166136261
 	fnvPrime  = 16777619
@@ -219,8 +221,8 @@ func (s *Scanner) hasAnchor(hash uint32) bool {
 	return s.anchors[hash>>6&(1<<10-1)]&(1<<(hash&63)) != 0
 }
 
-// removeFindings removes findings from a text. Characters disappear without a trace, lookalike letters are replaced by the
-// letters they resemble, and the rest is replaced by Mark.
+// removeFindings removes findings from a text. Invisible characters are deleted, lookalike letters are replaced by
+// the letters that they resemble, and everything else is replaced by Mark.
 func removeFindings(text string, found []Finding) string {
 	var b strings.Builder
 	at := 0
@@ -253,7 +255,7 @@ func removeFindings(text string, found []Finding) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
-// widestFindings returns the findings that are not contained in another.
+// widestFindings returns the findings that are not contained in another one.
 func widestFindings(found []Finding) (list []Finding) {
 	whole := slices.Clone(found)
 	slices.SortStableFunc(whole, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, findingRank(b)-findingRank(a)) })
@@ -269,7 +271,8 @@ func widestFindings(found []Finding) (list []Finding) {
 	return list
 }
 
-// findingRank returns the priority of a finding: of two at the same place, the one that removes more wins.
+// findingRank returns the priority of a finding. Of two findings at the same place, the one that removes more has
+// priority.
 func findingRank(f Finding) int {
 	switch f.Rule {
 	case invisibleRule, bidiRule, controlRule, homoglyphRule:
@@ -278,7 +281,7 @@ func findingRank(f Finding) int {
 	return 1
 }
 
-// runeStart returns the start of the last character at or before at.
+// runeStart returns the start of the character that contains the byte at, or of the last one before it.
 func runeStart(text string, at int) int {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--

@@ -1,13 +1,12 @@
 package sanitize
 
-// ruleFamily groups patterns for one way of giving instructions.
+// ruleFamily is a group of patterns for one way of giving instructions to a model.
 type ruleFamily struct {
 	id, reason string
 	patterns   []string
 }
 
-// secretFiles and the lists below contain the words of names of files and values that a tool has no reason to ask
-// for.
+// Words in the names of files and values that a tool has no reason to ask for.
 var (
 	secretFiles = []string{
 		"@ssh", "id @rsa|ed25519|ecdsa|dsa", "@etc passwd|shadow|sudoers", "@aws credentials", "@cursor mcp",
@@ -20,8 +19,9 @@ var (
 	}
 )
 
-// ruleFamilies lists the patterns in the syntax of Scanner.addPattern. A description says what a tool does, in the third person
-// or as an order to the tool. These patterns address the reader, about something other than the tool.
+// ruleFamilies lists the patterns in the syntax of Scanner.addPattern. An honest description says what a tool does,
+// in the third person or in the imperative. These patterns match sentences that give the reader orders about
+// something other than the tool.
 var ruleFamilies = []ruleFamily{
 	{"override", "it tells the model to set its instructions aside", []string{
 		"no @attention to ~5 told|instruction*|rule*|prompt*|said|guideline*",
@@ -148,7 +148,7 @@ var ruleFamilies = []ruleFamily{
 	}},
 }
 
-// Signs that are found by other means than words.
+// Rules for content that is recognised by signs instead of words.
 const (
 	invisibleRule = "invisible"
 	bidiRule      = "bidi"
@@ -173,7 +173,7 @@ var (
 	}
 )
 
-// signRule returns the rule for a character sign.
+// signRule returns the rule for a sign.
 func signRule(id string) Rule {
 	for _, r := range signRules {
 		if r.ID == id {

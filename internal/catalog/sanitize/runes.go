@@ -11,8 +11,7 @@ import (
 // isInvisible reports whether a character is invisible.
 func isInvisible(r rune) bool { return r >= 0xad && core.IsInvisible(r) }
 
-// isSuspicious reports whether a character that is not ASCII may be part of a finding. Most punctuation and letters are
-// not.
+// isSuspicious reports whether a non-ASCII character may be part of a finding. Most letters and punctuation are not.
 func isSuspicious(r rune) bool {
 	return r == utf8.RuneError || r < 0xa0 || r == 0x2028 || r == 0x2029 || r == '’' || r == '【' || isInvisible(r) || foldLetter(r) != 0 ||
 		unicode.Is(unicode.Mn, r)
@@ -52,8 +51,8 @@ func findCharacters(text string) (found []Finding) {
 	return append(found, findMixedScripts(text)...)
 }
 
-// belongsBetween reports whether an invisible character is a legitimate part of its neighbours: a joiner in emoji and in
-// scripts that need it, one variation selector, one soft hyphen between letters.
+// belongsBetween reports whether an invisible character is legitimate between its neighbours: a joiner in emoji or in
+// a script that needs it, a single variation selector, or a soft hyphen between letters.
 func belongsBetween(before, r rune, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	switch {
@@ -143,7 +142,7 @@ func findMixedScripts(text string) (found []Finding) {
 	return found
 }
 
-// Letters that look like Latin ones, and the letters they look like.
+// Letters that look like Latin ones, and the Latin letters.
 const (
 	lookalikeLetters = "аеорсухіјѕһԁԛԝԍгкмтвпнАВЕКМНОРСТУХІЈЅԌԜοαινρτυκεχγημΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզա"
 	resembledLetters = "aeopcyxijshdqwgrkmtbnhABEKMHOPCTYXIJSGWoaivptukexynmABEZHIKMNOPTYXounhgqw"
@@ -174,7 +173,7 @@ func foldLetter(r rune) byte {
 	return resembles(r)
 }
 
-// foldWord returns a word with its letters replaced by the Latin letters they resemble, in the same case.
+// foldWord returns a word with lookalike letters replaced by the Latin letters that they resemble, in the same case.
 func foldWord(word string) string {
 	return strings.Map(func(r rune) rune {
 		if isInvisible(r) {

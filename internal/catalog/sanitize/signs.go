@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// speakerRoles lists roles of conversations. A line that begins with one and a colon pretends to quote a speaker.
+// speakerRoles lists roles in conversations, such as system. A line that begins with a role and a colon pretends to
+// quote a speaker.
 var speakerRoles = []string{"system", "assistant", "human"}
 
 // endsWithSpeaker reports whether a text ends with the name of a speaker.
@@ -21,8 +22,8 @@ func endsWithSpeaker(text string) bool {
 	return false
 }
 
-// suspiciousTags lists tags that pretend to be instructions wherever they occur. posing lists tags that do so only as a block:
-// with a closing tag, or alone on a line. Both also count as one word in names of arguments.
+// HTML-like tags that pretend to be instructions. suspiciousTags do so wherever they occur. posing tags do so only as
+// a block: with a closing tag, or alone on a line. Both also count as one word in names of arguments.
 var (
 	suspiciousTags = []string{
 		"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden",
@@ -31,7 +32,7 @@ var (
 	posingTags = []string{"system", "sys", "admin", "assistant", "human", "internal", "prompt", "developer", "inst", "critical"}
 )
 
-// opensSign reports whether a < or [ may begin a sign.
+// opensSign reports whether a < or [ may begin a sign, such as a tag.
 func opensSign(text string) bool {
 	if len(text) < 2 {
 		return false
@@ -48,8 +49,8 @@ func opensSign(text string) bool {
 	return text[1] == '|' || text[1] == '!' || text[1] == '<' || tagName(text) != ""
 }
 
-// escapedTag returns the length of the block at the start of text if it begins with an HTML-escaped tag, as in
-// &lt;important&gt;.
+// escapedTag returns the length of the block at the start of text if the block begins with an HTML-escaped tag, such
+// as &lt;important&gt;.
 func escapedTag(text string) int {
 	if !hasPrefixFold(text, "&lt;") {
 		return 0
@@ -97,7 +98,7 @@ func tagName(text string) string {
 	return ""
 }
 
-// findBlocks finds suspicious tags, role marks, comments and encoded text.
+// findBlocks finds suspicious tags, marks of roles, comments and encoded text.
 func findBlocks(text string) (found []Finding) {
 	visible, places := visibleText(text)
 	add := func(r Rule, start, end int) {
@@ -137,7 +138,7 @@ func findBlocks(text string) (found []Finding) {
 	return found
 }
 
-// bracketSign returns the sign that begins with the bracket at i, and its length.
+// bracketSign returns the rule and the length of the sign that begins with the bracket at i.
 func bracketSign(text string, i int, lineStart bool) (Rule, int) {
 	rest := text[i:]
 	switch {
@@ -164,8 +165,8 @@ func bracketSign(text string, i int, lineStart bool) (Rule, int) {
 	return Rule{}, 0
 }
 
-// speakerBadges lists words in brackets that pretend to name a speaker. The weak ones are also usual labels and count only
-// before words that address the model.
+// Words in brackets that pretend to name a speaker. The weak ones are also ordinary labels and count only before
+// words that address the model.
 var (
 	speakerBadges = []string{"system", "assistant", "instruction", "override", "hidden", "secret", "jailbreak", "note to"}
 	weakBadges    = []string{
@@ -210,7 +211,7 @@ func badgeLength(text string) int {
 	return 0
 }
 
-// addressesReader reports whether a line addresses its reader.
+// addressesReader reports whether a line addresses its reader, for example with "you must".
 func addressesReader(line string) bool {
 	words := strings.FieldsFunc(strings.ToLower(line), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
 	return slices.ContainsFunc(words[:min(len(words), 60)], func(w string) bool {
@@ -218,13 +219,13 @@ func addressesReader(line string) bool {
 	})
 }
 
-// sentenceStarts reports whether a sentence may begin at the end of text.
+// sentenceStarts reports whether a new sentence may begin after text.
 func sentenceStarts(text string) bool {
 	text = strings.TrimRight(text, " *_>\"'")
 	return text != "" && strings.IndexByte(".!?;)]}|", text[len(text)-1]) >= 0
 }
 
-// hiddenComment matches a comment that contains a sentence.
+// hiddenComment matches an HTML comment that contains a sentence.
 func hiddenComment(rest string) (Rule, int) {
 	end := strings.Index(rest, "-->")
 	if end < 0 {
@@ -236,8 +237,8 @@ func hiddenComment(rest string) (Rule, int) {
 	return commentRule, min(len(rest), end+3)
 }
 
-// blockLength returns the length of the block that a tag opens, or 0. A block without a closing tag extends to the end of
-// the text.
+// blockLength returns the length of the block that the tag at the start of text opens, or 0. A block without a
+// closing tag extends to the end of the text.
 func blockLength(rest, name string, lineStart bool) int {
 	if name == "" {
 		return 0
@@ -257,7 +258,7 @@ func blockLength(rest, name string, lineStart bool) int {
 	return 0
 }
 
-// closingTag returns the end of </name>, or 0 if it is missing.
+// closingTag returns the end of </name> in text, or 0 if it is missing.
 func closingTag(text, name string) int {
 	for i := 0; ; i++ {
 		next := strings.Index(text[i:], "</")
@@ -274,7 +275,7 @@ func closingTag(text, name string) int {
 	}
 }
 
-// speakerSign returns the rule for a line that pretends to quote a speaker or to be a heading of a prompt.
+// speakerSign returns the rule for a line that pretends to quote a speaker or to be the heading of a prompt.
 func speakerSign(rest string) (Rule, int) {
 	line := strings.TrimLeft(rest, "# ")
 	heading := len(line) < len(rest)
@@ -303,7 +304,7 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// maxEncoded bounds the length of a run of letters and digits.
+// maxEncoded bounds the length of a run of letters and digits that is decoded, in bytes.
 const maxEncoded = 200
 
 // encodedRuns matches runs of characters that look like Base64.
@@ -328,7 +329,7 @@ func encodedRuns(text string) (spans [][2]int) {
 
 func encodedKind(c byte) int { return int(encodedKinds[c]) }
 
-// encodedKinds caches the results of encodedKind.
+// encodedKinds has the results of encodedKind for all bytes.
 var encodedKinds = func() (all [256]uint8) {
 	for i := range all {
 		all[i] = kindOf(byte(i))
@@ -350,8 +351,8 @@ func kindOf(c byte) uint8 {
 	return 0
 }
 
-// visibleText returns a text without invisible characters, and a function that maps its offsets to offsets in the original
-// text.
+// visibleText returns a text without invisible characters, and a function that converts offsets in it to offsets in
+// the original text.
 func visibleText(text string) (string, func(int) int) {
 	if strings.IndexFunc(text, isInvisible) < 0 {
 		return text, func(i int) int { return i }

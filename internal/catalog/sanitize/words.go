@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// wordToken holds one word.
+// wordToken is one word of a sentence, as the numbers by which the rules know it.
 type wordToken struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
 	stem       int // the number of the stem that it begins with, 0 if none
 }
 
-// Words that stand for tokens not written in letters.
+// Numbers of words for parts of a text that are not words, such as URLs.
 const (
 	wordURL   = "<url>"
 	wordEmail = "<email>"
 )
 
-// wordReader splits a sentence into words as a person would read them: letters that look like others are replaced by
-// these, case is ignored, and marks between letters are dropped.
+// wordReader splits a sentence into words as a person would read them. Lookalike letters are replaced by the letters
+// that they resemble, case is ignored, and marks between letters are dropped.
 type wordReader struct {
 	*Scanner
 	text   string
@@ -46,7 +46,7 @@ func (r *wordReader) readWords(text string) []wordToken {
 
 func wordByte(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// readWord consumes one word. A URL or address counts as one word.
+// readWord reads one word. A URL or e-mail address counts as one word.
 func (r *wordReader) readWord() {
 	start := r.at
 	r.buffer = r.buffer[:0]
@@ -79,7 +79,7 @@ func (r *wordReader) readWord() {
 	r.emitWord(start, digits)
 }
 
-// lineBreak returns the length of the hyphen and the new line that divide a word, 0 if text begins with none.
+// lineBreak returns the length of a hyphen and line break that divide a word, or 0 if text does not begin with them.
 func lineBreak(text string) int {
 	for _, hyphen := range []string{"-\n", "-\r\n"} {
 		if rest, ok := strings.CutPrefix(text, hyphen); ok && rest != "" && (isLetter(rest[0]) || rest[0] >= utf8.RuneSelf) {
@@ -89,7 +89,7 @@ func lineBreak(text string) int {
 	return 0
 }
 
-// readWide consumes one character that is not ASCII and reports whether the word continues.
+// readWide reads one non-ASCII character. It returns false if the word ends before it.
 func (r *wordReader) readWide(start int) bool {
 	c, size := utf8.DecodeRuneInString(r.text[r.at:])
 	switch f := foldLetter(c); {
@@ -114,7 +114,8 @@ func (r *wordReader) readWide(start int) bool {
 // isSign reports whether a symbol stands for a letter in disguised words (p@s$word).
 func isSign(c byte) bool { return c == '@' || c == '$' || c == '!' }
 
-// isInsideWord reports whether a symbol goes on with a word, so that it probably stands for a letter.
+// isInsideWord reports whether a symbol has letters on both sides and so probably stands for a letter, as in
+// p@ssword.
 func (r *wordReader) isInsideWord() bool {
 	if r.at+1 == len(r.text) || !wordByte(r.text[r.at+1]) && !isSign(r.text[r.at+1]) {
 		return r.text[r.at] == '$'
@@ -122,7 +123,7 @@ func (r *wordReader) isInsideWord() bool {
 	return !r.isAddress()
 }
 
-// isAddress reports whether the @ at the current position belongs to an address.
+// isAddress reports whether the @ at the current position belongs to an e-mail address.
 func (r *wordReader) isAddress() bool {
 	if r.text[r.at] != '@' || r.at == 0 || !wordByte(r.text[r.at-1]) {
 		return false
@@ -189,7 +190,7 @@ func (r *wordReader) skipAddress() {
 	}
 }
 
-// wordNumber returns the numbers that the rules know a word by.
+// wordNumber returns the numbers by which the rules know a word: that of the exact word, and that of its stem.
 func (s *Scanner) wordNumber(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {
@@ -207,7 +208,7 @@ const leetSigns = "0123456789@$!"
 
 var leetAlphabets = []string{"oizeasgtbgasi", "olzeasbtbgasl", "oizeasbtbgasi", "olzeasgtbgasi"}
 
-// decodeLeet replaces digits and signs in a word by the letters they resemble.
+// decodeLeet replaces digits and signs in a word by the letters that they resemble.
 func decodeLeet(word []byte, letters string) []byte {
 	return bytes.Map(func(r rune) rune {
 		if at := strings.IndexRune(leetSigns, r); at >= 0 {

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// The tasks. Each has code that plays a model without code execution: it has the same tools and uses them as well as
-// possible, with filters where a tool has them and twenty calls at once where they do not depend on each other.
+// workloads lists the tasks. Each has code that plays a model without code execution: it has the same tools and uses
+// them as well as possible, with filters if a tool has them, and with twenty calls at once if they do not depend on
+// each other.
 var workloads = []workloadTask{
 	{
 		name:    "copy a transcript",
@@ -357,7 +358,8 @@ func fileSize(a *directAgent) (any, error) {
 	return sizeOf(answers[0].value)
 }
 
-// countLeads first passes an argument that does not exist, as the first program of the workload does.
+// countLeads plays a model that first passes an argument which does not exist, as the first program of the workload
+// does.
 func countLeads(a *directAgent) (any, error) {
 	regions := []string{"EMEA", "North America", "LATAM", "APAC"}
 	counts := map[string]int{}

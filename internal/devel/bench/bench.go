@@ -1,5 +1,5 @@
-// Package bench measures what the engine costs: the table that retort bench prints. Every figure is a median of one
-// run on one machine, so only the ratios between them are significant.
+// Package bench measures what the engine costs: the table that retort bench prints. Every figure is the median of one
+// run on one machine, so only the ratios between figures are meaningful.
 package bench
 
 import (
@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// ResultRow represents one row of the table.
+// ResultRow is one row of the table that retort bench prints.
 type ResultRow struct {
 	Name   string  `json:"name"`
 	Median float64 `json:"median"`
@@ -32,8 +32,8 @@ type Options struct {
 	Self     string            // path of the retort binary
 	Progress func(what string) // is called with what is being measured; may be nil
 	Only     []string          // some of Parts, or of WorkloadNames for Workloads; all if empty
-	// Catalogs is a folder with lists of tools, for Targets. Connected holds servers to use instead. Without either,
-	// the tools are generated.
+	// Catalogs is a folder with lists of tools for the part targets. If Connected is set, its servers are used
+	// instead. If neither is set, the tools are generated.
 	Catalogs  string
 	Connected *engine.Config
 }
@@ -66,7 +66,7 @@ var steps = []benchStep{
 	{"binary", (*benchRun).measureBinary},
 }
 
-// PartNames returns the names of what can be measured, in order.
+// PartNames returns the names of all measurements, in order.
 func PartNames() []string {
 	parts := make([]string, len(steps))
 	for i, s := range steps {
@@ -114,8 +114,7 @@ func Run(ctx context.Context, o Options) ([]ResultRow, error) {
 	return b.rows, nil
 }
 
-// timeRuns runs f n times after a warm-up and adds a row with the median, in
-// milliseconds.
+// timeRuns runs f n times after a warm-up run. It adds a row with the median in milliseconds.
 func (b *benchRun) timeRuns(name string, n int, target float64, f func() error) error {
 	if err := f(); err != nil {
 		return err

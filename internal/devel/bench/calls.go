@@ -18,12 +18,12 @@ import (
 const (
 	callRounds = 9
 	callsEach  = 1000
-	// callPause sets the pause between measurements. It lets background work of the previous one end, such as a
-	// sandbox that is being started.
+	// callPause is the pause between measurements. It lets background work of the previous measurement end, such as
+	// the start of a sandbox.
 	callPause = 100 * time.Millisecond
 )
 
-// callPath represents one way to make a thousand calls of the same tool on the same upstream.
+// callPath is one way to make a thousand calls of the same tool on the same server.
 type callPath struct {
 	name string
 	make func() error
@@ -99,7 +99,7 @@ func takeTurns(ways []*callPath) error {
 	return nil
 }
 
-// subtractRounds returns the differences of two series, round by round.
+// subtractRounds returns the differences between two series, round by round.
 func subtractRounds(a, b []float64) []float64 {
 	differences := make([]float64, len(a))
 	for i := range a {
@@ -128,7 +128,8 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	return err
 }
 
-// viaLines makes calls with the least that the protocol allows. It measures the time of the upstream itself.
+// viaLines makes calls with the least work that the protocol allows. It measures the time that the server itself
+// takes.
 func viaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {

@@ -51,7 +51,8 @@ func (b *benchRun) measureContainers(ctx context.Context, runner string, nothing
 	return b.measureIdleContainers(ctx, runner, warm, before)
 }
 
-// measureSandboxes measures programs in sandboxes that are started for them, and in sandboxes that wait for them.
+// measureSandboxes measures programs in sandboxes that are started when they are needed, and in sandboxes that were
+// started in advance.
 func (b *benchRun) measureSandboxes(
 	ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64,
 ) error {
@@ -108,7 +109,7 @@ func (b *benchRun) measureIdleContainers(ctx context.Context, runner string, war
 
 var containerID = regexp.MustCompile(`docker[/-]([0-9a-f]{64})`)
 
-// inContainers returns the memory of all processes in Docker's containers in MB, by container id.
+// inContainers returns the memory of all processes in Docker containers, in MB by container id.
 func inContainers() map[string]float64 {
 	all := map[string]float64{}
 	entries, _ := os.ReadDir("/proc")

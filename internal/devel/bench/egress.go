@@ -22,7 +22,7 @@ import (
 	"retort/internal/egress"
 )
 
-// allowedHost is the host that the requests go to.
+// allowedHost is the host to which the measured requests go.
 const allowedHost = "api.example.com"
 
 // measureEgress compares requests of programs through the proxy with the same requests without it. They go to a server on
@@ -64,14 +64,14 @@ func (b *benchRun) measureEgress(ctx context.Context) error {
 	return b.measureRefusals(ctx, n)
 }
 
-// requestVariant represents one of several variants of a request.
+// requestVariant is one of several variants of a request that are compared.
 type requestVariant struct {
 	name string
 	ask  func() error
 }
 
-// compareVariants measures the variants in turn, so that none has the machine to itself. It adds a row for each further
-// variant with its time as a multiple of the first one's.
+// compareVariants measures the variants in turn, so that other load on the machine affects all of them alike. For
+// each variant after the first, it adds a row with its time as a multiple of the first one's.
 func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	const warm, runs = 50, 500
 	took := make([][]float64, len(ways))
@@ -145,7 +145,7 @@ func refusedTunnel(proxy string) error {
 	return nil
 }
 
-// requestPage makes a request. If alone is set, it uses a connection of its own.
+// requestPage makes a request. If alone is set, it uses a new connection.
 func requestPage(c *http.Client, alone bool) error {
 	if alone {
 		c.CloseIdleConnections()
@@ -159,7 +159,7 @@ func requestPage(c *http.Client, alone bool) error {
 	return err
 }
 
-// fetchPage makes a request in the way of the fetch function.
+// fetchPage makes a request in the same way as a program's fetch.
 func fetchPage(ctx context.Context, s *egress.Session, host string) error {
 	arguments, err := json.Marshal(egress.Request{URL: "https://" + host + "/", Method: http.MethodGet})
 	if err != nil {
@@ -169,14 +169,14 @@ func fetchPage(ctx context.Context, s *egress.Session, host string) error {
 	return err
 }
 
-// localSite is a server on this machine that plays the remote host.
+// localSite is a server on this machine that plays a remote host.
 type localSite struct {
 	roots    *x509.CertPool
 	listener net.Listener
 	server   *http.Server
 }
 
-// fakeAddress gives the address that the host resolves to. It is never dialled.
+// fakeAddress is the address to which the host name resolves. It is never dialled.
 var fakeAddress = netip.MustParseAddr("93.184.215.14")
 
 func newSite() (*localSite, error) {

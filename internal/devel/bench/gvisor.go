@@ -61,7 +61,7 @@ func (b *benchRun) measureIdleMemory(ctx context.Context, warm sandbox.Backend) 
 
 const inTurn, allAtOnce = "one after the other", "at once"
 
-// callPrograms holds programs that make a thousand calls, by language and way.
+// callPrograms has programs that make a thousand calls, by language and by way of calling.
 var callPrograms = map[core.Language]map[string]string{
 	core.JavaScript: {
 		inTurn:    "for (let i = 0; i < 1000; i++) await callMCPTool('x')",

@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/process"
 )
 
-// usualToolCount sets the number of tools on a developer's usual ten servers.
+// usualToolCount is the number of tools on the ten servers of a typical developer.
 const usualToolCount = 451
 
 // writeServersFile writes a client file with one demo server and returns its path.
@@ -202,8 +202,8 @@ func (b *benchRun) measureSearch(context.Context) error {
 	return nil
 }
 
-// measureMemory measures an engine in a process of its own: the command with an
-// upstream of 451 tools, idle after a search, then with programs run.
+// measureMemory measures the memory of an engine in a process of its own: the command with a server of 451 tools,
+// idle after a search, and then after programs have run.
 func (b *benchRun) measureMemory(ctx context.Context) error {
 	file := filepath.Join(b.home, "memory.json")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
@@ -237,7 +237,7 @@ func (b *benchRun) measureMemory(ctx context.Context) error {
 	return b.oneExecution(c, idle)
 }
 
-// oneExecution measures the memory that a waiting program adds: its own process.
+// oneExecution measures the memory that one waiting program adds: that of its own process.
 func (b *benchRun) oneExecution(c *mcpClient, idle float64) error {
 	done := make(chan error, 1)
 	go func() { done <- c.executeProgram("await sleep(1500); return 1", core.TypeScript) }()

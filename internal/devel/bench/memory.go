@@ -11,7 +11,7 @@ import (
 // residentMB returns the resident memory of a process in MB. It needs /proc.
 func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
 
-// uniqueMB returns the resident memory in MB that no other process shares. It does not count the binary.
+// uniqueMB returns the resident memory that a process shares with no other process, in MB. The binary does not count.
 func uniqueMB(pid int) (float64, error) { return statusMB(pid, "RssAnon:") }
 
 // proportionalMB returns a process's proportional share of anonymous memory in MB: pages that several processes have mapped
@@ -27,7 +27,7 @@ func proportionalMB(pid int) (float64, error) {
 
 func statusMB(pid int, name string) (float64, error) { return procFieldMB(pid, "status", name) }
 
-// procFieldMB reads a figure from a file of a process in /proc and converts it from kB to MB.
+// procFieldMB returns a value from a process's file in /proc, converted from kB to MB.
 func procFieldMB(pid int, file, name string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {

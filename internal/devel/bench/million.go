@@ -97,7 +97,7 @@ func (b *benchRun) fillLog(ctx context.Context, name string) error {
 	return log.Close()
 }
 
-// waitForWriter waits while entries arrive faster than they are written.
+// waitForWriter waits if entries arrive faster than the audit log can write them.
 func waitForWriter(log *audit.Log, e core.AuditEvent) error {
 	for {
 		refused := log.Record(e, false)

@@ -9,8 +9,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// detectionSample measures the detection of one type of personal data, with made-up values in sentences and JSON, and with
-// similar values that are not personal data.
+// detectionSample measures the detection of one type of personal data, with made-up values in sentences and JSON, and
+// with similar values that are not personal data.
 type detectionSample struct {
 	name   string
 	value  func(r *rand.Rand) string

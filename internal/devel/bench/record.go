@@ -44,7 +44,7 @@ func (b *benchRun) openAuditLog(ctx context.Context, name string) (*audit.Log, e
 	return audit.Open(ctx, rows, audit.Options{Keys: noKeys(), Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir})
 }
 
-// noKeys are fixed, public keys.
+// noKeys returns keys that are fixed and public, for measurements.
 func noKeys() audit.Keys {
 	key := func() ([]byte, error) { return make([]byte, 32), nil }
 	return audit.Keys{Bodies: key, Codes: key}
@@ -126,7 +126,7 @@ func appendConcurrently(log *audit.Log, callers, each int) (took []float64, whol
 	return took, time.Since(begin), err
 }
 
-// runPause sets the pause between two programs. In this time the next sandbox becomes ready and the processors become
+// runPause is the pause between two programs. In this time the next sandbox becomes ready and the processors become
 // idle.
 const runPause = 50 * time.Millisecond
 

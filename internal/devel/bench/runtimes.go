@@ -13,13 +13,14 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// startTargets are the targets for a runtime in milliseconds: for a cold start and for a child that is ready.
+// startTargets are the targets for a runtime, in milliseconds: for a cold start and for a child that is already
+// started.
 var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
 }
 
-// bareCommands holds commands that start an interpreter outside any sandbox and do nothing else. They show the lower bound
-// of a cold start.
+// bareCommands has commands that start an interpreter outside any sandbox and do nothing else. Their time is a lower
+// bound for a cold start.
 var bareCommands = map[string][]string{
 	"node": {"node", "-e", ""}, "bun": {"bun", "-e", "0"}, "deno": {"deno", "eval", ""},
 }

@@ -15,7 +15,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// PromisedTarget compares one figure promised for code execution with the measured one.
+// PromisedTarget compares one figure that was promised for code execution with the measured one.
 type PromisedTarget struct {
 	Name     string `json:"name"`
 	Promised string `json:"promised"`
@@ -25,12 +25,12 @@ type PromisedTarget struct {
 	Losses   string `json:"losses,omitempty"` // what the figure leaves out, or in which respect it is worse
 }
 
-// TargetParts are the parts whose rows Targets needs.
+// TargetParts returns the parts of the benchmark whose rows CompareTargets needs.
 func TargetParts() []string {
 	return []string{"command", "runtimes", "docker", "gvisor", "vm", "type-check", "validation", "wrappers"}
 }
 
-// unmeasured is printed instead of a figure that this machine cannot measure.
+// unmeasured is printed in place of a figure that cannot be measured on this machine.
 const unmeasured = "not measured here"
 
 // CompareTargets compares rows with the promised figures. It also measures tokens and the detection of personal data.
@@ -72,7 +72,7 @@ func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]Promise
 	return append(all, accuracy...), err
 }
 
-// rowTarget compares the first row whose name begins with one of the prefixes with a bound in the row's unit.
+// rowTarget compares the first row whose name begins with one of the prefixes with a bound in milliseconds.
 func rowTarget(rows []ResultRow, name, promised string, most float64, part, losses string, prefixes ...string) PromisedTarget {
 	t := PromisedTarget{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {
@@ -88,7 +88,7 @@ func rowTarget(rows []ResultRow, name, promised string, most float64, part, loss
 	return t
 }
 
-// Figures of the session for which the savings were promised, in tokens, and the price of a million of them.
+// The figures, in tokens, of the session for which savings were promised, and the price of a million tokens.
 const (
 	sessionSystem       = 2_000
 	sessionConversation = 30_000
@@ -101,8 +101,8 @@ const (
 	maxCatalogue        = 32 << 20
 )
 
-// tokenTargets compares the definitions of all tools with what a session over Retort carries instead: its four first
-// tools, one search and two definitions.
+// tokenTargets compares the tokens of all tools' definitions with those that a session over Retort has instead:
+// Retort's first four tools, one search and two definitions.
 func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {
@@ -167,8 +167,8 @@ func percentSaved(before, after int) float64 {
 	return 100 * float64(before-after) / float64(before)
 }
 
-// openCatalogues opens an engine for the catalogues to measure: those of the connected servers, of a folder, or generated
-// ones. It stores its data in home, unless servers are connected.
+// openCatalogues opens an engine for the tools to measure: those of the connected servers, those in a folder, or
+// generated ones. It stores its data in home, unless servers are connected.
 func (o Options) openCatalogues(ctx context.Context, home string) (e *engine.Engine, source, command string, err error) {
 	c := engine.Config{NoFiles: true, Home: home, Keys: home, Reserve: engine.ReserveNone, Guest: []string{o.Self, "guest"}}
 	source, command = fmt.Sprintf("%d made-up tools", usualToolCount), "retort bench targets"
@@ -191,7 +191,8 @@ func (o Options) openCatalogues(ctx context.Context, home string) (e *engine.Eng
 	return e, source, command, err
 }
 
-// loadReplayServers returns servers that list the tools in the files of a folder: {"name": …, "tools": […]}.
+// loadReplayServers returns servers that list the tools in a folder's files, which have the form {"name": …, "tools":
+// […]}.
 func loadReplayServers(folder string) (servers []engine.Server, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
@@ -220,7 +221,7 @@ func loadReplayServers(folder string) (servers []engine.Server, err error) {
 	return servers, nil
 }
 
-// leanTokens counts the tokens of Retort's lean surface and its instructions, as a client receives them.
+// leanTokens returns the number of tokens of Retort's lean set of tools and its instructions, as a client gets them.
 func leanTokens(ctx context.Context, o Options) (int, error) {
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {
@@ -240,8 +241,8 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	return tokens.Count(string(list)) + tokens.Count(c.instructions), err
 }
 
-// lookedUp returns the median token cost of a search and the definitions of its two best tools, over ten searches
-// that use words of existing tools.
+// lookedUp returns the median number of tokens of a search and the definitions of its two best tools. It makes ten
+// searches with words from existing tools.
 func lookedUp(ctx context.Context, e *engine.Engine) (int, error) {
 	var all []*core.Tool
 	for _, s := range e.Toolset().Servers {

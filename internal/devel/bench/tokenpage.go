@@ -7,7 +7,7 @@ import (
 	"retort/internal/base/htmlpage"
 )
 
-// TokenPage shows workloads with a chart for each.
+// TokenPage returns an HTML page about the workloads, with a chart for each.
 func TokenPage(works []Workload, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
 		Title: "What code execution saves and costs",

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Words that occur in the names and descriptions of real servers' tools.
+// Words that are common in the names and descriptions of real servers' tools.
 var (
 	verbs = []string{
 		"list", "get", "search", "create", "update", "delete", "archive", "export", "assign", "merge", "watch", "rename",

@@ -11,11 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fakeUpstream is an MCP server in this process that lists given tools and answers every call at once. The time of a call
-// is then the engine's alone.
+// fakeUpstream is an MCP server in this process. It lists given tools and answers every call at once, so that the
+// measured time is that of the engine alone.
 type fakeUpstream struct{ tools []json.RawMessage }
 
-// dialPipe opens a connection. The server's side ends with it.
+// dialPipe opens a connection to the server. Closing it ends the server's side, too.
 func (u fakeUpstream) dialPipe(context.Context) (io.ReadWriteCloser, error) {
 	client, server := net.Pipe()
 	go func() {

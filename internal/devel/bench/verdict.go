@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// contextWindow sets the size of a common context window, in tokens. A way that needs more does not work with such a model.
+// contextWindow is the size of a common context window, in tokens. A way of doing a task that needs more does not
+// work with such a model.
 const contextWindow = 200_000
 
-// Verdicts describes where programs save and where they cost more, each compared with the better of the two direct
-// ways.
+// Verdicts describes where programs save tokens and where they cost more, each compared with the better of the two
+// ways without programs.
 func (w Workload) Verdicts() []string {
 	direct, code := w.cheapest(WayDirect, WaySearch), w.cheapest(WayFull, WayLean)
 	verdicts := []string{compareCosts(direct, code)}
@@ -51,7 +52,7 @@ func compareCosts(direct, code WorkloadCost) string {
 		change(direct.Peak, code.Peak), change(direct.Definitions, code.Definitions), change(direct.DataTokens(), code.DataTokens()))
 }
 
-// listExtraCosts lists the respects in which the second cost is higher than the first.
+// listExtraCosts lists each cost that is higher in the second result than in the first.
 func listExtraCosts(direct, code WorkloadCost) string {
 	var worse []string
 	for _, d := range []struct {

@@ -14,9 +14,9 @@ import (
 	"retort/internal/sandbox/vm"
 )
 
-// measureVM measures virtual machines if `retort vm setup` has chosen a kernel: the smallest program in a machine that is
-// resumed for it and in one that waits, a thousand calls, and memory. Its machines are made for the measurement and
-// removed.
+// measureVM measures virtual machines if `retort vm setup` has chosen a kernel: the smallest program in a machine
+// that is resumed for it and in one that waits, a thousand calls, and memory. The machines are created for the
+// measurement and removed afterwards.
 func (b *benchRun) measureVM(ctx context.Context) error {
 	kernel, err := vm.KernelDir(home.Dir(b.home).Machines())
 	if err != nil {

@@ -66,7 +66,7 @@ func (c *modelConversation) countTurn() {
 	c.cost.Input += c.cost.Peak
 }
 
-// finishTask counts the last turn, which makes no calls.
+// finishTask counts the model's last turn, in which it makes no calls.
 func (c *modelConversation) finishTask(answer any, took time.Duration) (WorkloadCost, error) {
 	text, err := canonicalJSON(answer)
 	if err != nil {
@@ -135,7 +135,7 @@ type toolAnswer struct {
 	value json.RawMessage // nil if the text is not JSON and there is no other
 }
 
-// callTool calls a tool. If the tool returned an error, so does tool.
+// callTool calls a tool. It returns an error if the result is marked as an error.
 func (c *mcpClient) callTool(name string, arguments any) (toolAnswer, error) {
 	raw, err := c.sendRequest("tools/call", map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
@@ -203,8 +203,8 @@ func (e *bundledServers) close() {
 	}
 }
 
-// workSettings are the engine's settings for clients that write programs. Nobody can approve anything, as with direct
-// calls, and addresses may be passed from one server to another.
+// workSettings are the engine's settings for clients that write programs. Nothing needs approval, as with direct
+// calls, and e-mail addresses may be passed from one server to another.
 const workSettings = `
 permissionLevel: execute_full
 approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
@@ -217,8 +217,8 @@ type bundledConfig struct {
 	args []string
 }
 
-// openOffice writes the configuration and lets the engine learn the servers' tools, so that clients find them known,
-// as they do from the second day of use.
+// openOffice writes the configuration and lets the engine list the servers' tools, so that later sessions know them
+// from the start, as in everyday use.
 func openOffice(ctx context.Context, self, dir string) (*bundledConfig, error) {
 	servers := map[string]any{}
 	for _, name := range demo.Names() {

@@ -21,7 +21,7 @@ import (
 // clientCount sets the number of concurrent clients.
 const clientCount = 1000
 
-// unlimitedSettings removes the limits for clients, which are one principal here.
+// unlimitedSettings removes the limits for clients, because all clients of the measurement are the same principal.
 const unlimitedSettings = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
 
 // measureHTTP measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the
@@ -159,7 +159,7 @@ type httpClient struct {
 	http         *http.Client
 }
 
-// smallProgram is the program that a guest runs. It makes one call that reads.
+// smallProgram returns a request to run a small program, which makes one read-only call.
 func smallProgram() (string, error) {
 	var tool struct{ Name string }
 	if err := json.Unmarshal(makeDefinitions(1)[0], &tool); err != nil {
@@ -190,7 +190,7 @@ func (g httpClient) inSession(ctx context.Context) error {
 	return err
 }
 
-// sendRequest sends one request. The result of a call must be that of the program.
+// sendRequest sends one request. If the request is a call, its result must be that of the small program.
 func (g httpClient) sendRequest(ctx context.Context, body string, headers ...string) (session string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(body))
 	if err != nil {

@@ -24,7 +24,7 @@ type Workload struct {
 	Costs []WorkloadCost `json:"ways"`
 }
 
-// workloadTask represents a task with an agent that does it by direct calls, and with a program.
+// workloadTask is a task, with an agent that does it by direct calls and a program that does it.
 type workloadTask struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
@@ -52,16 +52,16 @@ func (c agentCall) requestText() string {
 	return string(text)
 }
 
-// directAgent does a task by direct calls. What a model would read and write is counted in its conversation; Go code does
-// the thinking.
+// directAgent does a task by direct calls. Everything that a model would read and write is counted in its
+// conversation. Go code makes the decisions of the model.
 type directAgent struct {
 	*modelConversation
 	servers *bundledServers
 	may     map[string]bool // tools whose definitions it has; nil means all
 }
 
-// callAll makes the calls of one turn concurrently and returns their answers. The model sees an answer that is an error
-// like any other.
+// callAll makes the calls of one turn concurrently and returns their answers. An answer that is an error is shown to
+// the model like any other.
 func (a *directAgent) callAll(calls ...agentCall) ([]toolAnswer, error) {
 	answers := make([]toolAnswer, len(calls))
 	for i := 0; i < len(calls); i += callsPerTurn {
@@ -186,7 +186,7 @@ func (w *workloadRunner) runWorkload(ctx context.Context, one workloadTask) ([]W
 	return costs, nil
 }
 
-// runDirectly lets an agent do the task on servers of its own.
+// runDirectly lets an agent do the task by direct calls, on its own instances of the servers.
 func (w *workloadRunner) runDirectly(ctx context.Context, way string, one workloadTask) (WorkloadCost, error) {
 	servers, err := startServers(ctx, w.Self, one.servers...)
 	if err != nil {
@@ -218,7 +218,7 @@ type toolFinder struct {
 // loadedDefinitions sets the number of definitions that a search loads.
 const loadedDefinitions = 5
 
-// searchTool is the only definition in the context at the beginning.
+// searchTool is the definition of the search tool, the only definition in the model's context at the beginning.
 var searchTool = offeredTool{
 	Name:        "tool_search",
 	Description: "Search for tools by what they do. The definitions of the tools found are loaded and can be called from then on.",
@@ -306,7 +306,7 @@ func (p *codeClient) startSession() error {
 	return err
 }
 
-// searchTools loads typed definitions.
+// searchTools searches for tools and loads their typed definitions.
 func (p *codeClient) searchTools(query string) error {
 	c := agentCall{"search_tools", map[string]any{"query": query, "detail_level": "full", "limit": loadedDefinitions}}
 	p.countTurn()

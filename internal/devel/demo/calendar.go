@@ -31,7 +31,7 @@ type eventTime struct {
 	Zone     string `json:"timeZone,omitempty"`
 }
 
-// parseTime returns the instant. Whole days begin at midnight UTC.
+// parseTime returns the event's time as a time.Time. Events of a whole day begin at midnight UTC.
 func (m eventTime) parseTime() (time.Time, error) {
 	if m.DateTime != "" {
 		return time.Parse(time.RFC3339, m.DateTime)
@@ -142,7 +142,7 @@ func (c *calendarServer) findEvent(id string) (*calendarEvent, error) {
 	return c.events[i], nil
 }
 
-// findEditable finds an event that the account may change.
+// findEditable returns an event that the account is permitted to change.
 func (c *calendarServer) findEditable(id string) (*calendarEvent, error) {
 	e, err := c.findEvent(id)
 	if err != nil {
@@ -197,8 +197,7 @@ func (c *calendarServer) getEvent(in struct {
 	return structuredResult(e)
 }
 
-// freeSlots looks for times from 8 to 17 UTC on working days at which none of
-// the attendees has an event.
+// freeSlots returns times between 8 and 17 UTC on working days at which no attendee has an event.
 func (c *calendarServer) freeSlots(in struct {
 	Attendees []string  `json:"attendees"`
 	Minutes   int       `json:"durationMinutes"`
@@ -260,7 +259,7 @@ type eventInput struct {
 	Attendees  []eventAttendee `json:"attendees"`
 }
 
-// applyTo applies the input to e. After an error, e is unchanged.
+// applyTo applies the fields of the input to the event e. If it returns an error, e is unchanged.
 func (in eventInput) applyTo(e *calendarEvent) error {
 	changed := *e
 	if in.Start != nil {

@@ -110,7 +110,7 @@ func (c *chatServer) fillChannels() {
 	c.channels = append(c.channels, deploy)
 }
 
-// apiError returns an error in the format of this product's API.
+// apiError returns an error in the format that the imitated product's API uses.
 func apiError(code, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", code, fmt.Sprintf(format, args...))
 }
@@ -192,7 +192,7 @@ func (c *chatServer) readHistory(in struct {
 	return messagesPage(list, "history:"+ch.ID, in.Cursor, orDefault(in.Limit, 50))
 }
 
-// isAfter reports whether ts is later than other. Any time is later than "".
+// isAfter reports whether the timestamp ts is later than other. Every timestamp is later than "".
 func isAfter(ts, other string) bool {
 	x, _ := strconv.ParseFloat(ts, 64)
 	y, _ := strconv.ParseFloat(other, 64)
@@ -207,7 +207,7 @@ func messagesPage(list []*chatMessage, scope, cursor string, limit int) (toolRes
 	return jsonText(messagePage{true, page, next != "", cursorMeta{next}})
 }
 
-// advanceDeployment advances the deployment by one step. It is called each time the channel is read.
+// advanceDeployment advances the simulated deployment by one step. It is called each time the channel is read.
 func (c *chatServer) advanceDeployment(ch *chatChannel) {
 	if c.polls >= deployPolls {
 		return
@@ -337,7 +337,7 @@ func (c *chatServer) auditLog(in struct {
 	}{pageByOffset(c.effectsOn(""), 0, orDefault(in.Limit, 100))})
 }
 
-// findPostable returns the channel if messages can be posted to it.
+// findPostable returns a channel if messages can be posted to it.
 func (c *chatServer) findPostable(id string) (*chatChannel, error) {
 	ch, err := c.findChannel(id)
 	if err == nil && ch.Archived {
@@ -374,7 +374,7 @@ func (c *chatServer) sendMessage(in struct {
 	return structuredResult(postedMessage{true, ch.ID, m.TS})
 }
 
-// findOwnMessage finds a message that the caller may change.
+// findOwnMessage returns a message that the caller may change.
 func (c *chatServer) findOwnMessage(channelID, ts string) (*chatChannel, int, error) {
 	ch, err := c.findPostable(channelID)
 	if err != nil {

@@ -33,7 +33,7 @@ func buildCRM(b *serverBase) map[string]toolFunc {
 	}
 }
 
-// findObject finds a table of the schema.
+// findObject returns the table of an object type.
 func (c *crmServer) findObject(name string) *dataTable {
 	return c.objects[slices.IndexFunc(c.objects, func(t *dataTable) bool { return t.name == name })]
 }
@@ -180,8 +180,8 @@ func (c *crmServer) readAudit(in struct {
 	}{page, len(all), in.Offset+len(page) < len(all)})
 }
 
-// setFields checks all values and only then changes the row. It returns the names of
-// the fields that have a new value.
+// setFields checks all values and, only if all are valid, changes the row. It returns the names of the fields whose
+// value has changed.
 func (t *dataTable) setFields(row []any, data map[string]any) ([]string, error) {
 	values := map[int]any{}
 	for _, name := range sortedKeys(data) {
@@ -239,7 +239,7 @@ type recordChange struct {
 	Changed []string `json:"changed"`
 }
 
-// applyChange changes one record. Its version increases only if a value is new.
+// applyChange changes one record. The record's version increases only if a value has changed.
 func (c *crmServer) applyChange(tool, objectType, id string, data map[string]any, ifVersion int64) (recordChange, error) {
 	t, row, err := c.findRecord(objectType, id)
 	if err != nil {
@@ -312,7 +312,7 @@ func (c *crmServer) bulkUpdate(in struct {
 	}{outcomes, len(outcomes) - failures, failures})
 }
 
-// tryOut returns the error that apply would return, and changes nothing.
+// tryOut returns the error that applyChange would return. It changes nothing.
 func (c *crmServer) tryOut(objectType, id string, data map[string]any) error {
 	t, row, err := c.findRecord(objectType, id)
 	if err == nil {
@@ -374,7 +374,7 @@ func (c *crmServer) convertLead(in struct {
 	}{in.LeadID, contactID, dealID})
 }
 
-// insertNew stores a record with values that are already checked.
+// insertNew stores a new record whose values are already checked.
 func (c *crmServer) insertNew(objectType string, data map[string]any) string {
 	t := c.findObject(objectType)
 	row := make([]any, len(t.cols))

@@ -199,7 +199,7 @@ func (d *databaseServer) runQuery(ctx context.Context, in statementInput) (toolR
 	}{out.colNames(), out.encodeRows(rows), len(rows), len(rows) < len(out.rows)})
 }
 
-// explainQuery answers with SQLite's plan, in plain text.
+// explainQuery returns the plan of a query as text.
 func (d *databaseServer) explainQuery(ctx context.Context, in statementInput) (toolResult, error) {
 	plan, err := d.sql.explain(ctx, in)
 	if err != nil {

@@ -1,17 +1,14 @@
-// Package demo holds the bundled MCP servers: a drive, a CRM, a chat and so on,
-// filled with seeded data that is the same on every machine and every day.
-// Demonstrations, tests and benchmarks use them as upstreams, over standard
+// Package demo holds the bundled MCP servers: a drive, a CRM, a chat and so on, filled with seeded data that is the
+// same on every machine and every day. Demonstrations, tests and benchmarks use them as upstreams, over standard
 // input and output or in process.
 //
-// The protocol is spoken by a small loop of the package's own (protocol.go)
-// rather than by the SDK: definitions leave as the exact bytes of tools/*.json in
-// their order, both eras of the protocol are on one page, and our client is tested
-// against something else than the other half of its own library.
+// The package implements the protocol itself (protocol.go) instead of using the SDK. So definitions are sent as the
+// exact bytes of tools/*.json in their order, and Retort's client is tested against another implementation than its
+// own library's.
 //
-// Some identifiers provoke errors on every server that takes identifiers:
-// "forbidden" is refused; "rate-limited" fails on every second call, the first
-// included (the drive has a document of that name, so that a retry succeeds);
-// anything else that does not exist is not found.
+// Some identifiers cause errors on every server that takes identifiers: "forbidden" is refused, and "rate-limited"
+// fails on the first, third, fifth, … call (the drive has a document with that name, so that a retry succeeds). Other
+// identifiers that do not exist are not found.
 package demo
 
 import (
@@ -26,10 +23,11 @@ import (
 	"time"
 )
 
-// demoToday is the day on which all data was made. Nothing here reads a clock, except the deployment in the chat.
+// demoToday is the day on which all data was supposedly made. Nothing in this package reads a clock, except the
+// deployment in the chat.
 var demoToday = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// productServer represents one kind of bundled server.
+// productServer is one kind of bundled server, such as the drive or the CRM.
 type productServer struct {
 	name, title, instructions string
 	build                     func(*serverBase) map[string]toolFunc // made on the first call: tools/list needs no data
@@ -68,7 +66,8 @@ type DemoServer struct {
 	tools       func() map[string]toolFunc
 }
 
-// Open makes a new instance. If there is no server called name, the error lists the existing ones.
+// Open returns a new instance of the server called name. If there is no such server, the error lists the existing
+// ones.
 func Open(name string) (*DemoServer, error) {
 	all := bundledProducts()
 	i := slices.IndexFunc(all, func(p productServer) bool { return p.name == name })
@@ -131,8 +130,7 @@ func Serve(ctx context.Context, name string, in io.Reader, out io.Writer) error 
 	return errors.Join(s.Serve(ctx, in, out), s.Close())
 }
 
-// Dial returns a function that opens connections to a fresh instance of its own
-// each, in process.
+// Dial returns a function that opens in-process connections to the named server. Each connection gets a new instance.
 func Dial(name string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		s, err := Open(name)

@@ -187,8 +187,7 @@ func (d *driveServer) getDocument(in struct {
 	return structuredResult(textDocument{f.ID, f.Name, content, f.Owner, f.Modified, f.Version})
 }
 
-// getSheet answers with all rows of a range at once, as an array of objects:
-// 10,000 of them for the orders.
+// getSheet returns all rows of a range at once, as an array of objects. For the orders these are 10,000.
 func (d *driveServer) getSheet(in struct {
 	SheetID string `json:"sheetId"`
 	Range   struct {

@@ -47,7 +47,7 @@ func (d *driveServer) addFile(f *driveFile) {
 	d.byID[f.ID] = f
 }
 
-// newFile makes one of the many ordinary files of a company, with a random kind and name.
+// newFile returns one of the many ordinary files of a company, with a random kind and name.
 func (d *driveServer) newFile(r *rand.Rand, i int) *driveFile {
 	c := pickOne(r, d.w.companies)
 	id := fmt.Sprintf("doc-%06d", 100_000+i)
@@ -75,7 +75,7 @@ func (d *driveServer) newFile(r *rand.Rand, i int) *driveFile {
 	return f
 }
 
-// makeEssay returns an ordinary document of a page or two.
+// makeEssay returns the text of an ordinary document of one or two pages.
 func (d *driveServer) makeEssay(id string) string {
 	r := newSeededRand(id)
 	a := newAuthor(d.w, "document", r)
@@ -123,7 +123,7 @@ func asCSV(t *dataTable) string {
 	return b.String()
 }
 
-// asPDF returns the smallest file that PDF readers open: one page with a title.
+// asPDF returns a minimal PDF file that readers can open, with one page and a title.
 func asPDF(title string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")
@@ -159,7 +159,7 @@ func (d *driveServer) makeThumbnail(in struct {
 	return partsResult(imagePart{"image", asPNG(f.ID, orDefault(in.Size, 64)), pngMime})
 }
 
-// asPNG paints a pattern that depends on an id.
+// asPNG returns a picture with a pattern that depends on an id.
 func asPNG(id string, size int) []byte {
 	r := newSeededRand(id)
 	palette := color.Palette{color.White}

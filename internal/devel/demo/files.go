@@ -126,8 +126,7 @@ func (f *fileServer) readFile(in struct {
 	return textResult("%s", strings.Join(lines, ""))
 }
 
-// readMany answers with one part for each file; a file that cannot be read does
-// not fail the others.
+// readMany returns one content part for each file. A file that cannot be read does not make the others fail.
 func (f *fileServer) readMany(in struct {
 	Paths []string `json:"paths"`
 }) (toolResult, error) {
@@ -262,7 +261,7 @@ func (f *fileServer) changeLog(in struct {
 	return jsonText(pageByOffset(f.effectsOn(""), 0, orDefault(in.Limit, 100)))
 }
 
-// resolveTarget checks that a file can be created at name and returns its path.
+// resolveTarget returns the path for a new file called name, if a file can be created there.
 func (f *fileServer) resolveTarget(name string) (string, error) {
 	name, err := f.resolvePath(name)
 	if err != nil {

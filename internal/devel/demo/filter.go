@@ -19,8 +19,8 @@ type sortOrder struct {
 	Direction string `json:"direction"`
 }
 
-// filterRows returns the rows that meet every condition, in the order asked for. The
-// slice is the caller's, the rows are the table's.
+// filterRows returns the rows that meet every condition, in the requested order. The caller may change the slice but
+// not the rows, which belong to the table.
 func (t *dataTable) filterRows(conditions []filterCondition, by sortOrder) ([][]any, error) {
 	var tests []func(row []any) bool
 	for _, c := range conditions {

@@ -78,7 +78,7 @@ func buildIssues(b *serverBase) map[string]toolFunc {
 	}
 }
 
-// findRepo finds a repository. "forbidden" and "rate-limited" are names to provoke errors with.
+// findRepo returns a repository. The names "forbidden" and "rate-limited" cause errors on purpose.
 func (s *issueServer) findRepo(owner, name string) (*issueRepo, error) {
 	i := slices.IndexFunc(s.repos, func(r *issueRepo) bool { return strings.EqualFold(r.FullName, owner+"/"+name) })
 	if i >= 0 {
@@ -109,7 +109,7 @@ func (s *issueServer) findPull(owner, name string, number int) (*issueRepo, *rep
 	return r, x, err
 }
 
-// pageOf returns one page of list. Pages are numbered as GitHub does.
+// pageOf returns one page of list. Pages are numbered from 1, as in GitHub's API.
 func pageOf[T any](list []T, page, size int) []T {
 	size = orDefault(size, 30)
 	return pageByOffset(list, (orDefault(page, 1)-1)*size, size)

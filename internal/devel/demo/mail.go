@@ -113,8 +113,8 @@ func (m *mailServer) findMessage(id string) (*mailMessage, error) {
 	return nil, m.missingError("message", id)
 }
 
-// searchMessages supports from: to: subject: is:unread has:attachment label: after:YYYY-MM-DD before:YYYY-MM-DD and plain
-// words. A message must match all of them.
+// searchMessages searches messages. It supports from:, to:, subject:, is:unread, has:attachment, label:,
+// after:YYYY-MM-DD, before:YYYY-MM-DD and plain words. A message must match all of them.
 func (m *mailServer) searchMessages(in struct {
 	Query      string   `json:"query"`
 	Labels     []string `json:"labelIds"`
@@ -281,7 +281,7 @@ type mailInput struct {
 	ThreadID string   `json:"threadId"`
 }
 
-// addMessage adds a message of our own as the newest of the mailbox.
+// addMessage adds a message that the account has sent as the newest of the mailbox.
 func (m *mailServer) addMessage(in mailInput, label string) (*mailMessage, error) {
 	if in.ThreadID != "" && !slices.ContainsFunc(m.messages, func(x *mailMessage) bool { return x.ThreadID == in.ThreadID }) {
 		return nil, m.missingError("thread", in.ThreadID)

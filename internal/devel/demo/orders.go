@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// orderCount sets the number of orders. It is the same on the drive, in the sheets and in the database.
+// orderCount is the number of orders. It is the same on the drive, in the sheets and in the database.
 const orderCount = 10_000
 
 type catalogueArticle struct {
@@ -51,7 +51,7 @@ func makeOrders(w *demoWorld) *dataTable {
 	return t
 }
 
-// orderStatus returns the status of an order. The older the order, the more likely it is done.
+// orderStatus returns the status of an order. The older the order is, the more likely it is completed.
 func orderStatus(dice, age int) string {
 	switch {
 	case dice < 4:

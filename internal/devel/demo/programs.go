@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// programs/*.ts begin with a comment: the title in its first line, what the
-// program shows in the others.
+// programFiles has the example programs, programs/*.ts. Each begins with a comment: its first line is the title, the
+// others say what the program shows.
 //
 //go:embed programs/*.ts
 var programFiles embed.FS
 
-// ExampleProgram represents an example that shows the use of code execution. It runs against the bundled servers under their
-// own names.
+// ExampleProgram is an example that shows a use of code execution. It runs against the bundled servers.
 type ExampleProgram struct {
 	Name  string // "1-copy-transcript"
 	Title string

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// prose/<genre>.txt has one sentence a line, with {slots} to be filled.
+// proseFiles has the texts of the demo data: prose/<genre>.txt has one sentence per line, with {slots} to fill in.
 //
 //go:embed prose/*.txt
 var proseFiles embed.FS
 
-// proseAuthor writes sentences of one genre about the people of a world.
+// proseAuthor writes sentences of one genre about the people of a demoWorld.
 type proseAuthor struct {
 	r         *rand.Rand
 	w         *demoWorld

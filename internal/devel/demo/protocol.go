@@ -64,8 +64,8 @@ type serverConn struct {
 	running map[string]context.CancelFunc // by request id
 }
 
-// Serve answers one client until in ends, ctx is done or out fails. When in ends, it first answers the pending calls.
-// When ctx ends, the goroutine that reads in continues until in ends.
+// Serve serves one client until in ends, ctx is done or writing to out fails. When in ends, it first answers the
+// pending calls. When ctx ends, the goroutine that reads in continues until in ends.
 func (s *DemoServer) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -117,7 +117,7 @@ func (c *serverConn) waitForCalls(ctx context.Context) error {
 	}
 }
 
-// acceptLine starts to answer one line: a message, or a batch as 2025-03-26 has it.
+// acceptLine starts answering one line: a message, or a batch as in protocol version 2025-03-26.
 func (c *serverConn) acceptLine(ctx context.Context, line []byte) {
 	if line[0] == '[' {
 		c.startCall(ctx, "", func(ctx context.Context) []byte { return c.answerBatch(ctx, line) })
@@ -225,8 +225,7 @@ func errorResponse(id json.RawMessage, e *rpcError) []byte {
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encodeJSON(e), []byte(`}`))
 }
 
-// isModern reports whether a request uses a stateless protocol version: then, and only then, its _meta names the
-// version.
+// isModern reports whether a request uses a stateless protocol version. Only then does its _meta name the version.
 func isModern(params json.RawMessage) (bool, *rpcError) {
 	var p struct {
 		Meta struct {

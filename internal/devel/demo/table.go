@@ -109,8 +109,8 @@ func (c tableColumn) fitText(s string) (any, error) {
 	return nil, fmt.Errorf("%s must be of type %s, not '%s'", c.name, c.kind, s)
 }
 
-// encodeRows encodes rows as a JSON array of objects with the columns in order. If only has names, the objects have the
-// first column and those.
+// encodeRows encodes rows as a JSON array of objects with the columns in order. If only is given, the objects have
+// only the first column and the columns named in it.
 func (t *dataTable) encodeRows(rows [][]any, only ...string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -132,7 +132,7 @@ func (t *dataTable) encodeRows(rows [][]any, only ...string) json.RawMessage {
 	return append(bytes.TrimSuffix(b.Bytes(), []byte(",")), ']')
 }
 
-// encodedKeys returns the column names as JSON, each with a colon, and nil for columns that are left out.
+// encodedKeys returns the column names as JSON, each followed by a colon, with nil for columns that are left out.
 func (t *dataTable) encodedKeys(only []string) [][]byte {
 	keys := make([][]byte, len(t.cols))
 	for i, c := range t.cols {
@@ -143,8 +143,8 @@ func (t *dataTable) encodedKeys(only []string) [][]byte {
 	return keys
 }
 
-// orderValues orders two values: nil first, numbers by value, everything else as
-// text. The second result is false for values of different types.
+// orderValues compares two values for sorting: nil comes first, numbers are compared by value, everything else as
+// text. ok is false for values of different types.
 func orderValues(a, b any) (int, bool) {
 	if a == nil || b == nil {
 		return typeRank(a) - typeRank(b), a == nil && b == nil

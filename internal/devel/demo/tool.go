@@ -16,7 +16,7 @@ import (
 	"retort/internal/base/jsonschema"
 )
 
-// tools/<server>.json is the array that tools/list answers with.
+// definitionFiles has the tool definitions: tools/<server>.json is the array that tools/list returns.
 //
 //go:embed tools/*.json
 var definitionFiles embed.FS
@@ -79,8 +79,8 @@ func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints, "; "))
 }
 
-// serverBase is the part that all servers share: the lock for the data, the log of changes, and the identifiers that fail
-// on purpose.
+// serverBase is the part that all demo servers share: the lock for the data, the log of changes, and the identifiers
+// that cause errors on purpose.
 type serverBase struct {
 	lock    sync.RWMutex
 	effects []RecordedEffect
@@ -119,7 +119,7 @@ func (b *serverBase) nextTime() time.Time {
 	return demoToday.Add(time.Duration(len(b.effects)+1) * time.Second)
 }
 
-// effectsOn returns the recorded changes of one target, or all if target is empty, newest first.
+// effectsOn returns the recorded changes of one target, or all changes if target is empty, newest first.
 func (b *serverBase) effectsOn(target string) []RecordedEffect {
 	list := []RecordedEffect{}
 	for i := len(b.effects) - 1; i >= 0; i-- {
@@ -130,7 +130,7 @@ func (b *serverBase) effectsOn(target string) []RecordedEffect {
 	return list
 }
 
-// provokedError returns an error for the identifiers that clients may use to see one.
+// provokedError returns an error for an identifier that causes one on purpose, otherwise nil.
 func (b *serverBase) provokedError(id string) error {
 	switch id {
 	case "forbidden":
@@ -166,8 +166,8 @@ type toolFunc struct {
 	call   func(ctx context.Context, args json.RawMessage) (toolResult, error)
 }
 
-// readTool and write make a tool from a function of decoded arguments. The arguments have passed the schema, so f need
-// not check what the schema guarantees.
+// readTool returns a tool that only reads, made from a function of decoded arguments. writeTool does the same for
+// tools that write. The arguments have already been checked against the schema.
 func readTool[T any](f func(T) (toolResult, error)) toolFunc {
 	return toolFunc{call: decodeArguments(withoutContext(f))}
 }
@@ -297,8 +297,8 @@ func failureResult(err error) toolResult {
 	return toolResult{content: []any{textPart{"text", err.Error()}}, isError: true}
 }
 
-// encodeJSON returns v as JSON without HTML escapes and without a newline. The values are our own and can always be
-// encoded.
+// encodeJSON encodes v as JSON without HTML escapes and without a newline. It cannot fail, because the values are of
+// our own types.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -309,8 +309,8 @@ func encodeJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// pageByToken returns the page of items that token names, and the token of the next page or "". Tokens are opaque and
-// valid for one scope only.
+// pageByToken returns the page of items for a page token, and the token of the next page or "". Tokens are opaque and
+// are valid only in the scope for which they were made.
 func pageByToken[T any](items []T, scope, token string, size int) (page []T, next string, err error) {
 	offset := 0
 	if token != "" {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// transcriptTurns makes the long transcript one of about 50,000 tokens
+// transcriptTurns is the number of turns in the long transcript. It makes the transcript about 50,000 tokens long
 // (o200k_base).
 const transcriptTurns = 930
 
-// makeTranscript returns the transcript of a meeting, with the speaker and the second of each sentence.
+// makeTranscript returns the transcript of a meeting, with the speaker and the time in seconds of each sentence.
 func makeTranscript(w *demoWorld, seed string, turns int) string {
 	r := newSeededRand(seed)
 	a := newAuthor(w, "transcript", r)

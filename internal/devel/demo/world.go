@@ -36,7 +36,7 @@ const (
 	contactCount = 1600
 )
 
-// newSeededRand returns a source of random numbers that is always the same for one purpose.
+// newSeededRand returns a source of random numbers that is the same each time for one purpose.
 func newSeededRand(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -48,7 +48,7 @@ func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 // randomBetween returns an integer from low to high, both included.
 func randomBetween(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }
 
-// daysAgo returns a working hour on a day that is more than n days before now.
+// daysAgo returns a working hour on a day more than n days before the demo's today.
 func daysAgo(r *rand.Rand, n int) time.Time {
 	return demoToday.AddDate(0, 0, -n-1).Add(time.Duration(r.IntN(9*60)) * time.Minute)
 }

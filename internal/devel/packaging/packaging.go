@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Platform is the system and architecture of a binary, with Go's names.
+// Platform is the operating system and architecture of a binary, with Go's names.
 type Platform struct{ OS, Arch string }
 
 // systemName returns the system's name in the manifest of a bundle.
@@ -105,8 +105,8 @@ type ReleaseFile struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 
-// placeholder stands for the account in the template of the registry entry. The registry rejects such a name, so the
-// template itself can't be published.
+// placeholder is the text in the template of the registry entry that stands for the account. The registry rejects
+// such a name, so the template itself cannot be published by accident.
 const placeholder = "@OWNER@"
 
 // CheckOwner returns an error unless name is a valid name of an account that publishes releases.
@@ -117,8 +117,8 @@ func CheckOwner(name string) error {
 	return nil
 }
 
-// RegistryEntry returns the entry in the registry of MCP servers for the account that publishes the release. It adds the
-// bundles to the packages.
+// RegistryEntry returns the entry for the registry of MCP servers. owner is the account that publishes the release.
+// The entry lists the bundles as packages.
 func RegistryEntry(template []byte, owner string, bundles []ReleaseFile) ([]byte, error) {
 	if err := CheckOwner(owner); err != nil {
 		return nil, err

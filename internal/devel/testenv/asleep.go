@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// sleepChecks sets the number of consecutive checks that must find a process asleep for FallsAsleep.
+// sleepChecks is the number of consecutive checks in which a process must not have run for FallsAsleep to return
+// true.
 const sleepChecks = 20
 
 // FallsAsleep waits until no thread of a process wakes up during a number of checks in a row, about

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// RunConformance runs a suite of MCP's conformance tests, each scenario as a subtest. module is
-// the folder of testdata/npm22/node_modules that holds the tests, args is what they are called with.
+// RunConformance runs a suite of MCP's conformance tests, each scenario as a subtest. module is the folder in
+// testdata/npm22/node_modules with the suite; args are the suite's arguments.
 //
-// expected names a file that lists the scenarios that fail by design, one per line, each followed by
-// the reason. The test also fails if a listed scenario passes or does not exist. A scenario that
-// checks nothing counts as failed. Scenarios that measure time are skipped unless Full is true.
+// expected is a file that lists the scenarios that fail by design, one per line, each followed by the reason. The
+// test also fails if a listed scenario passes or does not exist. A scenario that checks nothing counts as failed.
+// Scenarios that measure time are skipped unless Full is true.
 func RunConformance(t *testing.T, module, expected string, args ...string) {
 	t.Helper()
 	modules, node := NPM22(t), Need(t, "node22")
@@ -60,7 +60,7 @@ func RunConformance(t *testing.T, module, expected string, args ...string) {
 	}
 }
 
-// scenarioVerdict represents the result of one scenario in the summary of a suite.
+// scenarioVerdict is the result of one scenario in the suite's summary.
 type scenarioVerdict struct {
 	name, checks string
 	passed       bool

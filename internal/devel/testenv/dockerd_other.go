@@ -4,10 +4,10 @@ package testenv
 
 import "testing"
 
-// DockerDaemon is a Docker daemon that tests have started.
+// DockerDaemon does nothing on this system: Docker daemons run only on Linux.
 type DockerDaemon struct{}
 
-// StartDockerd skips the test: daemons run on Linux.
+// StartDockerd skips the test: Docker daemons run only on Linux.
 func StartDockerd(t testing.TB) *DockerDaemon {
 	t.Helper()
 	t.Skip("Docker's daemon is for Linux")

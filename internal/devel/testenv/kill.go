@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// KilledAt starts the test binary as a child process with an environment variable set. The child
-// prints numbers, one per line; any other line fails the test. KilledAt kills it once it has printed
-// as many as numbers says, or at once if that is 0. It returns the last number that the child
-// printed, or none if it printed nothing.
+// KilledAt starts the test binary as a child process with an environment variable set. The child prints numbers, one
+// per line; any other line fails the test. KilledAt kills the child after the given count of numbers (0 means at
+// once). It returns the last number that the child has printed, or none if it has printed nothing.
 func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
 	return runUntilKilled(t, variable, value, none, func(kill func(), lines int) {
@@ -25,7 +24,7 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// runUntilKilled implements KilledAt and KilledAtChange. It calls at as soon as the child has started and after each line,
+// runUntilKilled implements KilledAt and KilledAtChange. It calls at when the child has started and after each line,
 // with the number of lines so far.
 func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
@@ -53,8 +52,9 @@ func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill
 	return last
 }
 
-// ControlGroups returns the control groups of the engine with a process id and all groups below them, each with its
-// processes. They may be in several places, because the memory group can be deeper than the others.
+// ControlGroups returns the control groups of the engine with the given process id and all groups below them, each
+// with its processes. They may be in several places, because the memory group can be deeper in the hierarchy than the
+// others.
 func ControlGroups(pid int) (groups []string) {
 	own := regexp.MustCompile(`/retort-` + strconv.Itoa(pid) + `(\.[^/]*)?(/|$)`)
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {

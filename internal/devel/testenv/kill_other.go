@@ -4,7 +4,7 @@ package testenv
 
 import "testing"
 
-// KilledAtChange works like KilledAt, because folders can't be watched here. It kills the child after a number of
+// KilledAtChange works like KilledAt, because this system cannot watch folders. It kills the child after a number of
 // lines that grows with changes.
 func KilledAtChange(t *testing.T, variable, value string, _ []string, changes, none int) (last int) {
 	t.Helper()

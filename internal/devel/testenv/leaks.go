@@ -20,10 +20,10 @@ type ResourceSnapshot struct {
 	goroutines []goleak.Option
 }
 
-// CheckLeaks fails the test if, at its end, one of the Resources that was created after this call still
-// exists. Call it first: cleanups that are registered after it run before the check. It sets TMPDIR
-// to a folder of the test's own, so that files of other processes are not taken for leaks. Therefore
-// the test can't run in parallel.
+// CheckLeaks fails the test if a resource (see ResourceSnapshot) that was created after this call still exists at the
+// end of the test. It must be called first, because cleanups that are registered later run before the check. It sets
+// TMPDIR to a folder of the test, so that files of other processes do not count as leaks. Therefore the test cannot
+// run in parallel.
 func CheckLeaks(t testing.TB) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -31,7 +31,7 @@ func CheckLeaks(t testing.TB) {
 	t.Cleanup(func() { before.Check(t) })
 }
 
-// CheckGoroutines works like CheckLeaks, but checks goroutines only. It is for tests whose processes and files belong
+// CheckGoroutines works like CheckLeaks but checks only goroutines. It is for tests whose processes and files belong
 // to something that outlives the test.
 func CheckGoroutines(t testing.TB, ignored ...goleak.Option) {
 	t.Helper()
@@ -39,8 +39,8 @@ func CheckGoroutines(t testing.TB, ignored ...goleak.Option) {
 	t.Cleanup(func() { before.checkGoroutines(t) })
 }
 
-// Main runs the tests of a package and returns their exit code. It panics if they pass but leak
-// goroutines. Call it from TestMain.
+// Main runs the tests of a package and returns their exit code. It panics if they pass but leak goroutines. It must
+// be called from TestMain.
 func Main(m *testing.M, ignored ...goleak.Option) int {
 	code := m.Run()
 	var err error
@@ -56,8 +56,8 @@ func TakeResources() ResourceSnapshot {
 	return ResourceSnapshot{known: systemResources(), goroutines: []goleak.Option{goleak.IgnoreCurrent()}}
 }
 
-// Check fails the test, without ending it, if there are resources that are not in the snapshot. It
-// waits up to Patience for them to go away. Resources that have gone since are not leaks.
+// Check fails the test, without ending it, if there are resources that are not in the snapshot. It waits up to
+// Patience until they are gone.
 func (before ResourceSnapshot) Check(t testing.TB) {
 	t.Helper()
 	before.checkGoroutines(t)
@@ -85,8 +85,8 @@ func (before ResourceSnapshot) checkGoroutines(t testing.TB) {
 	}
 }
 
-// startPoller makes the runtime open the descriptors of its network poller, which it otherwise opens
-// at the first wait for a pipe and then keeps.
+// startPoller makes Go's runtime open the descriptors of its network poller. The runtime would otherwise open them at
+// the first wait for a pipe and then keep them, which would look like a leak.
 func startPoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		_ = r.SetReadDeadline(time.Now())
@@ -95,8 +95,8 @@ func startPoller() {
 	}
 }
 
-// systemResources returns all resources except goroutines: the identity of each, and details that
-// help to recognize it.
+// systemResources returns all resources except goroutines. It maps the identity of each to details that help to
+// recognise it.
 func systemResources() map[string]string {
 	all := map[string]string{}
 	addDescriptors(all)

@@ -2,8 +2,8 @@ package testenv
 
 import "strings"
 
-// MakeMessages makes lines of JSON-RPC messages, most of them malformed, from the choices of a fuzzer: each byte is a
-// choice. The messages are those that a peer of an MCP connection may send, in either direction and in
+// MakeMessages returns lines of JSON-RPC messages, most of them malformed, for fuzz tests. Each byte of choices
+// decides one choice. The messages are those that a peer in an MCP connection may send, in either direction and in
 // any version of the protocol.
 func MakeMessages(choices []byte) string {
 	g := messageGrammar{choices: choices}
@@ -14,7 +14,8 @@ func MakeMessages(choices []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// messageGrammar makes texts. When it has no choices left, it takes the first alternative everywhere.
+// messageGrammar makes texts from a fuzzer's choices. When no choices are left, it takes the first alternative
+// everywhere.
 type messageGrammar struct {
 	choices []byte
 }
@@ -44,7 +45,7 @@ func (g *messageGrammar) makeLine() string {
 	return g.makeMessage()
 }
 
-// makeMessage makes an object with some of the members of a message, or another value.
+// makeMessage returns an object with some of the members of a message, or another JSON value.
 func (g *messageGrammar) makeMessage() string {
 	if g.chooseIndex(16) == 15 {
 		return g.makeValue(0)

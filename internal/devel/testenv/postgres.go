@@ -24,7 +24,8 @@ type PostgresServer struct {
 }
 
 // StartPostgres starts a PostgreSQL server from the programs that are installed on this machine. If this process is
-// root, the server runs as another user. It ends with Stop and, on Linux, when this process ends.
+// root, the server runs as another user. The server ends with Stop and, on Linux, at the latest when this process
+// ends.
 func StartPostgres() (*PostgresServer, error) {
 	bin, err := postgresPrograms()
 	if err != nil {

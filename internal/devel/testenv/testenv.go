@@ -1,6 +1,6 @@
-// Package testenv tells tests what this machine has. What is missing skips the
-// test, unless the environment variable RETORT_REQUIRE, a list of names separated
-// by commas, says that it must not be missing: then the test fails.
+// Package testenv finds the programs that tests need on this machine. If one is missing, the test is skipped, unless
+// the environment variable RETORT_REQUIRE, a list of names separated by commas, contains its name: then the test
+// fails.
 //
 //	RETORT_REQUIRE=node,node22 go test ./...
 package testenv
@@ -16,16 +16,15 @@ import (
 	"testing"
 )
 
-// IsRequired reports whether name must not be missing.
+// IsRequired reports whether RETORT_REQUIRE contains name.
 func IsRequired(name string) bool {
 	return slices.Contains(strings.FieldsFunc(os.Getenv("RETORT_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }), name)
 }
 
-// Need returns the path of a program, or skips or fails the test. The name
-// "node22" means Node.js 22 or newer from testdata/npm22 and what is installed
-// with it, "bun" and "deno" those from testdata/npm-runtimes, "python" is python3,
-// "runsc" that of PATH or where go install puts programs, "qemu" qemu-system-x86_64;
-// every other name is looked up in PATH.
+// Need returns the path of a program. If it is missing, it skips or fails the test. "node22" is Node.js 22 or newer
+// with the packages of testdata/npm22. "bun" and "deno" are those in testdata/npm-runtimes. "python" is python3.
+// "runsc" is found in PATH or in the folder of go install. "qemu" is qemu-system-x86_64. Every other name is looked
+// up in PATH.
 func Need(t testing.TB, name string) string {
 	t.Helper()
 	if !IsWanted(name) {
@@ -36,7 +35,7 @@ func Need(t testing.TB, name string) string {
 	return path
 }
 
-// IsAvailable reports whether a test that needs name would run, that is, Need would not skip it.
+// IsAvailable reports whether Need would find the program, so that a test that needs it would run.
 func IsAvailable(t testing.TB, name string) bool {
 	t.Helper()
 	_, err := findProgram(t, name)
@@ -86,8 +85,8 @@ func goInstalled(name string) (string, error) {
 	return exec.LookPath(filepath.Join(bin, name))
 }
 
-// NPM returns the folder node_modules of testdata/npm, where the real servers
-// are, or skips or fails the test for the want of "node".
+// NPM returns the folder node_modules of testdata/npm, which has the real MCP servers. If "node" is missing, it skips
+// or fails the test.
 func NPM(t testing.TB) string {
 	t.Helper()
 	Need(t, "node")
@@ -96,15 +95,13 @@ func NPM(t testing.TB) string {
 	return dir
 }
 
-// NPM22 returns the folder node_modules of testdata/npm22, or skips or fails the
-// test for the want of "node22".
+// NPM22 returns the folder node_modules of testdata/npm22. If "node22" is missing, it skips or fails the test.
 func NPM22(t testing.TB) string {
 	t.Helper()
 	return filepath.Dir(filepath.Dir(Need(t, "node22")))
 }
 
-// Missing skips the test if err says that name is missing, or fails it if name is required. It does nothing if err is
-// nil.
+// Missing skips the test if err is not nil, or fails the test if name is required. err says that name is missing.
 func Missing(t testing.TB, name string, err error) {
 	t.Helper()
 	switch {
@@ -145,6 +142,6 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// Full reports whether RETORT_FULL is 1, as "make test-all" sets it for releases. Tests then run
-// every combination. Otherwise they run a selection of combinations that covers each part.
+// Full reports whether RETORT_FULL is 1, which "make test-all" sets for releases. Tests then run every combination.
+// Otherwise they run a selection of combinations that covers each part.
 func Full() bool { return os.Getenv("RETORT_FULL") == "1" }

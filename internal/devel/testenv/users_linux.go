@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// WaitForUsers waits until no other process has its working directory, its program or an open file in
-// the folder dir or below. Call it before dir is removed if the test used an outside program that starts and
-// stops processes of its own: such a program may return before they have ended. WaitForUsers sees the
-// processes of other users only as root.
+// WaitForUsers waits until no other process has its working directory, its executable or an open file in the folder
+// dir or below. Tests call it before they remove dir if they have used a foreign program that starts and stops
+// processes of its own: such a program may return before they have ended. WaitForUsers sees the processes of other
+// users only as root.
 func WaitForUsers(t testing.TB, dir string) {
 	t.Helper()
 	WaitUntil(t, "no process uses "+dir, func() bool { return len(openLinks(dir)) == 0 })

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Patience bounds the time of every wait in tests. It only ends tests that hang. It is long, and no test uses a
-// shorter one, because tests must not depend on the speed of the machine.
+// Patience bounds every wait in tests, so that tests that hang are ended. It is long, and no test uses a shorter
+// bound, because tests must not depend on the speed of the machine.
 const Patience = 5 * time.Minute
 
 // pollInterval sets the interval at which Poll calls done. The first few intervals are shorter.
 const pollInterval = 10 * time.Millisecond
 
-// WaitUntil waits until done returns true. After Patience it ends the test as failed. what completes
-// the sentence "waited in vain until". Only the test's own goroutine may call it.
+// WaitUntil waits until done returns true. After Patience it fails and ends the test. what completes the sentence
+// "waited in vain until". Only the test's own goroutine may call it.
 func WaitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Poll(done) {
@@ -35,8 +35,8 @@ func Poll(done func() bool) bool {
 	return true
 }
 
-// Receive returns the next value of c, or the zero value if c is closed. After Patience it ends the
-// test as failed. what completes the sentence "waited in vain for".
+// Receive returns the next value of c, or the zero value if c is closed. After Patience it fails and ends the test.
+// what completes the sentence "waited in vain for".
 func Receive[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	late := time.NewTimer(Patience)

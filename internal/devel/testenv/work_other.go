@@ -4,7 +4,7 @@ package testenv
 
 import "testing"
 
-// GrowsLinearly skips the test, because it can't measure processor time on this system.
+// GrowsLinearly skips the test, because processor time cannot be measured on this system.
 func GrowsLinearly(t testing.TB, _ string, _ int, _ func(size int)) {
 	t.Helper()
 	t.Skip("this system does not report processor time")

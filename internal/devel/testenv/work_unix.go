@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// GrowsLinearly fails the test if work on size takes more than 24 times the processor time of work on
-// size/8. It measures the processor time of this process only. It passes if work on size takes less
-// than a tenth of a second, because that is too short to measure. Other processes can only make a
-// measurement longer, so it measures up to nine times and uses
-// the shortest.
+// GrowsLinearly fails the test if work(size) takes more than 24 times the processor time of work(size/8). It measures
+// only this process. The test passes if work(size) takes less than a tenth of a second, because that is too short to
+// measure. Because other processes can only make a measurement longer, it measures up to nine times and uses the
+// shortest.
 func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	t.Helper()
 	const noise = 100 * time.Millisecond
@@ -31,8 +30,8 @@ func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	}
 }
 
-// processorTime returns the processor time that this process spends on work, without the garbage
-// collector: it may run during the large work and not during the small.
+// processorTime returns the processor time that this process spends on work. The garbage collector is off meanwhile,
+// because it could run during the large work and not during the small.
 func processorTime(t testing.TB, size int, work func(size int)) time.Duration {
 	t.Helper()
 	spent := func() time.Duration {

@@ -10,20 +10,20 @@ import (
 	"retort/internal/core"
 )
 
-// memoryAccount counts what one server takes of the memory for answers. The zero account counts nothing.
+// memoryAccount counts the memory that the answers of one server take. The zero value counts nothing.
 type memoryAccount struct {
 	budget *memory.Budget
 	server string
 }
 
-// messageMemory represents a message that is being read.
+// messageMemory counts the memory of a message that is being read.
 type messageMemory struct {
 	memoryAccount
 	held *memory.Hold
 	n    int64
 }
 
-// reserveBytes reports whether the message may have n bytes in memory.
+// reserveBytes reserves memory for a message that has grown to n bytes. It returns false if the budget has no room.
 func (c *messageMemory) reserveBytes(n int64) bool {
 	if c.budget == nil || n <= memory.Small || n <= c.n {
 		return true
@@ -40,20 +40,20 @@ func (c *messageMemory) reserveBytes(n int64) bool {
 	return fits
 }
 
-// takeOver counts what other has counted so far.
+// takeOver takes over the memory that other has reserved, and releases its own.
 func (c *messageMemory) takeOver(other *messageMemory) {
 	c.releaseBytes()
 	c.held, c.n = other.held, other.n
 	other.held, other.n = nil, 0
 }
 
-// releaseBytes returns the memory of a message that is no longer held.
+// releaseBytes releases the memory of a message that is no longer in memory.
 func (c *messageMemory) releaseBytes() {
 	c.held.Free()
 	c.held, c.n = nil, 0
 }
 
-// holdAnswer counts an answer that waits for its caller.
+// holdAnswer counts the memory of an answer until its caller fetches it.
 func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.Hold {
 	if n := int64(len(m.Result)); a.budget != nil && n > memory.Small {
 		return a.budget.Fresh().Force(a.server, n)
@@ -61,7 +61,8 @@ func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.Hold {
 	return nil
 }
 
-// waitForTurn waits until a large message may be scanned. It does not wait without a budget, or once ctx has ended.
+// waitForTurn waits until the budget allows another large message to be scanned. It returns at once if there is no
+// budget or ctx has ended.
 func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}
@@ -73,7 +74,8 @@ func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	return done
 }
 
-// reserveForLoad waits until n bytes that no caller has reserved can be read into memory.
+// reserveForLoad waits until the budget has room to load n bytes from disk, apart from memory that callers have
+// reserved.
 func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMemory, error) {
 	if a.budget == nil {
 		return (*memory.Hold)(nil), nil
@@ -81,8 +83,8 @@ func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMe
 	return a.budget.Load(ctx, a.server, n)
 }
 
-// admitAnswer waits until the answer to x can be transformed, and has it in memory then. Where that is too
-// large for memory as a whole, it stays where it is.
+// admitAnswer waits until the memory budget has room to convert the answer to x, and loads the answer into memory. An
+// answer that is too large for memory as a whole stays on disk.
 func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	b, claim := l.account.budget, core.ClaimOf(ctx)
 	defer x.fresh.Free()
@@ -104,10 +106,11 @@ func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	return x.loadFromDisk()
 }
 
-// errUnadmittedAnswer marks, for errors.Is, the error of a call whose answer arrived but was never read.
+// errUnadmittedAnswer marks, for errors.Is, the error of a call whose answer arrived but was never read, because
+// there was no memory for it.
 var errUnadmittedAnswer = errors.New("the answer was not admitted")
 
-// errUnadmitted returns the error of a call whose answer waited for memory until the call ended.
+// errUnadmitted returns the error of a call that ended while its answer waited for memory.
 func errUnadmitted(n int64, cause error) *core.Error {
 	e := core.Errorf(
 		core.KindLimit, "upstream.receive",
@@ -117,7 +120,7 @@ func errUnadmitted(n int64, cause error) *core.Error {
 	return e.WithHint("ask for less, or for less at once; or raise the setting memory")
 }
 
-// loadFromDisk reads an answer into memory that was on disk until there was room for it.
+// loadFromDisk loads an answer into memory that was stored on disk until there was room for it.
 func (x *pendingCall) loadFromDisk() error {
 	m := x.parked
 	if m == nil {

@@ -9,15 +9,15 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// headerBindings holds the tool arguments that a server wants repeated in headers, taken from its definitions.
+// headerBindings has, for each tool, the arguments that the server wants repeated in HTTP headers. They come from the
+// tools' definitions.
 type headerBindings struct {
 	mu    sync.Mutex
 	tools map[string][]headers.Binding
 }
 
-// learnTools reads the definitions of all tools of a server and returns the tools that may be called: the protocol
-// requires clients to leave out tools with invalid header annotations. It calls refused for each tool that is left
-// out.
+// learnTools reads the definitions of a server's tools and returns those that may be called. It leaves out tools with
+// invalid header annotations, as the protocol requires, and calls refused for each.
 func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
 	found := map[string][]headers.Binding{}
 	kept := slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {
@@ -45,14 +45,14 @@ func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool s
 	return kept
 }
 
-// clone returns a copy that learns apart from b.
+// clone returns an independent copy.
 func (b *headerBindings) clone() *headerBindings {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return &headerBindings{tools: b.tools} // learn replaces the map and never changes it
 }
 
-// ofTool returns the bindings of one tool.
+// ofTool returns the header bindings of one tool.
 func (b *headerBindings) ofTool(tool string) []headers.Binding {
 	b.mu.Lock()
 	defer b.mu.Unlock()

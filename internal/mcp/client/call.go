@@ -15,11 +15,11 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// cancelTimeout sets how long a server may take to read that a call is cancelled.
+// cancelTimeout bounds the time in which a server must accept the message that cancels a call.
 const cancelTimeout = 5 * time.Second
 
-// callMethod makes one call without the SDK, as x, and returns its result exactly as received. If ctx ends first, it
-// cancels the call at the server.
+// callMethod makes one call without the SDK and returns its result exactly as received. x tracks the call. If ctx
+// ends first, the call is cancelled at the server.
 func (l *serverLink) callMethod(ctx context.Context, x *pendingCall, method string, params json.RawMessage) (_ json.RawMessage, err error) {
 	x.method, x.answered = method, make(chan struct{})
 	l.registerCall(x)
@@ -65,8 +65,8 @@ func (l *serverLink) cancelExchange(x *pendingCall, reason error) {
 	}
 }
 
-// encodeCall encodes a call that already has an id, as jsonrpc.EncodeMessage does. Its params must be valid JSON on
-// one line.
+// encodeCall encodes a call like jsonrpc.EncodeMessage. The call must have an id, and its params must be valid JSON
+// on one line.
 func encodeCall(req *jsonrpc.Request) []byte {
 	id, _ := req.ID.Raw().(int64)
 	b := make([]byte, 0, len(req.Params)+len(req.Method)+80) // with room for the newline
@@ -79,7 +79,7 @@ func encodeCall(req *jsonrpc.Request) []byte {
 	return append(b, '}')
 }
 
-// callParams returns the params of tools/call. args must be valid JSON, meta too or empty.
+// callParams returns the params of tools/call. args and meta must be valid JSON; meta may be empty.
 func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	b.Grow(len(meta) + len(tool) + len(args) + 40)
@@ -97,7 +97,7 @@ func callParams(meta json.RawMessage, tool string, args json.RawMessage) json.Ra
 	return b.Bytes()
 }
 
-// withTrace returns meta, which is an object or empty, with the trace context of the call.
+// withTrace adds the trace context of the call to meta, which is a JSON object or empty.
 func withTrace(meta json.RawMessage, t core.TraceContext) json.RawMessage {
 	if t.Parent == "" {
 		return meta
@@ -112,7 +112,7 @@ func withTrace(meta json.RawMessage, t core.TraceContext) json.RawMessage {
 	return append(append(b, ','), meta[1:]...)
 }
 
-// quoteJSON returns s as JSON.
+// quoteJSON returns s as a JSON string.
 func quoteJSON(s string) []byte {
 	text, _ := json.Marshal(s) // strings always marshal
 	return text
@@ -127,8 +127,8 @@ func listParams(meta json.RawMessage, cursor string) json.RawMessage {
 	return params
 }
 
-// requestMeta returns what every request says since 2026-07-28, and nothing before. level is that of the log lines
-// that are wanted, "" for none.
+// requestMeta returns the _meta that every request has since protocol version 2026-07-28, or nil for older versions.
+// level is the lowest level of log messages that the client wants; "" means none.
 func requestMeta(client *mcp.Implementation, protocol string, offered map[string]any, level string) json.RawMessage {
 	if protocol < protocolModern {
 		return nil

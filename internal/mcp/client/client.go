@@ -14,7 +14,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Client describes what a server may have from the client whose calls are made.
+// Client lists what a server may request from the client that makes the calls, such as answers to forms.
 type Client struct {
 	Elicit bool     // it may ask a person
 	Sample bool     // it may use the client's model
@@ -35,7 +35,8 @@ func (c Client) capabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offeredTo returns the same for a request that is made for peer, as 2026-07-28 has it.
+// offeredTo returns the client capabilities for a request that is made for peer, in the form of protocol version
+// 2026-07-28.
 func (c Client) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {
@@ -57,16 +58,16 @@ func (c Client) offeredTo(peer *core.ClientPeer) map[string]any {
 	return caps
 }
 
-// maxAsks bounds the requests of a server that wait for a person at once.
+// maxAsks bounds the server requests that wait for a person at the same time.
 const maxAsks = 8
 
-// errUnanswered returns the error for a server whose request cannot be answered.
+// errUnanswered returns the JSON-RPC error for a server request that cannot be answered.
 func errUnanswered(code int64, message string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: message}
 }
 
-// answerServerRequest answers a request of the server that needs the client. The client is that of the call on whose stream the
-// request came. Without such a stream all pending calls must belong to the same client.
+// answerServerRequest answers a request of the server that only the client can answer. The client is that of the call
+// x, on whose stream the request arrived. If x is nil, all pending calls must belong to the same client.
 func (l *serverLink) answerServerRequest(req *jsonrpc.Request, x *pendingCall) {
 	if x == nil {
 		x = l.soleCaller()
@@ -114,7 +115,7 @@ func codeOf(e *core.Error) int64 {
 	return jsonrpc.CodeInternalError
 }
 
-// answerRequest returns the result of one request of the server, of either era.
+// answerRequest returns the client's answer to one request of the server, in any version of the protocol.
 func (c Client) answerRequest(
 	ctx context.Context, l *serverLink, method string, params json.RawMessage, peer *core.ClientPeer,
 ) (json.RawMessage, *core.Error) {
@@ -141,7 +142,7 @@ func (c Client) answerRequest(
 	return nil, e
 }
 
-// missingCapability returns what a client does not offer that a request of a server needs; nil if it offers it.
+// missingCapability returns the capability that a server's request needs and the client does not have, or nil.
 func missingCapability(method string, peer *core.ClientPeer) *core.MissingCapability {
 	switch {
 	case method == core.MethodElicit && (peer == nil || !peer.Forms && !peer.Pages):
@@ -152,7 +153,8 @@ func missingCapability(method string, peer *core.ClientPeer) *core.MissingCapabi
 	return nil
 }
 
-// lackingCapability returns what a server of 2026-07-28 says that it needs of the client, of what it may have.
+// lackingCapability returns the client capability that a server of protocol version 2026-07-28 reports as missing, if
+// the settings allow the server to use it.
 func (c Client) lackingCapability(failed error) *core.MissingCapability {
 	var rpc *jsonrpc.Error
 	var data struct {
@@ -191,7 +193,8 @@ func (c Client) listRoots() json.RawMessage {
 	return text
 }
 
-// noteServerRequest notes how a request of the server is cancelled; nil that it is answered.
+// noteServerRequest stores the function that cancels a request of the server. nil means that the request was
+// answered.
 func (l *serverLink) noteServerRequest(id jsonrpc.ID, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +205,7 @@ func (l *serverLink) noteServerRequest(id jsonrpc.ID, cancel context.CancelFunc)
 	}
 }
 
-// cancelServerRequest handles a cancellation of one of the server's own requests.
+// cancelServerRequest handles the server's cancellation of one of its own requests.
 func (l *serverLink) cancelServerRequest(params json.RawMessage) {
 	var p struct {
 		ID any `json:"requestId"`
@@ -219,7 +222,7 @@ func (l *serverLink) cancelServerRequest(params json.RawMessage) {
 	}
 }
 
-// soleCaller returns a call under way if all are made for the same client, nil otherwise.
+// soleCaller returns one of the pending calls if all of them are made for the same client, otherwise nil.
 func (l *serverLink) soleCaller() (sole *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,8 +238,8 @@ func (l *serverLink) soleCaller() (sole *pendingCall) {
 	return sole
 }
 
-// replyToServer answers a request of the server. While many answers wait for a server that does not
-// read, further ones are dropped.
+// replyToServer answers a request of the server. If the server does not read and many answers wait, further answers
+// are dropped.
 func (l *serverLink) replyToServer(req *jsonrpc.Request, result json.RawMessage, failed error) {
 	resp := &jsonrpc.Response{ID: req.ID, Result: result, Error: failed}
 	data, err := jsonrpc.EncodeMessage(resp)
@@ -256,7 +259,8 @@ func (l *serverLink) replyToServer(req *jsonrpc.Request, result json.RawMessage,
 	}()
 }
 
-// handleNotification takes in a notification; x is the call on whose stream it came, if that is known.
+// handleNotification handles a notification from the server. x is the call on whose stream it arrived, or nil if
+// unknown.
 func (l *serverLink) handleNotification(req *jsonrpc.Request, x *pendingCall) {
 	switch req.Method {
 	case methodAcknowledged:

@@ -24,17 +24,17 @@ const (
 )
 
 const (
-	// protocolLegacy names the newest version with a handshake. Servers of older versions answer it with their own
-	// version.
+	// protocolLegacy is the newest protocol version with a handshake. Servers of older versions answer the handshake
+	// with their own version.
 	protocolLegacy = "2025-11-25"
-	// protocolModern names the first version without a handshake.
+	// protocolModern is the first protocol version without a handshake.
 	protocolModern = "2026-07-28"
 
 	maxAttempts = 5
 )
 
-// protocolEra describes how a server can be spoken to. An empty protocol means that it is to be found out: server/discover
-// first, then initialize.
+// protocolEra describes how to talk to a server. If protocol is empty, it must be found out: by server/discover
+// first, then by initialize.
 type protocolEra struct {
 	transport string
 	protocol  string
@@ -58,7 +58,7 @@ func firstEra(spec Server) protocolEra {
 	return e
 }
 
-// connector makes sessions with one server.
+// connector establishes sessions with one server.
 type connector struct {
 	spec     Server
 	opts     Options
@@ -74,8 +74,8 @@ type connector struct {
 
 func (c *connector) newAccount() memoryAccount { return memoryAccount{c.opts.Memory, c.spec.Name} }
 
-// connect establishes a session. It begins with e and then tries what the server's refusals suggest. The session
-// records the era that worked.
+// connect establishes a session. It first tries the protocol era e. If the server refuses, it tries the eras that the
+// refusal suggests. The session stores the era that worked.
 func (c *connector) connect(ctx context.Context, e protocolEra) (*serverSession, *core.Error) {
 	var first *core.Error
 	for range maxAttempts {
@@ -148,7 +148,7 @@ func (c *connector) openWire(ctx context.Context, e protocolEra) (wire, int, *co
 	return nil, 0, core.Errorf(core.KindInternal, "upstream.connect", "there is no transport %q", e.transport)
 }
 
-// nextEra reads from a failed attempt what else could work.
+// nextEra returns another era to try after a failed attempt, or nil.
 func (c *connector) nextEra(e protocolEra, l *serverLink, cause error) *protocolEra {
 	probed := e.protocol == "" || e.protocol >= protocolModern
 	switch {
@@ -166,9 +166,9 @@ func (c *connector) nextEra(e protocolEra, l *serverLink, cause error) *protocol
 	return &e
 }
 
-// olderProtocol returns the version to try after a server refused the one that was asked for with an error instead of
-// naming its own: the newest that it says it supports, else the next older one. It is empty if the error is another
-// one or nothing is left.
+// olderProtocol returns the protocol version to try after a server has refused the version asked with an error: the
+// newest that the error names as supported, or else the next older one. It returns "" if the error is about something
+// else or no version is left.
 func olderProtocol(asked string, cause error) string {
 	var rpc *jsonrpc.Error
 	if !errors.As(cause, &rpc) || !strings.Contains(strings.ToLower(rpc.Message), "version") {
@@ -189,7 +189,7 @@ func olderProtocol(asked string, cause error) string {
 	return ""
 }
 
-// errConnect turns the failure of a handshake into the error that people see.
+// errConnect converts the failure of a handshake to an error for users.
 func errConnect(ctx context.Context, cause error) *core.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return core.Errorf(core.KindUpstreamTimeout, "upstream.connect", "the server did not answer while connecting").
@@ -202,16 +202,15 @@ func errConnect(ctx context.Context, cause error) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server refused to connect: %w", cause)
 }
 
-// diedProbing reports whether the link went down after a probe without a single
-// answer: some servers don't survive a request before initialize.
+// diedProbing reports whether the connection broke after a probe without a single answer. Some servers end when they
+// get any request before initialize.
 func (l *serverLink) diedProbing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause != nil && l.probing.IsValid() && !l.answered
 }
 
-// answeredLate reports whether server/discover was answered after it was given
-// up.
+// answeredLate reports whether the server answered server/discover after the link had stopped waiting for it.
 func (l *serverLink) answeredLate() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

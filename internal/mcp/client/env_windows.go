@@ -11,5 +11,5 @@ func inheritedNames() []string {
 	}
 }
 
-// sameVariable ignores case, as the system does.
+// sameVariable compares names of environment variables without case, as Windows does.
 func sameVariable(a, b string) bool { return strings.EqualFold(a, b) }

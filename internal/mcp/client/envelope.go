@@ -7,11 +7,12 @@ import (
 	"retort/internal/core"
 )
 
-// keptInline sets how large a part of a result may be that stays in the skeleton of a message.
+// keptInline is the largest part of a result, in bytes, that stays in the outline of a message that is stored on
+// disk.
 const keptInline = 64 << 10
 
-// envelopeReader reads a message piece by piece. It keeps the skeleton, which is the message
-// without the large parts of its result, and where those are.
+// envelopeReader reads a message piece by piece. It keeps an outline, which is the message without the large parts of
+// its result, and the positions of these parts.
 type envelopeReader struct {
 	scan     jsonscan.Scanner
 	limit    int // of the skeleton
@@ -23,14 +24,14 @@ type envelopeReader struct {
 	err      error
 }
 
-// openContainer represents an open container: where in it the scanner is.
+// openContainer is a JSON object or array that the reader is currently in, with the position in it.
 type openContainer struct {
 	key   []byte // the last one, with quotes, cut
 	index int    // in an array
 	seen  map[string]bool
 }
 
-// candidatePart represents a part that is being read.
+// candidatePart is a part that is being read and may become a large part.
 type candidatePart struct {
 	core.SpooledPart
 	mark  int // of the skeleton
@@ -48,8 +49,8 @@ var (
 	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
 )
 
-// writeBytes reads more of the message and returns what it has not scanned yet. After an error, stored in err, it returns
-// all of p.
+// writeBytes scans more of the message. It returns the bytes that were not scanned yet. After an error, which is
+// stored in err, it returns all of p.
 func (e *envelopeReader) writeBytes(p []byte) (rest []byte) {
 	for len(p) > 0 && e.err == nil {
 		kind, n, err := e.scan.Next(p)
@@ -78,7 +79,7 @@ func (e *envelopeReader) handlePiece(kind jsonscan.Kind, p []byte) {
 	}
 }
 
-// trackPath follows the way into the message.
+// trackPath updates the path to the current position in the message.
 func (e *envelopeReader) trackPath(kind jsonscan.Kind, p []byte) {
 	depth := e.scan.Depth()
 	switch kind {
@@ -106,7 +107,8 @@ func (e *envelopeReader) trackPath(kind jsonscan.Kind, p []byte) {
 	}
 }
 
-// checkUnique refuses a message that repeats a member on the path to a part: it would not be clear which one counts.
+// checkUnique refuses a message if a member on the path to a large part occurs twice, because it would be unclear
+// which occurrence counts.
 func (e *envelopeReader) checkUnique(l *openContainer) {
 	name := string(l.key)
 	switch name {
@@ -123,7 +125,7 @@ func (e *envelopeReader) checkUnique(l *openContainer) {
 	l.seen[name] = true
 }
 
-// beginPart notes a part where one begins.
+// beginPart records the beginning of a part.
 func (e *envelopeReader) beginPart(kind jsonscan.Kind) {
 	depth := e.scan.Depth()
 	if kind != jsonscan.String && kind != jsonscan.Open || depth < 2 {
@@ -159,7 +161,7 @@ func (e *envelopeReader) beginPart(kind jsonscan.Kind) {
 	e.part = c
 }
 
-// growPart adds to a candidate, which may end it.
+// growPart adds bytes to the current part and records its end.
 func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte) {
 	if size := len(e.skeleton) - c.mark + len(p); !c.cut && size <= e.keep {
 		e.skeleton = append(e.skeleton, p...)
@@ -187,7 +189,7 @@ func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte
 	e.parts = append(e.parts, c.SpooledPart)
 }
 
-// checkEnd returns an error if the message is incomplete or invalid. It is called when no more bytes come.
+// checkEnd returns an error if the message is incomplete or invalid. It is called after the last byte.
 func (e *envelopeReader) checkEnd() error {
 	if e.err == nil {
 		e.err = e.scan.End()

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	// errSessionGone means that the server no longer knows the session, so it did not process the request.
+	// errSessionGone means that the server no longer knows the session, so that it has not processed the request.
 	errSessionGone = errors.New("session gone")
-	// errUnreachable: no connection to the server could be made.
+	// errUnreachable means that no connection to the server could be made.
 	errUnreachable = errors.New("unreachable")
 )
 
@@ -25,15 +25,14 @@ const (
 	codeInputRequiredURL = -32042
 )
 
-// opReceive names the operation in errors about an answer that arrived but could not be read, so that its content is
-// unknown.
+// opReceive is the Op of errors about an answer that arrived but could not be read.
 const opReceive = "upstream.receive"
 
 func errClosed() *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream", "the connection to the server was closed")
 }
 
-// errCancelled returns the error of a use whose ctx ended.
+// errCancelled returns the error of an operation whose ctx has ended. when says during which step.
 func errCancelled(ctx context.Context, when string) *core.Error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, context.Cause(ctx))
@@ -41,8 +40,7 @@ func errCancelled(ctx context.Context, when string) *core.Error {
 	return core.Errorf(core.KindInternal, "upstream", "cancelled %s: %w", when, ctx.Err())
 }
 
-// explainError turns what the SDK or the wire says of a failed use into the error that
-// people and models see.
+// explainError converts an error of the SDK or the connection to the error that people and models see.
 func (s *serverConn) explainError(ctx context.Context, op string, limited context.Context, x *pendingCall, cause error) *core.Error {
 	var e *core.Error
 	var rpc *jsonrpc.Error
@@ -76,11 +74,11 @@ func (s *serverConn) explainError(ctx context.Context, op string, limited contex
 	return e
 }
 
-// maxMessage bounds a server's error message, in bytes. It exceeds what is shown, because personal data is searched
-// in the whole message before it is cut.
+// maxMessage bounds the length of a server's error message, in bytes. It is larger than the part that is shown,
+// because personal data is searched in the whole message before the message is cut.
 const maxMessage = 64 << 10
 
-// explainRPC returns the error that a server answered with.
+// explainRPC converts the error that a server has answered to the error that people and models see.
 func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
 	message := safePrefix(strings.TrimSpace(rpc.Message), maxMessage)
 	if message == "" {
@@ -106,8 +104,7 @@ func isHeaderMismatch(err error) bool {
 	return errors.As(err, &rpc) && rpc.Code == codeHeaderMismatch
 }
 
-// withStderr adds the last lines that the server wrote to standard error to an
-// error that is about its end.
+// withStderr adds the last lines of the server's standard error to an error about the end of the server.
 func (s *serverConn) withStderr(e *core.Error) *core.Error {
 	if e.Kind != core.KindUpstreamGone && e.Kind != core.KindUpstreamTimeout || e.Hint != "" {
 		return e
@@ -119,7 +116,7 @@ func (s *serverConn) withStderr(e *core.Error) *core.Error {
 	return e.WithHint("its last lines on standard error: %s", strings.Join(lines, " | "))
 }
 
-// errOpen returns the error of uses while the breaker is open. The caller holds mu.
+// errOpen returns the error for uses of the server while the breaker is open. The caller must hold mu.
 func (s *serverConn) errOpen() *core.Error {
 	wait := time.Until(s.breaker.RetryAt).Round(time.Second)
 	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
@@ -129,7 +126,7 @@ func (s *serverConn) errOpen() *core.Error {
 	return e
 }
 
-// bytesText formats a size for messages: 64 MB.
+// bytesText formats a size for messages, such as 64 MB.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1<<20:

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// serverSentEvent represents one server-sent event.
+// serverSentEvent is one event of a stream of server-sent events.
 type serverSentEvent struct {
 	name  string // "message" if the server gave none
 	data  []byte
 	large *spooledMessage // instead of data
 }
 
-// eventReader reads a stream of server-sent events (WHATWG HTML, section 9.2) in bounded memory. Lines end with LF or CR
-// LF. A lone CR, which servers do not send, does not end a line here.
+// eventReader reads a stream of server-sent events (WHATWG HTML, section 9.2) in bounded memory. Lines end with LF or
+// CR LF. A lone CR, which servers do not send, does not end a line.
 type eventReader struct {
 	lines *lineReader
 	limit int64
@@ -41,9 +41,8 @@ func newEvents(ctx context.Context, r io.Reader, limit int64, a memoryAccount, p
 	return e
 }
 
-// nextEvent returns the next event that has data. An event over the limit is skipped
-// and reported as *tooLong; other errors are final. An event that the end of the
-// stream cuts off does not count.
+// nextEvent returns the next event that has data. An event over the size limit is skipped and reported as *tooLong;
+// other errors are final. An event that is incomplete at the end of the stream is ignored.
 func (e *eventReader) nextEvent() (serverSentEvent, error) {
 	ev := serverSentEvent{name: "message"}
 	e.data.releaseBytes()
@@ -91,20 +90,20 @@ func (e *eventReader) nextEvent() (serverSentEvent, error) {
 	}
 }
 
-// releaseMemory releases the memory of the reader. Nothing may be read afterwards.
+// releaseMemory releases the reader's memory. The reader must not be used afterwards.
 func (e *eventReader) releaseMemory() {
 	e.data.releaseBytes()
 	e.lines.releaseBytes()
 }
 
-// dropSpooled releases the part of an event that is on disk.
+// dropSpooled removes the part of an event that is stored on disk.
 func (ev *serverSentEvent) dropSpooled() {
 	if ev.large != nil {
 		_ = ev.large.Close()
 	}
 }
 
-// readField takes in one line of an event; comments and unknown fields are ignored.
+// readField adds one line of the stream to an event. Comments and unknown fields are ignored.
 func (e *eventReader) readField(ev *serverSentEvent, line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

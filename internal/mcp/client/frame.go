@@ -13,14 +13,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// skipFactor times the limit, and at least leastSkip, is what is read and thrown
-// away of a line before the stream counts as broken.
+// Bounds on how much of an oversized line is skipped before the stream counts as broken: skipFactor times the size
+// limit, and at least leastSkip bytes.
 const (
 	skipFactor = 8
 	leastSkip  = 64 << 20
 )
 
-// tooLong represents the error of a line over the limit. The line has been skipped and reading can go on, unless
+// tooLong is the error for a line over the size limit. The line has been skipped, and reading can continue unless
 // endless is set.
 type tooLong struct {
 	limit   int64
@@ -40,7 +40,7 @@ type lineReader struct {
 	messageMemory
 }
 
-// newFrames reads lines of r. What it waits for, other than r, ends with ctx.
+// newFrames returns a lineReader for r. If it has to wait for memory or disk space, it stops when ctx ends.
 func newFrames(ctx context.Context, r io.Reader, limit int64, a memoryAccount, place *spoolDir) *lineReader {
 	return &lineReader{
 		in: bufio.NewReaderSize(r, 64<<10), limit: limit, ctx: ctx, messageMemory: messageMemory{memoryAccount: a},
@@ -48,8 +48,8 @@ func newFrames(ctx context.Context, r io.Reader, limit int64, a memoryAccount, p
 	}
 }
 
-// nextLine returns the next line that is not empty, in memory of its own. The last line needs no newline. A line that
-// went to the spool is returned as the error *spooled.
+// nextLine returns the next line that is not empty, in newly allocated memory. The last line needs no newline. A line
+// that was stored on disk is returned as an error of type *spooledMessage.
 func (f *lineReader) nextLine() ([]byte, error) {
 	for {
 		line, err := f.readLine()
@@ -62,7 +62,7 @@ func (f *lineReader) nextLine() ([]byte, error) {
 	}
 }
 
-// readLine returns the next line, which counts as memory of the server until the line after it is read.
+// readLine returns the next line. The line counts as memory of the server until the next line is read.
 func (f *lineReader) readLine() ([]byte, error) {
 	f.releaseBytes()
 	var line []byte
@@ -90,7 +90,7 @@ func (f *lineReader) readLine() ([]byte, error) {
 	}
 }
 
-// mayUseSpool reports whether a line that begins with head and part may go to the spool.
+// mayUseSpool reports whether a line that begins with head and part may be stored on disk.
 func (f *lineReader) mayUseSpool(head, part []byte) bool {
 	if len(head) < len(f.prefix) {
 		head = part // a part has more bytes than the prefix
@@ -98,8 +98,8 @@ func (f *lineReader) mayUseSpool(head, part []byte) bool {
 	return bytes.HasPrefix(head, f.prefix)
 }
 
-// moveToSpool takes a line to the spool that began with head and part. A stream that ends in the middle
-// is an error of the next line, too.
+// moveToSpool stores a line that begins with head and part on disk, in the spool folder. If the stream ends within
+// the line, reading the next line returns an error, too.
 func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	if len(head) == 0 {
 		head, part = part, nil
@@ -125,8 +125,7 @@ func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	return m
 }
 
-// skipLine throws away the rest of a line that began with head and part, looking for
-// the id of the message that it was.
+// skipLine skips the rest of a line that begins with head and part. It searches the line for the id of the message.
 func (f *lineReader) skipLine(head, part []byte, err error) error {
 	var id idFinder
 	id.scanBytes(head)
@@ -144,9 +143,8 @@ func (f *lineReader) skipLine(head, part []byte, err error) error {
 	return &tooLong{limit: f.limit, id: id.foundID()}
 }
 
-// idFinder reads a JSON object piece by piece and remembers the value of its
-// member "id", in any case, if that is a number or a short string. It holds on to nothing else
-// and makes no judgement on the rest.
+// idFinder reads a JSON object piece by piece and stores the value of its member "id" (in any case) if that is a
+// number or a short string. It stores and checks nothing else.
 type idFinder struct {
 	depth   int
 	quoted  bool
@@ -173,7 +171,8 @@ func (f *idFinder) scanBytes(p []byte) {
 	}
 }
 
-// plainPrefix returns the length of the part of a string that neither ends nor escapes.
+// plainPrefix returns the length of the prefix of a JSON string's content that contains neither a quote nor an
+// escape.
 func plainPrefix(p []byte) int {
 	if n := bytes.IndexAny(p, `"\`); n >= 0 {
 		return n
@@ -208,7 +207,7 @@ func (f *idFinder) scanByte(c byte) {
 	}
 }
 
-// isKeyNamed reports whether a key is a name in any case.
+// isKeyNamed reports whether a key equals a name, ignoring case.
 func isKeyNamed(key []byte, name string) bool {
 	return len(key) == len(name) && strings.EqualFold(string(key), name)
 }

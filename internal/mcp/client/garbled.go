@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// refuseText counts a text that is not a message. If it looks like the answer to a pending call, that call fails at once,
-// because no other answer will come. It returns the id of that call, or an invalid id.
+// refuseText counts a text that is not a valid message. If the text looks like the answer to a pending call, that
+// call fails at once, because no other answer will come. It returns the id of that call, or an invalid id.
 func (l *serverLink) refuseText(data []byte) jsonrpc.ID {
 	why := "it is not a JSON-RPC 2.0 message"
 	switch {
@@ -35,8 +35,8 @@ func (l *serverLink) refuseText(data []byte) jsonrpc.ID {
 	return id
 }
 
-// refuseBatch handles a batch that has items which are not messages: it delivers the messages one by one and refuses
-// the other items.
+// refuseBatch handles a batch that contains invalid messages: it delivers the valid messages one by one and refuses
+// the rest.
 func (l *serverLink) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
 	var batch []json.RawMessage
 	if firstByte(data) != '[' || tooDeep(data) || json.Unmarshal(data, &batch) != nil || len(batch) == 0 {
@@ -54,7 +54,8 @@ func (l *serverLink) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
 	return id, true
 }
 
-// awaitedID returns the id of the call under way that id means, as it was sent: "7" is taken for 7.
+// awaitedID returns the id of the pending call that id refers to, exactly as it was sent. The string "7" also refers
+// to the number 7.
 func (l *serverLink) awaitedID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +65,7 @@ func (l *serverLink) awaitedID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	return l.misspelledID(id)
 }
 
-// misspelledID returns the id of a call under way if id is that number in a string. The caller holds
-// mu.
+// misspelledID returns the id of a pending call if id is that number written as a string. The caller must hold mu.
 func (l *serverLink) misspelledID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	text, ok := id.Raw().(string)
 	if !ok {
@@ -80,7 +80,7 @@ func (l *serverLink) misspelledID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	return meant, ok && err == nil
 }
 
-// errGarbled returns the error of a call whose answer is no valid message.
+// errGarbled returns the error of a call whose answer is not a valid message.
 func errGarbled(why string) *core.Error {
 	return core.Errorf(core.KindToolError, opReceive, "the server's answer to the call can't be read: %s", why).
 		WithHint("report it to the maker of the server")

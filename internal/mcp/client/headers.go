@@ -32,8 +32,8 @@ func (h *streamableWire) requestHeader(msg jsonrpc.Message) http.Header {
 	return header
 }
 
-// setMirroredHeaders sets the headers that repeat what a request of the newer versions says,
-// and returns its version; it is empty for the older ones.
+// setMirroredHeaders sets the headers that repeat values of a request's body since protocol version 2026-07-28. It
+// returns the request's protocol version, or "" for older versions.
 func (h *streamableWire) setMirroredHeaders(header http.Header, req *jsonrpc.Request) string {
 	var params struct {
 		Name      string          `json:"name"`

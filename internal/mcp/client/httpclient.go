@@ -20,8 +20,8 @@ import (
 
 const maxRedirects = 5
 
-// httpEndpoint represents a server behind HTTP: its address, its headers, and an HTTP client of its own, so that one
-// server cannot use up the connections of another.
+// httpEndpoint is the address of a server behind HTTP, with its configured headers and its own HTTP client, so that
+// one server cannot use up the connections of another.
 type httpEndpoint struct {
 	url     *url.URL
 	headers map[string]string
@@ -65,8 +65,8 @@ func newEndpoint(spec Server) (*httpEndpoint, *core.Error) {
 	}, nil
 }
 
-// checkRedirect follows a redirect that keeps method and origin. Any other would
-// lose the message, or carry it and the configured headers to a stranger.
+// checkRedirect allows only redirects that keep the method and the origin. Others would lose the message, or send it
+// with the configured headers to another site.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -99,7 +99,7 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// httpMessage represents one HTTP request to the server.
+// httpMessage is one HTTP request to the server.
 type httpMessage struct {
 	method string
 	url    *url.URL
@@ -108,12 +108,12 @@ type httpMessage struct {
 	sent   func() // told, if set, that the server may have seen the request
 }
 
-// maxAuthorizations sets how often one message is sent again with other credentials: with renewed ones, and with
-// those that have more rights.
+// maxAuthorizations is how often one message is sent again with other credentials: with renewed ones, and with ones
+// that grant more rights.
 const maxAuthorizations = 2
 
-// sendAuthorized sends a message with the configured headers and with credentials. If the
-// server refuses these, they are renewed.
+// sendAuthorized sends a message with the configured headers and credentials. If the server refuses the credentials,
+// it renews them and sends the message again.
 func (e *httpEndpoint) sendAuthorized(ctx context.Context, m httpMessage) (*http.Response, *core.Error) {
 	for try := 0; ; try++ {
 		resp, err := e.sendOnce(ctx, m)
@@ -158,8 +158,8 @@ func (e *httpEndpoint) sendOnce(ctx context.Context, m httpMessage) (*http.Respo
 	return resp, nil
 }
 
-// authorize obtains credentials after a refusal. Of many requests refused
-// together only the first one does; the others go on with what it got.
+// authorize obtains new credentials after a refusal. If several requests were refused at the same time, only the
+// first does so; the others use its credentials.
 func (e *httpEndpoint) authorize(ctx context.Context, resp *http.Response) *core.Error {
 	e.authorizing.Lock()
 	defer e.authorizing.Unlock()
@@ -176,8 +176,8 @@ func (e *httpEndpoint) authorize(ctx context.Context, resp *http.Response) *core
 	return nil
 }
 
-// errUnauthorized: a request was refused for its credentials, or did not leave for want of
-// any, so it had no effect.
+// errUnauthorized marks the error of a request that was refused because of its credentials, or was not sent because
+// there were none. It had no effect.
 var errUnauthorized = errors.New("unauthorized")
 
 func errAuthorizing(err error) *core.Error {
@@ -194,7 +194,7 @@ func errAuthorizing(err error) *core.Error {
 
 func (e *httpEndpoint) close() { e.client.CloseIdleConnections() }
 
-// errTransport returns the error of a request that got no response.
+// errTransport returns the error of a request that got no HTTP response.
 func errTransport(err error) *core.Error {
 	var known *core.Error
 	if errors.As(err, &known) {
@@ -212,8 +212,8 @@ func errTransport(err error) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.http", "the connection to the server failed: %w", err)
 }
 
-// errStatus returns the error of a response that is not a success. The body is read as far as it helps to say why,
-// and closed.
+// errStatus returns the error for an unsuccessful response. It reads the beginning of the body to explain the
+// failure, and closes the body.
 func errStatus(resp *http.Response) *core.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	_ = resp.Body.Close()
@@ -232,10 +232,10 @@ func errStatus(resp *http.Response) *core.Error {
 	return e
 }
 
-// statusError represents the HTTP status of a refused request.
+// statusError is the HTTP status with which a server refused a request.
 type statusError int
 
-// HTTPStatus returns the HTTP status with which a server refused the request that err is about, or 0.
+// HTTPStatus returns the HTTP status with which a server refused a request, given the request's error, or 0.
 func HTTPStatus(err error) int {
 	var s statusError
 	errors.As(err, &s)
@@ -289,7 +289,7 @@ func challengeParameter(header, name string) string {
 	}
 }
 
-// bodyExcerpt returns the beginning of a body that is text, in one line.
+// bodyExcerpt returns the beginning of a text body as one line.
 func bodyExcerpt(resp *http.Response, body []byte) string {
 	kind := mediaType(resp)
 	if len(body) == 0 || kind != "" && kind != "application/json" && !strings.HasPrefix(kind, "text/") || kind == "text/html" {
@@ -307,7 +307,7 @@ func mediaType(resp *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
-// dialError marks an error of dialling.
+// dialError marks an error that occurred while connecting.
 type dialError struct{ err error }
 
 func (u *dialError) Error() string        { return u.err.Error() }

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// maxPings sets how many pings without any sign of life end a connection. Together they take as long as a call may
-// take.
+// maxPings is the number of unanswered pings, without any other sign of life, after which a connection is ended.
+// Together they take as long as a call may take.
 const maxPings = 3
 
 // countingReader is a Reader that counts the bytes read.
@@ -26,14 +26,13 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bytesReceived returns a number that grows with every byte that the server sends over sess or writes to its
-// standard error.
+// bytesReceived returns a counter of the bytes that the server has sent in the session or written to standard error.
 func (s *serverConn) bytesReceived(sess *serverSession) int64 {
 	return sess.link.received.Load() + s.stderr.written.Load()
 }
 
-// pingIfSilent pings a server that has not answered a request in time and has shown no sign of life since. Only one of
-// several concurrent callers pings.
+// pingIfSilent pings a server that has not answered a request in time and has sent nothing since. If called
+// concurrently, only one caller pings.
 func (s *serverConn) pingIfSilent(sess *serverSession, before int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,8 +51,8 @@ func (s *serverConn) pingIfSilent(sess *serverSession, before int64) {
 	})
 }
 
-// isSilent reports whether a server gives no sign of life while it is pinged. One that waits for the
-// answer of a person or a model is not silent.
+// isSilent pings a server and reports whether it gives no sign of life. A server that waits for an answer of a person
+// or a model is not silent.
 func (s *serverConn) isSilent(sess *serverSession, before int64) (silent bool) {
 	patience := s.spec.CallTimeout / maxPings
 	for n := range maxPings {
@@ -70,7 +69,7 @@ func (s *serverConn) isSilent(sess *serverSession, before int64) (silent bool) {
 	return true
 }
 
-// isAsked reports whether a request of the server waits for an answer.
+// isAsked reports whether a request of the server waits for the client's answer.
 func (l *serverLink) isAsked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

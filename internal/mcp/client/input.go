@@ -10,26 +10,27 @@ import (
 	"retort/internal/core"
 )
 
-// maxRounds is how often a server may answer one request with questions; maxNeeds how many at once.
+// Bounds on the questions of a server: maxRounds is how often it may answer one request with questions, maxNeeds how
+// many questions it may ask at once.
 const (
 	maxRounds = 8
 	maxNeeds  = 8
 )
 
-// inputRequired describes what a server of 2026-07-28 answers that needs input first.
+// inputRequired is the result of a server of protocol version 2026-07-28 that needs input from the client first.
 type inputRequired struct {
 	Type     string                `json:"resultType"`
 	Requests map[string]serverAsks `json:"inputRequests"`
 	State    json.RawMessage       `json:"requestState"`
 }
 
-// serverAsks represents a request of a server to the client.
+// serverAsks is one request of a server to the client.
 type serverAsks struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// provideInput has the client answer what a server requires, and returns the additional members of the next request.
+// provideInput has the client answer the server's questions. It returns the members to add to the repeated request.
 func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer, need *inputRequired) (json.RawMessage, error) {
 	if len(need.Requests) > maxNeeds {
 		return nil, core.Errorf(
@@ -61,7 +62,7 @@ func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer,
 	}{given, need.State})
 }
 
-// mergeObjects joins the members of two objects; the second has some, or is {}.
+// mergeObjects merges the members of two JSON objects. The second must not be empty unless it is {}.
 func mergeObjects(params, more json.RawMessage) json.RawMessage {
 	if len(more) <= len(`{}`) {
 		return params
@@ -70,7 +71,8 @@ func mergeObjects(params, more json.RawMessage) json.RawMessage {
 	return append(joined, more[1:]...)
 }
 
-// metaOf returns the _meta of a request that is made for a client; done when it has been answered.
+// metaOf returns the _meta of a request that is made for a client. done must be called when the request has been
+// answered.
 func (s *serverSession) metaOf(x *pendingCall) (meta json.RawMessage, done func()) {
 	meta = s.meta
 	if s.era.protocol >= protocolModern {

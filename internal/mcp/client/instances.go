@@ -12,8 +12,8 @@ import (
 // Isolation determines which callers share an instance of a server, and with it the server's memory and credentials.
 type Isolation string
 
-// The isolations. The zero one is IsolationPrincipal for a server with an Authorizer or
-// that is Stateful, else IsolationShared.
+// The isolations. The zero value means IsolationPrincipal for a server that has an Authorizer or is Stateful,
+// otherwise IsolationShared.
 const (
 	IsolationShared    Isolation = "shared"    // all do
 	IsolationPrincipal Isolation = "principal" // all sessions of a principal
@@ -26,7 +26,7 @@ const (
 	roomPatience     = 10 * time.Second // for an instance to become idle when there are too many
 )
 
-// effectiveIsolation returns the one that counts.
+// effectiveIsolation returns the isolation in effect, which is the default if none is set.
 func (spec Server) effectiveIsolation() Isolation {
 	switch {
 	case spec.Isolation != "":
@@ -37,8 +37,8 @@ func (spec Server) effectiveIsolation() Isolation {
 	return IsolationShared
 }
 
-// idleTimeout returns how long an instance may be without a call before it ends; 0 is for ever. Ending the one that
-// everybody shares saves something only if it is a process.
+// idleTimeout returns how long an instance may be without a call before it ends; 0 means for ever. For an instance
+// shared by all callers, a timeout is useful only if it is a process.
 func (spec Server) idleTimeout(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:
@@ -49,9 +49,9 @@ func (spec Server) idleTimeout(shared bool) time.Duration {
 	return defaultIdle
 }
 
-// instancePool holds the connections to one server that do not share the server's memory. The main instance lists the
-// tools and serves the zero caller. Other instances are created when needed. They end when they are idle or when
-// another caller needs the room.
+// instancePool has the instances of one server, each with its own memory. The main instance lists the tools and
+// serves callers without an instance of their own. Other instances are created when needed and end when they are idle
+// or when another caller needs the place.
 type instancePool struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
@@ -88,7 +88,7 @@ func newInstances(spec Server, main *serverConn, create func(core.Caller) *serve
 	}
 }
 
-// ownerOf returns the caller that owns the instance serving c.
+// ownerOf returns the caller to whom the instance that serves c belongs.
 func (n *instancePool) ownerOf(c core.Caller) core.Caller {
 	switch n.keep {
 	case IsolationPrincipal:
@@ -99,8 +99,8 @@ func (n *instancePool) ownerOf(c core.Caller) core.Caller {
 	return core.Caller{}
 }
 
-// takeInstance returns the instance for the caller of ctx. The instance does not end before done is called. If there are too
-// many instances, an idle one is closed, or take waits for one to become idle.
+// takeInstance returns the instance for the caller of ctx. The instance does not end before done is called. If there
+// are too many instances, it closes an idle one or waits until one becomes idle.
 func (n *instancePool) takeInstance(ctx context.Context) (_ *serverConn, done func(), _ *core.Error) {
 	if refused := n.checkRevision(ctx); refused != nil {
 		return nil, nil, refused
@@ -130,8 +130,8 @@ func (n *instancePool) takeInstance(ctx context.Context) (_ *serverConn, done fu
 	}
 }
 
-// enterInstance returns the instance of owner, or what to wait for before trying again. evicted
-// remembers between tries that one was closed to make room.
+// enterInstance returns the instance of owner, or a channel to wait on before trying again. evicted remembers,
+// between attempts, that an instance was closed to make room.
 func (n *instancePool) enterInstance(owner core.Caller, evicted *bool) (*pooledInstance, <-chan struct{}, *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,7 +153,7 @@ func (n *instancePool) enterInstance(owner core.Caller, evicted *bool) (*pooledI
 	return i, nil, nil
 }
 
-// leaveInstance notes that one use of an instance is over.
+// leaveInstance records the end of one use of an instance.
 func (n *instancePool) leaveInstance(i *pooledInstance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -171,7 +171,7 @@ func (n *instancePool) leaveInstance(i *pooledInstance) {
 	}
 }
 
-// closeIdle closes an instance that was idle for its idle timeout.
+// closeIdle closes an instance that has been idle for its idle timeout.
 func (n *instancePool) closeIdle(i *pooledInstance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -181,7 +181,7 @@ func (n *instancePool) closeIdle(i *pooledInstance) {
 	}
 }
 
-// evictIdle closes the instance that was idle longest, if any is idle. The caller holds mu.
+// evictIdle closes the instance that has been idle longest, if any is idle. The caller must hold mu.
 func (n *instancePool) evictIdle() bool {
 	var oldest *pooledInstance
 	for _, i := range n.own {
@@ -197,7 +197,7 @@ func (n *instancePool) evictIdle() bool {
 	return true
 }
 
-// removeInstance takes an instance out and closes it in the background. The caller holds mu.
+// removeInstance removes an instance and closes it in the background. The caller must hold mu.
 func (n *instancePool) removeInstance(i *pooledInstance) {
 	delete(n.own, i.owner)
 	if i.expiry != nil {
@@ -213,7 +213,7 @@ func (n *instancePool) removeInstance(i *pooledInstance) {
 	})
 }
 
-// wakeWaiters wakes callers that wait for room. The caller holds mu.
+// wakeWaiters wakes the callers that wait for room. The caller must hold mu.
 func (n *instancePool) wakeWaiters() {
 	close(n.room)
 	n.room = make(chan struct{})
@@ -226,7 +226,7 @@ func (n *instancePool) countInstances() int {
 	return len(n.own)
 }
 
-// close ends all instances and returns when nothing is left of them.
+// close ends all instances. It returns when their processes and connections are gone.
 func (n *instancePool) close() {
 	n.mu.Lock()
 	n.closed = true

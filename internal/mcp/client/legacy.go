@@ -12,8 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// sseWire represents the wire of the HTTP transport of 2024-11-05: one stream of events from the server, whose first
-// names the address to which messages are posted.
+// sseWire is the connection to a server over the HTTP transport of protocol version 2024-11-05. The server sends a
+// stream of events. The first event names the address to which messages are posted.
 type sseWire struct {
 	at     *httpEndpoint
 	post   *url.URL
@@ -29,7 +29,7 @@ type sseWire struct {
 	closed bool
 }
 
-// startSSE opens the stream and waits for the address.
+// startSSE opens the event stream and waits for the address to post to.
 func startSSE(ctx context.Context, spec Server, a memoryAccount, place *spoolDir) (wire, *core.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *sseWire) receiveEvents() {
 	}
 }
 
-// deliverEvent delivers the messages of one event.
+// deliverEvent delivers the messages in one event.
 func (s *sseWire) deliverEvent(data []byte) {
 	msgs, ok := decodeMessages(data)
 	if !ok {
@@ -130,8 +130,8 @@ func (s *sseWire) deliverEvent(data []byte) {
 	}
 }
 
-// send posts a message. For a call it does not wait for the response to the POST, because the answer may come first,
-// on the event stream.
+// send posts a message. For a call it does not wait for the response to the POST, because the answer may arrive
+// first, on the event stream.
 func (s *sseWire) send(ctx context.Context, m outgoingMessage) error {
 	s.mu.Lock()
 	if s.closed {
@@ -196,8 +196,8 @@ func (s *sseWire) close() {
 	s.at.close()
 }
 
-// refusesStreamable reports whether a server refused initialize in the way that, by the specification, may mean that
-// it only supports the older transport.
+// refusesStreamable reports whether the server's refusal of initialize may mean that it supports only the older HTTP
+// transport, according to the specification.
 func refusesStreamable(cause error) bool {
 	var status statusError
 	if !errors.As(cause, &status) {

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// acquireSession returns a session, which the caller must leave: the current one, or a new one. Concurrent callers wait for
-// the same connection attempt. The attempt goes on when a waiter gives up.
+// acquireSession returns the current session or a new one. The caller must call leaveUse. Concurrent callers wait for
+// the same connection attempt, which continues when one of them gives up.
 func (s *serverConn) acquireSession(ctx context.Context) (*serverSession, *core.Error) {
 	for {
 		sess, d, err := s.currentSession()
@@ -31,7 +31,7 @@ func (s *serverConn) acquireSession(ctx context.Context) (*serverSession, *core.
 	}
 }
 
-// currentSession returns the session in use, already entered, or else the connection attempt to wait for. It begins an
+// currentSession returns the current session, counted as in use, or the connection attempt to wait for. It starts an
 // attempt if necessary.
 func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error) {
 	if err := s.configError(); err != nil {
@@ -58,7 +58,7 @@ func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error
 	return nil, s.dialing, nil
 }
 
-// dialSession makes the session that others wait for.
+// dialSession establishes the session that callers of acquireSession wait for.
 func (s *serverConn) dialSession() {
 	s.mu.Lock()
 	d, e, wait, again := s.dialing, s.era, time.Until(s.breaker.RetryAt), s.connects > 0
@@ -81,7 +81,7 @@ func (s *serverConn) dialSession() {
 	}
 }
 
-// finishDial takes in the outcome of a connecting.
+// finishDial processes the result of a connection attempt.
 func (s *serverConn) finishDial(d *pendingDial, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *serverConn) finishDial(d *pendingDial, took time.Duration) {
 	s.wg.Go(func() { s.rewatchAll(d.session) })
 }
 
-// watchSession waits for the end of a session and cleans up after it.
+// watchSession waits until a session has ended and cleans up after it.
 func (s *serverConn) watchSession(sess *serverSession) {
 	<-sess.link.ctx.Done()
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *serverConn) watchSession(sess *serverSession) {
 	s.reviveServer()
 }
 
-// noteLost notes that the link of sess went down, once. The caller holds mu.
+// noteLost records that the connection of sess broke. It does so only once. The caller must hold mu.
 func (s *serverConn) noteLost(sess *serverSession) {
 	if s.session != sess {
 		return
@@ -131,7 +131,7 @@ func (s *serverConn) noteLost(sess *serverSession) {
 	}
 }
 
-// discardSession stops using a session that the server no longer knows. Calls in progress on it may still finish.
+// discardSession stops using a session that the server no longer knows. Calls that use the session may still finish.
 func (s *serverConn) discardSession(sess *serverSession) {
 	s.mu.Lock()
 	if s.session == sess {
@@ -149,7 +149,7 @@ func (s *serverConn) noteUse() {
 	s.called = time.Now()
 }
 
-// awaitRest looks after a while whether the session is idle. The caller holds mu.
+// awaitRest starts the timer after which an idle session ends. The caller must hold mu.
 func (s *serverConn) awaitRest(after time.Duration) {
 	switch {
 	case s.idle == 0:
@@ -160,7 +160,7 @@ func (s *serverConn) awaitRest(after time.Duration) {
 	}
 }
 
-// restIfIdle ends a session without a call for long enough. The next use makes another.
+// restIfIdle ends the session if it had no call for long enough. The next use establishes a new one.
 func (s *serverConn) restIfIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,8 +178,7 @@ func (s *serverConn) restIfIdle() {
 	sess.retireWhenIdle()
 }
 
-// noteFailure counts a failure. A failure that a login would fix does not count against the server. The caller holds
-// mu.
+// noteFailure counts a failure, unless a login would fix it. The caller must hold mu.
 func (s *serverConn) noteFailure(err *core.Error) {
 	known := false
 	if errors.Is(err, core.ErrLogin) {
@@ -200,7 +199,7 @@ func (s *serverConn) noteFailure(err *core.Error) {
 
 func (s *serverConn) setState(state State) { s.state, s.since = state, time.Now() }
 
-// close ends the session and returns when nothing of the server is left.
+// close ends the session. It returns when the server's process and connections are gone.
 func (s *serverConn) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -216,7 +215,7 @@ func (s *serverConn) close() {
 	s.changes.close()
 }
 
-// sleepContext waits for d; it reports false if ctx ended before.
+// sleepContext waits for the time d. It returns false if ctx ends first.
 func sleepContext(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -231,7 +230,7 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// debouncer calls f once, delay after the last of a burst of triggers.
+// debouncer calls f once after a burst of triggers, delay after the last of them.
 type debouncer struct {
 	delay time.Duration
 	f     func()
@@ -269,7 +268,7 @@ func (d *debouncer) fire() {
 	d.f()
 }
 
-// close cancels pending calls and waits for one in progress.
+// close cancels a pending call and waits for one in progress.
 func (d *debouncer) close() {
 	d.mu.Lock()
 	d.closed = true

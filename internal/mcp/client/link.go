@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// Methods that a link treats in a way of their own.
+// Methods that a link handles specially.
 const (
 	methodDiscover    = "server/discover"
 	methodInitialize  = "initialize"
@@ -39,45 +39,45 @@ const (
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 )
 
-// wire moves messages between a link and a server. What arrives it hands to
-// link.deliver; when nothing can arrive any more it calls link.fail.
+// wire sends messages to a server and receives its messages. It passes received messages to link.deliver. When
+// nothing more can arrive, it calls link.fail.
 type wire interface {
-	// start begins to receive. It is called once, before everything else.
+	// start starts receiving. It is called once, before the other methods.
 	start(l *serverLink)
-	// send hands one message over. The failure of a single call is delivered as
-	// its answer; an error means that the wire carries nothing any more, or that
-	// ctx ended before anything of the message was sent.
+	// send sends one message. If a single call fails, the failure is delivered as the answer to the call. An error
+	// means that the wire is broken, or that ctx ended before any part of the message was sent.
 	send(ctx context.Context, m outgoingMessage) error
-	// close ends the wire and returns when nothing is left of it.
+	// close ends the wire. It returns when its connections and processes are gone.
 	close()
 }
 
-// outgoingMessage represents a message on its way to the server.
+// outgoingMessage is a message to be sent to the server.
 type outgoingMessage struct {
 	msg  jsonrpc.Message
 	data []byte       // msg encoded, without a newline
 	call *pendingCall // nil unless msg is a call
 }
 
-// noteRefused notes that a message was not accepted for its credentials: then it had no effect.
+// noteRefused records that the server refused a message because of its credentials, so that the message had no
+// effect.
 func (m outgoingMessage) noteRefused(err *core.Error) {
 	if m.call != nil && errors.Is(err, errUnauthorized) {
 		m.call.sent.Store(false)
 	}
 }
 
-// pendingCall represents one call and its answer.
+// pendingCall is one call that waits for its answer, or has it.
 type pendingCall struct {
 	id     jsonrpc.ID
 	method string
 	sent   atomic.Bool // the server may have seen the request
 
-	// Of a call that is not the SDK's. answered is closed when the rest is set.
+	// answered is closed when the following fields are set. It is nil for calls of the SDK.
 	answered chan struct{}
 	result   json.RawMessage // exactly as received
 	err      error
 
-	// Of a call of a tool, or another request, that is made for a client.
+	// ctx is the context of a request that is made for a client, such as a tool call.
 	ctx  context.Context
 	peer *core.ClientPeer
 	page *core.Error // why a page was not opened that the server wanted opened
@@ -90,10 +90,10 @@ type pendingCall struct {
 	fresh   *memory.Hold    // what the answer takes until it is admitted
 }
 
-// serverLink represents the connection to a server. The SDK's client uses it to connect. Afterwards the link lists and
-// calls tools itself: the SDK would decode the results, which costs more than the rest of a call, rounds long
-// integers and loses the order of keys. The link also answers the server's requests, and gives up a probe for the
-// newest protocol that is never answered.
+// serverLink is the connection to a server. The SDK uses it only to connect. Afterwards the link lists and calls
+// tools itself, because the SDK would decode the results: that costs more than the rest of a call, rounds long
+// integers and loses the order of keys. The link also answers the server's requests, and stops waiting for a server
+// that does not answer the probe for the newest protocol.
 type serverLink struct {
 	wire    wire
 	rubbish *strayOutput
@@ -147,7 +147,7 @@ func (l *serverLink) Connect(context.Context) (mcp.Connection, error) {
 	return l, nil
 }
 
-// SessionID returns "": the wire manages sessions.
+// SessionID returns "", because the wire manages sessions.
 func (l *serverLink) SessionID() string { return "" }
 
 // Write sends a message of the SDK.
@@ -174,7 +174,7 @@ func (l *serverLink) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return nil
 }
 
-// registerCall adds a pending call, and gives it an id if it lacks one.
+// registerCall adds a pending call. It assigns an id if the call has none.
 func (l *serverLink) registerCall(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +191,7 @@ func (l *serverLink) registerCall(x *pendingCall) {
 	}
 }
 
-// dropCall removes a call and releases an answer that was not read.
+// dropCall removes a call and releases its answer if no caller has read it.
 func (l *serverLink) dropCall(x *pendingCall) {
 	l.forgetCall(x)
 	if x.spooled != nil {
@@ -205,17 +205,17 @@ func (l *serverLink) dropCall(x *pendingCall) {
 	x.fresh.Free()
 }
 
-// forgetCall drops a call whose caller has gone.
+// forgetCall removes a call whose caller no longer waits.
 func (l *serverLink) forgetCall(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, x.id)
 }
 
-// errUnprobed stands for a probe that was not answered in time.
+// errUnprobed is the answer that the link gives the SDK if the server did not answer the probe in time.
 var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
 
-// giveUp answers a probe in place of the server, so that the SDK goes on with initialize.
+// giveUp answers a probe on behalf of the server, so that the SDK continues with initialize.
 func (l *serverLink) giveUp(x *pendingCall) {
 	l.mu.Lock()
 	_, waiting := l.pending[x.id]
@@ -235,8 +235,8 @@ func (l *serverLink) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// acceptMessage deals with a message and reports whether the SDK is to see it. x is the call on whose
-// stream it came, if that is known.
+// acceptMessage handles a message and reports whether the SDK must get it. x is the call on whose stream the message
+// arrived, or nil if unknown.
 func (l *serverLink) acceptMessage(msg jsonrpc.Message, x *pendingCall) bool {
 	l.received.Add(1)
 	switch m := msg.(type) {
@@ -252,9 +252,8 @@ func (l *serverLink) acceptMessage(msg jsonrpc.Message, x *pendingCall) bool {
 	return false
 }
 
-// completeCall finds the call that m answers, and reports whether it is the SDK's. An
-// error without an id, from servers that choke on a request, answers the one
-// call that is pending.
+// completeCall finds the call that m answers and completes it. It reports whether the call is one of the SDK. An
+// error without an id, which some servers send for a request that they cannot handle, answers the only pending call.
 func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,11 +304,11 @@ func (l *serverLink) answerServer(req *jsonrpc.Request, x *pendingCall) {
 	}
 }
 
-// deliverMessage takes in a message from the wire. It returns when the message has been
-// dealt with or the link is down, so that a fast server waits for us.
+// deliverMessage handles a message from the wire. It blocks until the message has been handled or the link is down,
+// which slows down servers that send too fast.
 func (l *serverLink) deliverMessage(msg jsonrpc.Message) { l.deliverOn(nil, msg) }
 
-// deliverOn delivers a message that came on the stream of a call.
+// deliverOn handles a message that arrived on the stream of a call.
 func (l *serverLink) deliverOn(x *pendingCall, msg jsonrpc.Message) {
 	if !l.acceptMessage(msg, x) {
 		return
@@ -320,7 +319,7 @@ func (l *serverLink) deliverOn(x *pendingCall, msg jsonrpc.Message) {
 	}
 }
 
-// failAll takes the link down: all pending calls end with cause. The first cause
+// failAll takes the link down: all pending calls fail with cause. If it is called more than once, the first cause
 // counts.
 func (l *serverLink) failAll(cause *core.Error) {
 	l.mu.Lock()
@@ -331,7 +330,7 @@ func (l *serverLink) failAll(cause *core.Error) {
 	}
 }
 
-// hasTasks reports whether calls of tools can be tasks of 2025-11-25.
+// hasTasks reports whether the server can run tool calls as tasks of protocol version 2025-11-25.
 func (l *serverLink) hasTasks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -340,14 +339,14 @@ func (l *serverLink) hasTasks() bool {
 
 func (l *serverLink) isDown() bool { return l.ctx.Err() != nil }
 
-// Close takes the link down. The SDK calls it. The wire is closed by its creator.
+// Close takes the link down. The SDK calls it. The creator of the wire closes the wire.
 func (l *serverLink) Close() error {
 	l.failAll(core.Errorf(core.KindUpstreamGone, "upstream", "the connection was closed"))
 	return nil
 }
 
-// solePendingID returns the id of the call that awaits an answer if there is exactly
-// one. The caller holds mu.
+// solePendingID returns the id of the only pending call, or an invalid id if there is not exactly one. The caller
+// must hold mu.
 func (l *serverLink) solePendingID() jsonrpc.ID {
 	var id jsonrpc.ID
 	for _, x := range l.pending {
@@ -362,8 +361,9 @@ func (l *serverLink) solePendingID() jsonrpc.ID {
 	return id
 }
 
-// failLost fails the call whose answer could not be read: the call with this id, or the only pending call if the id is
-// unknown. If there is no such call, it takes the link down, since some caller waits for an answer that is gone.
+// failLost fails the call whose answer could not be read: the call with this id or, if the id is unknown, the only
+// pending call. If there is no such call, it takes the link down, because some caller waits for an answer that will
+// never come.
 func (l *serverLink) failLost(id jsonrpc.ID, cause *core.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()
@@ -377,8 +377,8 @@ func (l *serverLink) failLost(id jsonrpc.ID, cause *core.Error) {
 	l.deliverMessage(&jsonrpc.Response{ID: id, Error: cause})
 }
 
-// safePrefix returns the first n bytes of a server's message, without a word or number that the cut would split: part
-// of an address would not be recognised as personal data.
+// safePrefix returns about the first n bytes of a server's message. It cuts between words, because a part of an
+// address, for example, would not be recognised as personal data.
 func safePrefix(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -387,7 +387,7 @@ func safePrefix(s string, n int) string {
 	return strings.TrimRight(whole, " \t\r\n\"+-().0123456789") + "…"
 }
 
-// truncateText shortens s to at most n bytes, at a rune boundary.
+// truncateText cuts s to at most n bytes, between two characters.
 func truncateText(s string, n int) string {
 	if len(s) <= n {
 		return s

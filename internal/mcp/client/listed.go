@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// listedPins holds the pins of the tools that a server listed over one session. It is safe for
-// concurrent use.
+// listedPins has the pins (hashes of the definitions) of the tools that a server has listed in one session. It is
+// safe for concurrent use.
 type listedPins struct {
 	turn chan struct{} // holds one item while a call lists the tools; others wait
 
@@ -21,8 +21,8 @@ type listedPins struct {
 
 func newListed() *listedPins { return &listedPins{turn: make(chan struct{}, 1)} }
 
-// setListing keeps the pins of a listing that began at a time. A listing that began before the one that
-// is kept is ignored. Of two definitions with one name the first counts, as it does in the catalog.
+// setListing stores the pins of a listing that began at the time at. A listing that began before the stored one is
+// ignored. If two definitions have the same name, the first counts, as in the catalogue.
 func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify func(json.RawMessage) (name, pin string)) {
 	pins := make(map[string]string, len(tools))
 	for _, raw := range tools {
@@ -46,7 +46,7 @@ func (l *listedPins) pinOf(tool string, since time.Time) (pin string, current bo
 	return l.pins[tool], !l.at.IsZero() && !l.at.Before(since)
 }
 
-// listOver lists all tools over sess.
+// listOver lists all tools over the session sess.
 func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (Listing, error) {
 	began, l := time.Now(), sess.listingOf()
 	sess.link.outdated.Store(false)
@@ -69,8 +69,8 @@ func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (Listing
 	return l, nil
 }
 
-// pinOver returns the pin with which the server lists a tool over sess, or "". It lists the tools first if that was
-// not done since the given time, or if the server announced a change.
+// pinOver returns the pin of a tool as the server lists it over sess, or "". It lists the tools first, unless that
+// was done since the given time and the server has announced no change.
 func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool string, since time.Time) (string, error) {
 	if pin, current := sess.pinOf(tool, since); current {
 		return pin, nil
@@ -93,14 +93,15 @@ func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool stri
 	return pin, nil
 }
 
-// pinOf returns the listed pin of a tool. It is not current if the server has announced a change of its tools since.
+// pinOf returns the listed pin of a tool. current is false if the server has announced a change of its tools since
+// the listing.
 func (s *serverSession) pinOf(tool string, since time.Time) (pin string, current bool) {
 	pin, current = s.listed.pinOf(tool, since)
 	return pin, current && !s.link.outdated.Load()
 }
 
-// checkPin refuses a call whose tool has another definition over sess than the caller of ctx
-// expects. A tool that is not listed is left to the server.
+// checkPin refuses a call if the server lists the tool with another definition than the caller of ctx expects. If the
+// tool is not listed, the call is sent and the server decides.
 func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool string) error {
 	want := core.PinOf(ctx)
 	if want == "" || s.identify == nil {
@@ -118,9 +119,9 @@ func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool str
 		WithHint("read the definition again before you run the rest of the program; its earlier calls were sent")
 }
 
-// Pin returns the pin of the definition with which a server lists a tool to the core.Caller of ctx,
-// over the connection that a call would use; empty if the tool is not listed. The tools are listed
-// again if the last listing began before since.
+// Pin returns the pin of a tool's definition as a server lists it to the core.Caller of ctx, over the connection that
+// a call would use. It returns "" if the tool is not listed. The tools are listed again if the last listing began
+// before since.
 func (p *Pool) Pin(ctx context.Context, server, tool string, since time.Time) (pin string, _ error) {
 	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {
@@ -151,8 +152,8 @@ func (p *Pool) ListOwn(ctx context.Context, server string) (Listing, error) {
 	return l, nil
 }
 
-// HasOwnInstance reports whether the core.Caller of ctx has an instance of a server that does not list the
-// tools for everybody.
+// HasOwnInstance reports whether the core.Caller of ctx uses an instance of the server other than the main one, which
+// lists the tools for all callers.
 func (p *Pool) HasOwnInstance(ctx context.Context, server string) bool {
 	n, err := p.instances(server)
 	return err == nil && n.ownerOf(core.CallerOf(ctx)) != (core.Caller{})

@@ -9,8 +9,7 @@ import (
 	fastjson "github.com/segmentio/encoding/json"
 )
 
-// decodeMessages reads one message, or several sent as one batch. An error response
-// without an id is a message too.
+// decodeMessages decodes a JSON-RPC message or a batch of messages. It accepts an error response without an id.
 func decodeMessages(data []byte) ([]jsonrpc.Message, bool) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || data[0] != '[' {
@@ -47,8 +46,8 @@ func decodeOne(data []byte) (jsonrpc.Message, bool) {
 	return &jsonrpc.Response{Error: lost.Error}, true
 }
 
-// unmarshalExact decodes JSON with exact member names, as MCP requires; encoding/json would take "Content" for "content".
-// If a name is repeated, the last member counts.
+// unmarshalExact decodes JSON with exact member names, as MCP requires. encoding/json alone would accept "Content"
+// for "content". If a member occurs twice, the last one counts.
 func unmarshalExact(data []byte, v any) error {
 	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
 	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
@@ -57,10 +56,10 @@ func unmarshalExact(data []byte, v any) error {
 	return err
 }
 
-// maxDepth sets how deep a message may be nested; the decoder is recursive.
+// maxDepth bounds the nesting depth of a message, because the decoder is recursive.
 const maxDepth = 1000
 
-// decodeMessage decodes a message as jsonrpc.DecodeMessage does, without copying it: the result refers to data.
+// decodeMessage decodes a message like jsonrpc.DecodeMessage but does not copy it: the result refers to data.
 func decodeMessage(data []byte) (jsonrpc.Message, bool) {
 	var m struct {
 		Version string          `json:"jsonrpc"`
@@ -114,7 +113,7 @@ func tooDeep(data []byte) bool {
 	return false
 }
 
-// stringEnd returns where the string ends whose inside begins at i.
+// stringEnd returns the index of the quote that ends a JSON string. i is the index of the string's first character.
 func stringEnd(data []byte, i int) int {
 	for i < len(data) {
 		i += plainPrefix(data[i:])

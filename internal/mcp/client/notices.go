@@ -12,14 +12,13 @@ import (
 	"retort/internal/core"
 )
 
-// listenPatience sets how long connecting waits for the server to open its stream, or to acknowledge the
-// subscription. Many send the head of the response only with the first event.
+// listenPatience bounds how long connecting waits until the server opens its stream of notifications or acknowledges
+// the subscription. Many servers send the response headers only with the first event.
 const listenPatience = 250 * time.Millisecond
 
-// listenForNotices opens the stream on which a server of the older versions sends what it
-// has to say by itself: news of changed tools, and requests of its own, which it
-// may wait for to be answered in the middle of a call. Servers don't keep for
-// later what they can't send, so the first call waits for the stream.
+// listenForNotices opens the stream on which servers of older protocol versions send notifications and requests. A
+// server may need an answer to such a request in the middle of a call, and servers do not store what they cannot
+// send. Therefore the first call waits for the stream.
 func (h *streamableWire) listenForNotices() {
 	if !h.beginUse() {
 		return
@@ -40,8 +39,9 @@ func (h *streamableWire) listenForNotices() {
 	}
 }
 
-// holdSubscription keeps the subscription of the newer versions open: a call that is never answered, whose response is a
-// stream of notifications. If the caller bypassed the SDK, it gets the reason why the stream ended.
+// holdSubscription keeps the subscription of newer protocol versions open: a call that is never answered and whose
+// response is a stream of notifications. If the call was not made by the SDK, it is answered with the reason why the
+// stream ended.
 func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage) {
 	err := h.reopenStream(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.postMessage(ctx, m) })
 	if m.call.answered == nil {
@@ -51,8 +51,8 @@ func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage
 	}
 }
 
-// reopenStream reads the stream that open returns and opens it again when it ends, until ctx ends, the server refuses it,
-// or attempts keep failing. It returns the reason.
+// reopenStream reads the stream that open returns and opens it again whenever it ends. It stops when ctx ends, the
+// server refuses the stream, or attempts keep failing, and returns the reason.
 func (h *streamableWire) reopenStream(
 	ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error),
 ) *core.Error {
@@ -85,7 +85,8 @@ func (h *streamableWire) reopenStream(
 	return gone
 }
 
-// readNews delivers the messages of a stream until it ends. It ignores responses, which do not belong there.
+// readNews delivers the messages of a notification stream until the stream ends. It ignores responses, which do not
+// belong there.
 func (h *streamableWire) readNews(in *eventReader) (count int) {
 	for ; ; count++ {
 		ev, err := in.nextEvent()

@@ -24,7 +24,7 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// loginPage represents a web page that a server asks the person to open.
+// loginPage is a web page that a server asks the person to open.
 type loginPage struct {
 	Mode    string `json:"mode"`
 	ID      string `json:"elicitationId"`
@@ -34,7 +34,7 @@ type loginPage struct {
 	host string
 }
 
-// readPage reads a server's request to open a page, and refuses addresses that must not be opened.
+// readPage parses a server's request to open a page. It refuses addresses that must not be opened.
 func readPage(params json.RawMessage) (p loginPage, _ *core.Error) {
 	e := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindToolError, "upstream.page", format, args...).
@@ -56,7 +56,7 @@ func readPage(params json.RawMessage) (p loginPage, _ *core.Error) {
 	return p, nil
 }
 
-// isUnprintable reports whether a character cannot be part of an address.
+// isUnprintable reports whether a character is not allowed in an address.
 func isUnprintable(r rune) bool { return r <= ' ' || r > '~' }
 
 func isLoopback(host string) bool {
@@ -64,7 +64,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unopenedError returns the error of a call whose page was not opened.
+// unopenedError returns the error of a call whose login page was not opened.
 func (p loginPage) unopenedError(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint(
@@ -96,7 +96,7 @@ func (c Client) showPage(ctx context.Context, l *serverLink, params json.RawMess
 	return onlyAction(answer), nil
 }
 
-// onlyAction returns an answer without what a page takes no notice of.
+// onlyAction reduces the client's answer to its action, because a page has no other fields.
 func onlyAction(answer json.RawMessage) json.RawMessage {
 	var a struct {
 		Action string `json:"action"`
@@ -106,8 +106,7 @@ func onlyAction(answer json.RawMessage) json.RawMessage {
 	return text
 }
 
-// expectCompletion returns a channel that is closed when the server reports that an elicitation is complete. Callers
-// wait no longer than a person may take.
+// expectCompletion returns a channel that is closed when the server reports that the person has finished with a page.
 func (l *serverLink) expectCompletion(id string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,8 +128,8 @@ func (l *serverLink) expectCompletion(id string) <-chan struct{} {
 	return c
 }
 
-// noteCompletion takes in that a person is done with a page. Others than those that were shown are
-// not known.
+// noteCompletion handles the server's report that the person has finished with a page. Reports about other pages than
+// those that were shown are ignored.
 func (l *serverLink) noteCompletion(params json.RawMessage) {
 	var p struct {
 		ID string `json:"elicitationId"`
@@ -157,8 +156,8 @@ func (l *serverLink) noteUnopened(x *pendingCall, why *core.Error) {
 	x.page = why
 }
 
-// wantedPages returns the pages that a server wants opened before it looks at a request. nil if it answered anything
-// else.
+// wantedPages returns the pages that a server wants opened before it processes a request, or nil if the server's
+// error says something else.
 func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) || rpc.Code != codeInputRequiredURL {
@@ -174,8 +173,8 @@ func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 	return data.Elicitations, nil
 }
 
-// makeRequest makes a request. If the server wants pages opened before it looks at it, a person is
-// asked to, and the request is made again when they are done.
+// makeRequest makes a request. If the server first wants pages to be opened, it asks a person to open them and
+// repeats the request afterwards.
 func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method string, body json.RawMessage) (json.RawMessage, error) {
 	result, err := s.link.callMethod(ctx, x, method, body)
 	pages, refused := wantedPages(err)
@@ -209,7 +208,8 @@ func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method 
 	return nil, last.unopenedError("nobody was done with it in time")
 }
 
-// openPages asks the person to open pages, one after another. The channels in waits are closed when the pages are done.
+// openPages asks the person to open pages, one after another. Each channel in waits is closed when the person has
+// finished with the page.
 func (s *serverSession) openPages(
 	ctx context.Context, x *pendingCall, pages []json.RawMessage,
 ) (last loginPage, waits []<-chan struct{}, _ error) {
@@ -232,7 +232,7 @@ func (s *serverSession) openPages(
 	return last, waits, nil
 }
 
-// awaitPages waits until all pages are done, with a bound. The program's clock stops meanwhile.
+// awaitPages waits a limited time until the person has finished with all pages. The program's clock stops meanwhile.
 func (s *serverSession) awaitPages(ctx context.Context, waits []<-chan struct{}, pause time.Duration) (done bool, _ error) {
 	resume := core.PauseClock(ctx)
 	defer resume()
@@ -252,7 +252,8 @@ func (s *serverSession) awaitPages(ctx context.Context, waits []<-chan struct{},
 	return true, nil
 }
 
-// endRequest returns the result of a request. If the server failed it after a page was not opened, the error says so.
+// endRequest returns the result of a request. If the server failed the request after a page was not opened, the error
+// says so.
 func (l *serverLink) endRequest(x *pendingCall, result json.RawMessage, err error) (json.RawMessage, error) {
 	l.mu.Lock()
 	why := x.page

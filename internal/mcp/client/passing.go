@@ -15,7 +15,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Offers lists what a server has apart from tools.
+// Offers says which features a server has in addition to tools.
 type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
 func offersOf(c *mcp.ServerCapabilities) Offers {
@@ -28,8 +28,8 @@ func offersOf(c *mcp.ServerCapabilities) Offers {
 	}
 }
 
-// Request makes a request that has no effects, such as prompts/get, for the client of ctx, and
-// returns its result byte for byte. params must be a JSON object without _meta.
+// Request makes a request that has no effects, such as prompts/get, for the client of ctx. It returns the result byte
+// for byte. params must be a JSON object without _meta.
 func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage) (result json.RawMessage, _ error) {
 	n, err := p.instances(server)
 	if err != nil {
@@ -61,7 +61,7 @@ func requestParams(meta, params json.RawMessage) json.RawMessage {
 	return mergeObjects(append(append(json.RawMessage(`{"_meta":`), meta...), '}'), own)
 }
 
-// oneLine returns an object without blanks around its parts: a newline would end the message.
+// oneLine returns a JSON object without line breaks between its tokens, because a newline would end the message.
 func oneLine(object json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || len(members) == 0 {
@@ -74,9 +74,9 @@ func oneLine(object json.RawMessage) json.RawMessage {
 	return text
 }
 
-// ListOf collects the items that a server lists by a method other than tools/list; member is the member of each page
-// that has them, such as "resources". It returns nothing if the server does not know the method. For a server with
-// logins it returns what the caller of ctx may see.
+// ListOf collects the items that a server lists by a method other than tools/list. member is the member of each page
+// that contains the items, such as "resources". ListOf returns nothing if the server does not support the method. If
+// the server requires logins, it returns the items that the caller of ctx may see.
 func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
 	n, err := p.instances(server)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all [
 	return all, nil
 }
 
-// Offers returns what a server has besides tools, as it said when it was last connected.
+// Offers returns the features of a server apart from tools, as of the last connection.
 func (p *Pool) Offers(server string) Offers {
 	s, err := p.mainInstance(server)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Pool) Offers(server string) Offers {
 	return s.last.Offers
 }
 
-// levels of log lines, from what says most.
+// levels lists the levels of log messages, the most detailed first.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 func severityRank(level string) int {
@@ -124,8 +124,8 @@ func severityRank(level string) int {
 	return len(levels)
 }
 
-// SetLogLevel sets the lowest level of log messages that a client wants. Servers are asked for the lowest level that
-// any client wants.
+// SetLogLevel sets the lowest level of log messages that a client wants. The Pool requests from servers the lowest
+// level that any client wants.
 func (p *Pool) SetLogLevel(level string) {
 	if severityRank(level) == len(levels) || p.logLevel() != "" && severityRank(level) >= severityRank(p.logLevel()) {
 		return
@@ -151,7 +151,7 @@ func (p *Pool) logLevel() string {
 	return ""
 }
 
-// setLevel sends the wanted log level to a server of a version with a handshake.
+// setLevel sends the wanted log level to a server whose protocol version has a handshake.
 func (s *serverSession) setLevel(level string) {
 	if level == "" || s.era.protocol >= protocolModern || !s.listingOf().Offers.Logging {
 		return
@@ -161,7 +161,7 @@ func (s *serverSession) setLevel(level string) {
 	_, _ = s.link.callMethod(ctx, &pendingCall{}, methodLevel, json.RawMessage(`{"level":`+string(quoteJSON(level))+`}`))
 }
 
-// followProgress makes a token by which the server tells of the progress of x.
+// followProgress returns a new token with which the server can report the progress of x.
 func (l *serverLink) followProgress(x *pendingCall) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

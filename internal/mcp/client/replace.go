@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// instancesOf makes the instances of a server, and starts nothing.
+// instancesOf creates the instance pool of a server. It starts nothing.
 func (p *Pool) instancesOf(spec Server) *instancePool {
 	ctx, cancel := context.WithCancel(p.base)
 	main := newServer(ctx, spec, p.o, p.place, p.logLevel)
@@ -29,14 +29,14 @@ func (p *Pool) allInstances() []*instancePool {
 }
 
 // Revision returns a number that changes with each Put and is never 0. A call whose context has an earlier number
-// (core.WithRevision) does not reach servers that were put later.
+// (core.WithRevision) does not reach servers that were put in later.
 func (p *Pool) Revision() uint64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.revision
 }
 
-// Put takes a server in. One of its name must have been dropped before.
+// Put adds a server. An earlier server of the same name must have been dropped.
 func (p *Pool) Put(spec Server) {
 	n := p.instancesOf(spec)
 	p.mu.Lock()
@@ -47,8 +47,8 @@ func (p *Pool) Put(spec Server) {
 	p.servers[spec.Name] = n
 }
 
-// Drop removes servers at once and ends them. why has, by server name, the error of their pending and later calls.
-// ended waits until nothing of them is left, for a few seconds at most.
+// Drop removes servers and ends them. why has, for each server, the error with which its pending and later calls
+// fail. ended waits for the end of the servers, at most a few seconds.
 func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
 	var gone []*instancePool
 	p.mu.Lock()
@@ -72,7 +72,7 @@ func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
 	return wg.Wait
 }
 
-// endInstances makes all uses of the instances fail from now on, pending ones too. close does the rest.
+// endInstances makes all pending and later uses of the instances fail. close must be called afterwards.
 func (n *instancePool) endInstances(why *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *instancePool) endInstances(why *core.Error) {
 	n.cancel()
 }
 
-// endServer makes all uses of the server fail from now on.
+// endServer makes all pending and later uses of the server fail.
 func (s *serverConn) endServer(why *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *serverConn) endServer(why *core.Error) {
 	}
 }
 
-// closedError returns the error for uses of a server that was ended for a reason, or that was closed with the Pool.
+// closedError returns the error for uses of a server that was dropped for the reason why, or closed with the Pool.
 func closedError(why *core.Error) *core.Error {
 	if why != nil {
 		return why
@@ -102,7 +102,7 @@ func closedError(why *core.Error) *core.Error {
 	return errClosed()
 }
 
-// checkRevision refuses a caller whose context has an older configuration of the server.
+// checkRevision refuses a call whose context belongs to an older configuration of the server.
 func (n *instancePool) checkRevision(ctx context.Context) *core.Error {
 	if known := core.RevisionOf(ctx); known == 0 || n.born <= known {
 		return nil

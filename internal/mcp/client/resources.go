@@ -9,9 +9,9 @@ import (
 	"retort/internal/core"
 )
 
-// The tools by which programs read the resources of a server that has some: what they are
-// called with goes the same way as any call. A tool of the server's own that is named like one
-// of them stands in its place.
+// Tools with which programs read the resources of a server. They are added to the tools of each server that has
+// resources, and their calls are checked like any others. If the server has a tool of the same name, that tool is
+// used instead.
 const (
 	toolRead = "read_resource"
 	toolList = "list_resources"
@@ -21,7 +21,7 @@ const (
 	methodTemplates = "resources/templates/list"
 )
 
-// resourceMark marks the definitions of these tools.
+// resourceMark is a text that marks the definitions of these tools.
 const resourceMark = `"_meta":{"retort":"resources"}`
 
 var resourceTools = map[string]json.RawMessage{
@@ -35,13 +35,12 @@ var resourceTools = map[string]json.RawMessage{
 		`"annotations":{"readOnlyHint":true},` + resourceMark + `}`),
 }
 
-// ForResources reports whether a definition is that of a tool that this package adds to those
-// of servers with resources.
+// ForResources reports whether a definition belongs to a resource tool that this package adds to a server's tools.
 func ForResources(definition json.RawMessage) bool {
 	return bytes.Contains(definition, []byte(resourceMark))
 }
 
-// withResources adds the tools for resources to those that a server listed, if it has any.
+// withResources adds the resource tools to a server's tools if the server has resources.
 func (s *serverConn) withResources(l Listing) Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *serverConn) withResources(l Listing) Listing {
 	return l
 }
 
-// plainName returns a name without what its spellings differ in: readResource, read-resource.
+// plainName returns a name in lower case without separators, so that readResource and read-resource are equal.
 func plainName(name string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-./ ", r) {
@@ -75,7 +74,7 @@ func plainName(name string) string {
 	}, name))
 }
 
-// aboutResources reports whether a call is one of a tool that withResources has added.
+// aboutResources reports whether a call is for a resource tool that withResources has added.
 func (s *serverConn) aboutResources(tool string) bool {
 	if _, ours := resourceTools[tool]; !ours {
 		return false
@@ -85,7 +84,7 @@ func (s *serverConn) aboutResources(tool string) bool {
 	return s.taken != nil && !s.taken[plainName(tool)] && s.last.Offers.Resources
 }
 
-// callResources makes a call of one of the resource tools. Its result has the form of a tool's.
+// callResources makes a call of a resource tool. The result has the form of a tool result.
 func (s *serverSession) callResources(
 	ctx context.Context, x *pendingCall, tool string, args json.RawMessage, limit int64,
 ) (json.RawMessage, error) {
@@ -128,7 +127,8 @@ func notNil(list []json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// resourceResult returns what was read in the form of a tool's answer: one text is its value.
+// resourceResult converts the content of a resource to the form of a tool result. If the content is a single text,
+// the text is the result's value.
 func resourceResult(answer json.RawMessage) (json.RawMessage, error) {
 	var read struct {
 		Contents []json.RawMessage `json:"contents"`

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 )
 
-// strayOutput counts what a server sends that is no message, or answers nothing.
+// strayOutput counts the messages of a server that are invalid or answer no call.
 type strayOutput struct {
 	lines   atomic.Int64
 	strays  atomic.Int64

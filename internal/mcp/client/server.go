@@ -24,7 +24,7 @@ const (
 	maxTries              = 3 // of a call that did not reach the server
 )
 
-// serverConn represents one upstream of the pool: at most one session, made when needed.
+// serverConn is one server of the pool. It has at most one session, which is established when needed.
 type serverConn struct {
 	spec    Server
 	connect *connector
@@ -59,7 +59,7 @@ type serverConn struct {
 	wg         sync.WaitGroup // goroutines of dialings and sessions
 }
 
-// pendingDial represents a connecting under way.
+// pendingDial is a connection attempt in progress.
 type pendingDial struct {
 	done    chan struct{}
 	session *serverSession
@@ -120,7 +120,7 @@ func (s *serverConn) configError() *core.Error {
 	return checkSpec(s.spec)
 }
 
-// callTool makes one tool call. An answer that is not in memory is large, too.
+// callTool makes one tool call. If the answer is on disk, it is returned as large.
 func (s *serverConn) callTool(
 	ctx context.Context, tool string, args json.RawMessage, spools bool,
 ) (result json.RawMessage, large *core.SpooledAnswer, err *core.Error) {
@@ -165,7 +165,7 @@ func (s *serverConn) callOnce(
 	return result, large, err
 }
 
-// listTools asks for all tools.
+// listTools returns all tools of the server.
 func (s *serverConn) listTools(ctx context.Context) (Listing, *core.Error) {
 	var l Listing
 	ctx, claim := core.WithClaim(ctx, "tools of "+s.spec.Name)
@@ -177,8 +177,8 @@ func (s *serverConn) listTools(ctx context.Context) (Listing, *core.Error) {
 	return l, err
 }
 
-// newInstance returns a connection of the same server whose session is not shared with s. It starts with what s has
-// learned about protocol and tools, and uses the credentials of the caller of base.
+// newInstance returns another connection to the same server that shares no session with s. It starts with what s
+// knows about the protocol and the tools, and uses the credentials of the caller of base.
 func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDir, level func() string) *serverConn {
 	spec := s.spec
 	if p, ok := spec.Auth.(PersonalAuthorizer); ok {
@@ -192,8 +192,8 @@ func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDi
 	return twin
 }
 
-// runOnSession runs op on a session, within the call timeout. It is tried again on a new
-// session only if the server certainly did not see the request.
+// runOnSession runs op on a session, within the call timeout. It repeats op on a new session only if the server
+// certainly has not received the request.
 func (s *serverConn) runOnSession(ctx context.Context, op string, f func(context.Context, *serverSession, *pendingCall) error) *core.Error {
 	for try := 1; ; try++ {
 		sess, err := s.acquireSession(ctx)
@@ -211,7 +211,7 @@ func (s *serverConn) runOnSession(ctx context.Context, op string, f func(context
 	}
 }
 
-// useSession runs f once on sess and settles what it means for the server's state.
+// useSession runs f once on sess and updates the state of the server according to the result.
 func (s *serverConn) useSession(
 	ctx context.Context, op string, sess *serverSession, x *pendingCall,
 	f func(context.Context, *serverSession, *pendingCall) error,
@@ -244,18 +244,18 @@ func (s *serverConn) useSession(
 	return s.explainError(ctx, op, limited, x, cause)
 }
 
-// certainlyUnsent reports whether the request certainly did not reach the server.
+// certainlyUnsent reports whether the server certainly has not received the request.
 func certainlyUnsent(sess *serverSession, x *pendingCall, err error) bool {
 	return !x.sent.Load() && (sess.link.isDown() || errors.Is(err, errSessionGone) || errors.Is(err, errUnreachable))
 }
 
-// isAnswer reports whether a failed call was answered by the server itself.
+// isAnswer reports whether a call's error was sent by the server, and not caused by the connection or the engine.
 func isAnswer(err error) bool {
 	var rpc *jsonrpc.Error
 	return errors.As(err, &rpc)
 }
 
-// noteAnswered notes that the server works.
+// noteAnswered records that the server has answered, so that earlier failures no longer count.
 func (s *serverConn) noteAnswered(latency time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ type serverSession struct {
 	retired bool
 }
 
-// enterUse counts a use of the session; it fails if the session is retired.
+// enterUse counts a use of the session. It returns false if the session is retired.
 func (s *serverSession) enterUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *serverSession) leaveUse() {
 	}
 }
 
-// retireWhenIdle ends the session once its last user has left.
+// retireWhenIdle ends the session when its last use has ended.
 func (s *serverSession) retireWhenIdle() {
 	s.mu.Lock()
 	s.retired = true
@@ -78,14 +78,14 @@ func (s *serverSession) retireWhenIdle() {
 	}
 }
 
-// close ends the session and returns when nothing is left of it.
+// close ends the session. It returns when its connections and processes are gone.
 func (s *serverSession) close() {
 	s.link.failAll(errClosed())
 	_ = s.sdk.Close() // what is pending has ended with the link
 	s.link.wire.close()
 }
 
-// callTool returns the exact result of a call.
+// callTool returns the result of a tool call exactly as received.
 func (s *serverSession) callTool(ctx context.Context, x *pendingCall, tool string, args json.RawMessage) (json.RawMessage, error) {
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
@@ -93,7 +93,7 @@ func (s *serverSession) callTool(ctx context.Context, x *pendingCall, tool strin
 	return s.askServer(ctx, x, methodCall, func(meta json.RawMessage) json.RawMessage { return callParams(meta, tool, args) })
 }
 
-// checkType refuses results of unknown types. A result without a type is complete.
+// checkType refuses results whose resultType is unknown. A result without a type counts as complete.
 func checkType(raw json.RawMessage) error {
 	if !bytes.Contains(raw, []byte(`"resultType"`)) || bytes.Contains(raw, []byte(`"resultType":"complete"`)) {
 		return nil // nearly always, without reading all of it
@@ -113,8 +113,8 @@ func checkType(raw json.RawMessage) error {
 	return nil
 }
 
-// askServer makes a request for the client of ctx. If the server requires input, the client is asked and the request is
-// made again with the answers.
+// askServer makes a request for the client of ctx. If the server requires input, the client is asked and the request
+// is repeated with the answers.
 func (s *serverSession) askServer(
 	ctx context.Context, x *pendingCall, method string, params func(meta json.RawMessage) json.RawMessage,
 ) (json.RawMessage, error) {
@@ -150,7 +150,7 @@ func (s *serverSession) askServer(
 	}
 }
 
-// checkResult refuses invalid results. need is the input that the server requires instead of giving a result.
+// checkResult refuses invalid results. need is the input that the server requires before it gives a result.
 func checkResult(raw json.RawMessage) (need *inputRequired, err error) {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", safePrefix(string(raw), 200))
@@ -168,7 +168,8 @@ func checkResult(raw json.RawMessage) (need *inputRequired, err error) {
 	return nil, nil
 }
 
-// listPages collects the items of all pages, exactly as sent. It returns none if the server does not know the method.
+// listPages collects the items of all pages of a list, exactly as received. It returns none if the server does not
+// know the method.
 func (s *serverSession) listPages(ctx context.Context, method, member string, limit int64) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var size int64
@@ -235,7 +236,7 @@ func (s *serverSession) listPage(ctx context.Context, method, member, cursor str
 	return items, next, nil
 }
 
-// listingOf returns what the server said of itself, without tools.
+// listingOf returns the server's information about itself, without its tools.
 func (s *serverSession) listingOf() Listing {
 	r := s.sdk.InitializeResult()
 	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offersOf(r.Capabilities)}

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Spool describes where messages go that are too large for memory.
+// Spool configures the folder for messages that are too large for memory.
 type Spool struct {
 	Dir   string // its files have no name where the system lets them go without; what is in it is removed
 	Above int64  // bytes of a message from which on it goes there; default 16 MiB
@@ -27,7 +27,8 @@ const (
 	mostSkeletons = 2 << 20 // bytes of the skeleton of a message
 )
 
-// spoolDir represents the place, shared by all servers. A nil spool takes nothing.
+// spoolDir is the folder for messages that are too large for memory, shared by all servers. A nil spoolDir stores
+// nothing.
 type spoolDir struct {
 	Spool
 	room *memory.Pool // of Bytes
@@ -37,8 +38,8 @@ type spoolDir struct {
 	freed chan struct{} // closed, and another one made, whenever a message gives place back
 }
 
-// newSpool returns the directory for answers that are too large for memory, or nil if the settings name none. It
-// removes files that an earlier engine left there. Files in use by another engine are not affected: on Unix they have
+// newSpool returns the folder for messages that are too large for memory, or nil if the settings name none. It
+// removes files that an earlier engine left there. Files of other running engines are not affected: on Unix they have
 // no name any more, and Windows does not remove open files.
 func newSpool(o Spool) *spoolDir {
 	if o.Dir == "" || o.Bytes <= 0 {
@@ -54,7 +55,7 @@ func newSpool(o Spool) *spoolDir {
 	return &spoolDir{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
 }
 
-// noteChange notes that a message has given place back, and how many more are there to their end.
+// noteChange records that a message has freed space, and by how much the number of complete messages changes.
 func (s *spoolDir) noteChange(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +64,8 @@ func (s *spoolDir) noteChange(more int) {
 	s.freed = make(chan struct{})
 }
 
-// nextFreed returns a channel that is closed when a complete message frees its space, or nil if no message is complete.
-// Messages that are still being read may all wait for room, so callers do not wait for them.
+// nextFreed returns a channel that is closed when a complete message frees its space, or nil if no message is
+// complete. Incomplete messages do not count, because they may all be waiting for space.
 func (s *spoolDir) nextFreed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,10 +75,10 @@ func (s *spoolDir) nextFreed() <-chan struct{} {
 	return s.freed
 }
 
-// fitsSpool reports whether a message of n bytes goes to the spool.
+// fitsSpool reports whether a message of n bytes is stored on disk.
 func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 
-// spooledMessage represents the error of a message that is not in memory: it has been read, and is here.
+// spooledMessage is a message that was stored on disk instead of memory. It is returned as an error.
 type spooledMessage struct {
 	envelopeReader
 	spool  *spoolDir
@@ -97,7 +98,7 @@ type spooledMessage struct {
 
 func (m *spooledMessage) Error() string { return fmt.Sprintf("a message of %d bytes", m.size) }
 
-// createFile makes the file of a message.
+// createFile creates the file for a message.
 func (s *spoolDir) createFile() (*os.File, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ var (
 	errBrokenOff = errors.New("broken off")
 )
 
-// Write takes more of the message.
+// Write adds bytes to the message.
 func (m *spooledMessage) Write(p []byte) (int, error) {
 	if !m.reserveRoom(int64(len(p))) {
 		return 0, errSpoolFull
@@ -131,7 +132,7 @@ func (m *spooledMessage) Write(p []byte) (int, error) {
 	return m.file.Write(p)
 }
 
-// reserveRoom reports whether there is room for n more bytes, and reserves it.
+// reserveRoom reserves space on disk for n more bytes. It returns false if there is not enough.
 func (m *spooledMessage) reserveRoom(n int64) bool {
 	more := m.size + n - m.kept
 	if more <= 0 {
@@ -144,8 +145,8 @@ func (m *spooledMessage) reserveRoom(n int64) bool {
 	return true
 }
 
-// awaitRoom waits until there is room for n more bytes of a message that can fit at all, as long as other messages
-// are about to give room back, and ctx lasts.
+// awaitRoom waits until there is space for n more bytes, as long as complete messages are about to free space and ctx
+// has not ended. It does not wait if the message can never fit.
 func (m *spooledMessage) awaitRoom(ctx context.Context, n int64) {
 	for m.full == nil && m.size+n <= m.spool.Bytes {
 		freed := m.spool.nextFreed()
@@ -160,7 +161,7 @@ func (m *spooledMessage) awaitRoom(ctx context.Context, n int64) {
 	}
 }
 
-// writePiece puts a piece into the file, or throws it away where that is not to be had.
+// writePiece writes a piece of the message to the file. If the message cannot be stored, the piece is only counted.
 func (m *spooledMessage) writePiece(p []byte) {
 	if m.full != nil {
 		m.skipped += int64(len(p))
@@ -175,13 +176,13 @@ func (m *spooledMessage) writePiece(p []byte) {
 	}
 }
 
-// breakOff records that the rest of the message does not come.
+// breakOff records that the rest of the message will not arrive.
 func (m *spooledMessage) breakOff(cause error) {
 	m.broken = cause
 	_ = m.Close()
 }
 
-// Close gives the place back.
+// Close frees the message's space on disk.
 func (m *spooledMessage) Close() (err error) {
 	m.closed.Do(func() {
 		m.held.Free()
@@ -200,12 +201,13 @@ func (m *spooledMessage) Close() (err error) {
 	return err
 }
 
-// readMessage reads a message that began with head. next yields the rest, up to io.EOF; another
-// error says that the rest will not come. What can't be kept is read and thrown away, limit
-// times skipFactor at most.
+// readMessage reads a message that begins with head into a file. next returns the following bytes, and io.EOF at the
+// end; any other error means that the rest will not arrive. A message that cannot be stored is read and discarded, up
+// to limit times skipFactor bytes.
 //
-// While the spool is full of other messages, take waits until there is room for one that would fit
-// into memory, or until ctx ends. For more it waits as long as there are messages whose place will be free. Of what is not read yet it holds nothing then that others wait for.
+// While the spool is full, readMessage waits for room: for a message that would fit into memory until ctx ends, for a
+// larger one only as long as other messages will free their space. While it waits, the message holds no space that
+// others wait for.
 func (s *spoolDir) readMessage(
 	ctx context.Context, a memoryAccount, head []byte, next func() ([]byte, error), limit int64,
 ) *spooledMessage {
@@ -238,7 +240,7 @@ func (s *spoolDir) readMessage(
 	return m
 }
 
-// asResponse returns the message as the answer to a call. It returns false if it is not a complete answer.
+// asResponse returns the message as the answer to a call. ok is false if the message is not a complete answer.
 func (m *spooledMessage) asResponse() (*jsonrpc.Response, bool) {
 	if m.checkEnd() != nil {
 		return nil, false
@@ -248,7 +250,7 @@ func (m *spooledMessage) asResponse() (*jsonrpc.Response, bool) {
 	return resp, ok && is
 }
 
-// messageID returns that of the message as far as it was seen.
+// messageID returns the id of the message, if it was read so far.
 func (m *spooledMessage) messageID() jsonrpc.ID {
 	if m.bulky {
 		return m.ids.foundID()
@@ -258,19 +260,19 @@ func (m *spooledMessage) messageID() jsonrpc.ID {
 	return id.foundID()
 }
 
-// loadMessage returns the message in memory.
+// loadMessage loads the whole message into memory.
 func (m *spooledMessage) loadMessage() ([]byte, error) {
 	data := make([]byte, m.size)
 	_, err := m.file.ReadAt(data, 0)
 	return data, err
 }
 
-// asAnswer returns the message in the form that callers get.
+// asAnswer returns the message in the form that callers of the pool get.
 func (m *spooledMessage) asAnswer(resp *jsonrpc.Response) *core.SpooledAnswer {
 	return &core.SpooledAnswer{Result: resp.Result, Parts: m.parts, Bytes: m.size, ReaderAt: m.file, Closer: m}
 }
 
-// sizeError returns the error for a message that answers no call.
+// sizeError returns the error for a message that is too large to be handled.
 func (m *spooledMessage) sizeError(limit int64) *core.Error {
 	switch {
 	case errors.Is(m.full, errSpoolFull) && m.size+m.skipped > m.spool.Bytes:
@@ -292,7 +294,7 @@ func (m *spooledMessage) sizeError(limit int64) *core.Error {
 	return errTooLong(limit)
 }
 
-// brokenOff returns the error of a call whose answer was cut off.
+// brokenOff returns the error of a call whose answer is incomplete.
 func (m *spooledMessage) brokenOff(cause *core.Error) *core.Error {
 	e := *cause
 	e.Message = fmt.Sprintf("the answer broke off after %d bytes: %s", m.size, cause.Message)
@@ -300,8 +302,8 @@ func (m *spooledMessage) brokenOff(cause *core.Error) *core.Error {
 	return &e
 }
 
-// handleSpooled handles a message that is on disk. again is the message in memory if it answers no call and is small enough
-// to be handled like any other; held is released afterwards.
+// handleSpooled handles a message that is on disk. If the message answers no call and is small enough, its content is
+// returned as again. The caller must handle again like any other message and then release held.
 func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte, held core.HeldMemory) {
 	id := m.messageID()
 	switch {
@@ -321,13 +323,13 @@ func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte
 	return nil, nil
 }
 
-// isReadable reports whether a message may be one that is read as a whole.
+// isReadable reports whether the message is complete enough to be loaded as a whole.
 func (m *spooledMessage) isReadable() bool {
 	wrong := m.checkEnd()
 	return wrong == nil || errors.Is(wrong, errBulky)
 }
 
-// rereadMessage reads a message that answers no call into memory, if it is small enough.
+// rereadMessage loads a message that answers no call into memory, if it is small enough.
 func (l *serverLink) rereadMessage(ctx context.Context, m *spooledMessage, limit int64) ([]byte, core.HeldMemory) {
 	if m.size > limit {
 		return nil, nil
@@ -350,7 +352,7 @@ func releaseHeld(held core.HeldMemory) {
 	}
 }
 
-// settleSpooled answers a call that takes answers which are not in memory.
+// settleSpooled answers a call whose caller accepts answers that are not in memory.
 func (l *serverLink) settleSpooled(id jsonrpc.ID, m *spooledMessage) bool {
 	resp, ok := m.asResponse()
 	if !ok || !m.spool.fitsSpool(m.size) || resp.Error != nil || len(m.parts) == 0 {
@@ -377,7 +379,7 @@ func (l *serverLink) parkAnswer(id jsonrpc.ID, m *spooledMessage, limit int64) b
 	})
 }
 
-// settleFrom answers a call that is not the SDK's, if answer does.
+// settleFrom completes a call that was not made by the SDK with the result of answer.
 func (l *serverLink) settleFrom(id jsonrpc.ID, answer func(*pendingCall) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

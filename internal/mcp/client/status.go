@@ -6,10 +6,10 @@ import (
 	"retort/internal/core"
 )
 
-// State describes the connection to a server.
+// State is the state of the connection to a server.
 type State string
 
-// The states of a server.
+// The states of the connection to a server.
 const (
 	StateIdle       State = "idle"       // not used yet, or ended and not needed since
 	StateConnecting State = "connecting" // starting or being restarted
@@ -20,7 +20,7 @@ const (
 	StateClosed     State = "closed"
 )
 
-// Status has what is known about a server without asking it.
+// Status is the state of a server, as known without contacting it.
 type Status struct {
 	Server     string
 	State      State
@@ -44,14 +44,14 @@ type Status struct {
 	Instances  int // beside the one that all else here is about
 }
 
-// NonProtocolOutput describes what a server wrote where only JSON-RPC messages belong.
+// NonProtocolOutput is output of a server on its protocol stream that is not JSON-RPC.
 type NonProtocolOutput struct {
 	Lines   int      // skipped lines that are no message
 	Strays  int      // messages that answer no call of ours
 	Samples []string // the last few lines
 }
 
-// Status returns how a server is; the State of an unknown one is StateInvalid.
+// Status returns the status of a server. The State of an unknown server is StateInvalid.
 func (p *Pool) Status(server string) Status {
 	n, err := p.instances(server)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *Pool) Status(server string) Status {
 	return st
 }
 
-// Connection returns how many connections were made to a server so far, and whether the last one is up.
+// Connection returns how many connections to a server were made so far, and whether the last one is up.
 func (p *Pool) Connection(server string) (count int, up bool) {
 	n, err := p.instances(server)
 	if err != nil {

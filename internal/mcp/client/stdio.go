@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// terminateGrace sets how long a server has to end: after the end of its input a third of it, after the request
-	// to terminate the rest.
+	// terminateGrace is how long a server has to end: a third of it after the end of its input, the rest after the
+	// request to terminate.
 	terminateGrace = time.Second
 	// exitPatience sets how long to wait for a server that closed its output to exit, so that its exit status can be
 	// reported. After the exit, the rest of its output is read for as long again.
 	exitPatience = time.Second
 )
 
-// startStdio starts the command of spec and returns the wire to it.
+// startStdio starts the command of spec and returns the wire to its standard streams.
 func startStdio(spec Server, processes Starter, stderr io.Writer, a memoryAccount, place *spoolDir) (wire, int, *core.Error) {
 	cmd, err := serverCommand(spec)
 	if err != nil {
@@ -61,7 +61,7 @@ func startStdio(spec Server, processes Starter, stderr io.Writer, a memoryAccoun
 	}, process.PID(), nil
 }
 
-// closesWithin reports whether c is closed before d is over.
+// closesWithin reports whether the channel c is closed within the time d.
 func closesWithin(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -73,7 +73,7 @@ func closesWithin(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// serverProcess represents the process of a server, such as a *reaper.Process.
+// serverProcess is the process of a server, such as a *reaper.Process.
 type serverProcess interface {
 	Done() <-chan struct{}
 	State() string
@@ -101,8 +101,8 @@ func errStart(spec Server, err error) *core.Error {
 	return e
 }
 
-// serverCommand returns the process of spec, not yet started. A bare command name is looked up in the PATH that the server
-// will see.
+// serverCommand returns the process of spec, not yet started. A command without a path is looked up in the PATH that
+// the server's environment has.
 func serverCommand(spec Server) (*exec.Cmd, error) {
 	env := serverEnvironment(os.Environ(), spec.Env)
 	path, err := lookPath(spec.Command, env)
@@ -137,8 +137,8 @@ func lookupVariable(env []string, name string) string {
 	return ""
 }
 
-// serverEnvironment returns the environment of a server's process: variables about the user and their locations, no
-// variable that may hold a secret, and the configured ones.
+// serverEnvironment returns the environment of a server's process. It has the configured variables, and those of
+// Retort's own that describe the user and the user's folders; none of these may hold a secret.
 func serverEnvironment(own []string, configured map[string]string) []string {
 	var env []string
 	for _, kv := range own {
@@ -162,7 +162,7 @@ func isInherited(name string) bool {
 	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
 }
 
-// childPipes holds the standard streams of a child, with the ends that it gets.
+// childPipes has the standard streams of a child process: our ends and the child's.
 type childPipes struct {
 	stdin          *os.File
 	stdout, stderr *os.File
@@ -204,8 +204,8 @@ func (p *childPipes) closeOurs() {
 	}
 }
 
-// expireReads makes reads of the server's output fail after patience. It is called when the
-// server has exited, because a daemon that the server started may hold the pipes open.
+// expireReads makes reads of the server's output fail after the time patience. It is called when the server has
+// exited, because a daemon that the server started may keep the pipes open.
 func (p *childPipes) expireReads(patience time.Duration) {
 	soon := time.Now().Add(patience)
 	_ = p.stdout.SetReadDeadline(soon)
@@ -217,7 +217,7 @@ func (p *childPipes) closeAll() {
 	p.closeOurs()
 }
 
-// startDial connects to a server in this process.
+// startDial connects to a server through its Dial function, in this process.
 func startDial(ctx context.Context, spec Server, a memoryAccount, place *spoolDir) (wire, *core.Error) {
 	conn, err := spec.Dial(ctx)
 	if err != nil {

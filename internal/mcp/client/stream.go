@@ -10,13 +10,13 @@ import (
 	"retort/internal/core"
 )
 
-// stdioWire represents the wire over a pair of byte streams: one JSON text per line.
+// stdioWire is a wire over two byte streams, with one JSON text per line.
 type stdioWire struct {
 	in    io.Reader
 	out   io.WriteCloser
 	limit int64
 	spool *spoolDir
-	// account is that of the server.
+	// account counts the memory of the server's messages.
 	account memoryAccount
 	ended   func(err error) *core.Error // why nothing more can arrive; called once
 	finish  func()                      // ends what is behind the streams
@@ -32,8 +32,8 @@ func (s *stdioWire) start(l *serverLink) {
 	s.wg.Go(s.writeMessages)
 }
 
-// send hands m to the goroutine that writes: whole, or not at all if ctx ends
-// before. A server that does not read its input makes senders wait.
+// send passes m to the writing goroutine. If ctx ends before that, nothing of m is sent. If the server does not read
+// its input, send blocks.
 func (s *stdioWire) send(ctx context.Context, m outgoingMessage) error {
 	select {
 	case s.queue <- m:
@@ -52,9 +52,8 @@ func (s *stdioWire) close() {
 	s.wg.Wait()
 }
 
-// writeMessages writes messages until the link is down. A failure to write is not
-// reported here: the reader learns, with a better reason, that the server is
-// gone.
+// writeMessages writes messages until the link is down. It does not report write errors, because the reading side
+// reports the end of the server with a better reason.
 func (s *stdioWire) writeMessages() {
 	for {
 		select {
@@ -102,7 +101,7 @@ func (s *stdioWire) readMessages() {
 	}
 }
 
-// deliverSpooled handles a line that is on disk. It reports whether more lines can come.
+// deliverSpooled handles a line that is on disk. It reports whether more lines can arrive.
 func (s *stdioWire) deliverSpooled(m *spooledMessage) bool {
 	switch {
 	case errors.Is(m.broken, errEndless):
@@ -121,8 +120,8 @@ func (s *stdioWire) deliverSpooled(m *spooledMessage) bool {
 	return true
 }
 
-// deliverLine delivers the messages of one line. It skips other text: many servers, and the tools that start them, print to
-// standard output. A line may begin with such text and go on with a message.
+// deliverLine delivers the messages of one line. It skips other text, because many servers, and the tools that start
+// them, print to standard output. Such text may also precede a message in the same line.
 func (s *stdioWire) deliverLine(line []byte) {
 	msgs, ok := decodeMessages(line)
 	if !ok {
@@ -144,7 +143,7 @@ func (s *stdioWire) deliverLine(line []byte) {
 	}
 }
 
-// errTooLong returns the error of the call whose answer was over the limit.
+// errTooLong returns the error of the call whose answer exceeded the size limit.
 func errTooLong(limit int64) *core.Error {
 	return core.Errorf(core.KindLimit, opReceive, "the server sent a message over the limit of %s", bytesText(limit)).
 		WithHint("ask for less: a filter, a page size, a range")

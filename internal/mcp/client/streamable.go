@@ -27,7 +27,8 @@ const (
 	maxReopens     = 8 // of the server's own stream, likewise
 )
 
-// streamableWire represents the wire of Streamable HTTP: one POST for each message, the answer to a call in the response.
+// streamableWire is a wire over Streamable HTTP: each message is one POST request, and the response has the answer to
+// a call.
 type streamableWire struct {
 	at       *httpEndpoint
 	limit    int64
@@ -55,8 +56,8 @@ func startHTTP(spec Server, b *headerBindings, a memoryAccount, place *spoolDir)
 
 func (h *streamableWire) start(l *serverLink) { h.link = l }
 
-// send starts the request of a call and waits for that of anything else. What
-// happens to notifications and answers has no consequences.
+// send starts the HTTP request of a call in the background. For other messages it waits for the response and ignores
+// failures.
 func (h *streamableWire) send(ctx context.Context, m outgoingMessage) error {
 	if !h.beginUse() {
 		return errClosed()
@@ -81,7 +82,7 @@ func (h *streamableWire) send(ctx context.Context, m outgoingMessage) error {
 	return nil
 }
 
-// beginUse counts a user of the wire, unless it is closed.
+// beginUse counts a user of the wire. It returns false if the wire is closed.
 func (h *streamableWire) beginUse() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +103,7 @@ func (h *streamableWire) close() {
 	h.at.close()
 }
 
-// endSession ends the session, unless the server no longer knows it.
+// endSession ends the HTTP session at the server, unless the server no longer knows it.
 func (h *streamableWire) endSession() {
 	header := h.requestHeader(nil)
 	h.mu.Lock()
@@ -118,7 +119,8 @@ func (h *streamableWire) endSession() {
 	}
 }
 
-// sendCall makes the request of a call and delivers an answer, whatever happens.
+// sendCall makes the HTTP request of a call. It delivers an answer in any case; after a failure the answer is an
+// error.
 func (h *streamableWire) sendCall(ctx context.Context, m outgoingMessage) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -156,7 +158,7 @@ func (h *streamableWire) postMessage(ctx context.Context, m outgoingMessage) (*h
 	return nil, h.readRefusal(m, resp, header)
 }
 
-// readRefusal reads why the server did not accept a message.
+// readRefusal reads the reason why the server refused a message from the response.
 func (h *streamableWire) readRefusal(m outgoingMessage, resp *http.Response, header http.Header) *core.Error {
 	if m.call != nil && resp.StatusCode < 500 {
 		m.call.sent.Store(false) // seen, and not executed
@@ -183,7 +185,7 @@ func (h *streamableWire) sessionGone() {
 	h.gone = true
 }
 
-// errRefused returns a JSON-RPC error that came with an HTTP error status.
+// errRefused returns the JSON-RPC error in the body of a response with an HTTP error status.
 func errRefused(resp *http.Response, cause error) *core.Error {
 	var rpc *jsonrpc.Error
 	if !errors.As(cause, &rpc) {
@@ -198,7 +200,7 @@ func errRefused(resp *http.Response, cause error) *core.Error {
 	return e
 }
 
-// receiveResponse takes in the response to a call.
+// receiveResponse handles the HTTP response to a call.
 func (h *streamableWire) receiveResponse(ctx context.Context, m outgoingMessage, resp *http.Response) *core.Error {
 	if m.call.method == methodInitialize {
 		h.keepSession(resp)
@@ -249,7 +251,7 @@ func (h *streamableWire) receiveJSON(ctx context.Context, m outgoingMessage, res
 	return nil
 }
 
-// readBody reads a body into memory, or into the spool if it is too large for that.
+// readBody reads a body into memory, or stores it on disk if it is too large.
 func (h *streamableWire) readBody(ctx context.Context, r io.Reader, count *messageMemory) (body []byte, large *spooledMessage, err error) {
 	body = make([]byte, 0, 512)
 	for {
@@ -273,7 +275,7 @@ func (h *streamableWire) readBody(ctx context.Context, r io.Reader, count *messa
 	return h.spoolBody(ctx, body, r, count)
 }
 
-// spoolBody puts a body into the spool that began with head.
+// spoolBody stores a body on disk. head is its beginning, which was already read.
 func (h *streamableWire) spoolBody(ctx context.Context, head []byte, r io.Reader, count *messageMemory) ([]byte, *spooledMessage, error) {
 	if h.spool == nil {
 		return nil, nil, &tooLong{limit: h.limit}
@@ -285,7 +287,7 @@ func (h *streamableWire) spoolBody(ctx context.Context, head []byte, r io.Reader
 	}, h.limit), nil
 }
 
-// bodyParts yields a body part by part.
+// bodyParts returns a function that reads a body in parts.
 func bodyParts(body io.Reader) func() ([]byte, error) {
 	buf := make([]byte, 64<<10)
 	var end error
@@ -299,8 +301,8 @@ func bodyParts(body io.Reader) func() ([]byte, error) {
 	}
 }
 
-// takeLarge handles a message that is on disk. again is the message in memory if it is small enough to be handled
-// like any other; held is released afterwards. err says why there is no answer.
+// takeLarge handles a message that is on disk. If it is small enough, again is its content, which must be handled
+// like any other message; held must then be released. err is the reason why there is no answer.
 func (h *streamableWire) takeLarge(
 	ctx context.Context, m outgoingMessage, large *spooledMessage,
 ) (again []byte, held core.HeldMemory, err *core.Error) {
@@ -333,8 +335,8 @@ func (h *streamableWire) deliverMessages(m outgoingMessage, msgs []jsonrpc.Messa
 	return answered
 }
 
-// receiveStream reads the stream that answers a call, and resumes it where it
-// broke off if the server numbers its events.
+// receiveStream reads the event stream that answers a call. If the stream breaks and the server numbers its events,
+// it requests the rest.
 func (h *streamableWire) receiveStream(ctx context.Context, m outgoingMessage, resp *http.Response) *core.Error {
 	last, idle := "", 0
 	for {
@@ -385,7 +387,7 @@ func (h *streamableWire) readAnswer(ctx context.Context, m outgoingMessage, in *
 	}
 }
 
-// takeEvent delivers the messages of an event and reports whether the answer to m was among them.
+// takeEvent delivers the messages in an event and reports whether the answer to m was among them.
 func (h *streamableWire) takeEvent(m outgoingMessage, data []byte) bool {
 	msgs, ok := decodeMessages(data)
 	if !ok {
@@ -435,8 +437,8 @@ func (h *streamableWire) getStream(ctx context.Context, last string) (*http.Resp
 	return h.at.sendOnce(ctx, httpMessage{method: http.MethodGet, url: h.at.url, header: header})
 }
 
-// finishBody closes a body. After an answer the rest, usually nothing, is read for a
-// moment, since that lets the connection be used again.
+// finishBody closes a response body. If the call was answered, it first reads the rest, usually nothing, for a
+// moment, so that the connection can be reused.
 func finishBody(body io.ReadCloser, answered bool) {
 	if answered {
 		timer := time.AfterFunc(100*time.Millisecond, func() { _ = body.Close() })
@@ -451,7 +453,7 @@ func isTooLong(err error) bool {
 	return errors.As(err, &long)
 }
 
-// keepSession notes the session id that came with the answer to initialize.
+// keepSession stores the session id from the response to initialize.
 func (h *streamableWire) keepSession(resp *http.Response) {
 	id := resp.Header.Get(headerSession)
 	if len(id) > longestSession {
@@ -462,7 +464,7 @@ func (h *streamableWire) keepSession(resp *http.Response) {
 	h.session = id
 }
 
-// noteNegotiated notes what the answer to initialize says.
+// noteNegotiated stores the protocol version from the answer to initialize.
 func (h *streamableWire) noteNegotiated(m outgoingMessage, r *jsonrpc.Response) {
 	if m.call.method != methodInitialize || r.Error != nil {
 		return

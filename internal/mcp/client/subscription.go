@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// subscription is the stream on which a server of the newer versions reports that its tools, prompts or resources have
-// changed. The SDK requests it while it connects. Changes before the server has acknowledged it are not reported. The
-// mutex of the link guards it.
+// subscription is the stream on which a server of newer protocol versions reports that its tools, prompts or
+// resources have changed. The SDK requests it while connecting. Changes before the server's acknowledgement are not
+// reported. The link's mutex guards it.
 type subscription struct {
 	request *pendingCall  // nil if the server reports no changes
 	began   chan struct{} // closed when the server has acknowledged or refused it for the first time
@@ -15,16 +15,16 @@ type subscription struct {
 	late    bool          // connecting does not wait for it any more
 }
 
-// noteSubscription notes that the SDK requests a subscription.
+// noteSubscription records that the SDK has requested a subscription.
 func (l *serverLink) noteSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subscribed = subscription{request: x, began: make(chan struct{})}
 }
 
-// awaitSubscription waits until the server has acknowledged or refused the subscription, so that what is listed
-// afterwards cannot change without notice. A server that does neither is waited for up to listenPatience. What it
-// acknowledges later has the tools listed again.
+// awaitSubscription waits, at most for listenPatience, until the server has acknowledged or refused the subscription,
+// so that no change after the next listing goes unnoticed. If the acknowledgement comes later, the tools are listed
+// again.
 func (l *serverLink) awaitSubscription(ctx context.Context) {
 	l.mu.Lock()
 	began := l.subscribed.began
@@ -45,8 +45,9 @@ func (l *serverLink) awaitSubscription(ctx context.Context) {
 	l.subscribed.late = true
 }
 
-// beginSubscription notes that the server has acknowledged the subscription x. If it is not the first time, or
-// nobody waits for it any more, the server may have kept to itself what changed before.
+// beginSubscription records that the server has acknowledged the subscription x. If the server had acknowledged it
+// before, or if no caller waits for it any more, the tools count as changed, because earlier changes were not
+// reported.
 func (l *serverLink) beginSubscription(x *pendingCall) {
 	l.mu.Lock()
 	s := &l.subscribed
@@ -63,7 +64,7 @@ func (l *serverLink) beginSubscription(x *pendingCall) {
 	}
 }
 
-// endSubscription notes that there is no stream for x any more, or never was.
+// endSubscription records that the subscription x has no stream, or none any more.
 func (l *serverLink) endSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +73,7 @@ func (l *serverLink) endSubscription(x *pendingCall) {
 	}
 }
 
-// tell wakes awaitSubscription. The caller holds the mutex of the link.
+// tell wakes awaitSubscription. The caller must hold the link's mutex.
 func (s *subscription) tell() {
 	if s.request != nil && !s.known {
 		s.known = true

@@ -12,8 +12,8 @@ const (
 	tailWidth = 500 // bytes kept of one line
 )
 
-// outputTail keeps the last lines written to it. It cuts each to tailWidth bytes and removes terminal sequences and control
-// characters. Its memory is bounded.
+// outputTail keeps the last lines written to it, for error messages. It cuts each line to tailWidth bytes and removes
+// terminal sequences and control characters.
 type outputTail struct {
 	written atomic.Int64 // bytes
 
@@ -53,7 +53,7 @@ func (t *outputTail) endLine() {
 	t.lines = append(t.lines, line)
 }
 
-// lastLines returns the last n lines, oldest first, an unfinished one included.
+// lastLines returns the last n lines, oldest first, including an incomplete one.
 func (t *outputTail) lastLines(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

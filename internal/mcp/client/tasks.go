@@ -14,8 +14,8 @@ import (
 	"retort/internal/core"
 )
 
-// Methods of tasks. In 2025-11-25 who calls says that a call is one, since 2026-07-28 who
-// answers. Whoever calls a tool here sees nothing of either: it is awaited.
+// Methods of MCP tasks. In protocol version 2025-11-25 the client decides that a call becomes a task, since
+// 2026-07-28 the server does. Callers of this package do not notice either: the pool waits for the task.
 const (
 	methodTask       = "tasks/get"
 	methodTaskResult = "tasks/result"
@@ -25,20 +25,20 @@ const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
 )
 
-// How often a server is asked for a task, where it says nothing or what makes no sense.
+// Bounds on how often the state of a task is polled, used if the server suggests no interval or an unreasonable one.
 const (
 	pollLeast = 50 * time.Millisecond
 	pollUsual = 500 * time.Millisecond
 	pollMost  = 5 * time.Second
 )
 
-// taskTools holds the tools of a server that can be called as tasks. It is safe for concurrent use.
+// taskTools has the tools of a server that can be called as tasks. It is safe for concurrent use.
 type taskTools struct {
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-// learnTools takes in what a server lists.
+// learnTools reads from a server's listing which tools can be called as tasks.
 func (t *taskTools) learnTools(tools []json.RawMessage) {
 	names := map[string]bool{}
 	for _, raw := range tools {
@@ -57,7 +57,7 @@ func (t *taskTools) learnTools(tools []json.RawMessage) {
 	t.names = names
 }
 
-// clone returns a copy that learns apart from t.
+// clone returns an independent copy.
 func (t *taskTools) clone() *taskTools {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func offersTasks(result json.RawMessage) bool {
 	return unmarshalExact(result, &r) == nil && r.Capabilities.Tasks.Requests.Tools.Call != nil
 }
 
-// serverTask represents one of a server, of either era.
+// serverTask is the state of an MCP task at a server, in any protocol version.
 type serverTask struct {
 	Type      string          `json:"resultType"`
 	ID        string          `json:"taskId"`
@@ -103,7 +103,7 @@ func (t *serverTask) hasEnded() bool {
 	return t.Status == "completed" || t.Status == "failed" || t.Status == "cancelled"
 }
 
-// pollDelay returns how long to wait before the server is asked again.
+// pollDelay returns how long to wait before polling the task again.
 func (t *serverTask) pollDelay() time.Duration {
 	ms := max(t.Poll, t.PollMS)
 	if !(ms > 0) {
@@ -112,7 +112,7 @@ func (t *serverTask) pollDelay() time.Duration {
 	return max(pollLeast, time.Duration(min(ms, float64(pollMost/time.Millisecond)))*time.Millisecond)
 }
 
-// waitForPoll waits until the server may be asked again.
+// waitForPoll waits until the task may be polled again.
 func (t *serverTask) waitForPoll(ctx context.Context) error {
 	core.ClaimOf(ctx).Release()
 	timer := time.NewTimer(t.pollDelay())
@@ -125,10 +125,10 @@ func (t *serverTask) waitForPoll(ctx context.Context) error {
 	}
 }
 
-// maxTaskID exceeds any sensible id.
+// maxTaskID bounds the length of a task's id, in bytes. It is far longer than reasonable ids.
 const maxTaskID = 1024
 
-// taskAnswered returns the task in the answer to a call, or nil.
+// taskAnswered returns the task if a server has answered a call with one, or nil.
 func taskAnswered(result json.RawMessage, era protocolEra) *serverTask {
 	if !bytes.Contains(result, []byte(`"taskId"`)) {
 		return nil
@@ -198,7 +198,7 @@ func (s *serverSession) callTask(ctx context.Context, x *pendingCall, tool strin
 	})
 }
 
-// awaitTask waits for the result of a task that a server of 2026-07-28 has made of a call.
+// awaitTask waits for the result of a call that a server of protocol version 2026-07-28 has turned into a task.
 func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *serverTask) (json.RawMessage, error) {
 	id, answered := t.ID, map[string]bool{}
 	return s.orCancel(x, id, func() (json.RawMessage, error) {
@@ -237,7 +237,7 @@ func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *server
 	})
 }
 
-// answerTask has the client answer the open questions of a task, and returns 1 if there were any.
+// answerTask has the client answer the open questions of a task. It returns 1 if there were any, otherwise 0.
 func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serverTask, answered map[string]bool) (int, error) {
 	var need inputRequired
 	if len(t.Questions) > 0 && unmarshalExact(t.Questions, &need.Requests) != nil {
@@ -260,7 +260,7 @@ func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serve
 	return 1, nil
 }
 
-// siblingCall returns another exchange for the same client.
+// siblingCall returns a new pendingCall for the client of x.
 func (s *serverSession) siblingCall(ctx context.Context, x *pendingCall) *pendingCall {
 	return &pendingCall{ctx: ctx, peer: x.peer}
 }
@@ -273,7 +273,7 @@ func (s *serverSession) taskParams(x *pendingCall, id string) json.RawMessage {
 	return append(append(append(b, `"taskId":`...), quoteJSON(id)...), '}')
 }
 
-// taskNow returns the current state of a task.
+// taskNow requests the current state of a task.
 func (s *serverSession) taskNow(ctx context.Context, x *pendingCall, id string) (*serverTask, error) {
 	result, err := s.link.callMethod(ctx, s.siblingCall(ctx, x), methodTask, s.taskParams(x, id))
 	if err != nil {
@@ -286,7 +286,8 @@ func (s *serverSession) taskNow(ctx context.Context, x *pendingCall, id string) 
 	return t, nil
 }
 
-// orCancel waits for a task, and cancels it at the server when the caller gives up.
+// orCancel waits for a task. If waiting fails, for example because the caller gives up, it cancels the task at the
+// server.
 func (s *serverSession) orCancel(x *pendingCall, id string, wait func() (json.RawMessage, error)) (json.RawMessage, error) {
 	result, err := wait()
 	if err == nil || s.link.isDown() {
@@ -300,7 +301,7 @@ func (s *serverSession) orCancel(x *pendingCall, id string, wait func() (json.Ra
 	return nil, err
 }
 
-// lostTask returns the error for a task that began and can no longer be followed.
+// lostTask returns the error for a task that was started but whose state can no longer be read.
 func lostTask(err error) error {
 	if !isAnswer(err) {
 		return err

@@ -1,8 +1,7 @@
-// Package client is the pool of MCP clients towards the user's servers. It
-// connects lazily and in parallel, speaks every version of the protocol over
-// standard input and output, Streamable HTTP and legacy SSE, keeps the exact
-// bytes that servers send, and restarts what dies. One broken server never hurts
-// another, and no call whose outcome is unknown is made twice.
+// Package client is the pool of MCP clients for the user's servers. It connects to servers when they are first
+// needed, in parallel, and restarts servers that end. It speaks every version of the protocol over standard input and
+// output, Streamable HTTP and legacy SSE, and returns results exactly as servers sent them. A failing server never
+// affects another one. A call whose outcome is unknown is never repeated.
 package client
 
 import (
@@ -24,8 +23,8 @@ import (
 	"retort/internal/core"
 )
 
-// Server represents one upstream as configured. Exactly one of Command, URL and Dial is set. Zero durations and sizes
-// mean the defaults.
+// Server is one server of the pool, as configured. Exactly one of Command, URL and Dial is set. Zero durations and
+// sizes mean the defaults.
 type Server struct {
 	Name string
 
@@ -38,104 +37,101 @@ type Server struct {
 	Headers map[string]string // sent to the origin of URL and nowhere else
 	Auth    Authorizer        // gives requests their credentials; may be nil
 
-	// Dial connects to a server in this process: JSON lines over the stream.
+	// Dial connects to a server within this process. The server sends and receives JSON lines over the stream.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server refuses it) or "sse". Empty means
-	// that Command, URL or Dial decide.
+	// that it follows from Command, URL or Dial.
 	Transport string
 
 	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
 	CallTimeout    time.Duration // of one call or one listing; default 60 s
 	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 
-	// Client describes what the server may request from the client.
+	// Client lists what the server may request from the client.
 	Client Client
-	// Isolation determines which callers share an instance. Its default is described there.
+	// Isolation determines which callers share an instance of the server. See Isolation for the default.
 	Isolation Isolation
-	// Stateful means that the server remembers what it was told: principals do not share it, and it does not end when
-	// idle unless Idle is set.
+	// Stateful means that the server remembers earlier calls. Principals then do not share it, and it does not end
+	// when idle unless Idle is set.
 	Stateful bool
-	// Idle is the time without a call after which an instance ends; it starts again with the next call. Below 0 means
-	// never. The default is 10 min, and never for shared instances that are not processes.
+	// Idle is the time without a call after which an instance ends. The next call starts it again. A negative value
+	// means never. The default is 10 min, but never for shared instances that are not processes.
 	Idle time.Duration
-	// Instances bounds the instances apart from the one that lists the tools. The default is 16.
+	// Instances bounds the number of instances in addition to the main one. The default is 16.
 	Instances int
 
-	// Err is an error in this server's configuration, such as an unset variable. The server is listed, and every use
-	// returns Err.
+	// Err is an error in the server's configuration, such as an unset variable. The server appears in lists, but
+	// every use returns Err.
 	Err error
 
 	probe time.Duration // how long server/discover may take; default 2 s
 	exit  time.Duration // how long to wait for a server that closed its output to exit; default exitPatience
 
-	// dial connects to the host of URL; over TCP if nil.
+	// dial connects to the host of URL. nil means TCP.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Options describes what all servers of a Pool share.
+// Options configures a Pool. It applies to all servers.
 type Options struct {
 	ClientVersion string // sent to servers together with the name "retort"
 
-	// OnChange is called when the tools of a server may have changed: 200 ms after the last such notification, and
-	// after a restart. It runs in its own goroutine and may call the Pool.
+	// OnChange is called when the tools of a server may have changed: after a restart, and 200 ms after the last
+	// notification of a change. It runs in its own goroutine and may call the Pool.
 	OnChange func(server string)
 
-	// Identify returns the name of a tool and the pin of its definition, a text that differs if
-	// two definitions do; both are empty if the definition can't be used. With it calls whose
-	// context has a pin (core.WithPin) are sent only where the server lists that definition. Nil:
-	// definitions are not compared.
+	// Identify returns the name of a tool and the pin of its definition, which differs for different definitions.
+	// Both are empty if the definition is invalid. If Identify is set, a call whose context has a pin (core.WithPin)
+	// is sent only if the server lists that definition. If nil, definitions are not compared.
 	Identify func(definition json.RawMessage) (name, pin string)
 
-	// OnNews is called for notifications about resources and prompts, with the caller whose instance they came to, or
-	// the zero caller for the shared one. It must not block.
+	// OnNews is called for notifications about resources and prompts. owner is the caller whose instance received the
+	// notification, or the zero caller for the shared one. It must not block.
 	OnNews func(server string, owner core.Caller, method string, params json.RawMessage)
 
-	// Spool configures where answers go that are too large for memory. Without a folder they are refused.
+	// Spool configures the folder for answers that are too large for memory. Without a folder such answers are
+	// refused.
 	Spool Spool
 
-	// Memory bounds the answers in memory. nil means a budget of the Pool's own.
+	// Memory bounds the memory for answers. nil means that the Pool creates its own budget.
 	Memory *memory.Budget
 
 	// ExitPatience bounds the wait for the exit of a server that closed its output, so that its exit status can be
 	// reported. The default is 1 s.
 	ExitPatience time.Duration
 
-	// Processes starts the stdio servers; nil means a reaper.Reaper without a
-	// helper process, closed together with the Pool.
+	// Processes starts the servers that are processes. nil means a reaper.Reaper without a helper process, which is
+	// closed with the Pool.
 	Processes Starter
 
-	// Log receives connections, losses and failures of servers. It may be nil. It is called while a server is locked,
-	// so it must not block.
+	// Log receives messages about connections, losses and failures. It may be nil. It is called while a server is
+	// locked, so it must not block.
 	Log *slog.Logger
 }
 
-// Authorizer gives the requests to one HTTP server their credentials. It is used
-// by several goroutines, Authorize by one of each instance at a time. The core.Caller
-// of ctx is that of the instance.
+// Authorizer gives requests to one HTTP server their credentials. It must be safe for concurrent use; Authorize is
+// called by one goroutine of each instance at a time. The core.Caller of ctx is that of the instance.
 type Authorizer interface {
-	// Authorization returns the value of the header of that name, empty for none.
+	// Authorization returns the value of the Authorization header, or "" for none.
 	Authorization(ctx context.Context) (string, error)
 	// Authorize obtains credentials after the server refused req with resp, a 401 or 403. It closes the body of resp.
 	// If it returns nil, the request is made once more.
 	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
-// PersonalAuthorizer represents an Authorizer that has other credentials for each caller.
+// PersonalAuthorizer is an Authorizer with different credentials for each caller.
 type PersonalAuthorizer interface {
 	Authorizer
-	// For returns the credentials of one caller. The shared instance, and the one that lists the tools, use the
-	// Authorizer's own.
+	// For returns the Authorizer of one caller. The main instance uses the PersonalAuthorizer itself.
 	For(c core.Caller) Authorizer
 }
 
-// Starter starts child processes that can't outlive this process;
-// *reaper.Reaper is one.
+// Starter starts child processes that cannot outlive this process, such as a *reaper.Reaper.
 type Starter interface {
 	Start(cmd *exec.Cmd) (*reaper.Process, error)
 }
 
-// Listing describes what a server says of itself.
+// Listing is the information that a server gives about itself, with its tools.
 type Listing struct {
 	Tools        []json.RawMessage // the exact definitions, in the server's order
 	Instructions string
@@ -146,11 +142,11 @@ type Listing struct {
 }
 
 // ErrOutcomeUnknown marks, for errors.Is, the error of a call that the server may have executed although no answer
-// came.
+// arrived.
 var ErrOutcomeUnknown = core.ErrOutcomeUnknown
 
-// Pool holds one client for each server, and more where callers are kept apart. It is safe for use by several
-// goroutines. All its errors are *core.Error.
+// Pool has one client for each server, or several if callers must not share an instance. It is safe for concurrent
+// use. All its errors are *core.Error.
 type Pool struct {
 	base   context.Context
 	o      Options
@@ -167,8 +163,7 @@ type Pool struct {
 	revision uint64
 }
 
-// New makes a pool; it starts nothing. Of servers with the same name the last
-// one counts.
+// New returns a Pool. It starts nothing. If several servers have the same name, the last one counts.
 func New(servers []Server, o Options) *Pool {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Pool{base: ctx, cancel: cancel, servers: map[string]*instancePool{}, dropped: map[string]*core.Error{}, revision: 1}
@@ -187,27 +182,26 @@ func New(servers []Server, o Options) *Pool {
 	return p
 }
 
-// Names lists the servers, sorted.
+// Names returns the names of the servers, sorted.
 func (p *Pool) Names() []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Sorted(maps.Keys(p.servers))
 }
 
-// Call calls a tool and returns the server's CallToolResult, byte for byte; one
-// with isError set is no error here. args must be a JSON object; nil means {}. The
-// core.Caller of ctx says which instance of the server is called.
+// Call calls a tool and returns the server's CallToolResult byte for byte. A result with isError set is not an error
+// here. args must be a JSON object; nil means {}. The core.Caller of ctx determines which instance of the server is
+// called.
 //
-// A call is sent at most once, except when it certainly did not reach the server.
-// An error for which errors.Is(err, ErrOutcomeUnknown) holds leaves open whether
-// the call took effect.
+// A call is sent at most once, except when it certainly did not reach the server. If errors.Is(err,
+// ErrOutcomeUnknown) holds, the call may have taken effect.
 func (p *Pool) Call(ctx context.Context, server, tool string, args json.RawMessage) (json.RawMessage, error) {
 	result, _, err := p.fetchResult(ctx, server, tool, args, false)
 	return result, err
 }
 
-// Fetch makes a call like Call. If the answer is too large for memory, result is nil and large has the answer, which
-// the caller closes.
+// Fetch makes a call like Call. If the answer is too large for memory, result is nil and large has the answer; the
+// caller must close it.
 func (p *Pool) Fetch(
 	ctx context.Context, server, tool string, args json.RawMessage,
 ) (result json.RawMessage, large *core.SpooledAnswer, err error) {
@@ -245,8 +239,8 @@ func (p *Pool) List(ctx context.Context, server string) (Listing, error) {
 	return l, nil
 }
 
-// ListAll lists every server, all at once. each is called once per server, as
-// they answer, never twice at the same time. ListAll returns after the last one.
+// ListAll lists the tools of all servers concurrently. each is called once for each server, in the order in which
+// they answer and never concurrently. ListAll returns after the last call.
 func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, err error)) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -261,8 +255,8 @@ func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, 
 	wg.Wait()
 }
 
-// Close ends every connection and every process and returns when nothing is
-// left, within a few seconds. Calls under way end with an error.
+// Close ends all connections and processes, and waits for their end, which takes at most a few seconds. Pending calls
+// fail.
 func (p *Pool) Close() error {
 	p.cancel()
 	var wg sync.WaitGroup
@@ -280,7 +274,8 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// takeInstance returns the instance of a server for the caller of ctx, which does not end before done.
+// takeInstance returns the instance of a server for the caller of ctx. The instance does not end before done is
+// called.
 func (p *Pool) takeInstance(ctx context.Context, name string) (_ *serverConn, done func(), _ *core.Error) {
 	n, err := p.instances(name)
 	if err != nil {
@@ -289,7 +284,7 @@ func (p *Pool) takeInstance(ctx context.Context, name string) (_ *serverConn, do
 	return n.takeInstance(ctx)
 }
 
-// mainInstance returns the instance of a server that lists its tools.
+// mainInstance returns the main instance of a server, which lists its tools.
 func (p *Pool) mainInstance(name string) (*serverConn, *core.Error) {
 	n, err := p.instances(name)
 	if err != nil {

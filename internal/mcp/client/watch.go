@@ -14,11 +14,11 @@ import (
 	"retort/internal/core"
 )
 
-// maxWatched bounds the resources of one server that clients subscribe to.
+// maxWatched bounds the resources of one server to which clients can subscribe.
 const maxWatched = 1_000
 
-// watchedResources holds the subscribed resources of a server, with the number of subscribers. It outlives sessions: a new
-// session subscribes again.
+// watchedResources has the resources of a server that clients have subscribed to, with the number of subscribers. It
+// outlives sessions: each new session subscribes again.
 type watchedResources struct {
 	changing sync.Mutex // held while the server is told
 
@@ -51,9 +51,9 @@ func (w *watchedResources) addWatcher(uri string, n int) {
 }
 
 // Subscribe subscribes to a resource, or ends a subscription. Changes are reported to Options.OnNews. Subscriptions
-// are counted: the server is unsubscribed when the last one ends. A server that keeps principals apart has an
-// instance for the caller of ctx, which does not end while it has subscriptions. A server that keeps sessions apart
-// is not asked, because it is not known which session a change concerns.
+// are counted: the server is unsubscribed when the last one ends. If each principal has its own instance of the
+// server, the caller's instance is used and does not end while it has subscriptions. If each session has its own
+// instance, nothing is subscribed, because it would be unknown which session a change concerns.
 func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) error {
 	n, err := p.instances(server)
 	if err != nil {
@@ -80,7 +80,8 @@ func (p *Pool) Subscribe(ctx context.Context, server, uri string, wanted bool) e
 	return nil
 }
 
-// subscribeResource counts a subscription and reports whether the count changed, whatever the server answered.
+// subscribeResource adds or removes a subscriber. It reports whether the set of subscribed resources changed, even if
+// the server returned an error.
 func (s *serverConn) subscribeResource(ctx context.Context, uri string, wanted bool) (changed bool, _ *core.Error) {
 	w := &s.watched
 	w.changing.Lock()
@@ -112,14 +113,14 @@ func (s *serverConn) subscribeResource(ctx context.Context, uri string, wanted b
 	return !wanted || err == nil, err
 }
 
-// hasSession reports whether there is a session that could be told of anything.
+// hasSession reports whether there is a session over which subscriptions can be changed.
 func (s *serverConn) hasSession() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.session != nil
 }
 
-// rewatchAll subscribes a new session to all watched resources.
+// rewatchAll subscribes to all watched resources over a new session.
 func (s *serverConn) rewatchAll(sess *serverSession) {
 	if len(s.watched.allURIs()) == 0 {
 		return
@@ -144,10 +145,10 @@ func (s *serverConn) rewatchAll(sess *serverSession) {
 	}
 }
 
-// maxRevivals sets how often a server is begun again, in a row, only to be told of resources.
+// maxRevivals bounds how often in a row a server is restarted only because clients are subscribed to its resources.
 const maxRevivals = 5
 
-// reviveServer begins a server again that has ended while resources of it are watched.
+// reviveServer restarts a server that has ended while clients are subscribed to its resources.
 func (s *serverConn) reviveServer() {
 	for try := range maxRevivals {
 		if len(s.watched.allURIs()) == 0 || !sleepContext(s.base, time.Second<<try) {
@@ -160,7 +161,7 @@ func (s *serverConn) reviveServer() {
 	}
 }
 
-// watchResource subscribes to a resource, or ends the subscription. all lists all subscribed resources.
+// watchResource subscribes to a resource, or ends the subscription. all lists all resources that are then subscribed.
 func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri string, wanted bool, all []string) error {
 	if s.era.protocol >= protocolModern {
 		if wanted {
@@ -176,10 +177,10 @@ func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri s
 	return err
 }
 
-// listenForResources subscribes a server of 2026-07-28 to exactly these resources, and returns when the server has acknowledged
-// it. Over HTTP one stream replaces the one before, because each stream costs a connection. Over a pipe each resource
-// has its own stream: there servers tie subscriptions to the session, so the end of one stream could end the
-// subscriptions of another.
+// listenForResources subscribes to exactly these resources at a server of protocol version 2026-07-28. It returns
+// when the server has acknowledged that. Over HTTP, one stream replaces the previous one, because each stream costs a
+// connection. Over a pipe, each resource has its own stream: such servers tie subscriptions to the session, so that
+// the end of one stream could end the subscriptions of another.
 func (s *serverSession) listenForResources(ctx context.Context, uris []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()
@@ -213,7 +214,8 @@ func (s *serverSession) listenForResources(ctx context.Context, uris []string) e
 	return nil
 }
 
-// openNewsStream begins a stream of news and keeps its end. s.listening is held.
+// openNewsStream opens a stream of notifications and stores the function that ends it. The caller must hold
+// s.listening.
 func (s *serverSession) openNewsStream(ctx context.Context, name string, uris []string) error {
 	params, err := json.Marshal(map[string]any{"_meta": s.meta, "notifications": map[string]any{"resourceSubscriptions": uris}})
 	if err != nil {
@@ -254,7 +256,7 @@ func awaitAgreement(ctx context.Context, uris []string, agreed <-chan []string, 
 	}
 }
 
-// noteAcknowledged takes in what a server says of a subscription.
+// noteAcknowledged handles the server's acknowledgement of a subscription.
 func (l *serverLink) noteAcknowledged(params json.RawMessage) {
 	var p struct {
 		Meta          map[string]any `json:"_meta"`

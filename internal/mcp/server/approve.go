@@ -16,12 +16,12 @@ import (
 	"retort/internal/core"
 )
 
-// multiRoundTrip names the first version of the protocol in which a server asks questions in its result, and the
-// client calls again with the answers.
+// multiRoundTrip is the first protocol version in which a server asks questions in its result, and the client repeats
+// the call with the answers.
 const multiRoundTrip = "2026-07-28"
 
-// maxRounds sets how often one call is answered with questions. Clients stop after ten rounds; then the execution is
-// answered as pending.
+// maxRounds bounds how often one call is answered with questions. Clients give up after ten rounds; after maxRounds
+// the execution is answered as pending.
 const maxRounds = 8
 
 // Approver lists what waits for a person, and takes answers.
@@ -49,8 +49,8 @@ func canShow(req mcp.Request, a core.Approval) bool {
 	return canShowForms(req)
 }
 
-// approvalTimeout returns how long a model that resumes an execution waits for a person. It is less than clients wait for an
-// answer.
+// approvalTimeout returns how long resume_execution waits for a person. It is shorter than the time for which clients
+// wait for an answer.
 func approvalTimeout(req mcp.Request) time.Duration {
 	if canShowForms(req) && isModern(req) {
 		return 0 // the person is asked at once
@@ -58,8 +58,8 @@ func approvalTimeout(req mcp.Request) time.Duration {
 	return 25 * time.Second
 }
 
-// withApprovalChannel returns a context whose executions can ask the person at the client, if the protocol version
-// lets servers send requests.
+// withApprovalChannel returns a context with an approval channel that asks the person at the client. It adds the
+// channel only if the protocol version lets servers send requests.
 func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || isModern(req) {
@@ -88,8 +88,8 @@ func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 	})
 }
 
-// openedPages holds the pages that a client was asked to open. When a page is done, the client is told that it can be
-// closed.
+// openedPages has the pages that a client was asked to open. When the person has finished with a page, the client is
+// notified so that it can close the page.
 type openedPages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
@@ -117,8 +117,8 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 	}
 }
 
-// answerOutcome returns the answer to a call: an Outcome, or the open questions if the client can show them to a person.
-// round counts how often questions were sent.
+// answerOutcome returns the answer to a call: the Outcome, or the open questions if the client can show them to a
+// person. round is how often questions have been sent for this call.
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
@@ -148,8 +148,8 @@ func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	return result
 }
 
-// resumeAnswered continues an execution with the answers that the client brings. The arguments of this call are not used:
-// the execution began with those of the first call, and nothing runs again.
+// resumeAnswered continues an execution with the answers that the client sends in a repeated call. It ignores the
+// arguments of the repeated call: the execution already runs with those of the first, and nothing runs twice.
 func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, error) {
 	state, ok := roundOf(ctx)
 	if !ok {
@@ -162,14 +162,14 @@ func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, erro
 	return s.answerOutcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
-// between separates the ids of equal questions in the name of a form that shows them as one.
+// between separates the ids in the name of a form that shows several equal questions as one.
 const between = "+"
 
-// nameOf returns the name by which a client answers a form. It has the ids of all questions that the form shows, so
-// that later questions are not part of the answer.
+// nameOf returns the name under which a client answers a form. It has the ids of all questions that the form shows,
+// so that the answer does not apply to later questions.
 func nameOf(a core.Approval) string { return strings.Join(append([]string{a.ID}, a.Same...), between) }
 
-// answersTo yields what waits and is answered by a client's responses, oldest first.
+// answersTo yields the waiting approvals that a client's responses answer, oldest first, each with its answer.
 func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.ApprovalAnswer] {
 	return func(yield func(core.Approval, core.ApprovalAnswer) bool) {
 		named := map[string][]string{}
@@ -192,10 +192,10 @@ func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq
 	}
 }
 
-// The choices of a form, as the client sends them back.
+// denied is the value with which the client answers an approval form if the person denies the approval.
 const denied = "no"
 
-// approvalForm returns what a person sees of what waits.
+// approvalForm returns the form that asks a person to decide a waiting approval.
 func approvalForm(a core.Approval) *mcp.ElicitParams {
 	if a.Login != "" {
 		return &mcp.ElicitParams{
@@ -226,7 +226,8 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: a.RenderText(), RequestedSchema: schema}
 }
 
-// maxCode sets how much of a program, or of a changed definition, a form shows. Arguments are always whole.
+// maxCode bounds how much of a program or of a changed definition a form shows. Arguments are always shown
+// completely.
 const maxCode = 8 << 10
 
 func clipCode(code, id string) string {
@@ -240,7 +241,7 @@ func clipCode(code, id string) string {
 	return fmt.Sprintf("%s\n… %d bytes more; all of it: retort approvals show %s", code[:end], len(code)-end, id)
 }
 
-// answerOf reads a form that came back. Whatever is no clear yes is a no.
+// answerOf converts a completed form to an answer. Anything but a clear approval counts as a denial.
 func answerOf(a core.Approval, r *mcp.ElicitResult) core.ApprovalAnswer {
 	decision, _ := r.Content["decision"].(string)
 	note, _ := r.Content["note"].(string)

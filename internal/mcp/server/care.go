@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// careArguments has the arguments of execute_code that ask for more caution than the settings do. The pipeline refuses values
-// that ask for less.
+// careArguments has the arguments of execute_code with which a client asks for stricter rules than the settings. The
+// pipeline refuses values that are less strict.
 type careArguments struct {
 	ForceApproval   bool            `json:"force_approval"`
 	MemoryLimit     json.RawMessage `json:"memory_limit"`

@@ -19,16 +19,17 @@ import (
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
 const (
-	// askPatience sets how long a server waits for an answer of the client.
+	// askPatience is how long a server waits for the client's answer to its question.
 	askPatience = 10 * time.Minute
-	// gathering bounds the wait for further questions that come at the same time.
+	// gathering bounds the wait for further questions that arrive at about the same time.
 	gathering = 20 * time.Millisecond
-	// maxParked bounds the requests that continue while their clients ask a person.
+	// maxParked bounds the requests that continue in the background while their clients ask a person.
 	maxParked = 256
 )
 
-// conversation represents one request of a client of 2026-07-28 with the questions that servers asked during it. The
-// client gets the questions as the result and calls again with the answers. The request continues in between.
+// conversation is one request of a client of protocol version 2026-07-28, with the questions that servers ask during
+// it. The client gets the questions as the result of the request and repeats the request with the answers. Meanwhile
+// the original request continues.
 type conversation struct {
 	id string
 
@@ -44,7 +45,7 @@ type conversation struct {
 	parked    *time.Timer
 }
 
-// requestTurn represents one handling of a request. It outlives the request if servers ask questions.
+// requestTurn is the handling of one request. It continues after the request was answered with questions.
 type requestTurn struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
@@ -52,13 +53,13 @@ type requestTurn struct {
 	err    error
 }
 
-// serverQuestion represents a question of a server.
+// serverQuestion is a question of a server that waits for the client's answer.
 type serverQuestion struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // holds one
 }
 
-// openConversations holds the open conversations of a Server.
+// openConversations has the open conversations of a Server.
 type openConversations struct {
 	mu  sync.Mutex
 	all map[string]*conversation
@@ -79,7 +80,7 @@ func (c *openConversations) add(v *conversation) {
 	c.all[v.id] = v
 }
 
-// isFull reports whether no more of them may wait for their clients.
+// isFull reports whether the maximum number of conversations waits for clients.
 func (c *openConversations) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +93,7 @@ func (c *openConversations) isFull() bool {
 	return n >= maxParked
 }
 
-// remove ends a conversation and cancels its turn.
+// remove removes a conversation and cancels the handling of its request.
 func (c *openConversations) remove(v *conversation) {
 	if t := v.currentTurn(); t != nil {
 		t.cancel()
@@ -102,7 +103,7 @@ func (c *openConversations) remove(v *conversation) {
 	delete(c.all, v.id)
 }
 
-// withConversation lets the servers that a request calls reach its client: with progress, log lines and
+// withConversation returns a handler that lets servers reach the client of a request, with progress, log messages and
 // questions.
 func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -136,7 +137,7 @@ func (s *Server) wantsLog(level string) {
 	}
 }
 
-// continueConversation handles a request that brings answers to an earlier one.
+// continueConversation handles a request that brings the answers to questions in an earlier one.
 func (s *Server) continueConversation(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	given, responses := broughtBy(req)
 	var state requestState
@@ -175,7 +176,7 @@ func (c *conversation) currentTurn() *requestTurn {
 	return c.turn
 }
 
-// beginTurn handles the request on a context that outlives it.
+// beginTurn starts handling the request, with a context that outlives the request.
 func (c *conversation) beginTurn(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) *requestTurn {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	t := &requestTurn{cancel: cancel, done: make(chan struct{})}
@@ -191,7 +192,7 @@ func (c *conversation) beginTurn(ctx context.Context, next mcp.MethodHandler, me
 	return t
 }
 
-// clientPeer returns the client of whatever request is the last one. The caller holds mu.
+// clientPeer returns the client of the most recent request in the conversation. The caller must hold mu.
 func (c *conversation) clientPeer() *core.ClientPeer {
 	now := func() *core.ClientPeer {
 		c.mu.Lock()
@@ -212,7 +213,8 @@ func (c *conversation) clientPeer() *core.ClientPeer {
 	return p
 }
 
-// awaitTurn returns the result of the request, or the questions that came up.
+// awaitTurn waits until the request has been handled or questions have come up, and returns the result or the
+// questions.
 func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn) (mcp.Result, error) {
 	for done := false; !done; {
 		select {
@@ -236,7 +238,7 @@ func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn)
 	return s.answerWithQuestions(c, asked.InputRequests, asked.RequestState)
 }
 
-// answerWithQuestions answers the request with questions. The conversation then waits for its client.
+// answerWithQuestions answers the request with questions. The conversation then waits until the client calls again.
 func (s *Server) answerWithQuestions(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	if s.talks.isFull() {
 		s.talks.remove(c)
@@ -246,7 +248,8 @@ func (s *Server) answerWithQuestions(c *conversation, more mcp.InputRequestMap, 
 	return s.questionsResult(c, more, approvals)
 }
 
-// gatherQuestions waits for questions that come at the same time, and reports whether there are any.
+// gatherQuestions waits briefly for further questions. It returns false if the request was answered in the meantime
+// or if there are no questions.
 func (c *conversation) gatherQuestions(t *requestTurn) bool {
 	pause := time.NewTimer(gathering)
 	defer pause.Stop()
@@ -260,21 +263,21 @@ func (c *conversation) gatherQuestions(t *requestTurn) bool {
 	return len(c.questions) > 0
 }
 
-// parkConversation ends the conversation after a timeout, unless the client continues it.
+// parkConversation starts a timer that ends the conversation unless the client continues it.
 func (c *conversation) parkConversation(end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.parked = time.AfterFunc(askPatience, end)
 }
 
-// isWaiting reports whether the conversation waits for its client.
+// isWaiting reports whether the conversation waits until the client calls again.
 func (c *conversation) isWaiting() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.parked != nil
 }
 
-// questionsResult returns the result with all open questions and approvals.
+// questionsResult returns the result that contains all open questions of servers and approvals.
 func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -305,7 +308,7 @@ func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, appr
 	return &exactResult{raw: raw}, nil
 }
 
-// followRequest makes req the request by which the client is reached, until stop.
+// followRequest makes req the request through which the client is reached, until stop is called.
 func (c *conversation) followRequest(ctx context.Context, method string, req mcp.Request, round int) (stop func()) {
 	told, stop := progressPeer(ctx, req)
 	c.mu.Lock()
@@ -318,7 +321,7 @@ func (c *conversation) followRequest(ctx context.Context, method string, req mcp
 	return stop
 }
 
-// deliverAnswers delivers the person's answers. Questions that stay open are asked again, up to a limit.
+// deliverAnswers passes the person's answers on to the servers. Unanswered questions are asked again, up to a limit.
 func (c *conversation) deliverAnswers(responses mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -335,7 +338,7 @@ func (c *conversation) deliverAnswers(responses mcp.InputResponseMap) {
 	}
 }
 
-// wakeRequest wakes the handler of the waiting request, which then returns the open questions to the client.
+// wakeRequest wakes the handler of the current request, so that it returns the open questions to the client.
 func (c *conversation) wakeRequest() {
 	select {
 	case c.news <- struct{}{}:
@@ -343,7 +346,7 @@ func (c *conversation) wakeRequest() {
 	}
 }
 
-// askClient adds a question to the next result, and waits for the client's answer.
+// askClient adds a question to the next result and waits for the client's answer.
 func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	c.mu.Lock()
 	q := &serverQuestion{answer: make(chan json.RawMessage, 1)}
@@ -376,7 +379,8 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	return nil, refused
 }
 
-// asksOver asks a client of a protocol version in which servers make requests.
+// asksOver returns a function that asks the client a server's question, for protocol versions in which servers send
+// requests. It returns nil if there is no session.
 func asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -420,7 +424,7 @@ func capabilitiesOf(req mcp.Request) *mcp.ClientCapabilities {
 	return nil
 }
 
-// What of a server's question is shown, in bytes.
+// Bounds on how much of a server's question is shown, in bytes.
 const (
 	maxQuestion = 8 << 10
 	maxForm     = 64 << 10
@@ -432,8 +436,8 @@ func canElicit(c *mcp.ClientCapabilities) bool {
 
 func canSample(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
 
-// questionOf returns what a client is asked for a server: with the name of the server, and as far as the client
-// offers it.
+// questionOf returns a server's question as the client gets it, with the name of the server. It returns an error if
+// the client does not support such questions.
 func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRequest, *core.Error) {
 	switch {
 	case caps == nil,
@@ -479,7 +483,7 @@ func clippedTo(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + fmt.Sprintf("… (%d bytes in all)", len(text))
 }
 
-// checkFlatForm refuses schemas that are not forms: MCP allows only fields of primitive types.
+// checkFlatForm refuses question schemas with nested fields. MCP allows only fields of primitive types.
 func checkFlatForm(schema json.RawMessage) *core.Error {
 	var s struct {
 		Type       string `json:"type"`
@@ -498,7 +502,7 @@ func checkFlatForm(schema json.RawMessage) *core.Error {
 	return nil
 }
 
-// checkAnswer returns what a client has answered, if it is an answer to that.
+// checkAnswer returns the client's answer if it has the form that the question requires, otherwise an error.
 func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage, *core.Error) {
 	var r struct {
 		Action string          `json:"action"`
@@ -510,8 +514,8 @@ func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage,
 	return answer, nil
 }
 
-// progressPeer returns a peer that forwards progress and log messages until stop is called. Progress is forwarded for a
-// single call; Retort reports the progress of a program itself.
+// progressPeer returns a peer that forwards servers' progress and log messages to the client until stop is called.
+// Progress is forwarded only for a single call; Retort reports the progress of programs itself.
 func progressPeer(ctx context.Context, req mcp.Request) (p *core.ClientPeer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -573,7 +577,7 @@ func tellProgress(ctx context.Context, session *mcp.ServerSession, token any, pa
 	_ = session.NotifyProgress(ctx, &p)
 }
 
-// maxLogLine bounds a line of a server's log, in bytes.
+// maxLogLine bounds the length of a log message from a server, in bytes.
 const maxLogLine = 64 << 10
 
 func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMessage) {
@@ -588,7 +592,7 @@ func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMes
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
 }
 
-// broughtBy returns the request state that a request brings back.
+// broughtBy returns the request state and the answers in a repeated request.
 func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

@@ -16,35 +16,35 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Passthrough is an Engine that exposes servers to clients unchanged, next to Retort's own tools.
+// Passthrough is an Engine that exposes servers to clients unchanged, in addition to Retort's own tools.
 type Passthrough interface {
-	// Exposed names these servers, sorted.
+	// Exposed returns the names of the exposed servers, sorted.
 	Exposed() []string
-	// Awaited waits until they have said what they have, at most for patience.
+	// Awaited waits until the exposed servers have listed their features, at most for the time patience.
 	Awaited(ctx context.Context, patience time.Duration)
 	Toolset() *core.Toolset
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
 	Offer(t *core.Tool) json.RawMessage
 	// Listed returns the items of a kind that the servers list.
 	Listed(ctx context.Context, k Kind) []ListedItem
-	// Pass makes a request. The Outcome's result is MCP's.
+	// Pass makes an MCP request to a server. The result in the Outcome is the server's MCP result.
 	Pass(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
 	// Subscribed subscribes to changes of a resource, or ends the subscription.
 	Subscribed(ctx context.Context, server, uri string, wanted bool) error
-	// Watch reports changes by the method of MCP's notification.
+	// Watch sets the function that is called for changes. method is that of MCP's notification.
 	Watch(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogWanter is an Engine that takes the lowest level of servers' log messages that a client wants.
+// LogWanter is an Engine that accepts the lowest level of log messages that a client wants from servers.
 type LogWanter interface{ WantLog(level string) }
 
 // ToolsChanged is the notification that Watch reports when tools change.
 const ToolsChanged = "notifications/tools/list_changed"
 
-// awaited sets how long the first list of tools waits for servers that are starting.
+// awaited bounds how long the first tools/list waits for servers that are starting.
 const awaited = 10 * time.Second
 
-// exposedServers describes what a Server has of servers that clients see as they are.
+// exposedServers answers requests to those servers that clients see unchanged.
 type exposedServers struct {
 	passer Passthrough
 	server *Server
@@ -57,7 +57,7 @@ type exposedServers struct {
 	byName map[string]exposedTool // by the name towards clients
 }
 
-// exposedTool represents a tool under its name towards clients.
+// exposedTool is a tool of an exposed server, with the name that clients see.
 type exposedTool struct {
 	name       string
 	tool       *core.Tool
@@ -65,7 +65,7 @@ type exposedTool struct {
 	bound      []headers.Binding // arguments that headers repeat
 }
 
-// setUpPassthrough makes a server pass on what exposed servers have, if there are any.
+// setUpPassthrough makes the server pass requests to exposed servers, if there are any.
 func (s *Server) setUpPassthrough() {
 	p, ok := s.engine.(Passthrough)
 	if !ok || len(p.Exposed()) == 0 {
@@ -77,7 +77,8 @@ func (s *Server) setUpPassthrough() {
 	s.mcp.AddReceivingMiddleware(s.direct.answerLists, s.direct.answerRequests)
 }
 
-// serverCapabilities returns what a server says it has. Prompts and resources are there with servers that are exposed.
+// serverCapabilities returns the capabilities that the server declares. It has prompts and resources only if servers
+// are exposed.
 func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}} // see offerResume
 	if _, ok := e.(LogWanter); ok {
@@ -92,7 +93,7 @@ func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	return c
 }
 
-// Close ends what the server was told of.
+// Close stops the notifications that the server receives and ends its subscriptions.
 func (s *Server) Close() {
 	s.stop()
 	if s.direct != nil {
@@ -100,8 +101,8 @@ func (s *Server) Close() {
 	}
 }
 
-// notifyChange passes on that something is not as it was. The SDK tells clients when its own
-// features change.
+// notifyChange notifies clients of a change at an exposed server. For lists of tools and prompts, the SDK sends the
+// notification when its own stubs change.
 func (d *exposedServers) notifyChange(server, method string, params json.RawMessage) {
 	const odd = "retort-changed"
 	switch m := d.server.mcp; method {
@@ -121,8 +122,8 @@ func (d *exposedServers) notifyChange(server, method string, params json.RawMess
 	}
 }
 
-// syncTools reads the current tools of exposed servers. The SDK has a stub of each, so that it dispatches calls and
-// notifies clients of changes. Lists contain the definitions themselves.
+// syncTools updates the tools of exposed servers. The SDK gets a stub of each tool, so that it dispatches calls and
+// notifies clients of changes. Lists contain the servers' own definitions.
 func (d *exposedServers) syncTools() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +146,8 @@ func (d *exposedServers) syncTools() {
 	d.tools, d.byName = now, byName
 }
 
-// offeredTools returns the tools of exposed servers, each under its own name if nothing else has it, else as server__tool.
+// offeredTools returns the tools of exposed servers with the names that clients see: the tool's own name if it is
+// unique, otherwise server__tool.
 func (d *exposedServers) offeredTools() (all []exposedTool) {
 	exposed, tools := d.passer.Exposed(), d.passer.Toolset()
 	count := map[string]int{}
@@ -169,8 +171,8 @@ func (d *exposedServers) offeredTools() (all []exposedTool) {
 	return all
 }
 
-// boundOf returns the arguments that headers repeat. If the definition marks them in a way that the protocol does not
-// allow, clients leave the tool out.
+// boundOf returns the arguments that headers repeat, according to a tool's definition. It returns nil if the
+// definition's annotations are invalid, because clients then ignore the tool.
 func boundOf(definition json.RawMessage) []headers.Binding {
 	if !bytes.Contains(definition, []byte(headers.Keyword)) {
 		return nil
@@ -219,7 +221,7 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 	}
 }
 
-// serverResult puts the result of a server in the place of the Outcome that has it.
+// serverResult replaces an Outcome by the server's result that it contains.
 func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
 	place, has := ctx.Value(exactKey{}).(*exactResult)
@@ -237,8 +239,8 @@ func serverResult(ctx context.Context, answer any) any {
 	return &mcp.CallToolResult{}
 }
 
-// notYet returns the answer to a call that waits for an approval. It is an error, because a client may check other
-// results against the tool's output schema.
+// notYet returns the answer to a call that waits for an approval. It is marked as an error, because a client may
+// check other results against the tool's output schema.
 func notYet(o core.Outcome) any {
 	text, err := marshalPlain(o)
 	if err != nil {
@@ -249,7 +251,7 @@ func notYet(o core.Outcome) any {
 
 type exactKey struct{}
 
-// answerLists answers the lists that have what exposed servers have.
+// answerLists returns a handler that answers list requests with the items of exposed servers included.
 func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
@@ -277,7 +279,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// awaitTool waits for servers that are starting if no server has the named tool yet.
+// awaitTool waits for servers that are starting, unless a server with the named tool is already known.
 func (d *exposedServers) awaitTool(ctx context.Context, name string) {
 	if _, known := d.lookupTool(name); !known && !isModelTool(name) {
 		d.passer.Awaited(ctx, awaited)
@@ -285,7 +287,7 @@ func (d *exposedServers) awaitTool(ctx context.Context, name string) {
 	}
 }
 
-// mergeTools returns the list of Retort's own tools, and on its last page those of exposed servers.
+// mergeTools adds the tools of exposed servers to the last page of Retort's own tools.
 func (d *exposedServers) mergeTools(own *mcp.ListToolsResult, modern bool) (mcp.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

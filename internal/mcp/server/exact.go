@@ -7,15 +7,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exactResult represents a result that is sent unchanged: with its order of keys, digits of numbers, and kinds of content
-// that the SDK does not know.
+// exactResult is a result that is sent as the server sent it: with its order of keys, its digits of numbers, and
+// kinds of content that the SDK does not know.
 type exactResult struct {
 	mcp.ResultBase
 	raw    json.RawMessage
 	modern bool // it says that it is complete
 }
 
-// MarshalJSON returns the result, with what every result says since 2026-07-28 if it does not say so itself.
+// MarshalJSON returns the result. It adds the members that every result must have since protocol version 2026-07-28,
+// if they are missing.
 func (e *exactResult) MarshalJSON() ([]byte, error) {
 	raw := e.raw
 	if e.modern {
@@ -32,7 +33,8 @@ func isModern(req mcp.Request) bool {
 	return ok && r.ProtocolVersion() >= multiRoundTrip
 }
 
-// findMember returns where the value of an object's member begins and ends, or 0 if the object has no such member.
+// findMember returns the start and end offsets of a member's value in a JSON object, or 0, 0 if there is no such
+// member.
 func findMember(object []byte, name string) (from, to int) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -69,7 +71,7 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return append(append(out, text...), object[to:]...)
 }
 
-// orMember returns an object that has a member, before all others if it had it not.
+// orMember returns a JSON object with the member added at the beginning, unless the object already has it.
 func orMember(object json.RawMessage, name string, value any) json.RawMessage {
 	text, err := marshalPlain(map[string]any{name: value})
 	rest := bytes.TrimSpace(object)

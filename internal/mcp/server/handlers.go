@@ -16,8 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// decodeArguments decodes the arguments of a call into a struct. An argument that the struct has no field for is an error
-// that says which one was probably meant.
+// decodeArguments decodes the arguments of a call into a struct. For an argument that the struct has no field for, it
+// returns an error that suggests a similar name.
 func decodeArguments(req *mcp.CallToolRequest, into any) error {
 	raw := req.Params.Arguments
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -158,7 +158,7 @@ type Executor interface {
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
-// programRequest returns the request of a call of execute_code.
+// programRequest converts a call of execute_code to an execution request.
 func programRequest(req *mcp.CallToolRequest) (r core.ExecutionRequest, err error) {
 	var a struct {
 		Code      string        `json:"code"`
@@ -274,7 +274,7 @@ func (s *Server) restoreText(ctx context.Context, req *mcp.CallToolRequest) (any
 	return s.answerOutcome(req, s.engine.Restore(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, text), 0), nil
 }
 
-// textArgument returns the one argument of tools that take a text.
+// textArgument returns the argument of a tool that takes a single text.
 func textArgument(req *mcp.CallToolRequest) (string, error) {
 	var a struct {
 		Text string `json:"text"`
@@ -293,7 +293,7 @@ func clientName(req *mcp.CallToolRequest) string {
 }
 
 // modelOf returns the model that a client names in _meta of a call: "model" and "modelVersion", or "model" as an
-// object with "name" and "version". It ignores values that are not plain names, because they may come from anybody.
+// object with "name" and "version". It ignores values that are not plain names, because any client can send them.
 func modelOf(req *mcp.CallToolRequest) (model, version string) {
 	text := func(v any) string {
 		s, _ := v.(string)
@@ -317,14 +317,14 @@ const (
 // every is the shortest interval between progress notifications.
 const every = 200 * time.Millisecond
 
-// progressNotice describes how far a request is.
+// progressNotice is a progress notification to the client.
 type progressNotice struct {
 	n    int
 	text string
 }
 
-// reportProgress sends the number of tool calls made so far, if the client asked for progress. The returned function
-// never blocks. stop waits for the last notification.
+// reportProgress returns a function that reports the number of tool calls made so far, if the client asked for
+// progress. The function never blocks. stop waits until the last notification is sent.
 func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress func(int), stop func()) {
 	tell, stop := sendNotices(ctx, req)
 	if tell == nil {
@@ -333,8 +333,8 @@ func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress fun
 	return func(n int) { tell(progressNotice{n, fmt.Sprintf("%d tool calls", n)}) }, stop
 }
 
-// reportSteps sends the steps of a task, if the client asked for progress. Steps between two notifications are left
-// out.
+// reportSteps returns a function that reports the steps of an agent task, if the client asked for progress. If steps
+// come fast, some are left out.
 func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(core.TaskStep), stop func()) {
 	tell, stop := sendNotices(ctx, req)
 	if tell == nil {
@@ -344,7 +344,7 @@ func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(c
 	return func(s core.TaskStep) { tell(progressNotice{int(n.Add(1)), string(s.Phase) + ": " + s.Text}) }, stop
 }
 
-// sendNotices returns a function that sends notifications, or nil if the client did not ask for progress.
+// sendNotices returns a function that sends progress notifications, or nil if the client did not ask for progress.
 func sendNotices(ctx context.Context, req *mcp.CallToolRequest) (tell func(progressNotice), stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -380,7 +380,7 @@ func sendNotices(ctx context.Context, req *mcp.CallToolRequest) (tell func(progr
 	return keepNewest(latest), func() { close(done); telling.Wait() }
 }
 
-// keepNewest keeps the notification with the largest number until it is sent.
+// keepNewest returns a function that keeps only the notification with the largest number until it is sent.
 func keepNewest(latest chan progressNotice) func(progressNotice) {
 	var mu sync.Mutex
 	return func(n progressNotice) {
@@ -397,7 +397,7 @@ func keepNewest(latest chan progressNotice) func(progressNotice) {
 	}
 }
 
-// marshalPlain encodes v as JSON without the escapes for HTML, which cost tokens and readability.
+// marshalPlain encodes v as JSON without HTML escapes, which cost tokens and are hard to read.
 func marshalPlain(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

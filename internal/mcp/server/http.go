@@ -8,27 +8,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stateless names the first version of the protocol without sessions over HTTP.
+// Stateless is the first protocol version without sessions over HTTP.
 const Stateless = multiRoundTrip
 
-// The headers of the protocol.
+// The HTTP headers of the protocol.
 const (
 	SessionHeader = "Mcp-Session-Id"
 	VersionHeader = "Mcp-Protocol-Version"
 )
 
-// HTTP answers the clients of one principal over HTTP. Hosts, origins and quotas are checked before.
+// HTTP answers the clients of one principal over HTTP. Hosts, origins and quotas must have been checked before.
 type HTTP struct {
 	server *Server
-	// Stateless answers the versions from Stateless on, Sessions those before, and Events
-	// the transport that those had in the beginning.
+	// Stateless handles requests of protocol versions without sessions. Sessions handles those of older versions, and
+	// Events those of the oldest HTTP transport.
 	Stateless, Sessions, Events http.Handler
 }
 
-// maxEvents sets how many bytes of events are kept for clients that lost their stream.
+// maxEvents bounds how many bytes of events are kept for clients that lose their connection and resume the stream.
 const maxEvents = 4 << 20
 
-// HTTP makes handlers for a server. Bodies must be bounded by the caller.
+// HTTP returns the HTTP handlers of the server. The caller must bound the size of request bodies.
 func (s *Server) HTTP() *HTTP {
 	served := func(*http.Request) *mcp.Server { return s.mcp }
 	events := mcp.NewMemoryEventStore(nil)
@@ -49,7 +49,7 @@ func (s *Server) HTTP() *HTTP {
 	}
 }
 
-// liftTasks returns a handler that sees what clients say of tasks; see liftTask.
+// liftTasks returns a handler that applies liftTask to each request body.
 func liftTasks(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Body != nil {
@@ -65,7 +65,7 @@ func liftTasks(h http.Handler) http.Handler {
 	})
 }
 
-// End ends a session once what it is answering has ended. It does not wait.
+// End ends a session after its pending requests are answered. It does not wait.
 func (h *HTTP) End(id string) {
 	for session := range h.server.mcp.Sessions() {
 		if session.ID() == id {

@@ -16,15 +16,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// codeEnding is the error code for a request that arrives while the server is shutting down.
+// codeEnding is the error code for a request that arrives while the server shuts down.
 const codeEnding = -32000
 
-// noBatches names the first version of the protocol without batches.
+// noBatches is the first protocol version without batches.
 const noBatches = "2025-06-18"
 
-// lineTransport is the transport of a client that writes one message per line. Its connection ends with the stream.
-// The SDK's own transport ends at the first line that is JSON but not a message, and everything that runs ends with
-// it. Here such lines are answered as JSON-RPC 2.0 requires.
+// lineTransport is the transport for a client that writes one message per line. The SDK's own transport would end,
+// with all running requests, at the first line that is JSON but not a message. This one answers such lines as
+// JSON-RPC 2.0 requires and ends only with the stream.
 type lineTransport struct{ conn *lineConn }
 
 func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
@@ -33,21 +33,21 @@ func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {
 	}}
 }
 
-// Connect begins to read.
+// Connect starts reading.
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
 	go t.conn.readLines()
 	return t.conn, nil
 }
 
-// readLine describes what was read up to a newline. It is not whole if it was too long, and has no text then, nor if err
-// is set.
+// readLine is one line of input. If the line is too long, whole is false and there is no text. If err is set, the
+// input has ended.
 type readLine struct {
 	text  []byte
 	whole bool
 	err   error
 }
 
-// lineConn represents the connection of a lineTransport.
+// lineConn is the connection of a lineTransport.
 type lineConn struct {
 	in     io.ReadCloser
 	out    io.WriteCloser
@@ -65,7 +65,7 @@ type lineConn struct {
 	drains  bool
 }
 
-// inCall represents a request of the client that has no answer yet.
+// inCall is a request of the client that is not answered yet.
 type inCall struct {
 	initialize, cancelled bool
 	lasts                 bool          // until its stream ends: nobody waits for its answer
@@ -78,7 +78,7 @@ type batchAnswers struct {
 	answers []json.RawMessage
 }
 
-// SessionID returns none: the stream is the session.
+// SessionID returns "": the stream is the session.
 func (c *lineConn) SessionID() string { return "" }
 
 // Close ends the connection and closes both streams.
@@ -90,8 +90,8 @@ func (c *lineConn) Close() (err error) {
 	return err
 }
 
-// readLines passes lines to Read, so that Close can end a waiting Read. It runs until in returns, which an input such
-// as a terminal may not do when it is closed.
+// readLines passes lines to Read, so that Close can end a blocked Read. It runs until the input ends; some inputs,
+// such as a terminal, may block even after they are closed.
 func (c *lineConn) readLines() {
 	in := bufio.NewReaderSize(c.in, 64<<10)
 	for {
@@ -108,7 +108,7 @@ func (c *lineConn) readLines() {
 	}
 }
 
-// handLine reports whether the connection is still open.
+// handLine passes a line to Read. It returns false if the connection is closed.
 func (c *lineConn) handLine(l readLine) bool {
 	select {
 	case c.lines <- l:
@@ -118,8 +118,8 @@ func (c *lineConn) handLine(l readLine) bool {
 	}
 }
 
-// nextLine reads the next line that is not empty, without its end. One that is too long is
-// read past, and is not whole.
+// nextLine reads the next line that is not empty, without its line end. If the line is too long, it is skipped and
+// whole is false.
 func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	whole = true
 	for {
@@ -139,8 +139,8 @@ func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	}
 }
 
-// drainRequests refuses new requests, and ends the connection when the pending ones are answered or the time is over. The
-// SDK's connection would wait for them without sending their answers.
+// drainRequests refuses new requests, and ends the connection when the pending ones are answered or the time patience
+// is over. The SDK's own connection would wait for them without sending their answers.
 func (c *lineConn) drainRequests(patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +153,7 @@ func (c *lineConn) drainRequests(patience time.Duration) {
 	})
 }
 
-// closeIfDrained ends a connection that drains once no request is without an answer. The caller holds mu.
+// closeIfDrained ends a draining connection if no request is pending. The caller must hold mu.
 func (c *lineConn) closeIfDrained() {
 	for _, call := range c.calls {
 		if !call.lasts {
@@ -165,7 +165,7 @@ func (c *lineConn) closeIfDrained() {
 	}
 }
 
-// finishDraining makes Read return the end of the stream. The caller holds mu.
+// finishDraining makes Read return the end of the stream. The caller must hold mu.
 func (c *lineConn) finishDraining() {
 	select {
 	case <-c.drained:
@@ -174,7 +174,7 @@ func (c *lineConn) finishDraining() {
 	}
 }
 
-// Read returns the next message that the server is to see.
+// Read returns the next message for the server.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for len(c.queue) == 0 {
 		select {
@@ -198,7 +198,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return next, nil
 }
 
-// receiveLine puts the messages of a line into the queue, or answers them. The error is one of
+// receiveLine puts the messages of a line into the queue, or answers them if they are refused. The error is one of
 // writing.
 func (c *lineConn) receiveLine(l readLine) error {
 	if !l.whole {
@@ -226,8 +226,8 @@ func (c *lineConn) hasBatches() bool {
 	return c.version != "" && c.version < noBatches
 }
 
-// receiveBatch takes the messages of a batch. The answer is sent when the last of its requests
-// has one; a batch without requests has none.
+// receiveBatch puts the messages of a batch into the queue. The batch is answered when its last request is answered;
+// a batch without requests is not answered.
 func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
 	b := &batchAnswers{open: 1} // until all are taken
 	for _, text := range messages {
@@ -238,7 +238,7 @@ func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
 	return c.finishBatch(b, nil)
 }
 
-// queueMessage puts a message into the queue, or says why it is refused. Some messages are ignored.
+// queueMessage puts a message into the queue, or returns a refusal. Some messages are ignored.
 func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *Refusal {
 	msg, refused := ParseMessage(liftTask(text))
 	if refused != nil || msg == nil {
@@ -258,7 +258,7 @@ func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *Refusal {
 	return nil
 }
 
-// beginRequest takes up a request, or says why it is refused.
+// beginRequest puts a request into the queue and tracks it, or returns a refusal.
 func (c *lineConn) beginRequest(r *jsonrpc.Request, b *batchAnswers) *Refusal {
 	id, _ := json.Marshal(r.ID.Raw()) // a string or an integer
 	if err := c.checkVersion(r); err != nil {
@@ -282,8 +282,8 @@ func (c *lineConn) beginRequest(r *jsonrpc.Request, b *batchAnswers) *Refusal {
 	return nil
 }
 
-// checkVersion checks a request against its protocol version: every request of the newer protocol declares its
-// version and the client's capabilities; older ones follow initialize.
+// checkVersion checks a request against its protocol version. In newer versions, every request declares its version
+// and the client's capabilities. In older versions, requests follow initialize.
 func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	var params, meta map[string]json.RawMessage
 	_ = json.Unmarshal(r.Params, &params) // what is no object declares nothing
@@ -300,7 +300,7 @@ func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	return nil
 }
 
-// checkDeclared refuses a declared version that is not one of those without initialize.
+// checkDeclared refuses a declared protocol version unless it is one without initialize.
 func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
 	var version string
 	if json.Unmarshal(raw, &version) != nil {
@@ -322,8 +322,8 @@ func invalidParams(format string, args ...any) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// cancelRequest records that a request was cancelled, and reports whether the server must be told. It ignores requests that
-// have not arrived yet, that were answered or cancelled before, and initialize, which cannot be cancelled.
+// cancelRequest records that the client has cancelled a request, and reports whether the server must be notified. It
+// ignores unknown and already answered or cancelled requests, and initialize, which cannot be cancelled.
 func (c *lineConn) cancelRequest(params json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(params, &members) != nil {
@@ -343,7 +343,7 @@ func (c *lineConn) cancelRequest(params json.RawMessage) bool {
 	return true
 }
 
-// Write sends a message of the server, but no answer to a request that was cancelled.
+// Write sends a message to the client. It drops answers to cancelled requests.
 func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -369,7 +369,7 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return c.sendAnswer(r, text)
 }
 
-// sendAnswer sends the answer to a request, or adds it to that of its batch.
+// sendAnswer sends the answer to a request, or adds it to the answer of its batch.
 func (c *lineConn) sendAnswer(r *jsonrpc.Response, text []byte) error {
 	c.mu.Lock()
 	call := c.calls[r.ID]
@@ -417,7 +417,7 @@ func (c *lineConn) finishBatch(b *batchAnswers, text []byte) error {
 	return c.writeMessage(all)
 }
 
-// writeMessage writes a message whole.
+// writeMessage writes a message as one line.
 func (c *lineConn) writeMessage(text []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

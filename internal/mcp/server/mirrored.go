@@ -17,8 +17,9 @@ import (
 
 const nameHeader = "Mcp-Name"
 
-// checkMirrored compares the headers of a request with its body where the SDK does not: proxies between a client and
-// Retort decide by headers, and Retort by the body. next gets decoded names and compares them byte for byte.
+// checkMirrored compares the headers of a request with its body where the SDK does not. This matters because proxies
+// in front of Retort decide by the headers, and Retort by the body. next gets decoded header values and compares them
+// byte for byte.
 func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {
@@ -39,8 +40,8 @@ func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	})
 }
 
-// compareHeaders returns the difference between headers and body, and the id of the request. The SDK refuses bodies that are
-// not requests.
+// compareHeaders returns an error that describes a difference between headers and body, and the id of the request.
+// Bodies that are not requests are left to the SDK, which refuses them.
 func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
 	var message, params map[string]json.RawMessage // keys count as they are spelled
 	var method, tool string
@@ -67,7 +68,7 @@ func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []
 	return id, headers.Check(header, n.bound, params["arguments"])
 }
 
-// writeMismatch answers a request whose headers contradict its body.
+// writeMismatch answers a request whose headers contradict its body with an error.
 func writeMismatch(w http.ResponseWriter, id json.RawMessage, why error) {
 	if len(id) == 0 {
 		id = json.RawMessage("null")

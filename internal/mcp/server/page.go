@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// shownBy returns a peer that says what the client of a request shows to a person.
+// shownBy returns a peer that says which questions the client of a request can show to a person.
 func shownBy(req mcp.Request) *core.ClientPeer {
 	caps := capabilitiesOf(req)
 	if caps == nil || caps.Elicitation == nil {
@@ -21,7 +21,7 @@ func shownBy(req mcp.Request) *core.ClientPeer {
 	return &core.ClientPeer{Forms: canShowQuestion(caps, core.ServerRequest{}), Pages: canShowQuestion(caps, core.ServerRequest{Page: "any"})}
 }
 
-// canShowQuestion reports whether a client with caps can show a question to a person.
+// canShowQuestion reports whether a client with these capabilities can show a question to a person.
 func canShowQuestion(caps *mcp.ClientCapabilities, a core.ServerRequest) bool {
 	switch e := caps.Elicitation; {
 	case e == nil:
@@ -33,8 +33,8 @@ func canShowQuestion(caps *mcp.ClientCapabilities, a core.ServerRequest) bool {
 	}
 }
 
-// pageOf returns the question whether a person opens a server's page. The client gets an id of Retort's, because
-// servers do not know each other's ids.
+// pageOf returns the question that asks a person to open a server's page. Its id is created by Retort, because ids of
+// different servers could be equal.
 func pageOf(a core.ServerRequest) *mcp.ElicitParams {
 	var p struct {
 		Message string `json:"message"`
@@ -46,7 +46,7 @@ func pageOf(a core.ServerRequest) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "url", Message: text, URL: a.Page, ElicitationID: rand.Text()}
 }
 
-// tellDone notifies a client when the server reports that the person is done with a page.
+// tellDone notifies a client when a server reports that the person has finished with a page.
 func tellDone(ctx context.Context, session *mcp.ServerSession, id string, done <-chan struct{}) {
 	ctx = context.WithoutCancel(ctx) // that of the question ends with its answer
 	go func() {

@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Kind describes one kind of things that servers have apart from tools, such as resources.
+// Kind is a kind of items that servers have in addition to tools, such as resources.
 type Kind struct {
 	Method string // that lists them
 	Member string // of the answer
@@ -24,27 +24,27 @@ type Kind struct {
 	Tool   string // the name by which the policy judges their use
 }
 
-// The kinds.
+// The kinds of items.
 var (
 	Resources = Kind{"resources/list", "resources", "uri", "read_resource"}
 	Templates = Kind{"resources/templates/list", "resourceTemplates", "uriTemplate", "read_resource"}
 	Prompts   = Kind{"prompts/list", "prompts", "name", "get_prompt"}
 )
 
-// ListedItem represents one thing of a server, as it was received.
+// ListedItem is an item that a server has listed, exactly as received.
 type ListedItem struct {
 	Server string
 	Item   json.RawMessage
 }
 
-// exposedItem represents an item of an exposed server, under the name that clients know.
+// exposedItem is an item of an exposed server, with the name that clients see.
 type exposedItem struct {
 	server, own, name string
 	item              json.RawMessage
 }
 
-// listItems returns all items of a kind. An item whose name several servers use gets a name with its server:
-// retort://SERVER/URI for resources, server__name for prompts.
+// listItems returns all items of a kind. If several servers use the same name, the name that clients see includes the
+// server: retort://SERVER/URI for resources, server__name for prompts.
 func (d *exposedServers) listItems(ctx context.Context, k Kind) []exposedItem {
 	count := map[string]int{}
 	var all []exposedItem
@@ -75,7 +75,7 @@ func (k Kind) prefixedName(t exposedItem) string {
 	return ownScheme + url.PathEscape(t.server) + "/" + t.own
 }
 
-// answerRequests answers the requests of clients to exposed servers that do not concern tools.
+// answerRequests returns a handler for clients' requests to exposed servers that are not about tools.
 func (d *exposedServers) answerRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		for _, k := range []Kind{Resources, Templates, Prompts} {
@@ -103,7 +103,7 @@ func (d *exposedServers) listResult(ctx context.Context, k Kind, req mcp.Request
 	return ownResult(req, map[string]any{k.Member: items})
 }
 
-// ownResult returns a result of Retort's own.
+// ownResult returns a result that Retort itself has made.
 func ownResult(req mcp.Request, members map[string]any) (mcp.Result, error) {
 	if isModern(req) {
 		members["ttlMs"], members["cacheScope"] = 0, "private"
@@ -126,8 +126,8 @@ func (d *exposedServers) readResource(ctx context.Context, req mcp.Request, uri 
 	)
 }
 
-// findResource finds the server that has a resource: by the name of the server in the URI, by its
-// lists, by its templates; or the only one there is.
+// findResource finds the server that has a resource: by the server's name in the URI, by the servers' lists, by their
+// templates, or because there is only one server.
 func (d *exposedServers) findResource(ctx context.Context, uri string) (server, own string, ok bool) {
 	exposed := d.passer.Exposed()
 	if rest, prefixed := strings.CutPrefix(uri, ownScheme); prefixed {
@@ -156,7 +156,7 @@ func (d *exposedServers) findResource(ctx context.Context, uri string) (server, 
 
 var expression = regexp.MustCompile(`\\\{[^{}]*\\\}`)
 
-// matchesTemplate reports whether a URI can be made of a template.
+// matchesTemplate reports whether a URI matches a URI template.
 func matchesTemplate(template, uri string) bool {
 	if len(template) > 2048 || len(uri) > 8192 {
 		return false
@@ -177,8 +177,9 @@ func (d *exposedServers) getPrompt(ctx context.Context, req mcp.Request, params 
 	return d.passRequest(ctx, req, core.PassthroughRequest{Server: t.server, Method: "prompts/get", Tool: Prompts.Tool}, own)
 }
 
-// promptOf finds the server that has a prompt: by the lists, by the name of the server before it,
-// or the only one there is. A server that wants a login first lists nothing.
+// promptOf finds the server that has a prompt: by the servers' lists, by the server's name in the prompt's name, or
+// because there is only one server. The lists alone are not enough, because a server that requires a login may list
+// nothing before.
 func (d *exposedServers) promptOf(ctx context.Context, name string) (exposedItem, bool) {
 	if t, ok := d.findItem(ctx, Prompts, name); ok {
 		return t, true
@@ -231,7 +232,8 @@ func (k Kind) referenceType() string {
 	return "uri"
 }
 
-// passRequest makes a request to a server.
+// passRequest passes a request to a server and returns its result. If the client must answer questions first, it
+// returns these questions instead.
 func (d *exposedServers) passRequest(
 	ctx context.Context, req mcp.Request, what core.PassthroughRequest, params map[string]any,
 ) (mcp.Result, error) {
@@ -254,7 +256,7 @@ func (d *exposedServers) passRequest(
 	return nil, requestError(o)
 }
 
-// passOnce returns the outcome of a request to a server, or the questions that wait for the person at the client.
+// passOnce returns the result of a request to a server, or the questions that wait for the person at the client.
 func (d *exposedServers) passOnce(
 	ctx context.Context, req mcp.Request, what core.PassthroughRequest,
 ) (o core.Outcome, asked mcp.Result, err error) {
@@ -274,8 +276,8 @@ func (d *exposedServers) passOnce(
 	return o, nil, missingCapability(req, o)
 }
 
-// missingCapability returns the error of 2026-07-28 for a request that failed because the client did not declare a capability
-// that the server needs, or nil if it failed for another reason.
+// missingCapability returns the error of protocol version 2026-07-28 for a request that failed because the client did
+// not declare a capability that the server needs. It returns nil if the request failed for another reason.
 func missingCapability(req mcp.Request, o core.Outcome) error {
 	var lacks *core.MissingCapability
 	if !isModern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {
@@ -300,7 +302,7 @@ func missingCapability(req mcp.Request, o core.Outcome) error {
 	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: o.Error.Message, Data: data}
 }
 
-// requestError returns the error of a request other than tools/call.
+// requestError converts the error of an Outcome to a protocol error, for requests other than tools/call.
 func requestError(o core.Outcome) error {
 	e := o.Error
 	if e == nil && o.Status == core.StatusPendingApproval {

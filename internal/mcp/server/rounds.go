@@ -18,8 +18,8 @@ import (
 	"retort/internal/core"
 )
 
-// RequestStates signs the state that a client carries from a question to its answer, and accepts each state once. The
-// key lives as long as the process, so that open questions do not survive a restart. Servers that a client cannot
+// RequestStates signs the state that a client keeps between a question and its answer, and accepts each state only
+// once. Its key exists only in memory, so that open questions do not survive a restart. Servers that a client cannot
 // tell apart share one RequestStates. It is safe for concurrent use.
 type RequestStates struct {
 	key   []byte
@@ -27,14 +27,14 @@ type RequestStates struct {
 	spent map[string]time.Time // nonces that came back, until they would have run out
 }
 
-// NewRequestStates makes a key.
+// NewRequestStates returns a RequestStates with a new key.
 func NewRequestStates() *RequestStates {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // does not fail
 	return &RequestStates{key: key, spent: map[string]time.Time{}}
 }
 
-// requestState is the state that the client brings back with answers.
+// requestState is the state that a client sends back with its answers.
 type requestState struct {
 	Conversation string            `json:"conversation,omitempty"` // that goes on meanwhile
 	Execution    string            `json:"execution_id,omitempty"`
@@ -46,7 +46,7 @@ type requestState struct {
 	Expires      time.Time         `json:"expires"`
 }
 
-// issueState returns a state as the text that the client keeps and sends back with its next call. The text is signed.
+// issueState returns a state as a signed text. The client keeps the text and sends it back with its next call.
 func (r *RequestStates) issueState(s requestState) (string, error) {
 	s.Nonce = rand.Text()
 	text, err := json.Marshal(s)
@@ -64,8 +64,8 @@ func (r *RequestStates) signText(text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// takeState reads a state that a principal brings back for a call. A state is valid once, for the call that it was issued
-// for, until it expires.
+// takeState verifies and decodes a state that a principal's client has sent back. A state is valid once, for the call
+// that it was issued for, until it expires.
 func (r *RequestStates) takeState(state, principal, call string, now time.Time) (requestState, *core.Error) {
 	s, ok := r.openState(state)
 	switch {
@@ -93,16 +93,16 @@ func errNoRound() *core.Error {
 	).WithHint("call the tool without requestState")
 }
 
-// roundKey represents the key of the state that a client has brought, in a context.
+// roundKey is the context key of the state that a client has sent back.
 type roundKey struct{}
 
-// roundOf returns the state that the client of ctx has brought, which was issued for its call.
+// roundOf returns the state that the client of ctx has sent back for this call.
 func roundOf(ctx context.Context) (s requestState, ok bool) {
 	s, ok = ctx.Value(roundKey{}).(requestState)
 	return s, ok
 }
 
-// openState returns a state that was signed here.
+// openState decodes a state. ok is false if its signature is wrong.
 func (r *RequestStates) openState(state string) (s requestState, ok bool) {
 	body, mac, _ := strings.Cut(state, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)
@@ -132,7 +132,7 @@ func (r *RequestStates) spend(s requestState, now time.Time) bool {
 	return true
 }
 
-// digestOf returns a hash of a call's tool and arguments that does not depend on their order and spacing.
+// digestOf returns a hash of a call's tool and arguments. It does not depend on the order of keys or on white space.
 func digestOf(method string, req mcp.Request) string {
 	name, text := "", []byte(nil)
 	switch p := req.GetParams().(type) {

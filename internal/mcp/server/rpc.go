@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Refusal is the answer to a text that is not a JSON-RPC message.
+// Refusal is the error answer to a text that is not a valid JSON-RPC message.
 type Refusal struct {
 	ID    json.RawMessage // of the request that it answers; nil if that is unknown
 	Error *jsonrpc.Error
@@ -34,9 +34,9 @@ func refuse(id json.RawMessage, code int64, format string, args ...any) *Refusal
 	return &Refusal{ID: id, Error: &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// ParseMessage reads one JSON-RPC 2.0 message of a client. Keys count as they are spelled, and
-// of equal ones the last. A response that is malformed becomes an error for the request that it
-// answers. Both results are nil for a response to no request: JSON-RPC does not answer responses.
+// ParseMessage parses one JSON-RPC 2.0 message from a client. Keys must be spelled exactly; if a key occurs twice,
+// the last one counts. A malformed response is converted to an error response for the same request. Both results are
+// nil for a malformed response that names no request, because JSON-RPC does not answer responses.
 func ParseMessage(text []byte) (jsonrpc.Message, *Refusal) {
 	if !json.Valid(text) {
 		return nil, refuse(nil, jsonrpc.CodeParseError, "the message is not JSON")
@@ -76,7 +76,7 @@ func isVersion2(members map[string]json.RawMessage) bool {
 	return json.Unmarshal(members["jsonrpc"], &version) == nil && version == "2.0"
 }
 
-// parseResponse returns nil if the response names no request.
+// parseResponse parses a response. It returns nil if the response names no request.
 func parseResponse(members map[string]json.RawMessage) jsonrpc.Message {
 	id, err := parseID(members["id"])
 	if err != nil || !id.IsValid() {
@@ -95,11 +95,11 @@ func parseResponse(members map[string]json.RawMessage) jsonrpc.Message {
 	return r
 }
 
-// maxID bounds ids that are numbers: a float64 holds every integer up to it.
+// maxID bounds ids that are numbers: up to it, a float64 represents every integer exactly.
 const maxID = 1 << 53
 
-// parseID reads the id of a message. A message without an id has the zero ID. The error continues a sentence that
-// begins with "id".
+// parseID parses the id of a message. A message without an id gets the zero ID. The text of the error continues a
+// sentence that begins with "id".
 func parseID(raw json.RawMessage) (jsonrpc.ID, error) {
 	if raw == nil {
 		return jsonrpc.ID{}, nil
@@ -125,10 +125,10 @@ func isBatch(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("["))
 }
 
-// MaxBatch sets how many messages a batch may have.
+// MaxBatch is the maximum number of messages in a batch.
 const MaxBatch = 64
 
-// SplitBatch returns the messages of a text: those of a batch, or the one that it is.
+// SplitBatch returns the messages of a batch, or a single message as a list.
 func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
 	if !isBatch(text) {
 		return []json.RawMessage{text}, nil
@@ -143,7 +143,7 @@ func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
 	return messages, nil
 }
 
-// Content describes the messages of a text, as far as routing needs it.
+// Content describes the messages in a request body, as far as routing needs it.
 type Content struct {
 	Messages int
 	Calls    int  // of tools
@@ -151,7 +151,8 @@ type Content struct {
 	Modern   bool // a message says its version, as since 2026-07-28
 }
 
-// Examine reads a message or a batch. A text that it refuses is not a message for any other reader either.
+// Examine parses a message or a batch for routing. If it refuses a text, the text is not a valid message for any
+// other reader either.
 func Examine(text []byte) (c Content, refused *Refusal) {
 	messages, refused := SplitBatch(text)
 	if refused != nil {

@@ -1,5 +1,5 @@
-// Package server is the MCP server towards clients, in both eras of the
-// protocol: a handful of small tools in front of all the user's servers.
+// Package server is the MCP server for clients, in both generations of the protocol. It offers a handful of small
+// tools in front of all the user's servers.
 package server
 
 import (
@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Engine does what the tools offer. Each part is declared where its tools are handled.
+// Engine does the work behind the tools.
 type Engine interface {
 	Searcher
 	Executor
@@ -29,13 +29,14 @@ type Engine interface {
 	AgentRunner
 }
 
-// Options for a Server. The zero value offers the full surface.
+// Options configures a Server. The zero value offers all tools.
 type Options struct {
 	Version string
 	Lean    bool // only the four tools that everything else can be reached with
 	// Sandboxes are the names that a call can give to choose a sandbox.
 	Sandboxes []string
-	// Principal is the principal of all clients of this server. Rounds are shared by the servers of all principals.
+	// Principal is the principal of all clients of this server. Rounds has the signed states, which the servers of
+	// all principals share.
 	Principal string
 	Rounds    *RequestStates
 	// Grace is how long a call may run before a client that supports tasks gets a task instead of the result. 0 means
@@ -51,7 +52,7 @@ type Server struct {
 	principal string
 	rounds    *RequestStates
 	log       *slog.Logger
-	// offerResume offers the lean surface's resume_execution, once something waits.
+	// offerResume adds resume_execution to the lean set of tools, once an execution waits.
 	offerResume func()
 	direct      *exposedServers // nil: no server is exposed
 	talks       openConversations
@@ -60,7 +61,7 @@ type Server struct {
 	grace       time.Duration // see patient
 }
 
-// New makes a server in front of an engine.
+// New returns a Server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
 	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, grace), log: o.Log}
 	if s.log == nil {
@@ -88,8 +89,8 @@ func New(e Engine, o Options) (*Server, error) {
 	return s, nil
 }
 
-// addTools offers the tools of the full or the lean surface. The lean surface offers resume_execution only once an
-// execution is pending.
+// addTools adds the full or the lean set of tools. The lean set gets resume_execution only once an execution is
+// pending.
 func (s *Server) addTools(o Options) error {
 	for i, t := range s.modelTools() {
 		d, err := t.definition(o.Sandboxes)
@@ -107,15 +108,14 @@ func (s *Server) addTools(o Options) error {
 	return nil
 }
 
-// maxLine bounds one message from the client.
+// maxLine bounds the size of a message from the client, in bytes.
 const maxLine = 16 << 20
 
-// draining sets how long requests have to end when the context of Serve is done.
+// draining is how long pending requests may take to finish after the context of Serve has ended.
 const draining = 30 * time.Second
 
-// Serve answers one client over a stream of newline-delimited JSON until the
-// stream ends or ctx is done. Then it takes no more requests, gives those under way 30 s, and
-// cancels the rest. The end of the stream is no error.
+// Serve serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no more
+// requests, gives pending ones 30 s to finish, and cancels the rest. The end of the stream is not an error.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	t := newLineTransport(in, out)
 	defer context.AfterFunc(ctx, func() { t.conn.drainRequests(draining) })()
@@ -126,9 +126,8 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return err
 }
 
-// toolHandler answers one tool. What it returns becomes the structured content and
-// the same JSON as text. A *core.Error becomes an answer marked as an error. An error in the place of
-// what it returns is one of the protocol.
+// toolHandler handles the calls of one tool. Its result becomes the structured content, and the same JSON as text. If
+// the result is a *core.Error, the answer is marked as an error. A returned error is a protocol error.
 type toolHandler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
 
 func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {
@@ -151,7 +150,7 @@ func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {
 	}
 }
 
-// resultOf returns an answer as structured content, and the same JSON as text.
+// resultOf returns a tool result with the answer as structured content, and the same JSON as text.
 func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
 	text, err := marshalPlain(answer)
 	if err != nil {
@@ -162,7 +161,7 @@ func resultOf(answer any, failed bool) (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// withTrace makes what a call does part of the trace that the client says it belongs to.
+// withTrace returns a context with the trace context that the client has sent with the call.
 func withTrace(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 	parent, _ := req.Params.Meta["traceparent"].(string)
 	if parent == "" {
@@ -172,8 +171,8 @@ func withTrace(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 	return core.WithTrace(ctx, core.NewTrace(parent, state))
 }
 
-// explainMissing explains, in the error for an unknown tool, that this version or surface does not offer a tool that
-// Retort has.
+// explainMissing wraps the handler next. If a client calls a tool of Retort that this protocol version or set of
+// tools does not include, it extends the error for an unknown tool with this explanation.
 func explainMissing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)

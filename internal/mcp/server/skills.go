@@ -73,7 +73,7 @@ func (s *Server) listSkills(_ context.Context, req *mcp.CallToolRequest) (any, e
 	return map[string]any{"skills": list}, err
 }
 
-// executeSkill runs a function of a skill as a program of its own.
+// executeSkill runs a function of a skill as a program.
 func (s *Server) executeSkill(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 	var a struct {
 		Name      string                     `json:"name"`

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// maxSubscribed bounds the resources that the clients of a Server subscribe to.
+	// maxSubscribed bounds the resources that the clients of a Server can subscribe to.
 	maxSubscribed = 1_000
-	// goodbye bounds the time for unsubscribing at a server.
+	// goodbye bounds the time that a server may take to end a subscription.
 	goodbye = 10 * time.Second
 )
 
-// resourceSubscriptions holds the resources that clients subscribe to. The server of each resource is subscribed once, and
-// unsubscribed when the last session unsubscribes or ends.
+// resourceSubscriptions has the resources that clients have subscribed to. Each resource is subscribed once at its
+// server, and unsubscribed when the last session unsubscribes or ends.
 type resourceSubscriptions struct {
 	asking sync.Mutex // held while a server is asked
 
@@ -32,7 +32,7 @@ type resourceSubscriptions struct {
 
 type resourceKey struct{ server, uri string }
 
-// subscribe and unsubscribe are called by the SDK, which keeps the list of sessions to notify.
+// subscribe subscribes a session to a resource. The SDK calls it and keeps the list of sessions to notify.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if s.direct == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no server is exposed"}
@@ -62,7 +62,8 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	return nil
 }
 
-// unsubscribe never fails: the client is no longer notified, whatever the server answers.
+// unsubscribe ends a session's subscription. It never fails: the client is no longer notified, even if the server
+// returns an error.
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	if s.direct == nil {
 		return nil
@@ -98,7 +99,8 @@ func (d *exposedServers) forgetSession(session *mcp.ServerSession) {
 	delete(d.subscribed.sessions, session)
 }
 
-// subscriptionState reports whether a resource has no subscriber yet, and whether there is no room for another resource.
+// subscriptionState reports whether a resource has no subscriber yet, and whether the maximum number of resources is
+// reached.
 func (s *resourceSubscriptions) subscriptionState(r resourceKey) (first, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +108,8 @@ func (s *resourceSubscriptions) subscriptionState(r resourceKey) (first, full bo
 	return first, first && len(s.holders) >= maxSubscribed
 }
 
-// addSession adds a session to the subscribers of a resource. It reports whether the end of the session is not watched yet.
+// addSession adds a session to the subscribers of a resource. It returns true if the caller must start to watch for
+// the end of the session.
 func (s *resourceSubscriptions) addSession(r resourceKey, session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +125,7 @@ func (s *resourceSubscriptions) addSession(r resourceKey, session *mcp.ServerSes
 	return !known
 }
 
-// dropSession reports whether it was the last that heard of the resource.
+// dropSession removes a session from the subscribers of a resource, and reports whether it was the last one.
 func (s *resourceSubscriptions) dropSession(r resourceKey, session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +162,8 @@ func (d *exposedServers) close() {
 	}
 }
 
-// shouldAnnounce reports whether clients must be notified of a resource: a session subscribes to it, and no notification is
-// pending.
+// shouldAnnounce reports whether clients must be notified of a changed resource: a session subscribes to it, and no
+// notification is pending.
 func (s *resourceSubscriptions) shouldAnnounce(r resourceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

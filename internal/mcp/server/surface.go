@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The surface towards the model is text under review: each tool has a
-// description (.md) and an input schema (.json) of its name.
+// surface has the descriptions of Retort's own tools as embedded files: a description (.md) and an input schema
+// (.json) for each tool. These texts are what models read.
 //
 //go:embed tools/*.md tools/*.json
 var surface embed.FS
@@ -20,15 +20,15 @@ var surface embed.FS
 //go:embed instructions.md
 var instructions string
 
-// modelTool represents a tool that Retort itself offers to clients.
+// modelTool is one of Retort's own tools, which models call.
 type modelTool struct {
 	name     string
 	readOnly bool
 	handle   toolHandler
 }
 
-// modelTools returns all tools of Retort in the order in which clients list them. The tools that every client needs
-// come first: the lean surface has the first leanTools of them.
+// modelTools returns all of Retort's own tools in the order in which clients list them. The most important come
+// first: the lean set consists of the first leanTools of them.
 func (s *Server) modelTools() []modelTool {
 	return []modelTool{
 		{"search_tools", true, s.searchTools},
@@ -52,7 +52,7 @@ func (s *Server) modelTools() []modelTool {
 
 const leanTools = 4
 
-// isModelTool reports whether Retort itself has a tool of this name.
+// isModelTool reports whether Retort has a tool of its own with this name.
 func isModelTool(name string) bool {
 	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })
 }
@@ -60,8 +60,7 @@ func isModelTool(name string) bool {
 // sandboxEnum stands in a schema for the sandboxes that a call can name.
 const sandboxEnum = `{"enum":"$sandboxes"}`
 
-// definition returns the tool as clients list it. sandboxes are the names that a call can give; without any, its
-// schema names none.
+// definition returns the definition of the tool that clients get.
 func (t modelTool) definition(sandboxes []string) (*mcp.Tool, error) {
 	description, err := surface.ReadFile("tools/" + t.name + ".md")
 	if err != nil {

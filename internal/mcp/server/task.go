@@ -32,8 +32,8 @@ func (s *Server) executeTask(ctx context.Context, req *mcp.CallToolRequest) (any
 	return s.answerOutcome(req, s.engine.ExecuteTask(withApprovalChannel(ctx, req), t), 0), nil
 }
 
-// taskAskedFor returns the task of a call. It also takes a task object as other orchestrators have it, with description,
-// requiredTools and status.
+// taskAskedFor returns the agent task in the arguments of a call. It also accepts task objects in the form of other
+// orchestrators, with description, requiredTools and status.
 func taskAskedFor(req *mcp.CallToolRequest) (core.AgentTask, error) {
 	var a struct {
 		Task          string          `json:"task"`
@@ -69,7 +69,8 @@ func taskAskedFor(req *mcp.CallToolRequest) (core.AgentTask, error) {
 	return task, nil
 }
 
-// checkTaskObject returns an error if one thing is said twice, or if the status is not that of a task that has not begun.
+// checkTaskObject returns an error if a task object gives the same property twice, or if its status is not that of a
+// task that has not begun.
 func checkTaskObject(twoDescriptions, twoLists bool, status string) error {
 	switch {
 	case twoDescriptions:

@@ -15,40 +15,42 @@ import (
 	"retort/internal/core"
 )
 
-// Tasker represents an Engine with a queue. A task that is not the principal's does not exist.
+// Tasker is an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
 type Tasker interface {
-	// Submit puts a job into the queue; it is durable then. Servers that it calls reach the
+	// Submit adds a job to the queue. When it returns, the job is durable. Servers that the job calls can reach the
 	// peer of ctx.
 	Submit(ctx context.Context, j core.Job) (core.JobState, error)
 	Task(id string) (core.JobState, error)
 	Tasks() ([]core.JobState, error)
-	// CancelTask cancels one that has not ended.
+	// CancelTask cancels a job that has not ended.
 	CancelTask(ctx context.Context, id string) (core.JobState, error)
-	// WaitTask waits for the end of a task, or of ctx.
+	// WaitTask waits until a job or ctx ends.
 	WaitTask(ctx context.Context, id string) (core.JobState, error)
-	// WatchTask waits until a task is not as it was seen, or for the end of ctx.
+	// WatchTask waits until the state of a job differs from the given one, or ctx ends.
 	WatchTask(ctx context.Context, id string, seen core.JobState) (core.JobState, error)
 }
 
 const (
-	// tasksExtension names tasks since 2026-07-28, where servers decide what becomes one.
+	// tasksExtension is the name of the MCP extension for tasks since protocol version 2026-07-28, where the server
+	// decides which calls become tasks.
 	tasksExtension = "io.modelcontextprotocol/tasks"
-	// tasksVersion names the only version of the protocol in which clients decide which calls become tasks.
+	// tasksVersion is the only protocol version in which the client decides which calls become tasks.
 	tasksVersion = "2025-11-25"
-	// relatedTask names the task that a message belongs to.
+	// relatedTask is the _meta key that names the task that a message belongs to.
 	relatedTask = "io.modelcontextprotocol/related-task"
-	// taskAsked is the place of a client's request for a task, which the SDK keeps; see liftTask.
+	// taskAsked is the _meta key under which liftTask stores a client's request for a task, because the SDK keeps
+	// _meta but no unknown members.
 	taskAsked = "retort/task"
-	// grace is how long a call may run before a client that supports tasks gets a task.
+	// grace is how long a call may run before a client that supports tasks gets a task instead of the result.
 	grace = 2 * time.Second
-	// pollEvery is the polling interval that clients are told.
+	// pollEvery is the polling interval that clients are asked to use.
 	pollEvery = time.Second
-	// maxTalks bounds the tasks whose servers may ask questions.
+	// maxTalks bounds the number of tasks during which servers can ask questions.
 	maxTalks = 256
 	taskPage = 100
 )
 
-// clientTasks handles the tasks of a Server's clients.
+// clientTasks converts calls to jobs and jobs to MCP tasks, for the clients of a Server.
 type clientTasks struct {
 	Tasker
 	server *Server
@@ -57,7 +59,7 @@ type clientTasks struct {
 	talks map[string]*conversation // what servers ask in the midst of tasks
 }
 
-// taskParams has the parameters of all methods of tasks.
+// taskParams has the parameters of all task methods.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID    string               `json:"taskId"`
@@ -65,7 +67,7 @@ type taskParams struct {
 	Responses mcp.InputResponseMap `json:"inputResponses"`
 }
 
-// setUpTasks makes the server offer tasks, if its engine has a queue.
+// setUpTasks makes the server offer MCP tasks if its engine has a queue.
 func (s *Server) setUpTasks() error {
 	t, ok := s.engine.(Tasker)
 	if !ok {
@@ -128,7 +130,7 @@ func legacyTasks(req mcp.Request) bool {
 	return ok && r.ProtocolVersion() == tasksVersion
 }
 
-// knowsTasks reports whether a client can be answered with a task since 2026-07-28.
+// knowsTasks reports whether a client of protocol version 2026-07-28 or later accepts a task as the answer to a call.
 func knowsTasks(req mcp.Request) bool {
 	c := capabilitiesOf(req)
 	if c == nil {
@@ -138,7 +140,7 @@ func knowsTasks(req mcp.Request) bool {
 	return ok
 }
 
-// withTasksOffered returns what a server says it has, and tasks.
+// withTasksOffered adds the support of tasks to the capabilities in a server's answer.
 func withTasksOffered(result mcp.Result) mcp.Result {
 	switch r := result.(type) {
 	case *mcp.DiscoverResult:
@@ -161,7 +163,7 @@ func withTasksOffered(result mcp.Result) mcp.Result {
 	return result
 }
 
-// markTaskTools returns a list of tools that says which can be called as tasks.
+// markTaskTools marks in a list of tools which of them can be called as tasks.
 func (k *clientTasks) markTaskTools(result mcp.Result) mcp.Result {
 	text, err := json.Marshal(result)
 	var list struct {
@@ -181,7 +183,8 @@ func (k *clientTasks) markTaskTools(result mcp.Result) mcp.Result {
 	return &exactResult{raw: withMember(text, "tools", list.Tools)}
 }
 
-// ownToolJob makes a job of a call of one of Retort's own tools; nil if that tool makes none.
+// ownToolJob returns the function that makes a job from a call of one of Retort's own tools, or nil if that tool
+// cannot run as a job.
 func (k *clientTasks) ownToolJob(tool string) func(*mcp.CallToolRequest) (core.Job, error) {
 	switch tool {
 	case "execute_code":
@@ -204,7 +207,7 @@ func (k *clientTasks) ownToolJob(tool string) func(*mcp.CallToolRequest) (core.J
 	return nil
 }
 
-// jobOfCall makes a job of a call, or nothing if it cannot be a task.
+// jobOfCall returns the function that makes a job from a call. ok is false if the call cannot become a task.
 func (k *clientTasks) jobOfCall(ctx context.Context, req *mcp.CallToolRequest) (func(*mcp.CallToolRequest) (core.Job, error), bool) {
 	if build := k.ownToolJob(req.Params.Name); build != nil {
 		return build, true
@@ -238,8 +241,8 @@ func supportsTasks(definition json.RawMessage) bool {
 	return json.Unmarshal(definition, &d) == nil && (d.Execution.TaskSupport == "optional" || d.Execution.TaskSupport == "required")
 }
 
-// answerCall answers a call with a task, if it is to be one: before 2026-07-28 the client says
-// so, since then the server does.
+// answerCall answers a call with a task if appropriate. Before protocol version 2026-07-28 the client requests that,
+// since then the server decides. is reports whether the call was answered.
 func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
 	asked, wanted := req.Params.Meta[taskAsked]
 	delete(req.Params.Meta, taskAsked)
@@ -275,7 +278,7 @@ func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) 
 	return &exactResult{raw: jsonObject("task", taskOf(k.clientState(t), true))}, true, nil
 }
 
-// timeToLive returns how long a client wants a task kept; 0 if it does not say so.
+// timeToLive returns how long a client wants a task to be kept, or 0 if it does not say.
 func timeToLive(asked any) time.Duration {
 	wanted, _ := asked.(map[string]any)
 	if ms, ok := wanted["ttl"].(float64); ok && ms > 0 && ms < 1e12 {
@@ -284,7 +287,7 @@ func timeToLive(asked any) time.Duration {
 	return 0
 }
 
-// refuseTask returns the answer to a call that became no task.
+// refuseTask returns the answer to a call that could not become a task.
 func refuseTask(err error) (mcp.Result, error) {
 	return resultOf(map[string]any{"error": core.AsError(err)}, true)
 }
@@ -293,7 +296,7 @@ func jsonObject(name string, value any) json.RawMessage {
 	return orMember(json.RawMessage("{}"), name, value)
 }
 
-// withOwnConversation returns a context in which questions of servers wait until the client asks for the task's state
+// withOwnConversation returns a context in which servers' questions wait until the client asks for the task's state
 // or result.
 func withOwnConversation(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
 	talk := &conversation{req: req, told: &core.ClientPeer{}, questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
@@ -303,7 +306,7 @@ func withOwnConversation(ctx context.Context, req mcp.Request) (context.Context,
 	}), talk
 }
 
-// rememberConversation keeps the conversation of a task until the task ends.
+// rememberConversation stores the conversation of a task until the task ends.
 func (k *clientTasks) rememberConversation(id string, talk *conversation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -325,7 +328,8 @@ func (k *clientTasks) conversationOf(id string) *conversation {
 	return k.talks[id]
 }
 
-// openQuestions returns the questions of a task that its client can answer: those of servers, and what waits for a person.
+// openQuestions returns the open questions of a task that its client can answer: those of servers, and the waiting
+// approvals.
 func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
 	all := mcp.InputRequestMap{}
 	if talk := k.conversationOf(id); talk != nil {
@@ -342,7 +346,7 @@ func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.I
 	return all, waiting
 }
 
-// takeAnswers hands over what a client has answered.
+// takeAnswers passes a client's answers on to the approvals and servers that wait for them.
 func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, responses mcp.InputResponseMap) {
 	_, waiting := k.openQuestions(id, call)
 	for a, answer := range answersTo(waiting, responses) {
@@ -362,14 +366,14 @@ func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, response
 	}
 }
 
-// asCall returns a request about a task as far as it tells of its client.
+// asCall returns a tool call with the session and _meta of a request about a task, for functions that need a call.
 func asCall(req mcp.Request) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
 }
 
-// findTask returns the task if it belongs to this server's principal. The local user's queue lists the tasks of
-// everybody.
+// findTask returns the task if it belongs to this server's principal. The check is needed because the local user's
+// queue contains the tasks of all principals.
 func (k *clientTasks) findTask(id string) (core.JobState, error) {
 	t, err := k.Task(id)
 	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
@@ -378,7 +382,7 @@ func (k *clientTasks) findTask(id string) (core.JobState, error) {
 	return k.clientState(t), nil
 }
 
-// clientState returns the state of a task for its client: it needs input while a server's question is open.
+// clientState returns the state of a task for its client. The state is "input required" while a question is open.
 func (k *clientTasks) clientState(t core.JobState) core.JobState {
 	talk := k.conversationOf(t.ID)
 	if talk == nil || t.Status != core.TaskRunning {
@@ -392,7 +396,7 @@ func (k *clientTasks) clientState(t core.JobState) core.JobState {
 	return t
 }
 
-// resultOfTask returns what the call would have been answered with.
+// resultOfTask returns the result that the call would have had without a task, and whether it failed.
 func resultOfTask(t core.JobState) (json.RawMessage, bool, error) {
 	o := *t.Outcome
 	failed := o.Status != core.StatusOK
@@ -411,7 +415,7 @@ func resultOfTask(t core.JobState) (json.RawMessage, bool, error) {
 	return text, failed, err
 }
 
-// taskOf returns a task as MCP has it; before 2026-07-28 a failed call is a failed task.
+// taskOf returns a task in the form of MCP. Before protocol version 2026-07-28, a failed call is a failed task.
 func taskOf(t core.JobState, legacy bool) map[string]any {
 	status, message := "working", ""
 	switch {
@@ -443,7 +447,7 @@ func taskOf(t core.JobState, legacy bool) map[string]any {
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// listTasks returns the tasks of the server's principal, a page of them.
+// listTasks returns one page of the tasks of the server's principal.
 func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next string, err error) {
 	all, err := k.Tasks()
 	if err != nil {
@@ -465,7 +469,8 @@ func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next strin
 	return all, next, nil
 }
 
-// liftTask puts what a client of 2025-11-25 says of a call as a task where the SDK keeps it.
+// liftTask moves a client's request for a task (protocol version 2025-11-25) in a tools/call message into _meta,
+// because the SDK would drop it elsewhere.
 func liftTask(message []byte) []byte {
 	if !strings.Contains(string(message), `"task"`) || !strings.Contains(string(message), `"tools/call"`) {
 		return message

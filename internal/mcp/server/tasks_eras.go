@@ -13,7 +13,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// handleLegacy answers the methods of 2025-11-25.
+// handleLegacy answers the task methods of protocol version 2025-11-25.
 func (k *clientTasks) handleLegacy(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" {
 		page, next, err := k.listTasks(p.Cursor)
@@ -59,7 +59,7 @@ func (k *clientTasks) taskAnswer(members map[string]any, modern bool) (mcp.Resul
 	return &exactResult{raw: raw, modern: modern}, nil
 }
 
-// awaitResult waits for the end of a task, and asks the client the questions that come up.
+// awaitResult waits for the end of a task. Meanwhile it asks the client the questions that come up.
 func (k *clientTasks) awaitResult(ctx context.Context, req mcp.Request, t core.JobState) (mcp.Result, error) {
 	asking, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -80,7 +80,7 @@ func (k *clientTasks) awaitResult(ctx context.Context, req mcp.Request, t core.J
 	return &exactResult{raw: withMeta(raw, relatedTask, map[string]any{"taskId": t.ID})}, nil
 }
 
-// withMeta returns a result with one more member of its _meta.
+// withMeta adds a member to the _meta of a result.
 func withMeta(raw json.RawMessage, name string, value any) json.RawMessage {
 	meta := json.RawMessage("{}")
 	if from, to := findMember(raw, "_meta"); to > 0 {
@@ -114,7 +114,7 @@ func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequ
 	}
 }
 
-// askOver makes one request to a client; nil if it has not answered.
+// askOver sends one request to a client and returns the answer, or nil if the client did not answer.
 func askOver(ctx context.Context, session *mcp.ServerSession, id string, request mcp.InputRequest) mcp.InputResponse {
 	meta := map[string]any{relatedTask: map[string]any{"taskId": id}}
 	switch p := request.(type) {
@@ -132,7 +132,7 @@ func askOver(ctx context.Context, session *mcp.ServerSession, id string, request
 	return nil
 }
 
-// relayProgress sends the progress of a task to a client that asked for it, until the task ends.
+// relayProgress forwards the progress of a task to a client that has asked for it, until the task ends.
 func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -163,8 +163,8 @@ func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 	}()
 }
 
-// awaitGrace waits a little for the end of a task of a client of 2026-07-28. If the task ends in time, the client gets
-// its result as that of a call.
+// awaitGrace waits for a short time for the end of a task. If it ends in that time, a client of protocol version
+// 2026-07-28 gets its result as the result of the call.
 func (k *clientTasks) awaitGrace(ctx context.Context, t core.JobState) (mcp.Result, error) {
 	waiting, done := context.WithTimeout(ctx, k.server.grace)
 	defer done()
@@ -188,7 +188,7 @@ func (k *clientTasks) awaitGrace(ctx context.Context, t core.JobState) (mcp.Resu
 	return k.taskAnswer(members, true)
 }
 
-// handleModern answers the methods of 2026-07-28.
+// handleModern answers the task methods of protocol version 2026-07-28.
 func (k *clientTasks) handleModern(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" || method == "tasks/result" {
 		return nil, noMethod(method)

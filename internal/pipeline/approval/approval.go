@@ -1,7 +1,8 @@
-// Package approval holds the table of questions that wait for a person. Code that needs approval asks and waits.
-// Channels (a client's elicitation, a terminal, the command line) read the table and answer. The first answer counts,
-// once, and only for exactly what was shown: a question carries a digest of the code, the arguments, the tool's
-// definition and the policy, and an answer must repeat it. Nothing that runs in a sandbox can reach the table.
+// Package approval has the table of approval questions that wait for a person. Code that needs approval puts a
+// question into the table and waits. Channels (a client's elicitation, a terminal, the command line) read the table
+// and answer. Only the first answer counts, and only for exactly what was shown: a question has a digest of the code,
+// the arguments, the tool's definition and the policy, and an answer must repeat it. Nothing that runs in a sandbox
+// can reach the table.
 package approval
 
 import (
@@ -16,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Table holds the questions that wait. It is safe for concurrent use.
+// Table is the table of approval questions that wait for a person. It is safe for concurrent use.
 type Table struct {
 	timeout  time.Duration
 	rules    RuleStore
@@ -32,27 +33,27 @@ type Table struct {
 	also      []core.ApprovalChannel
 }
 
-// RuleStore stores what was approved for always.
+// RuleStore stores the approvals that a person has given for always.
 type RuleStore interface {
 	IsAllowed(Rule) bool
 	AllowRule(Rule) error
 }
 
-// Rule identifies a tool with a shape of arguments.
+// Rule identifies the calls that an approval for always covers: calls of one tool with arguments of one shape.
 type Rule struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 	Pin    string `json:"pin"`
 	Policy string `json:"policy"`
 	Shape  string `json:"shape"`
-	// Crosses describes the personal data that goes to a destination other than its origin. An approval of calls
-	// without such data does not cover this rule.
+	// Crosses describes the personal data that the approved calls take to a destination other than its origin. An
+	// approval of calls without such data does not cover calls with it.
 	Crosses string `json:"crosses,omitempty"`
-	// Principal names the principal it was approved for. It does not cover other principals.
+	// Principal is the principal for whom the calls were approved. Other principals are not covered.
 	Principal string `json:"principal,omitempty"`
 }
 
-// runGrant holds an approval for the rest of a run.
+// runGrant identifies the calls that an approval for the rest of an execution covers.
 type runGrant struct{ execution, server, tool, pin, policy, crosses, repeats string }
 
 type tableEntry struct {
@@ -63,8 +64,8 @@ type tableEntry struct {
 	expired bool // there was no answer
 }
 
-// New returns a table whose questions wait for timeout, or 10 minutes if it is 0. If rules is nil, the scope always
-// lasts as long as the run.
+// New returns a table. Its questions wait for the time timeout; 0 means 10 minutes. If rules is nil, no approval
+// outlasts its execution.
 func New(timeout time.Duration, rules RuleStore) *Table {
 	return &Table{
 		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
@@ -73,32 +74,34 @@ func New(timeout time.Duration, rules RuleStore) *Table {
 	}
 }
 
-// RecordTo sets the recorder for questions and their results. It must be called before the first question.
+// RecordTo sets the recorder of audit log entries about questions and answers. It must be called before the first
+// question.
 func (t *Table) RecordTo(to core.EventRecorder) { t.recorder = to }
 
 // NotifyWaiting sets a function that is called whenever a question is added. It must not block.
 func (t *Table) NotifyWaiting(f func()) { t.attend = f }
 
-// AddChannel adds a channel that every question is asked through. It must be called before the first question.
+// AddChannel adds a channel through which every question is asked. It must be called before the first question.
 func (t *Table) AddChannel(c core.ApprovalChannel) { t.also = append(t.also, c) }
 
-// Ask waits for approval of q. It returns nil if q is approved, also by an earlier approval whose scope covers q.
-// Otherwise it returns an error of kind policy, or cancelled when ctx ends. Beyond the Bounds nothing is asked and
-// the error has kind policy. The caller must check that what it then does is still what was asked.
+// Ask waits for approval of q. It returns nil if q is approved, either now or by an earlier approval that covers q.
+// Otherwise it returns an error of kind policy, or cancelled if ctx ends. If the bounds on questions are reached,
+// nobody is asked and the error has kind policy. Before acting, the caller must check that the approved thing has not
+// changed.
 func (t *Table) Ask(ctx context.Context, q core.Question) *core.Error {
 	_, _, refused := t.askQuestion(ctx, q)
 	return refused
 }
 
-// AskBy works like Ask and also returns who approved: "client" for a form of an MCP client. It returns "" if an
-// earlier approval covers the question.
+// AskBy works like Ask and also returns the channel that approved, such as "client" for a form of an MCP client. It
+// returns "" if an earlier approval covers the question.
 func (t *Table) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
 	answer, _, refused := t.askQuestion(ctx, q)
 	return answer.By, refused
 }
 
-// Put works like Ask and also reports whether a person was asked. That is not so if an earlier approval covers the
-// question or the Bounds are reached.
+// Put works like Ask and also reports whether a person was asked. Nobody is asked if an earlier approval covers the
+// question or the bounds are reached.
 func (t *Table) Put(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
 	_, put, refused := t.askQuestion(ctx, q)
 	return put, refused
@@ -151,7 +154,7 @@ func (t *Table) askQuestion(ctx context.Context, q core.Question) (_ core.Approv
 	return e.answer, true, refused
 }
 
-// outcomeName names the result of a question.
+// outcomeName returns the name of a question's result, for the audit log.
 func (e *tableEntry) outcomeName(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
@@ -164,7 +167,7 @@ func (e *tableEntry) outcomeName(ctx context.Context) string {
 	return "denied"
 }
 
-// recordEvent records the result of a question.
+// recordEvent records the result of a question in the audit log.
 func (t *Table) recordEvent(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
 	if t.recorder == nil {
 		return nil
@@ -185,8 +188,8 @@ func (t *Table) recordEvent(q core.Question, kind core.EventKind, status string,
 	return t.recorder.Record(e, false)
 }
 
-// isCovered reports whether an earlier approval covers q. An approval of usual calls does not cover unusual ones,
-// repetitions or critical calls.
+// isCovered reports whether an earlier approval covers q. Earlier approvals do not cover unusual calls, repetitions
+// or critical calls.
 func (t *Table) isCovered(q core.Question) bool {
 	if !q.HasScopes() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
 		return false
@@ -202,7 +205,8 @@ func ruleOf(q core.Question) Rule {
 	return Rule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal}
 }
 
-// openEntry adds a question to the table. It returns nil if q is already approved, and an error if it must not be asked.
+// openEntry adds a question to the table. It returns nil if q is already approved, and an error if the question must
+// not be asked.
 func (t *Table) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	now := time.Now()
 	e := &tableEntry{
@@ -224,7 +228,7 @@ func (t *Table) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	return e, nil
 }
 
-// askThrough asks through a channel until the question is decided elsewhere.
+// askThrough asks through one channel. It stops when the question is answered through another channel.
 func (t *Table) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -241,7 +245,7 @@ func (t *Table) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tab
 	}
 }
 
-// finishEntry removes a question from the table. From then on no answer counts.
+// finishEntry removes a question from the table. Later answers to it do not count.
 func (t *Table) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,7 +269,8 @@ func (t *Table) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
 	return nil
 }
 
-// grantScope stores an approval with a wider scope than once, and applies it to waiting questions that it covers.
+// grantScope stores an approval whose scope is wider than once. It also approves waiting questions that this scope
+// covers.
 func (t *Table) grantScope(e *tableEntry) {
 	if e.Unusual != "" {
 		t.relieveUnusual(e)
@@ -286,7 +291,7 @@ func (t *Table) grantScope(e *tableEntry) {
 	}
 }
 
-// relieveUnusual approves all waiting questions whose only reason is the anomaly that was just approved.
+// relieveUnusual approves the waiting questions whose only reason is the same anomaly that was just approved.
 func (t *Table) relieveUnusual(e *tableEntry) {
 	for _, other := range t.waiting {
 		same := other.Merely && other.Principal == e.Principal && other.Unusual == e.Unusual
@@ -341,7 +346,7 @@ func (t *Table) ListWaiting(execution string) []core.Approval {
 	return list
 }
 
-// IsWaiting reports whether an answer to the question would still count.
+// IsWaiting reports whether the question still waits for an answer.
 func (t *Table) IsWaiting(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -349,8 +354,8 @@ func (t *Table) IsWaiting(id string) bool {
 	return ok && !e.settled
 }
 
-// FindGroup returns the waiting question with this id, together with the equal waiting questions of its execution. It
-// returns false if the question no longer waits.
+// FindGroup returns the waiting question with this id, together with the equal waiting questions of its execution. ok
+// is false if the question no longer waits.
 func (t *Table) FindGroup(id string) (core.Approval, bool) {
 	t.mu.Lock()
 	e, ok := t.waiting[id]
@@ -366,8 +371,9 @@ func (t *Table) FindGroup(id string) (core.Approval, bool) {
 	return core.Approval{}, false
 }
 
-// Decide answers a question and the equal ones that the answer names. digest must be that of the question. An error
-// means that the answer does not count: there is no such question, it was already answered, or it is too late.
+// Decide answers a question, and the equal ones that the answer names. digest must be that of the question. It
+// returns an error if the answer does not count because there is no such question, it was already answered, or its
+// time is over.
 func (t *Table) Decide(id, digest string, a core.ApprovalAnswer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
 	if err != nil {
@@ -396,8 +402,8 @@ func (t *Table) Decide(id, digest string, a core.ApprovalAnswer) *core.Error {
 	return nil
 }
 
-// answerAlso answers the questions that were shown together with e. A wider scope applies to the execution of e only.
-// The caller holds mu.
+// answerAlso answers the questions that were shown together with e. A wider scope applies only to the execution of e.
+// The caller must hold mu.
 func (t *Table) answerAlso(e *tableEntry) {
 	for _, id := range e.answer.Also {
 		other, ok := t.waiting[id]

@@ -19,8 +19,8 @@ func (b QuestionBounds) WithDefaults() QuestionBounds {
 	return QuestionBounds{cmp.Or(b.Questions, core.DefaultQuestions), cmp.Or(b.Declined, core.DefaultDeclined)}
 }
 
-// A session may ask sessionShare times as many questions within an hour as one execution may. A principal may ask twice
-// as many as a session, because programs choose the names of their sessions.
+// Multiples of the bound on questions. Within an hour, a session may ask sessionShare times as many questions as one
+// execution. A principal may ask twice as many as a session, because programs choose the names of their sessions.
 const (
 	sessionShare  = 10
 	ownerShare    = 2 * sessionShare
@@ -31,14 +31,14 @@ const (
 // SetBounds sets the bounds on questions. It must be called before the first question.
 func (t *Table) SetBounds(b QuestionBounds) { t.bounds = b.WithDefaults() }
 
-// questionHistory counts the questions of one execution.
+// questionHistory counts the questions and denials of one execution.
 type questionHistory struct {
 	asked    int
 	declined int             // in a row
 	denied   map[string]bool // by the digest of the question
 }
 
-// questionWindow counts a session's questions since a time.
+// questionWindow counts the questions of a session since the beginning of a time window.
 type questionWindow struct {
 	since time.Time
 	asked int
@@ -50,7 +50,8 @@ type sessionKey struct {
 	all             bool // all sessions of the principal
 }
 
-// countQuestion counts a question that is about to be asked, or returns why it must not be asked. The caller holds mu.
+// countQuestion counts a question that is about to be asked. If the question must not be asked, it returns the
+// reason. The caller must hold mu.
 func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
 	h := t.histories[q.Execution]
 	if h == nil {
@@ -86,7 +87,7 @@ func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *co
 	return nil
 }
 
-// windowOf returns the counts of a session. The caller holds mu.
+// windowOf returns the counts of a session. The caller must hold mu.
 func (t *Table) windowOf(s sessionKey, now time.Time) *questionWindow {
 	w := t.windows[s]
 	if w != nil && now.Sub(w.since) < sessionWindow {
@@ -109,8 +110,8 @@ func unaskedError(q core.Question, format string, args ...any) *core.Error {
 	return refusalError(&e, "%s", fmt.Sprintf(format, args...))
 }
 
-// noteDecision notes a person's decision. A denial also denies all equal questions of the execution that wait. After
-// several denials in a row, everything that waits is denied. The caller holds mu.
+// noteDecision processes a person's decision. A denial also denies all equal waiting questions of the execution.
+// After several denials in a row, all its waiting questions are denied. The caller must hold mu.
 func (t *Table) noteDecision(e *tableEntry) {
 	h := t.histories[e.Execution]
 	if h == nil {

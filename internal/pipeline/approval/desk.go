@@ -51,9 +51,9 @@ type approvalSocket struct {
 	visitors sync.WaitGroup
 }
 
-// Listen lets the person at this machine read t and answer, through a socket in dir. It refuses other users'
-// processes and every process that an engine started, because servers are such processes. It accepts an approval only
-// from a process in the foreground of a terminal.
+// Listen lets the person at this machine read and answer the questions of t through a socket in dir. It refuses
+// processes of other users and every process that an engine has started, because servers are such processes. It
+// accepts an approval only from a process in the foreground of a terminal.
 func Listen(dir string, t *Table) (io.Closer, error) {
 	if err := canTell(); err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func (d *approvalSocket) handleConnection(c *net.UnixConn) {
 	_ = json.NewEncoder(c).Encode(answer)
 }
 
-// answerRequest handles one request. It accepts an approval only from a terminal: the command checks this too, but another
-// program may have connected.
+// answerRequest handles one request. It checks itself that an approval comes from a terminal: the retort command does
+// that, too, but another program may have connected.
 func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) deskAnswer {
 	if asked.Decide == nil {
 		return deskAnswer{Waiting: core.GroupEqual(d.table.ListWaiting(""))}
@@ -144,7 +144,7 @@ func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) 
 	return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 }
 
-// RemoveStaleSockets removes the sockets that no engine listens on any more, and returns their number.
+// RemoveStaleSockets removes sockets on which no engine listens any more. It returns their number.
 func RemoveStaleSockets(dir string) (removed int) {
 	for _, name := range listSockets(dir) {
 		if c, err := dialSocket(dir, name); err == nil {
@@ -175,13 +175,13 @@ func dialSocket(dir, name string) (net.Conn, error) {
 	return net.DialTimeout("unix", at.socketAddress(), deskPatience)
 }
 
-// FoundApproval holds a question that waits, and the socket it was found at.
+// FoundApproval is a waiting question and the socket at which it was found.
 type FoundApproval struct {
 	core.Approval
 	dir, name string
 }
 
-// FindWaiting lists the questions that wait at the sockets in dir, of all running engines.
+// FindWaiting returns the waiting questions of all running engines whose sockets are in dir.
 func FindWaiting(dir string) ([]FoundApproval, error) {
 	found := []FoundApproval{}
 	var errs []error

@@ -11,7 +11,7 @@ import (
 	"retort/internal/base/reaper"
 )
 
-// canTell means that this system identifies the process at the other end of a socket.
+// canTell returns nil: this system can identify the process at the other end of a socket.
 func canTell() error { return nil }
 
 func isRefused(err error) bool {
@@ -21,7 +21,8 @@ func isRefused(err error) bool {
 // connectedProcess identifies the process that connected to the socket.
 type connectedProcess struct{ *reaper.Peer }
 
-// askerAt identifies the connected process. It returns an error if the process cannot be the person at this machine.
+// askerAt identifies the process at the other end of a connection. It returns an error if that process cannot be
+// controlled by the person at this machine.
 func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	p, err := reaper.PeerOf(c)
 	if err != nil {
@@ -39,7 +40,8 @@ func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	return connectedProcess{p}, nil
 }
 
-// socketPlace locates a socket. Socket addresses are short, so a long path is replaced by its open directory.
+// socketPlace returns a short address for a socket. Socket addresses are limited in length, so a long path is
+// replaced by a path through its open directory.
 type socketPlace struct {
 	path string
 	dir  *os.File

@@ -15,11 +15,11 @@ import (
 	"retort/internal/core"
 )
 
-// JournalStore stores the journals of executions that wait for a person, below one directory. They are read after the
-// engine that wrote them has died.
+// JournalStore stores the journals of executions that wait for a person, in one directory. A journal lists the calls
+// that were sent. It is read after the engine that wrote it has died.
 type JournalStore struct{ dir string }
 
-// NewJournals returns a store of journals in dir, which need not exist. Journals that were not read for a week are
+// NewJournals returns a JournalStore in dir, which need not exist. Journals that are not read within a week are
 // removed.
 func NewJournals(dir string) *JournalStore {
 	const old = 7 * 24 * time.Hour
@@ -32,7 +32,8 @@ func NewJournals(dir string) *JournalStore {
 	return &JournalStore{dir}
 }
 
-// Journal stores the calls of one execution. Before Keep it is in memory only. It is safe for concurrent use.
+// Journal lists the calls of one execution that were sent. Until MakeDurable is called, it exists only in memory. It
+// is safe for concurrent use.
 type Journal struct {
 	path string
 
@@ -47,7 +48,7 @@ const (
 	longestName         = 64
 )
 
-// isPlainName reports whether an execution's name can be a file name: 1 to longestName letters and digits.
+// isPlainName reports whether an execution's id can be a file name: 1 to longestName letters and digits.
 func isPlainName(execution string) bool {
 	return execution != "" && len(execution) <= longestName && strings.Trim(execution, alphanumericLetters) == ""
 }
@@ -64,8 +65,8 @@ func (j *JournalStore) NewJournal(execution string) *Journal {
 	return &Journal{path: j.filePath(execution)}
 }
 
-// Add notes a call that is about to be sent. If the journal is stored, the note is durable when Add returns. A call
-// that could not be noted must not be sent.
+// Add adds a call that is about to be sent. If the journal is on disk, the entry is durable when Add returns. If Add
+// fails, the call must not be sent.
 func (j *Journal) Add(c core.SentCall) error {
 	const most = 256 << 10
 	j.mu.Lock()
@@ -95,7 +96,7 @@ func (j *Journal) writeCalls(calls ...core.SentCall) error {
 	return j.file.Sync()
 }
 
-// MakeDurable makes everything noted so far, and from now on, durable.
+// MakeDurable writes the journal to disk. From then on, each added call is durable, too.
 func (j *Journal) MakeDurable() (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -131,7 +132,7 @@ func syncDir(dir string) error {
 	return seal.SyncDir(dir)
 }
 
-// StopWriting stops writing and keeps the file for later readers.
+// StopWriting closes the journal and keeps its file for later readers.
 func (j *Journal) StopWriting() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,8 +153,8 @@ func (j *Journal) Remove() {
 	}
 }
 
-// ReadLost returns the calls of an execution whose engine has ended. The error is fs.ErrNotExist if there was no such
-// execution, and ErrAlive if its engine still runs.
+// ReadLost returns the calls of an execution whose engine has died. The error is fs.ErrNotExist if there is no such
+// journal, and ErrAlive if the engine still runs.
 func (j *JournalStore) ReadLost(execution string) ([]core.SentCall, error) {
 	path := j.filePath(execution)
 	if path == "" {
@@ -180,5 +181,5 @@ func (j *JournalStore) ReadLost(execution string) ([]core.SentCall, error) {
 	return sent, nil
 }
 
-// ErrAlive means that a running engine owns the execution.
+// ErrAlive means that the engine of an execution still runs.
 var ErrAlive = errors.New("another engine has it")

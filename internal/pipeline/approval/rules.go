@@ -11,8 +11,8 @@ import (
 // maxRules bounds the number of stored rules.
 const maxRules = 10_000
 
-// SealedRules stores Rules in a sealed file. The key is stored elsewhere, so that a server that may write to the file's
-// folder, such as one for project files, cannot approve anything. It is safe for concurrent use.
+// SealedRules stores rules in a sealed file. The key is stored elsewhere, so that a server that can write to the
+// file's folder, for example one for project files, cannot approve anything. It is safe for concurrent use.
 type SealedRules struct {
 	path, keyPath string
 
@@ -25,9 +25,9 @@ type keptFile struct {
 	Seal  []byte          `json:"seal"`
 }
 
-// OpenKept reads the rules that were approved for always. keyPath is the file of the key, which is created when
-// needed. A file with a wrong seal is ignored, and so are rules of another policy version. They are deleted when the
-// next rule is approved.
+// OpenKept reads the approvals that were given for always. keyPath is the file of the key, which is created when
+// needed. A file with a wrong seal is ignored, and so are rules of another policy version; they are deleted when the
+// next rule is stored.
 func OpenKept(path, keyPath, policy string) *SealedRules {
 	k := &SealedRules{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)
@@ -43,14 +43,14 @@ func OpenKept(path, keyPath, policy string) *SealedRules {
 	return k
 }
 
-// IsAllowed reports whether r was approved for always.
+// IsAllowed reports whether calls that match r were approved for always.
 func (k *SealedRules) IsAllowed(r Rule) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Contains(k.rules, r)
 }
 
-// AllowRule stores r. It replaces approvals for other definitions of the tool and for other versions of the policy.
+// AllowRule stores r. It removes approvals for other definitions of the tool and for other versions of the policy.
 func (k *SealedRules) AllowRule(r Rule) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

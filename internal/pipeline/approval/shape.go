@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxShape bounds the depth of an argument shape. Deeper values are compared as they are.
+// maxShape bounds the depth of an argument shape. Values below that depth are part of the shape themselves.
 const maxShape = 32
 
-// ArgumentShape returns the shape of arguments, which does not depend on their values: equal keys and types give equal
-// shapes.
+// ArgumentShape returns the shape of arguments: their keys and types without values. Arguments with equal keys and
+// types have equal shapes.
 func ArgumentShape(arguments json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.UseNumber()

@@ -16,10 +16,10 @@ import (
 	"retort/internal/core"
 )
 
-// Webhook sends questions to an address and reads answers from the responses. Both are signed, and webhook-id is the
-// id of the approval. An answer is a signed response with status 200 whose body is a WebhookAnswer. An unsigned
-// response only confirms that the question arrived. Status 202 with Retry-After asks to be asked again after that
-// many seconds.
+// Webhook asks questions at a web address and reads answers from the responses. Requests and responses are signed;
+// webhook-id is the id of the approval. An answer is a signed response with status 200 whose body is a WebhookAnswer.
+// An unsigned response only confirms that the question arrived. Status 202 with Retry-After requests that the
+// question be sent again after that many seconds.
 type Webhook struct {
 	to    *webhook.Endpoint
 	log   *slog.Logger
@@ -84,7 +84,7 @@ func (w *Webhook) beginRequest() bool {
 	return true
 }
 
-// Ask implements core.ApprovalChannel. It asks until there is an answer or ctx ends.
+// Ask implements core.ApprovalChannel. It repeats the question until there is an answer or ctx ends.
 func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 	if !w.beginRequest() {
 		return core.ApprovalAnswer{}, false

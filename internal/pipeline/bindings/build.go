@@ -1,5 +1,5 @@
-// Package bindings converts JSON Schema to text that programs are written against: typed wrappers in TypeScript and
-// Python, and stubs of four lengths. It is pure.
+// Package bindings converts JSON Schema to code and text for programs and models: typed wrappers in TypeScript and
+// Python, and descriptions of tools (stubs) in four lengths. It does no I/O.
 package bindings
 
 import (
@@ -34,14 +34,14 @@ type typeBuilder struct {
 	sealed func(property string) string // of answers
 }
 
-// pendingType holds a named type whose schema has not been read yet.
+// pendingType is a named type whose schema has not been converted yet.
 type pendingType struct {
 	*namedType
 	where schemaScope
 	of    *jsonValue
 }
 
-// schemaScope locates a schema within its document.
+// schemaScope is a position in a schema document, with the resource against which references are resolved.
 type schemaScope struct {
 	document *schemaDocument
 	resource *jsonValue
@@ -60,7 +60,7 @@ func buildTypes(t *core.Tool) *toolTypes {
 	return (&typeBuilder{prefix: toPascalCase(t.TypeScript)}).describeTool(t)
 }
 
-// buildOutline returns the types of a tool for a stub.
+// buildOutline returns the types of a tool in the shorter form for a stub.
 func buildOutline(t *core.Tool) *toolTypes {
 	return (&typeBuilder{prefix: toPascalCase(t.TypeScript), stub: true}).describeTool(t)
 }
@@ -111,8 +111,8 @@ func (b *typeBuilder) buildRoot(suffix string, raw []byte, input bool) *namedTyp
 
 func freeObject() *typeNode { return &typeNode{shape: shapeObject, index: anyNode} }
 
-// argumentType converts an input's type to one that calls can have: an object. A schema that declares no properties
-// accepts none, although JSON Schema itself would accept any.
+// argumentType converts the type of a tool's input to an object type, because calls have an object as their input. If
+// the schema declares no properties, the type accepts none, although JSON Schema itself would accept any.
 func argumentType(n *typeNode, schema *jsonValue) *typeNode {
 	switch {
 	case n.isAny():
@@ -156,7 +156,7 @@ func (b *typeBuilder) schemaType(v *jsonValue, s schemaScope) *typeNode {
 	return &c
 }
 
-// undocumentedType returns the type of a schema object, without its documentation.
+// undocumentedType returns the type of a schema object without its documentation.
 func (b *typeBuilder) undocumentedType(v *jsonValue, s schemaScope) *typeNode {
 	var all []*typeNode
 	if ref, ok := readReference(v); ok {
@@ -187,7 +187,7 @@ func makeNullable(v *jsonValue, n *typeNode) *typeNode {
 	return n
 }
 
-// boundedIntersection intersects types, unless there would be more alternatives than a compiler can handle.
+// boundedIntersection returns the intersection of types, unless it has more alternatives than a compiler can handle.
 func boundedIntersection(parts []*typeNode) *typeNode {
 	alternatives := 1
 	for i, p := range parts {
@@ -214,7 +214,7 @@ func (b *typeBuilder) branchTypes(keyword string, branches *jsonValue, s schemaS
 	return n
 }
 
-// addConditions adds the conditions of parts without a type of their own to an intersection.
+// addConditions adds the conditions of schema parts that have no type of their own to an intersection.
 func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	c := *n
 	for _, p := range parts {
@@ -225,7 +225,7 @@ func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	return &c
 }
 
-// liftDoc moves the documentation of a union's only documented member to the union.
+// liftDoc moves the documentation of a union's only documented member to the union itself.
 func liftDoc(n *typeNode) *typeNode {
 	at := -1
 	for i, item := range n.items {
@@ -256,7 +256,8 @@ func readReference(v *jsonValue) (string, bool) {
 	return "", false
 }
 
-// referenceType returns the type that a reference points to: a named type, unless the type itself is as short as a name.
+// referenceType returns the type for a reference: a named type, or the referenced type itself if that is as short as
+// a name.
 func (b *typeBuilder) referenceType(ref string, s schemaScope) *typeNode {
 	found, ok := schemaTarget{s.resource, s.resource}, false
 	name := ref
@@ -288,7 +289,8 @@ func (b *typeBuilder) targetType(t schemaTarget, ref string, s schemaScope) *typ
 	return &typeNode{shape: shapeRef, to: n}
 }
 
-// isShort reports whether a schema's type is no longer than a name.
+// isShort reports whether a schema has a simple type, without a reference, properties, items or alternatives, so that
+// its written form is short.
 func isShort(v *jsonValue) bool {
 	if v.kind != jsonObject {
 		return true
@@ -306,7 +308,7 @@ func isShort(v *jsonValue) bool {
 	return !literals.hasKind(jsonArray) || len(literals.items) <= few
 }
 
-// typeName returns a name for what ref refers to, unique within the tool.
+// typeName returns a name for the type that ref refers to. It is unique within the tool.
 func (b *typeBuilder) typeName(ref string) string {
 	base := "T"
 	for _, step := range referenceNames(ref) {
@@ -328,8 +330,8 @@ func isSchemaKeyword(step string) bool {
 	return slices.Contains([]string{"items", "anyOf", "oneOf", "allOf", "additionalProperties", "prefixItems", "properties", "not"}, step)
 }
 
-// cutAliases breaks cycles of types that are only names for each other. With type A = B | string and type B = A |
-// number, A within B becomes any, while A within itself adds nothing.
+// cutAliases breaks cycles of types that are only names for each other. If A = B | string and B = A | number, then A
+// within B becomes any, while A within itself is dropped.
 func cutAliases(types []*namedType) {
 	const (
 		unseen = iota

@@ -25,7 +25,7 @@ func docOf(v *jsonValue, n *typeNode) typeDoc {
 	return d
 }
 
-// tagOf returns the documentation tag for a keyword that the type cannot express, or "".
+// tagOf returns the documentation tag for a schema keyword that the type cannot express, or "".
 func tagOf(keyword string, v *jsonValue) string {
 	switch keyword {
 	case "default", "example":

@@ -1,7 +1,7 @@
 package bindings
 
-// flattenObjects merges a type's alternatives into one object type that accepts all of their members. It returns nil if a value
-// need not be an object, or if the type is too large.
+// flattenObjects merges the alternatives of a type into one object type with the members of all of them. It returns
+// nil if a value may be something other than an object, or if the type is too large.
 func flattenObjects(n *typeNode) *typeNode {
 	f := objectFlattener{left: 1000}
 	return f.flattenObject(n)
@@ -57,7 +57,7 @@ func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
 	return out
 }
 
-// combineProperty returns the type of a property that occurs in several parts.
+// combineProperty returns the type of a property that occurs in several of the merged parts.
 func combineProperty(a, b *typeNode, s typeShape) *typeNode {
 	n := intersectionOf
 	if s == shapeUnion {

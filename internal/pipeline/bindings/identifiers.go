@@ -10,20 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// Names holds the identifiers of a server or tool.
+// Names has the identifiers of a server or tool in programs.
 type Names struct {
 	TypeScript string // camelCase
 	Python     string // snake_case
 }
 
-// AssignServer assigns identifiers to all servers of a configuration, by raw name. They depend only on the set of
-// names, not on its order. No two are equal, even if case is ignored. A name that is already a valid identifier keeps
-// it. Other names that would get the same one get a suffix made from the raw name.
+// AssignServer assigns identifiers to all servers of a configuration. They depend only on the set of names, not on
+// its order. They are unique even if case is ignored. A name that is already a valid identifier is not changed. If
+// other names would get the same identifier, a suffix made from the original name is added.
 func AssignServer(names []string) map[string]Names {
 	return assignNames(names, "server", func(s string) string { return strings.ToLower(s) })
 }
 
-// AssignTools assigns identifiers to the tools of one server like AssignServer. Tools may differ by case alone.
+// AssignTools assigns identifiers to the tools of one server, like AssignServer. Names of tools may differ only in
+// case.
 func AssignTools(tools []string) map[string]Names {
 	return assignNames(tools, "tool", func(s string) string { return s })
 }
@@ -47,8 +48,9 @@ func assignNames(raw []string, otherwise string, fold func(string) string) map[s
 	return out
 }
 
-// uniqueNames returns unique identifiers for names, which must be sorted. The separator before a suffix occurs in no
-// identifier without a suffix, so that a suffixed identifier can only collide with another one of the same stem.
+// uniqueNames returns unique identifiers for names, which must be sorted. The separator before a suffix does not
+// occur in identifiers without a suffix, so an identifier with a suffix can only equal another one with the same
+// stem.
 func uniqueNames(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}
@@ -96,7 +98,7 @@ func (n *nameNumbering) nextName(base string) string {
 	return name
 }
 
-// suffixDigits is the number of digest digits in a suffix.
+// suffixDigits returns how many digits of the digest a suffix needs so that all names of the group differ.
 func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}
@@ -117,7 +119,7 @@ func shortDigest(s string) string {
 
 const maxIdentifier = 64 // characters
 
-// safeIdentifier turns a text of letters, digits and underscores into a valid identifier.
+// safeIdentifier converts a text of letters, digits and underscores to a valid identifier.
 func safeIdentifier(s, otherwise string, reserved map[string]bool) string {
 	switch {
 	case s == "":
@@ -131,8 +133,8 @@ func safeIdentifier(s, otherwise string, reserved map[string]bool) string {
 	return s
 }
 
-// toCamelCase converts a name to camelCase, without characters that identifiers cannot contain. A name in camelCase stays
-// unchanged.
+// toCamelCase converts a name to camelCase and drops characters that are not allowed in identifiers. A name in
+// camelCase is not changed.
 func toCamelCase(s string) string {
 	if isCamel(s) {
 		return s
@@ -153,7 +155,7 @@ func toCamelCase(s string) string {
 	return clipIdentifier(strings.Join(parts, ""), s)
 }
 
-// clipIdentifier shortens an identifier that is too long, and keeps it unique.
+// clipIdentifier shortens an identifier that is too long, but keeps it unique.
 func clipIdentifier(ident, raw string) string {
 	if utf8.RuneCountInString(ident) <= maxIdentifier {
 		return ident
@@ -189,12 +191,12 @@ func toSnakeCase(s string) string {
 // toPascalCase returns an identifier with its first letter in upper case.
 func toPascalCase(ident string) string { return upperFirst(ident) }
 
-// splitName splits a name at characters that no identifier contains.
+// splitName splits a name at characters that are not allowed in identifiers.
 func splitName(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return !partOfWord(r) })
 }
 
-// splitCapitals splits a word at its capitals: HTTPGetURLs becomes HTTP, Get and URLs.
+// splitCapitals splits a word before its capitals: HTTPGetURLs becomes HTTP, Get and URLs.
 func splitCapitals(word string) []string {
 	var parts []string
 	rs := []rune(word)
@@ -215,8 +217,8 @@ func isPluralS(rest []rune) bool {
 	return rest[0] == 's' && (len(rest) == 1 || unicode.IsUpper(rest[1]))
 }
 
-// partOfWord reports whether every language allows a character in identifiers. Beyond ASCII these are letters with
-// only one spelling, since Python normalizes identifiers.
+// partOfWord reports whether a character is allowed in the identifiers of both languages. Of non-ASCII letters, only
+// those with a single spelling are allowed, because Python normalises identifiers.
 func partOfWord(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// noteLearned adds a note to the answer's type that it is only inferred from past answers. It drops a type that says
-// nothing.
+// noteLearned adds a note to the type of the answer that says that it is inferred from past answers. It drops a type
+// that contains no information.
 func (out *toolTypes) noteLearned(t *core.Tool) {
 	if out.output == nil || len(t.OutputSchema) > 0 {
 		return
@@ -30,8 +30,9 @@ func countOf(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// AdviceDeclaration returns the Declaration of a tool for checking programs. A value that was sometimes an object and sometimes
-// a string has both types at once, so that the object's fields are known in any case.
+// AdviceDeclaration returns the TypeScript declaration of a tool with learned types, for checking programs. A value
+// that was sometimes an object and sometimes a string gets both types at once, so that the object's fields can be
+// used without a test.
 func AdviceDeclaration(t *core.Tool) string {
 	types := buildTypes(t)
 	if types.learned != "" {

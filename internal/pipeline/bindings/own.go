@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ownType returns the type given by a schema's own keywords, except those that combine other schemas.
+// ownType returns the type that follows from a schema's own keywords, without those that combine other schemas.
 func (b *typeBuilder) ownType(v *jsonValue, s schemaScope) *typeNode {
 	if c := v.get("const"); c != nil {
 		return b.literalType(c, 0)
@@ -81,7 +81,7 @@ func (b *typeBuilder) enumType(e *jsonValue) *typeNode {
 	return unionOf(literals...)
 }
 
-// widenEnum returns the general type of an enum with too many literals.
+// widenEnum returns the general type for an enum that has too many values to list.
 func widenEnum(literals []*typeNode, count int) *typeNode {
 	var types []*typeNode
 	for _, l := range literals {
@@ -131,7 +131,7 @@ func (b *typeBuilder) literalType(v *jsonValue, depth int) *typeNode {
 	return &typeNode{shape: shapeLiteral, literal: v}
 }
 
-// isExactNumber reports whether JavaScript reads exactly this number.
+// isExactNumber reports whether JavaScript represents this number exactly.
 func isExactNumber(number string) bool {
 	const safe = 15 // digits
 	return len(strings.TrimLeft(number, "-0.")) <= safe && !strings.ContainsAny(number, "eE")
@@ -199,8 +199,8 @@ func (b *typeBuilder) objectType(v *jsonValue, s schemaScope) *typeNode {
 	return n
 }
 
-// specialKeys matches the keys that can never be written after a dot. A pattern for them does not make every name
-// valid.
+// specialKeys matches keys that cannot be written after a dot. A schema whose pattern for keys allows only such keys
+// does not make every name valid.
 const specialKeys = `[^0-9A-Za-z_$]`
 
 func requiredNames(v *jsonValue) map[string]bool {
@@ -215,8 +215,8 @@ func requiredNames(v *jsonValue) map[string]bool {
 	return names
 }
 
-// undeclaredFields returns the properties that required lists but this schema does not declare. The surrounding schema may
-// give them types.
+// undeclaredFields returns the properties that required lists but the schema does not declare. A surrounding schema
+// may declare their types.
 func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schemaScope) []objectField {
 	var fields []objectField
 	seen := map[string]bool{}
@@ -237,8 +237,9 @@ func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schema
 	return fields
 }
 
-// otherProperties returns the type of undeclared properties, or nil. An object that declares no properties
-// may hold anything. One that declares some is assumed to be complete, so that misspelt ones are found.
+// otherProperties returns the type of undeclared properties, or nil if there are none. An object without declared
+// properties may have any. An object with declared properties is assumed to have no others, so that misspelt names
+// are found.
 func (b *typeBuilder) otherProperties(v *jsonValue, inner schemaScope, bare bool) *typeNode {
 	var types []*typeNode
 	patterns := v.get("patternProperties")

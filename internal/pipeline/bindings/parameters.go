@@ -21,14 +21,14 @@ type ToolParameter struct {
 	node *typeNode
 }
 
-// ToolParameters describes what a tool accepts.
+// ToolParameters describes the parameters of a tool.
 type ToolParameters struct {
 	List []ToolParameter // in the order of positional arguments: required ones first
 	Open bool            // others may be there
 }
 
-// ParametersOf returns the parameters of a tool. A tool whose input is not a plain object has none and accepts
-// anything.
+// ParametersOf returns the parameters of a tool. A tool whose input is not a simple object has no declared parameters
+// and accepts anything.
 func ParametersOf(t *core.Tool) ToolParameters {
 	types := buildTypes(t)
 	object := flattenObjects(types.input.node)
@@ -47,7 +47,8 @@ func ParametersOf(t *core.Tool) ToolParameters {
 	return out
 }
 
-// spellSnake sets the snake_case spelling of the parameters whose snake_case differs from their name.
+// spellSnake sets the snake_case spelling of each parameter that has one of its own: it must differ from the
+// parameter's other names, and no other parameter may use it.
 func spellSnake(list []ToolParameter) {
 	taken := map[string]int{}
 	for _, p := range list {
@@ -78,7 +79,7 @@ func mayBeNull(n *typeNode) bool {
 	return false
 }
 
-// CanTake reports whether a literal can be a value of the parameter. It returns true in doubt.
+// CanTake reports whether a literal can be a value of the parameter. It returns true if that is unclear.
 func (p ToolParameter) CanTake(literal json.RawMessage) bool {
 	if p.node == nil {
 		return true
@@ -94,8 +95,8 @@ var exampleValues = map[string]*jsonValue{
 	"list": {kind: jsonArray}, "dict": {kind: jsonObject},
 }
 
-// TakesKind reports whether some value of a kind, "str", "int", "float", "bool",
-// "list" or "dict", can be a value of the parameter.
+// TakesKind reports whether the parameter can have a value of the Python type kind: "str", "int", "float", "bool",
+// "list" or "dict".
 func (p ToolParameter) TakesKind(kind string) bool {
 	v, known := exampleValues[kind]
 	return !known || p.node == nil || fitsKind(p.node, v, 0)
@@ -103,7 +104,7 @@ func (p ToolParameter) TakesKind(kind string) bool {
 
 const fitDepth = 24
 
-// fitsType reports whether v is a value of type n. It returns true in doubt.
+// fitsType reports whether v is a value of type n. It returns true if that is unclear.
 func fitsType(n *typeNode, v *jsonValue, depth int) bool {
 	if depth > fitDepth {
 		return true
@@ -126,7 +127,8 @@ func fitsType(n *typeNode, v *jsonValue, depth int) bool {
 	return fitsKind(n, v, depth)
 }
 
-// fitsObject checks the properties that are present. Missing ones are left to the server.
+// fitsObject reports whether the properties that v has fit the object type n. Missing properties are left to the
+// server to check.
 func fitsObject(n *typeNode, v *jsonValue, depth int) bool {
 	for _, f := range n.fields {
 		if given := v.get(f.name); given != nil && !fitsType(f.node, given, depth+1) {

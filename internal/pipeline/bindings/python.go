@@ -29,7 +29,7 @@ func keywordParams(input *typeNode) []positionalParam {
 	return params
 }
 
-// keywordName returns a property's name as a parameter.
+// keywordName returns a property's name as a Python parameter name.
 func keywordName(name string) string {
 	if !isIdentifier(name) || strings.Contains(name, "$") {
 		name = safeIdentifier(toSnakeCase(name), "argument", pythonReserved)
@@ -40,10 +40,11 @@ func keywordName(name string) string {
 	return name
 }
 
-// moreParam is the parameter that collects undeclared arguments.
+// moreParam is the name of the Python parameter that collects undeclared arguments.
 const moreParam = "more"
 
-// pyPrinter writes Python. Python has no inline object types, so those are put in queue, to be written as classes.
+// pyPrinter writes Python code. Python has no inline object types, so these are put into queue and later written as
+// classes.
 type pyPrinter struct {
 	b       strings.Builder
 	prefix  string
@@ -78,7 +79,7 @@ func (p *pyPrinter) writeParts(parts ...string) {
 	}
 }
 
-// writeDeclarations writes all types of a tool except an input that is written as parameters.
+// writeDeclarations writes all types of a tool. An input whose properties become parameters is left out.
 func (p *pyPrinter) writeDeclarations(t *toolTypes) {
 	if t.input.node.shape != shapeObject || refersTo(t, t.input) {
 		p.writeType(t.input)
@@ -160,8 +161,8 @@ func (p *pyPrinter) writeClass(name string, n *typeNode) {
 	p.writeParts("\n\n")
 }
 
-// classKeys reports whether all keys can be attributes of a class. Python would mangle names with two leading
-// underscores.
+// classKeys reports whether all keys can be attributes of a class. Python changes names with two leading underscores,
+// so these cannot.
 func classKeys(n *typeNode) bool {
 	for _, f := range n.fields {
 		if !isIdentifier(f.name) || pythonKeyword[f.name] || strings.Contains(f.name, "$") || strings.HasPrefix(f.name, "__") {
@@ -190,7 +191,7 @@ func (p *pyPrinter) fieldType(f objectField, class string) string {
 	return typ
 }
 
-// otherKeys describes which undeclared keys an object may have.
+// otherKeys returns a remark about which undeclared keys an object may have.
 func otherKeys(n *typeNode) string {
 	switch {
 	case n.index == nil, n.index.shape == shapeNever, len(n.fields) == 0:
@@ -293,8 +294,8 @@ func clipTo(s string, n int) string {
 
 func isUnion(n *typeNode) bool { return n.shape == shapeUnion }
 
-// mergeObject merges an intersection into one object, or returns nil. Equal parts give the same object, so that recursive
-// intersections end.
+// mergeObject merges an intersection into one object type, or returns nil. The same parts always give the same
+// object, so that recursive intersections end.
 func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	if slices.ContainsFunc(n.items, isUnion) {
 		return nil
@@ -315,7 +316,7 @@ func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	return object
 }
 
-// pyAtom returns a type without parts in Python's syntax.
+// pyAtom returns a type that has no parts, in Python's syntax.
 func pyAtom(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:
@@ -349,7 +350,7 @@ func pyLiteral(v *jsonValue) string {
 	return "Literal[" + v.text + "]"
 }
 
-// writeRemarks writes documentation, and what the last type could not express, as comments.
+// writeRemarks writes documentation as comments, together with details that the last type could not express.
 func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
 		p.writeParts(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")
@@ -357,7 +358,7 @@ func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	p.notes = nil
 }
 
-// docLines returns the lines of a documentation.
+// docLines returns the lines of a tool's or parameter's documentation.
 func docLines(d typeDoc, more ...string) []string {
 	text := append(plainLines(d.text), d.tags...)
 	for _, m := range more {
@@ -401,7 +402,7 @@ func pyToolDoc(t *core.Tool, types *toolTypes) typeDoc {
 	return d
 }
 
-// pyFull returns a tool's Python declarations, preceded by the call.
+// pyFull returns a tool's call in Python, followed by the tool's declarations.
 func pyFull(name string, t *core.Tool) string {
 	types := buildOutline(t)
 	p := newPyPrinter(types)

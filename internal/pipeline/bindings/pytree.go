@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// pythonFiles yields the tree for Python: one package per server.
+// pythonFiles yields the wrapper files for Python: one package for each server.
 func pythonFiles(ts *core.Toolset) iter.Seq[treeFile] {
 	return func(yield func(treeFile) bool) {
 		ok := yield(treeFile{"client.py", func() string { return clientPy }}) &&
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 `
 
-// serverPackage returns the module of a server. Its first line is a docstring, so that no other line can declare an
-// encoding.
+// serverPackage returns the Python module of a server. Its first line is a docstring, so that no text from the server
+// can declare a source encoding.
 func serverPackage(s *core.ToolServer) string {
 	p := &pyPrinter{}
 	p.writeDocstring(append([]string{"The tools of " + oneLine(s.Name) + "."}, plainLines(s.Instructions)...), "")

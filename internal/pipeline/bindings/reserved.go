@@ -17,7 +17,7 @@ func newSet(texts ...string) map[string]bool {
 }
 
 // scriptReserved lists names that a JavaScript function or member should not have: keywords, members of every object,
-// the names that wrappers use, and then, which would turn a namespace into a promise.
+// names that wrappers use, and then, which would make a namespace look like a promise.
 var scriptReserved = newSet(`
 	arguments async await break case catch class const continue debugger default delete do else enum eval export extends false
 	finally for function if implements import in instanceof interface let new null package private protected public return static
@@ -51,6 +51,6 @@ var builtinSet = newSet(`
 	`callMCPTool searchTools exec sleep ToolError state skills pii servers fs input`,
 	`math json re asyncio datetime read_file write_file list_files search_tools call_mcp_tool exec_command result print`)
 
-// BuiltinNames returns the names that a program's environment defines, in either language. A server with such an
-// identifier gets no global variable; programs import it.
+// BuiltinNames returns the names that a program's environment defines, in either language. A server with such a name
+// gets no global variable; programs must import it.
 func BuiltinNames() map[string]bool { return maps.Clone(builtinSet) }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// schemaDocument holds one schema and the targets of its references. JSON Schema allows a part of a document to be a
-// resource of its own, named by $id; references inside are relative to it.
+// schemaDocument is one schema document with the targets of its references. A part of a document can be a resource
+// with its own name ($id); references inside it are relative to it.
 type schemaDocument struct {
 	root      *jsonValue
 	siblings  bool // keywords next to $ref count, as since draft 2019-09
@@ -93,8 +93,8 @@ func (d *schemaDocument) identifyResource(v, resource *jsonValue) *jsonValue {
 	return resource
 }
 
-// resolveReference finds the target of ref within a resource. Nothing is ever fetched: references to other documents are not
-// found.
+// resolveReference finds the schema that ref refers to within a resource. It never fetches other documents, so
+// references to them are not found.
 func (d *schemaDocument) resolveReference(ref string, resource *jsonValue) (schemaTarget, bool) {
 	if ref == "" || ref == "#" {
 		return schemaTarget{resource, resource}, true

@@ -8,11 +8,11 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// sealedDoc is the comment before the namespace pii.
+// sealedDoc is the comment before the TypeScript namespace pii.
 const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
 
-// sealedNames returns the source of the TypeScript namespace pii, without the leading word declare. The namespace has
-// an alias for each built-in type of personal data.
+// sealedNames returns the TypeScript source of the namespace pii, without the word declare at its start. The
+// namespace has an alias for each built-in type of personal data.
 func sealedNames() string {
 	var b strings.Builder
 	b.WriteString("namespace pii {\n  type Sealed<T extends string> = string & { readonly __sealed?: T };\n")
@@ -23,7 +23,8 @@ func sealedNames() string {
 	return b.String()
 }
 
-// sealProperty marks the strings of an answer's property as sealed, alone or in a list.
+// sealProperty marks the string values of a property in an answer as sealed: programs get tokens for them. The
+// strings may be in a list.
 func (d *schemaDocument) sealProperty(property string, n *typeNode) *typeNode {
 	if d.sealed == nil {
 		return n

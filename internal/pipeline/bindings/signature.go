@@ -66,7 +66,8 @@ func signatureRemarks(learned, text string) string {
 	return learned + text
 }
 
-// compactPrinter writes types for models. Names of types are replaced by their contents as far as there is room.
+// compactPrinter writes types in short form, for models. Names of types are replaced by their contents as far as
+// there is room.
 type compactPrinter struct {
 	dialect typeDialect
 }
@@ -107,8 +108,8 @@ func (c compactPrinter) formatInput(n *typeNode) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// formatFields writes fields with their types as far as there is room, then optional ones by name only, and stops when even
-// these are too many. It also returns the remaining room.
+// formatFields writes fields with their types as long as there is room, then optional fields by name only, and stops
+// when there is no more room. It also returns the remaining room.
 func (c compactPrinter) formatFields(fields []objectField, write func(f objectField, typ string) string) (parts []string, left int) {
 	left = maxInput
 	for _, f := range fields {
@@ -191,7 +192,7 @@ func requiredFirst(fields []objectField, room int) []objectField {
 	return out
 }
 
-// typeDetails lists the ways to write a type, most detailed first.
+// typeDetails lists the levels of detail of a written type, most detailed first.
 var typeDetails = []struct {
 	depth int // of objects within objects
 	names int // of an object that is shown by its names only; 0: with types
@@ -212,7 +213,7 @@ func (c compactPrinter) shortType(n *typeNode, width int) string {
 	return text
 }
 
-// typeShortener writes one type. left becomes negative when the type is too long.
+// typeShortener writes one type in short form. left becomes negative when the type is too long.
 type typeShortener struct {
 	dialect typeDialect
 	left    int
@@ -282,7 +283,7 @@ func removeDuplicates(list []string) []string {
 	return out
 }
 
-// shortUnion writes a union. At depth 0 it shows only the first literals of a long enum.
+// shortUnion writes a union. If little detail is wanted, it shows only the first literals of a long enum.
 func (w *typeShortener) shortUnion(n *typeNode, depth int) string {
 	items := n.items
 	const shown = 6
@@ -336,7 +337,7 @@ func bareName(name string) string {
 	return quoteString(name)
 }
 
-// holdsObjects reports whether n contains objects with known properties.
+// holdsObjects reports whether a value of type n may contain objects with known properties.
 func holdsObjects(n *typeNode) bool {
 	switch n.shape {
 	case shapeArray, shapeUnion, shapeBoth:
@@ -347,7 +348,7 @@ func holdsObjects(n *typeNode) bool {
 	return n.shape == shapeObject && len(n.fields) > 0
 }
 
-// fieldHint returns the beginning of a property's description, or "" if it only repeats the name.
+// fieldHint returns the beginning of a property's description, or "" if the description only repeats the name.
 func fieldHint(f objectField) string {
 	d := f.node.doc
 	text := firstSentence(d.text)

@@ -6,10 +6,10 @@ import (
 	"retort/internal/core"
 )
 
-// StubDetail selects how much of a tool a stub contains.
+// StubDetail says how much a tool's description for a model (stub) contains.
 type StubDetail int
 
-// Levels of detail of a stub.
+// The levels of detail of a stub.
 const (
 	Name        StubDetail = iota // the name that programs write
 	Description                   // and the first sentence
@@ -17,7 +17,7 @@ const (
 	Full                          // everything that the schemas say
 )
 
-// RenderStub returns a tool's description for a model: text to read, not to compile.
+// RenderStub returns a tool's description for a model. It is meant to be read, not compiled.
 func RenderStub(ts *core.Toolset, t *core.Tool, lang core.Language, d StubDetail) string {
 	python := lang == core.Python
 	name := ts.QualifiedName(t)

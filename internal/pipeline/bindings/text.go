@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// plainText cleans text from a server for people: without ANSI sequences, control characters, and characters that hide or
-// reorder text. Lines end in "\n".
+// plainText removes ANSI sequences, control characters, and characters that hide or reorder text from a server's
+// text. Lines end in " ".
 func plainText(s string) string {
 	if isPlain(s) {
 		return s
@@ -92,8 +92,8 @@ func ansiLength(s string) int {
 // oneLine returns plain text with each run of white space replaced by one blank.
 func oneLine(s string) string { return strings.Join(strings.Fields(plainText(s)), " ") }
 
-// plainLines returns plain text as lines, without trailing blanks and without empty lines at the start, at the end and in
-// succession.
+// plainLines splits plain text into lines without trailing blanks. Empty lines at the start and end are removed, and
+// several empty lines in succession become one.
 func plainLines(s string) []string {
 	var out []string
 	empty := false
@@ -112,8 +112,8 @@ func plainLines(s string) []string {
 	return out
 }
 
-// inComment escapes plain text for use in a block comment, so that it can neither end the comment nor act as a
-// compiler directive.
+// inComment escapes plain text for a block comment, so that it can neither end the comment nor act as a compiler
+// directive.
 func inComment(s string) string {
 	s = strings.ReplaceAll(s, "*/", `*\/`)
 	if trimmed := strings.TrimLeft(s, " */"); strings.HasPrefix(trimmed, "@") && isDirective(trimmed) {
@@ -123,7 +123,7 @@ func inComment(s string) string {
 	return s
 }
 
-// isDirective reports whether a compiler gives meaning to a line with this beginning.
+// isDirective reports whether a comment with this beginning has a meaning for a compiler.
 func isDirective(s string) bool {
 	return strings.HasPrefix(s, "@ts-") || strings.HasPrefix(s, "@jsx")
 }

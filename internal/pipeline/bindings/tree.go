@@ -27,12 +27,12 @@ var modulesText string
 //go:embed commands.d.ts
 var commandsText string
 
-// CommandDeclarations declares the additional globals of programs that may start commands.
+// CommandDeclarations returns declarations of the additional globals of programs that may start commands.
 func CommandDeclarations() string { return commandsText }
 
-// AmbientDeclarations declares, as one .d.ts file, everything that a program's environment has beyond the language's own library:
-// names, and modules with and without the prefix node:. Namespaces of servers are not included; they can be added to
-// its interface Servers.
+// AmbientDeclarations returns, as one .d.ts file, declarations of everything that a program's environment has in
+// addition to the language's own library: names, and modules with and without the prefix node:. The namespaces of
+// servers are not included; they can be added to its interface Servers.
 func AmbientDeclarations() string {
 	var b strings.Builder
 	b.WriteString(globalsText + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modulesText)
@@ -51,8 +51,8 @@ var nodeModule = sync.OnceValue(func() *regexp.Regexp {
 
 const serversFolder = "servers"
 
-// ServerFolders maps each server's configured name to its folder under servers/. In TypeScript that is the name made safe
-// for paths, in Python the module's name. No two are equal, even if case is ignored.
+// ServerFolders maps each server to its folder below servers/. In TypeScript that is the server's name made safe for
+// paths, in Python the module's name. The folders are unique even if case is ignored.
 func ServerFolders(ts *core.Toolset, lang core.Language) map[string]string {
 	out := make(map[string]string, len(ts.Servers))
 	if lang == core.Python {
@@ -72,7 +72,7 @@ func ServerFolders(ts *core.Toolset, lang core.Language) map[string]string {
 	return out
 }
 
-// pathSafe converts a name to a path element that is valid on every system.
+// pathSafe converts a name to a file name that is valid on every system.
 func pathSafe(name, otherwise string) string {
 	s := strings.Map(func(r rune) rune {
 		if partOfWord(r) || r == '-' || r == '_' || r == '.' {
@@ -117,7 +117,7 @@ func toolFiles(s *core.ToolServer) []string {
 	return names
 }
 
-// WrapperFiles yields the tree of wrappers: relative paths with slashes, and the files' texts. For TypeScript these are
+// WrapperFiles yields all wrapper files: relative paths with slashes, and the files' texts. For TypeScript these are
 // client.ts, servers/index.ts and, for each server, servers/<folder>/index.ts and one file per tool. For Python they
 // are client.py and one package per server.
 func WrapperFiles(ts *core.Toolset, lang core.Language) iter.Seq2[string, string] {

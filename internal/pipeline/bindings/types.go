@@ -2,7 +2,7 @@ package bindings
 
 import "slices"
 
-// typeShape selects the sort of type a node stands for.
+// typeShape is the kind of a type: string, object, union, ….
 type typeShape uint8
 
 const (
@@ -92,7 +92,7 @@ func sameType(a, b *typeNode) bool {
 	return a.isScalar() && a.shape == b.shape || number(a) && number(b)
 }
 
-// isWithin reports whether every value of a is one of b. It returns false in doubt.
+// isWithin reports whether every value of type a is also one of type b. It returns false if that is unclear.
 func isWithin(a, b *typeNode) bool {
 	if sameType(a, b) {
 		return true
@@ -142,7 +142,8 @@ type literalKey struct {
 	raw  string
 }
 
-// wasSeen reports whether n is in seen, and adds it.
+// wasSeen reports whether seen contains a literal, a reference or a simple type equal to n. If not, it adds n. For
+// all other types it returns false.
 func (n *typeNode) wasSeen(seen map[any]bool) bool {
 	var key any
 	switch {
@@ -193,8 +194,8 @@ func (n *typeNode) withNote(note string) *typeNode {
 	return &c
 }
 
-// narrowParts adds n to the parts of an intersection and removes parts that another one states more precisely: string &
-// ("a" | "b") becomes "a" | "b".
+// narrowParts adds n to the parts of an intersection and removes parts that another part implies: string & ("a" |
+// "b") becomes "a" | "b".
 func narrowParts(kept []*typeNode, n *typeNode) []*typeNode {
 	for i, k := range kept {
 		if coversType(k, n) {
@@ -208,7 +209,7 @@ func narrowParts(kept []*typeNode, n *typeNode) []*typeNode {
 	return append(kept, n)
 }
 
-// coversType reports whether wide contains all of narrow. It returns false in doubt.
+// coversType reports whether the type wide contains all values of narrow. It returns false if that is unclear.
 func coversType(wide, narrow *typeNode) bool {
 	if wide.isAnyObject() && narrow.isAlwaysObject() {
 		return true
@@ -229,12 +230,12 @@ func coversType(wide, narrow *typeNode) bool {
 	return true
 }
 
-// isAnyObject reports whether n is any object at all.
+// isAnyObject reports whether n is the type of all objects.
 func (n *typeNode) isAnyObject() bool {
 	return n.shape == shapeObject && len(n.fields) == 0 && n.index != nil && n.index.isAny()
 }
 
-// isAlwaysObject reports whether every value of n is an object. It returns false in doubt.
+// isAlwaysObject reports whether every value of n is an object. It returns false if that is unclear.
 func (n *typeNode) isAlwaysObject() bool {
 	switch n.shape {
 	case shapeObject:
@@ -263,7 +264,8 @@ func typeMembers(n *typeNode) []*typeNode {
 	return []*typeNode{n}
 }
 
-// flattenNested replaces unions within a union by their members, and likewise for intersections. Documented ones stay.
+// flattenNested replaces unions within a union by their members, and likewise intersections within an intersection.
+// Parts with documentation stay.
 func flattenNested(items []*typeNode, s typeShape) []*typeNode {
 	var out []*typeNode
 	for _, n := range items {

@@ -8,8 +8,9 @@ import (
 	"retort/internal/core"
 )
 
-// ToolDeclaration returns the TypeScript of one tool in a module of its server: the types of its input and output, and
-// the function. All type names start with the tool's name, so that several tools of a server can share a file.
+// ToolDeclaration returns the TypeScript declarations of one tool for the module of its server: the types of its
+// input and output, and the function. All type names begin with the tool's name, so that the tools of a server can
+// share a file.
 func ToolDeclaration(t *core.Tool) string { return declareTool(t, buildTypes(t)) }
 
 func declareTool(t *core.Tool, types *toolTypes) string {
@@ -69,7 +70,7 @@ func (p *tsPrinter) writeType(n *namedType) {
 	p.writeParts(";\n\n")
 }
 
-// writeSignatures writes a tool's function with its overloads. Each of them ends with end.
+// writeSignatures writes the overloads of a tool's function. Each ends with the text end.
 func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) {
 	d := toolDoc(t)
 	if p.tags {
@@ -143,8 +144,8 @@ func resultType(types *toolTypes) string {
 	return "Promise<" + types.output.name + ">"
 }
 
-// writeParameters writes positional parameters. An optional one before a required one must be passed, if only as
-// undefined.
+// writeParameters writes positional parameters. For an optional parameter before a required one, callers must pass at
+// least undefined.
 func (p *tsPrinter) writeParameters(input *namedType, params []positionalParam) {
 	needed := 0
 	for i, q := range params {
@@ -180,7 +181,7 @@ func (p *tsPrinter) parameterType(input *namedType, q positionalParam) {
 	p.writeParts(input.name, "[", quoteString(q.name), "]")
 }
 
-// writeDoc writes a documentation comment, followed by the line's indentation.
+// writeDoc writes a documentation comment, followed by the indentation of the next line.
 func (p *tsPrinter) writeDoc(d typeDoc, indent int) {
 	text := plainLines(d.text)
 	for _, tag := range d.tags {
@@ -211,7 +212,7 @@ func (p *tsPrinter) newLine(indent int) {
 	}
 }
 
-// typePrecedence says how tightly the surrounding syntax binds a type.
+// typePrecedence says how tightly the surrounding syntax binds a type, which decides about parentheses.
 type typePrecedence int
 
 const (
@@ -411,7 +412,7 @@ func inlineType(n *typeNode, width int) (string, bool) {
 	return w.b.String(), w.left >= 0
 }
 
-// bareInline returns a type on one line without its documentation, cut to width.
+// bareInline returns a type on one line without its documentation, shortened to width bytes.
 func bareInline(n *typeNode, width int) (string, bool) {
 	w := inlinePrinter{left: width, bare: true}
 	w.writeNode(n, precedenceNone)
@@ -534,7 +535,7 @@ func (w *inlinePrinter) writeObject(n *typeNode) {
 	w.writeText(" }")
 }
 
-// atomType returns a type without parts in TypeScript's syntax.
+// atomType returns a type that has no parts, in TypeScript's syntax.
 func atomType(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:

@@ -1,6 +1,6 @@
 // Package check decides whether a program may run. No program runs before it has passed. It parses the program,
-// judges it by rules, type-checks it against the tools that it can reach, weighs its risk, and produces what the
-// runtime evaluates.
+// judges it by rules, type-checks it against the tools that it can reach, computes its risk, and produces the code
+// that the sandbox runs.
 package check
 
 import (
@@ -19,7 +19,8 @@ import (
 	"retort/internal/pipeline/check/typescript"
 )
 
-// Verdict holds a program that may run. For a program that may not, Check returns a *core.Error instead.
+// Verdict describes a program that has passed the check. If a program does not pass, Check returns a *core.Error
+// instead.
 type Verdict struct {
 	Program  core.CheckedProgram // complete but for ID and Limits
 	Runtime  string              // that the program needs: "quickjs", "python"
@@ -54,7 +55,7 @@ type Options struct {
 	Trusted func(server string) bool  // whether a server's hints may lower the effect of its tools; nil trusts none
 }
 
-// New returns a Gate with these options.
+// New returns a ProgramChecker with these options.
 func New(o Options) *ProgramChecker {
 	g := &ProgramChecker{typescript: typescript.New(o.Start), level: o.Level, trusted: o.Trusted}
 	if o.Parser != nil {
@@ -63,13 +64,14 @@ func New(o Options) *ProgramChecker {
 	return g
 }
 
-// Warm starts the compiler, which takes about 50 ms.
+// Warm starts the compiler in advance, which takes about 50 ms.
 func (g *ProgramChecker) Warm() { g.typescript.Warm() }
 
 // Close ends the compiler's processes.
 func (g *ProgramChecker) Close() error { return g.typescript.Close() }
 
-// Check checks the program of req against the tools it may see and the skills it may import. A nil skills has none.
+// Check checks the program of req against the tools that it may call and the skills that it may import. A nil library
+// has no skills.
 func (g *ProgramChecker) Check(
 	ctx context.Context, req core.ExecutionRequest, tools *core.Toolset, skills source.SkillLibrary,
 ) (Verdict, *core.Error) {
@@ -146,7 +148,7 @@ func (g *ProgramChecker) checkPython(
 	return v, nil
 }
 
-// addSkill adds a skill to a program.
+// addSkill adds a skill that the program uses, with its tools and its risk.
 func (v *Verdict) addSkill(s source.CheckedSkill) {
 	v.Skills = append(v.Skills, s.Skill)
 	v.Program.Modules = append(v.Program.Modules, s.Module)

@@ -6,7 +6,7 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// riskOf weighs the tools that a program can call and the rules' findings.
+// riskOf computes the risk of a program from the tools that it can call and the rules' findings.
 func (g *ProgramChecker) riskOf(r rules.Report, tools *core.Toolset, reached []*core.Tool, unknown bool) rules.ProgramRisk {
 	loops := map[*core.Tool]bool{}
 	for _, c := range r.Impact.Calls {

@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// SkillCheck describes a skill that passed its check.
+// SkillCheck describes a skill that has passed its check.
 type SkillCheck struct {
 	Functions []source.SkillFunction // that it exports
 	Tools     []*core.Tool           // that it can call by itself; all of them if Unknown
@@ -21,8 +21,8 @@ type SkillCheck struct {
 // maxSkillCode bounds a skill's source, in bytes.
 const maxSkillCode = 256 << 10
 
-// ExamineSkill checks a skill that has not been saved, in the same way as a program that imports it. The skill replaces
-// the one of the same name in others.
+// ExamineSkill checks a skill that has not been saved yet, in the same way as a program that imports it. others
+// provides all other skills; the new skill replaces one of the same name.
 func (g *ProgramChecker) ExamineSkill(
 	ctx context.Context, skill core.Skill, tools *core.Toolset, others source.SkillLibrary,
 ) (SkillCheck, *core.Error) {
@@ -67,7 +67,7 @@ func (g *ProgramChecker) examineSnake(
 	return SkillCheck{Functions: s.Functions, Tools: s.Tools, Unknown: s.Unknown, Uses: s.Uses, Warnings: s.Warnings}, nil
 }
 
-// ErrNoFunctions is the cause of refusing a skill that exports nothing.
+// ErrNoFunctions is the cause of the error for a skill that exports no functions.
 var ErrNoFunctions = errors.New("the skill exports no function, so nothing could use it")
 
 func noFunctions(skill core.Skill) *core.Error {
@@ -78,7 +78,7 @@ func noFunctions(skill core.Skill) *core.Error {
 	return e.WithHint("export one: export async function %s(name: string) { … }", core.SkillIdentifier(skill.Name, core.TypeScript))
 }
 
-// replacedLibrary wraps a library and replaces the code of one skill.
+// replacedLibrary is a skill library in which the code of one skill is replaced.
 type replacedLibrary struct {
 	source.SkillLibrary
 	skill core.Skill

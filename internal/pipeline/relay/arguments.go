@@ -13,14 +13,14 @@ import (
 	"retort/internal/sandbox"
 )
 
-// schemaValidator validates arguments against input schemas before a call is sent. A schema that does not compile is ignored,
-// and the upstream server decides.
+// schemaValidator checks arguments against the input schemas of tools before a call is sent. If a schema is invalid,
+// it checks nothing and the server decides.
 type schemaValidator struct {
 	mu    sync.Mutex
 	byPin map[string]*jsonschema.Schema // nil: does not compile
 }
 
-// maxSchemas bounds the cache, which is emptied when it is full.
+// maxSchemas bounds the cache of compiled schemas. A full cache is emptied.
 const maxSchemas = 10_000
 
 func newSchemas() *schemaValidator { return &schemaValidator{byPin: map[string]*jsonschema.Schema{}} }
@@ -38,8 +38,8 @@ func (s *schemaValidator) argumentGuard(tools *core.Toolset) CallGuard {
 	}
 }
 
-// checkArguments returns an error of kind invalid_arguments that names the argument,
-// what was expected, and the nearest right name.
+// checkArguments returns an error if the arguments do not match the tool's input schema. The error has kind
+// invalid_arguments and names the argument, what was expected, and the nearest valid name.
 func (s *schemaValidator) checkArguments(tool *core.Tool, arguments json.RawMessage) *core.Error {
 	value, err := jsonschema.Decode(arguments)
 	if err != nil {
@@ -118,7 +118,7 @@ func hintFor(v *jsonschema.Violation, input *jsonschema.Schema, given map[string
 	return ""
 }
 
-// suggestNearest suggests which of right was meant by wrong.
+// suggestNearest returns the element of right that wrong was probably meant to be.
 func suggestNearest(wrong, right []string) string {
 	for _, w := range wrong {
 		if near := core.NearestNames(w, right, 1); len(near) > 0 {
@@ -131,7 +131,7 @@ func suggestNearest(wrong, right []string) string {
 	return "arguments: " + core.EscapeIllegible(strings.Join(right, ", "))
 }
 
-// suggestRenamed suggests which given argument may be a misnamed missing one.
+// suggestRenamed returns the given argument that is probably a missing argument under a wrong name.
 func suggestRenamed(missing, extra []string) string {
 	for _, m := range missing {
 		if near := core.NearestNames(m, extra, 1); len(near) > 0 {

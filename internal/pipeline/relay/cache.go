@@ -14,15 +14,15 @@ import (
 	"retort/internal/sandbox"
 )
 
-// AnswerStore stores answers of servers for a while, as programs saw them.
+// AnswerStore keeps servers' answers for a limited time, as programs saw them.
 type AnswerStore interface {
 	Get(server, key string) (json.RawMessage, bool)
 	Put(server, key string, value json.RawMessage)
-	// Forget drops all answers of a server.
+	// Forget removes all answers of a server.
 	Forget(server string)
 }
 
-// AnswerCache answers repeated calls. All executions share it.
+// AnswerCache answers repeated calls from earlier answers. All executions share it.
 type AnswerCache struct {
 	answers AnswerStore
 	listed  func(t *core.Tool) bool
@@ -39,14 +39,15 @@ type pendingCall struct {
 	err    error
 }
 
-// NewCache returns a Cache for tools that are annotated as read-only and idempotent, and for those that are listed.
+// NewCache returns an AnswerCache for calls of tools that are annotated as read-only and idempotent, or for which
+// listed returns true.
 func NewCache(answers AnswerStore, listed func(t *core.Tool) bool) *AnswerCache {
 	return &AnswerCache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*pendingCall{}}
 }
 
-// cacheGuard answers calls from the cache before anything is counted. Only calls that the policy judges to change nothing
-// are cached. A call that may change something drops the cached answers of its server, before it is sent and after it
-// has returned.
+// cacheGuard returns the guard that answers calls from the cache before they count towards the budget. Only calls
+// that the policy judges to change nothing are cached. A call that may change something removes the cached answers of
+// its server, before it is sent and after it has returned.
 func (k *AnswerCache) cacheGuard(x Execution, hit func()) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		if k == nil {
@@ -93,14 +94,14 @@ func (k *AnswerCache) forgetServer(server string, x Execution) {
 	k.answers.Forget(server)
 }
 
-// cacheKey returns the cache key of a call, which contains everything that an answer depends on. Tokens are valid only in
+// cacheKey returns the cache key of a call, made from everything that an answer depends on. Tokens are valid only in
 // their session.
 func (x Execution) cacheKey(t *core.Tool, arguments json.RawMessage) (string, bool) {
 	text, err := canonjson.Marshal(arguments)
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
-// cachedAnswer returns a cached answer, the answer of an equal call in progress, or a new one.
+// cachedAnswer returns a cached answer, or waits for an equal call in progress, or makes the call.
 func (k *AnswerCache) cachedAnswer(
 	ctx context.Context, next sandbox.Host, c core.ToolCall, key string,
 ) (result core.CallResult, cached bool, err error) {
@@ -133,7 +134,7 @@ func (k *AnswerCache) cachedAnswer(
 	}
 }
 
-// errGone reports a call that ended without any answer.
+// errGone is the error for callers that waited for an equal call which ended without any answer.
 var errGone = errors.New("the call ended")
 
 func (k *AnswerCache) callAndStore(
@@ -162,11 +163,11 @@ func (k *AnswerCache) callAndStore(
 	return own.result, own.err
 }
 
-// savedKey is the context key under which Files note that an answer refers to files, which may be deleted before the
-// answer expires.
+// savedKey is the context key of a flag that is set when an answer was saved to files. Such an answer must not be
+// cached, because its files may be deleted earlier.
 type savedKey struct{}
 
-// notingFiles wraps Files and notes when a file is saved.
+// notingFiles wraps a FileStore and sets that flag when a file is saved.
 type notingFiles struct{ FileStore }
 
 func (n notingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {

@@ -12,12 +12,14 @@ import (
 	"retort/internal/core"
 )
 
-// RawRequester extends Upstream with MCP requests other than tool calls. It returns the result exactly as received.
+// RawRequester is an Upstream that can also send MCP requests other than tool calls. It returns each result exactly
+// as received.
 type RawRequester interface {
 	Request(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// callExact makes a call for an Execution with Exact set. It returns the server's own result without personal data.
+// callExact makes a call for an Execution with Exact set. It returns the server's own result with personal data
+// hidden.
 func (r *Relay) callExact(ctx context.Context, x Execution, c core.ToolCall) (core.CallResult, error) {
 	answer, err := r.sendRequest(ctx, x, c)
 	if err != nil {
@@ -44,8 +46,8 @@ func (r *Relay) sendRequest(ctx context.Context, x Execution, c core.ToolCall) (
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }
 
-// HideAround applies hide to an MCP result or the params of a request, but not to base64 data that is not text: images
-// contain no readable personal data, and a change would break them. hide gets JSON and texts.
+// HideAround applies hide to the JSON and texts of an MCP result or of a request's params, but not to base64 data
+// that is not text: images contain no readable personal data, and a change would break them.
 func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	spans := findBinary(document)
 	for i, s := range spans {
@@ -72,14 +74,14 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 	return fillSpans(shown, again, func(s byteSpan) []byte { return []byte(base64.StdEncoding.EncodeToString(s.data)) }), nil
 }
 
-// byteSpan locates a string of a document that contains base64 data.
+// byteSpan locates a string with base64 data in a JSON document.
 type byteSpan struct {
 	from, to int    // within the quotes
 	data     []byte // nil: it is no base64, or empty
 	text     bool   // the data are text
 }
 
-// fillSpans replaces the contents of the spans that have data.
+// fillSpans replaces the content of each span that has new data.
 func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []byte {
 	var out bytes.Buffer
 	at := 0
@@ -94,8 +96,8 @@ func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []
 	return out.Bytes()
 }
 
-// binaryPaths lists where base64 data occurs in results of tools/call, resources/read and prompts/get, and in requests that
-// servers send to models. * stands for any index.
+// binaryPaths lists the places of base64 data in results of tools/call, resources/read and prompts/get, and in
+// requests that servers send to models. * stands for any index.
 var binaryPaths = []string{
 	"content.*.data", "content.*.resource.blob", "contents.*.blob", "content.data", "content.resource.blob",
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
@@ -118,7 +120,7 @@ type spanWalker struct {
 	found    []byteSpan
 }
 
-// walkValue reads one value; way is the path to it. It returns false at the end of the document.
+// walkValue reads one JSON value. way is its path in the document. It returns false at the end of the document.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {

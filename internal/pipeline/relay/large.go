@@ -13,19 +13,21 @@ import (
 	"retort/internal/core"
 )
 
-// LargeFetcher extends Upstream with answers that are too large for memory. Exactly one of the two answers is nil.
+// LargeFetcher is an Upstream that can return answers too large for memory as files. Exactly one of the two results
+// is nil.
 type LargeFetcher interface {
 	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error)
 }
 
-// IncomingFile is a file that is being written. It exists after Commit. Abort after Commit does nothing.
+// IncomingFile is a workspace file that is being written. It becomes visible with Commit. Abort after Commit does
+// nothing.
 type IncomingFile interface {
 	io.Writer
 	Commit() (path string, bytes int64, err error)
 	Abort()
 }
 
-// largeAnswer writes the large parts of an answer to files.
+// largeAnswer writes the large parts of a server's answer to workspace files.
 type largeAnswer struct {
 	ctx     context.Context
 	server  string
@@ -35,7 +37,7 @@ type largeAnswer struct {
 	made    []*savedPart
 }
 
-// savedPart describes a large part as a program sees it.
+// savedPart describes a part of an answer that was written to a file. The program gets it in place of the part.
 type savedPart struct {
 	Path     string          `json:"path"`
 	MIMEType string          `json:"mimeType"`
@@ -47,7 +49,7 @@ type savedPart struct {
 	incoming IncomingFile
 }
 
-// buildValue returns the answer as a program sees it and adds notes to the Outcome.
+// buildValue returns the answer as the program sees it, and adds notes about its files to the Outcome.
 func (l *largeAnswer) buildValue() (json.RawMessage, error) {
 	defer func() {
 		for _, f := range l.made {
@@ -106,7 +108,7 @@ func (l *largeAnswer) buildValues() (values []any, err error) {
 	return values, nil
 }
 
-// findPart returns the large part at an index of content, or structuredContent for -1.
+// findPart returns the large part at an index of content; index -1 means structuredContent.
 func (l *largeAnswer) findPart(index int) (core.SpooledPart, bool) {
 	for _, p := range l.spooled.Parts {
 		if p.Index == index {
@@ -116,7 +118,7 @@ func (l *largeAnswer) findPart(index int) (core.SpooledPart, bool) {
 	return core.SpooledPart{}, false
 }
 
-// writePart creates the file of a part and writes it.
+// writePart creates the file for a part and writes the part to it.
 func (l *largeAnswer) writePart(p core.SpooledPart, mime string) (f *savedPart, err error) {
 	switch p.Member {
 	case core.SpooledData, core.SpooledBlob:
@@ -132,7 +134,7 @@ func (l *largeAnswer) writePart(p core.SpooledPart, mime string) (f *savedPart, 
 	return l.writeJSON(open, shape)
 }
 
-// writeText writes a part that is text, which may be JSON.
+// writeText writes a part that is a text, which may be JSON.
 func (l *largeAnswer) writeText(open func() io.Reader, mime string) (*savedPart, error) {
 	shape, err := surveyJSON(l.contextReader(open()))
 	var none *jsonscan.Error
@@ -145,7 +147,8 @@ func (l *largeAnswer) writeText(open func() io.Reader, mime string) (*savedPart,
 	return nil, errBroken(err)
 }
 
-// maxTextPrefix bounds how far into a text that begins like JSON an error may still show that it is not JSON.
+// maxTextPrefix is an offset in bytes. If a text that begins like JSON has a syntax error before it, the text counts
+// as plain text. A later error fails the call.
 const maxTextPrefix = 1 << 20
 
 func errBroken(err error) error {
@@ -157,7 +160,7 @@ func errBroken(err error) error {
 		WithHint("the server cut it off or produced it incorrectly: ask for less, with a filter, a page size, a range")
 }
 
-// writeJSON writes JSON. An array gets one line per row.
+// writeJSON writes JSON. Each item of a top-level array gets its own line.
 func (l *largeAnswer) writeJSON(open func() io.Reader, s jsonShape) (*savedPart, error) {
 	suffix, mime := ".json", "application/json"
 	if s.rows {
@@ -192,7 +195,7 @@ func (l *largeAnswer) writeJSON(open func() io.Reader, s jsonShape) (*savedPart,
 	return f, nil
 }
 
-// writeLines writes plain text.
+// writeLines writes plain text in batches of whole lines.
 func (l *largeAnswer) writeLines(open func() io.Reader, mime string) (*savedPart, error) {
 	suffix := fileExtension(mime)
 	if suffix == ".bin" || suffix == ".json" {
@@ -205,7 +208,7 @@ func (l *largeAnswer) writeLines(open func() io.Reader, mime string) (*savedPart
 	return f, copyText(l.newBatches(f), l.contextReader(open()))
 }
 
-// writeBytes writes base64 data. If it is text, personal data in it is hidden.
+// writeBytes decodes and writes base64 data. If the data is text, personal data in it is hidden.
 func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, error) {
 	open := func() io.Reader {
 		return base64.NewDecoder(base64.StdEncoding, jsonscan.Text(l.spooled.OpenPart(p)))
@@ -239,7 +242,7 @@ func (l *largeAnswer) createFile(suffix, mime string) (*savedPart, error) {
 	return f, nil
 }
 
-// contextReader returns a reader that ends with the call.
+// contextReader returns a reader that fails when the call's context ends.
 func (l *largeAnswer) contextReader(r io.Reader) io.Reader { return cancelReader{l.ctx, r} }
 
 type cancelReader struct {

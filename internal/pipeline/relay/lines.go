@@ -9,11 +9,11 @@ import (
 	"retort/internal/core"
 )
 
-// longestHeader bounds the first line of a text, in bytes, that is repeated before each batch. The line may name the
-// columns, which helps to recognize personal data in them.
+// longestHeader bounds the length of the first line, in bytes, that is repeated before each batch of a text. The
+// first line may have column names, which help to recognise personal data in the columns.
 const longestHeader = 4 << 10
 
-// lineBatches writes text in batches of whole lines.
+// lineBatches writes text in batches of whole lines, each with personal data hidden.
 type lineBatches struct {
 	out    batchWriter
 	buf    []byte
@@ -45,8 +45,8 @@ func copyText(out batchWriter, r io.Reader) error {
 	}
 }
 
-// lineEnd returns the end of the last whole line. It prefers an empty line near the end, because keys and addresses
-// span several lines.
+// lineEnd returns where to end a batch: after its last complete line, preferably at an empty line near the end,
+// because keys and addresses span several lines.
 func (w *lineBatches) lineEnd() int {
 	end := bytes.LastIndexByte(w.buf[w.none:], '\n') + 1
 	if end == 0 {
@@ -60,7 +60,8 @@ func (w *lineBatches) lineEnd() int {
 	return w.none + end
 }
 
-// flushBytes writes the first n bytes. If n is 0, the line is either too long or not complete yet.
+// flushBytes writes the first n bytes. n is 0 if there is no complete line; a line that is too long is then written
+// in parts.
 func (w *lineBatches) flushBytes(n int) error {
 	if n == 0 && len(w.buf) > maxValueSize {
 		if w.out.hide != nil {
@@ -86,7 +87,8 @@ func (w *lineBatches) flushBytes(n int) error {
 	return nil
 }
 
-// hideBatch hides a batch together with the text's header line, which gives it context.
+// hideBatch hides personal data in a batch. It searches the batch together with the text's first line, which may
+// contain column names. A first line with personal data is not used.
 func (w *lineBatches) hideBatch(p []byte) ([]byte, error) {
 	if w.header == nil {
 		out, err := w.out.hideWrapped(p, 0, 0)
@@ -105,7 +107,7 @@ func (w *lineBatches) hideBatch(p []byte) ([]byte, error) {
 	return out, err
 }
 
-// wholeLength returns how many bytes of a text end with a complete character.
+// wholeLength returns the length of a text without a partial character at its end.
 func wholeLength(p []byte) int {
 	for n := len(p); n > len(p)-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(p[n-1]) {

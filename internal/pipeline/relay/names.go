@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// resolveGuard answers the engine's own functions and ensures that every other call is for a tool that this execution may
-// see.
+// resolveGuard returns the guard that answers calls of the engine's own functions, and refuses calls of tools that
+// this execution may not see.
 func resolveGuard(x Execution) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// withPeer returns a context in which a server reaches the execution's client. Personal data in its requests is
-// hidden. Time spent waiting for a person is not charged.
+// withPeer returns a context in which a server can send requests to the execution's client. Personal data in its
+// requests is hidden. Waiting for a person does not count as execution time.
 func (x Execution) withPeer(ctx context.Context, c core.ToolCall) context.Context {
 	peer := core.PeerOf(ctx)
 	screened := &core.ClientPeer{
@@ -26,7 +26,8 @@ func (x Execution) withPeer(ctx context.Context, c core.ToolCall) context.Contex
 	return core.WithPeer(ctx, screened)
 }
 
-// hideNotices wraps tell for notifications. A text that cannot be hidden is dropped.
+// hideNotices wraps tell, which sends notifications to the client, to hide personal data in them. A notification in
+// which hiding fails is dropped.
 func (x Execution) hideNotices(c core.ToolCall, tell func(json.RawMessage)) func(json.RawMessage) {
 	if tell == nil || x.Privacy == nil {
 		return tell
@@ -45,8 +46,8 @@ func (x Execution) hideDocument(c core.ToolCall, document json.RawMessage) (json
 	return HideAround(document, func(d []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, d) })
 }
 
-// askClient passes a server's question to the client. Tokens in the answer are replaced by values if the values came from
-// that server.
+// askClient passes a server's question to the client. In the client's answer, tokens are replaced by values that came
+// from that server.
 func (x Execution) askClient(
 	ctx context.Context, c core.ToolCall, peer *core.ClientPeer, a core.ServerRequest,
 ) (_ json.RawMessage, refused *core.Error) {

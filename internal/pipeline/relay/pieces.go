@@ -28,7 +28,7 @@ type jsonShape struct {
 	others    json.RawMessage // an object
 }
 
-// shapeSurveyor determines the shape of a JSON text.
+// shapeSurveyor determines the jsonShape of a JSON text while reading it.
 type shapeSurveyor struct {
 	scan   jsonscan.Scanner
 	shape  jsonShape
@@ -39,7 +39,7 @@ type shapeSurveyor struct {
 	others []byte
 }
 
-// surveyJSON reads a whole JSON text. The error is a *jsonscan.Error if it is not JSON.
+// surveyJSON reads a whole JSON text and returns its shape. If the text is not JSON, the error is a *jsonscan.Error.
 func surveyJSON(r io.Reader) (jsonShape, error) {
 	s := shapeSurveyor{begin: -1}
 	err := scanPieces(r, &s.scan, s.takePiece)
@@ -55,7 +55,7 @@ func surveyJSON(r io.Reader) (jsonShape, error) {
 	return s.shape, err
 }
 
-// scanPieces passes each piece of a JSON text to take.
+// scanPieces calls take with each piece of a JSON text.
 func scanPieces(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
 	buf := make([]byte, 64<<10)
 	for {
@@ -113,7 +113,7 @@ func (s *shapeSurveyor) takePiece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// endMember processes a member that has ended.
+// endMember updates the shape at the end of an object member.
 func (s *shapeSurveyor) endMember(at int64) {
 	switch {
 	case s.begin < 0: // an empty object
@@ -132,7 +132,7 @@ func (s *shapeSurveyor) endMember(at int64) {
 	s.begin, s.key = -1, s.key[:0]
 }
 
-// batchWriter hides and writes data batch by batch.
+// batchWriter writes data in batches, each with personal data hidden.
 type batchWriter struct {
 	out     io.Writer
 	hide    func([]byte) ([]byte, error) // nil: nothing is hidden
@@ -159,7 +159,8 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// hideWrapped hides a document and strips the wrapping bytes at its start and end, which only give it context.
+// hideWrapped hides personal data in a document and then removes the wrapping bytes at its start and end, which were
+// added only as context for the search.
 func (b batchWriter) hideWrapped(document []byte, before, after int) ([]byte, error) {
 	if !utf8.Valid(document) {
 		document = bytes.ToValidUTF8(document, []byte("\uFFFD"))
@@ -191,8 +192,9 @@ func (b batchWriter) writeBatch(p []byte) error {
 	return err
 }
 
-// pieceWriter writes JSON without white space between tokens, or an array with one row per line. Each batch is a JSON
-// document of its own: containers that are open around it are opened before it, with their keys, and closed after it.
+// pieceWriter writes JSON without white space between tokens; the items of a top-level array get one line each. To
+// hide personal data, each batch is made a JSON document of its own: the containers that are open around it are added
+// before it, with their keys, and closed after it.
 type pieceWriter struct {
 	out   batchWriter
 	lines bool
@@ -250,7 +252,8 @@ func (w *pieceWriter) takePiece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// writeComma ends a batch that has become large: between rows if possible, otherwise within one.
+// writeComma writes a comma. If the batch has become large, it ends the batch there: between rows if possible,
+// otherwise within one.
 func (w *pieceWriter) writeComma(depth int) error {
 	top := &w.open[depth-1]
 	top.key = top.key[:0]

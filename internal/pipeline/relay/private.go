@@ -14,12 +14,13 @@ import (
 type PrivacyFilter interface {
 	// Incoming returns a server's document or text as programs may see it.
 	Incoming(server string, document []byte) ([]byte, error)
-	// Restore returns the arguments as the server gets them. crosses says why the call needs approval because values
-	// go to a destination other than their origin, or is "".
+	// Restore replaces the tokens in arguments by values, for the server. If values go to a server that they did not
+	// come from, crosses says so, and the call needs approval; otherwise it is "".
 	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
-// privacyGuard restores the arguments of calls. Errors of later guards, which see real arguments, are hidden again.
+// privacyGuard returns the guard that replaces tokens in arguments by values. Later guards see real values, so it
+// hides personal data in their errors.
 func privacyGuard(x Execution) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		if x.Privacy == nil {
@@ -40,7 +41,7 @@ func privacyGuard(x Execution) CallGuard {
 	}
 }
 
-// hideError returns an error without personal data.
+// hideError returns an error with personal data hidden in its texts.
 func hideError(p PrivacyFilter, server string, e *core.Error) *core.Error {
 	c := *e
 	for _, text := range []*string{&c.Message, &c.Hint} {
@@ -53,8 +54,8 @@ func hideError(p PrivacyFilter, server string, e *core.Error) *core.Error {
 	return &c
 }
 
-// unhiddenError returns the error for something that could not be hidden. If the cause is a limit, it keeps its kind and
-// hint.
+// unhiddenError returns the error for data whose personal data could not be hidden. If the cause is a limit, the
+// error keeps the cause's kind and hint.
 func unhiddenError(what string, cause error) *core.Error {
 	e := core.Errorf(core.KindInternal, "relay.private", "%s, because personal data in it could not be hidden: %w", what, cause)
 	if limit := core.AsError(cause); limit.Kind == core.KindLimit {
@@ -63,8 +64,8 @@ func unhiddenError(what string, cause error) *core.Error {
 	return e
 }
 
-// hidingFiles saves the bytes that a server sends as files. In text, personal data is hidden as in answers. Other bytes
-// are not examined.
+// hidingFiles saves files that a server sends. If a file is text, personal data in it is hidden. Other files are
+// saved unchanged.
 type hidingFiles struct {
 	FileStore
 	privacy PrivacyFilter

@@ -1,5 +1,5 @@
-// Package relay sends the calls of programs to the upstream servers. It is a chain of guards, each of which can only
-// subtract: refuse, delay, rewrite.
+// Package relay sends the calls of programs to the upstream servers. It is a chain of guards, each of which can
+// refuse, delay or rewrite a call, but never allow more.
 //
 //	refusals → permit → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay
@@ -20,7 +20,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// CallGuard wraps a Host. It may refuse, delay or rewrite calls, and must never widen what the wrapped Host allows.
+// CallGuard wraps a Host. It may refuse, delay or rewrite calls, but must never allow more than the wrapped Host.
 type CallGuard func(sandbox.Host) sandbox.Host
 
 // ChainGuards wraps h in guards. The first guard sees a call first.
@@ -79,7 +79,7 @@ func (silentReporter) AddCarried([]byte)  {}
 func (silentReporter) AddNote(string)     {}
 func (silentReporter) ReportProgress(int) {}
 
-// Execution holds what the relay needs to know about the execution it serves.
+// Execution contains the properties and functions of one execution that the relay uses.
 type Execution struct {
 	ID         string
 	Caller     core.Caller   // on whose behalf its calls are made
@@ -95,24 +95,24 @@ type Execution struct {
 	Recorder   Recorder      // nil records nothing
 	Reporter   Reporter      // nil reports nothing
 	Privacy    PrivacyFilter // nil hides nothing
-	// Rehearse if set, is called instead of sending a call that may have effects. The program gets a value of the
-	// tool's declared or learned shape.
+	// Rehearse if set, is called instead of sending a call that may have effects, in a dry run. The program then gets
+	// a value of the tool's declared or learned type.
 	Rehearse func(t *core.Tool, c core.ToolCall, d policy.Decision) *core.Error
-	// Learn if set, is called with each answer as the program gets it. It must not block.
+	// Learn is called with each answer that a program gets, unless it is nil. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
-	// Scope identifies within which cached answers may be reused: principal, session and policy. NoCache disables the
-	// cache.
+	// Scope identifies the principal, session and policy; cached answers are reused only within the same scope.
+	// NoCache disables the cache.
 	Scope   string
 	NoCache bool
-	// CallTimeout if not 0, bounds each call from the moment it is sent.
+	// CallTimeout bounds the time of each call from when it is sent. 0 means no bound.
 	CallTimeout time.Duration
-	// Exact returns MCP's results unchanged apart from hidden data. Method is an MCP method other than tools/call,
-	// whose params are the arguments.
+	// Exact makes the relay return the server's MCP results unchanged, apart from hidden data. Method is an MCP
+	// method other than tools/call; the arguments are then its params.
 	Exact  bool
 	Method string
 }
 
-// Relay creates the Hosts of executions. The zero value is not usable.
+// Relay creates the Hosts of executions. Use New: the zero value is not usable.
 type Relay struct {
 	upstream Upstream
 	schemas  *schemaValidator
@@ -121,24 +121,24 @@ type Relay struct {
 	ended    atomic.Uint64 // of them
 }
 
-// CountEffects counts the calls that may have effects: how many have begun, and how many of them have ended.
+// CountEffects returns how many calls that may have effects have begun, and how many of these have ended.
 func (r *Relay) CountEffects() (began, ended uint64) {
 	ended = r.ended.Load() // first: else one that ends in between could seem to end before it began
 	return r.began.Load(), ended
 }
 
-// New returns a relay to an upstream. With a nil cache every call is made.
+// New returns a Relay that sends calls to an upstream. If cache is nil, results are not cached.
 func New(u Upstream, cache *AnswerCache) *Relay {
 	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
 }
 
-// RevisedUpstream extends Upstream with servers that can be replaced by others of the same name.
+// RevisedUpstream is an Upstream whose servers can be replaced by others of the same name.
 type RevisedUpstream interface {
 	// Revision returns a number that changes whenever a server was added or changed. It is never 0.
 	Revision() uint64
 }
 
-// Revision returns the current revision of the servers, or 0 if they are never replaced.
+// Revision returns the current revision of the servers, or 0 if servers are never replaced.
 func (r *Relay) Revision() uint64 {
 	if revised, ok := r.upstream.(RevisedUpstream); ok {
 		return revised.Revision()
@@ -146,14 +146,14 @@ func (r *Relay) Revision() uint64 {
 	return 0
 }
 
-// ForgetServer drops a server's cached answers.
+// ForgetServer removes a server's answers from the cache.
 func (r *Relay) ForgetServer(server string) {
 	if r.cache != nil {
 		r.cache.forgetServer(server, Execution{})
 	}
 }
 
-// Open returns the Host of one execution and the tally of its calls.
+// Open returns the Host of one execution, and the counter of its calls.
 func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
 	tally := x.Tally
 	if tally == nil {
@@ -181,8 +181,8 @@ func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
 	return host, tally
 }
 
-// wellFormed refuses calls whose arguments are not valid UTF-8, because servers, rules and people would each read
-// them differently.
+// wellFormed is the guard that refuses calls whose arguments are not valid UTF-8, because servers, rules and people
+// could read them differently.
 func wellFormed(next sandbox.Host) sandbox.Host {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if !utf8.Valid(c.Arguments) {
@@ -194,7 +194,7 @@ func wellFormed(next sandbox.Host) sandbox.Host {
 	})
 }
 
-// refusalGuard reports calls that a rule or a limit refused before they were sent.
+// refusalGuard is the guard that reports calls that a rule or a limit refused before they were sent.
 func refusalGuard(to Recorder) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		if to == nil {
@@ -210,7 +210,8 @@ func refusalGuard(to Recorder) CallGuard {
 	}
 }
 
-// permitGuard refuses calls of a principal whose permission has ended, including calls of the engine's own functions.
+// permitGuard returns the guard that refuses all calls of a principal whose permission has ended, including calls of
+// the engine's own functions.
 func permitGuard(p core.Permit) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		if p.Check == nil {
@@ -225,7 +226,8 @@ func permitGuard(p core.Permit) CallGuard {
 	}
 }
 
-// policyGuard applies the policy to each call with its real arguments, whatever was decided before.
+// policyGuard returns the guard that applies the policy to each call with its real arguments, regardless of earlier
+// decisions.
 func (r *Relay) policyGuard(x Execution) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -264,8 +266,8 @@ func (r *Relay) policyGuard(x Execution) CallGuard {
 	}
 }
 
-// withRecheck returns a context in which a call is refused at the last moment if another policy is in force than the
-// one that judged it, and that policy denies it or might require approval.
+// withRecheck returns a context with a last check right before the call is sent. If the policy has changed since the
+// call was judged, the check refuses the call when the new policy denies it or may require approval.
 func (x Execution) withRecheck(ctx context.Context, judged *policy.Policy, t *core.Tool, c core.ToolCall) context.Context {
 	return core.WithFinalCheck(ctx, func() *core.Error {
 		if refused := x.Permit.CheckValid(); refused != nil {
@@ -285,9 +287,9 @@ func (x Execution) withRecheck(ctx context.Context, judged *policy.Policy, t *co
 	})
 }
 
-// refreshOnChange returns a function that passes on a call's result. If the call was refused because the server has changed
-// the tool's definition, the function first makes the catalog list the server, so that the next reader gets the new
-// definition.
+// refreshOnChange returns a function that passes on a call's result. If the call was refused because the server has
+// changed the tool's definition, the function first makes the catalogue list the server, so that the new definition
+// is known.
 func (x Execution) refreshOnChange(ctx context.Context, t *core.Tool) func(core.CallResult, error) (core.CallResult, error) {
 	return func(result core.CallResult, err error) (core.CallResult, error) {
 		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Supervisor == nil {
@@ -300,7 +302,7 @@ func (x Execution) refreshOnChange(ctx context.Context, t *core.Tool) func(core.
 	}
 }
 
-// vetTool returns the tool to use, and a context in which the call is sent only if the server still lists that
+// vetTool returns the current tool, and a context in which the call is sent only if the server still lists that
 // definition.
 func (x Execution) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
 	if x.Supervisor == nil {
@@ -317,8 +319,8 @@ func (x Execution) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, conte
 	return t, ctx, nil
 }
 
-// sendCall records and sends a call. Approval may have taken a while, so it first checks that the principal is still
-// permitted to make the call.
+// sendCall records a call and sends it. It first checks again that the principal is permitted to make the call,
+// because an approval may have taken a while.
 func sendCall(
 	ctx context.Context, x Execution, next sandbox.Host, t *core.Tool, c core.ToolCall, d policy.Decision,
 ) (core.CallResult, error) {
@@ -339,8 +341,8 @@ func sendCall(
 	return result, err
 }
 
-// uncertainError returns the error of a call that may have effects. If it is unknown whether the call
-// took effect, the message and the hint say so.
+// uncertainError returns the error of a call that may have effects. If it is unknown whether the call took effect,
+// the message and the hint say so.
 func uncertainError(err error, d policy.Decision) error {
 	if d.Effect.Kind == core.EffectRead || !errors.Is(err, core.ErrOutcomeUnknown) {
 		return err
@@ -444,8 +446,8 @@ func (x Execution) loggedIn(ctx context.Context, c core.ToolCall, needed *core.E
 	return core.FinalCheck(ctx)
 }
 
-// fetchAnswer makes the call. A large answer is stored outside of memory if the upstream supports it and there is a place
-// for it.
+// fetchAnswer makes the call. If the upstream supports it and files can be written, a large answer is stored in a
+// file instead of memory.
 func (r *Relay) fetchAnswer(ctx context.Context, x Execution, c core.ToolCall) (json.RawMessage, *core.SpooledAnswer, error) {
 	if f, ok := r.upstream.(LargeFetcher); ok && x.Files != nil {
 		return f.Fetch(ctx, c.Server, c.Tool, c.Arguments)
@@ -454,8 +456,8 @@ func (r *Relay) fetchAnswer(ctx context.Context, x Execution, c core.ToolCall) (
 	return answer, nil, err
 }
 
-// filedAway holds an answer that is too large for memory, as files. It is not learned from, because the value only
-// says where the files are.
+// filedAway returns the value for an answer that is too large for memory: its large parts are written to workspace
+// files. The types of such an answer are not learned, because the value only names the files.
 func filedAway(ctx context.Context, x Execution, c core.ToolCall, spooled *core.SpooledAnswer) (core.CallResult, error) {
 	defer spooled.Close()
 	l := &largeAnswer{ctx: ctx, server: c.Server, spooled: spooled, x: x}
@@ -467,7 +469,7 @@ func filedAway(ctx context.Context, x Execution, c core.ToolCall, spooled *core.
 	return core.CallResult{Value: value}, nil
 }
 
-// bypassGuard reports the data that a client without Retort would have had in its context.
+// bypassGuard is the guard that counts the data that a client without Retort would have had in its context.
 func bypassGuard(to Reporter) CallGuard {
 	return func(next sandbox.Host) sandbox.Host {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

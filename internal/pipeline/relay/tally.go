@@ -20,7 +20,7 @@ type CallCounter struct {
 	hits     int
 }
 
-// attachTo makes t also count the calls of x.
+// attachTo makes the counter also count the calls of x.
 func (t *CallCounter) attachTo(x Execution) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

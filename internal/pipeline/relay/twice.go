@@ -8,9 +8,9 @@ import (
 	"retort/internal/base/jsonscan"
 )
 
-// checkUnambiguous refuses a result in which a member visible to programs occurs twice in one object, because it would be
-// unclear which one counts. The connection pool refuses the same in answers that are not in memory. For nearly every
-// result a quick check suffices.
+// checkUnambiguous refuses a result in which a member visible to programs occurs twice in one object, because it
+// would be unclear which one counts. For nearly every result a quick check suffices. For answers that are not in
+// memory, the connection pool does this check.
 func (a *toolAnswer) checkUnambiguous(result json.RawMessage) error {
 	count := func(name string) int { return bytes.Count(result, []byte(name)) }
 	if count(`"content"`) < 2 && count(`"structuredContent"`) < 2 && count(`"isError"`) < 2 && count(`\u00`) == 0 &&
@@ -21,14 +21,15 @@ func (a *toolAnswer) checkUnambiguous(result json.RawMessage) error {
 	return t.scanBytes(result)
 }
 
-// duplicateFinder finds members that occur twice in a result, in its parts or in their resources.
+// duplicateFinder finds members that occur twice in an object of a tool result: in the result, in a content item or
+// in its resource.
 type duplicateFinder struct {
 	scan jsonscan.Scanner
 	seen []map[string]bool // by depth, of the objects that are open
 	key  []byte
 }
 
-// Depths of the objects of a result: the result, content[i], content[i].resource.
+// Nesting depths in a tool result: the result itself, content[i], content[i].resource.
 const (
 	depthResult   = 1
 	depthPart     = 3
@@ -76,7 +77,7 @@ func (t *duplicateFinder) takePiece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// isVisibleMember reports whether programs see a member of this name in an object at this depth.
+// isVisibleMember reports whether programs can see a member of this name at this depth of a tool result.
 func isVisibleMember(depth int, name string) bool {
 	switch name {
 	case "content", "structuredContent", "isError":

@@ -15,11 +15,11 @@ import (
 	"retort/internal/core"
 )
 
-// FileStore stores bytes that tools send. Save chooses a name that ends in suffix and returns the path within the
+// FileStore stores files that tools send. Save chooses a name that ends in suffix and returns the path within the
 // workspace.
 type FileStore interface {
 	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
-	// Create begins such a file, whose data is written step by step.
+	// Create begins a file whose data is written in several steps.
 	Create(ctx context.Context, suffix string) (IncomingFile, error)
 }
 
@@ -51,8 +51,8 @@ func unmarshalExact(data []byte, v any) error {
 	return err
 }
 
-// readResult parses a result. Parts other than text keep their bytes. Text does not, because it can be large and is needed
-// only once.
+// readResult parses a result. Content other than text keeps its bytes. Text is decoded, because it can be large and
+// is needed only once.
 func (a *toolAnswer) readResult(result json.RawMessage) error {
 	if !json.Valid(result) {
 		return errors.New("it is not valid JSON")
@@ -83,16 +83,16 @@ func (a *toolAnswer) readResult(result json.RawMessage) error {
 	return nil
 }
 
-// savedBlob describes saved bytes to a program: where they are stored.
+// savedBlob tells a program where the bytes of a blob are stored.
 type savedBlob struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
 	Bytes    int    `json:"bytes"`
 }
 
-// toValue converts a result to the value that a program sees: structuredContent if present, else text parsed as JSON,
-// else the text. Several parts become a list, and images and blobs become files. A result marked as an error becomes
-// a *core.Error.
+// toValue converts a tool result to the value that a program sees: structuredContent if present, otherwise the text
+// parsed as JSON, otherwise the text itself. Several content items become a list, and images and blobs become files.
+// A result marked as an error becomes a *core.Error.
 func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
 	var a toolAnswer
 	if err := a.readResult(result); err != nil {

@@ -11,8 +11,8 @@ import (
 // maxKeys bounds how many keys of an object a preview shows.
 const maxKeys = 40
 
-// previewMaker makes previews. Personal data is hidden before anything is cut, because part of a value would not be
-// recognized.
+// previewMaker makes previews of values. It hides personal data before it cuts anything, because a part of a value
+// might not be recognised.
 type previewMaker struct {
 	hide func(string) string
 }
@@ -87,7 +87,7 @@ func (v previewMaker) previewObject(value []byte, limit int) string {
 	return said
 }
 
-// previewMember returns the text that follows a member's key.
+// previewMember returns the preview of a member's value, which follows the member's key.
 func (v previewMaker) previewMember(key string, value []byte) string {
 	switch kind := kindOf(value); {
 	case kind == "array":
@@ -98,7 +98,7 @@ func (v previewMaker) previewMember(key string, value []byte) string {
 	return ": " + hideValue(key, string(value), v.hide)
 }
 
-// summarizeTable describes an array in a few words.
+// summarizeTable describes an array in a short phrase.
 func summarizeTable(t *arrayTable) string {
 	if t.rows == 0 {
 		return "empty array"
@@ -124,8 +124,8 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// hideMargin exceeds, in bytes, the length of every value that is searched for. Where a part of a text was cut out, that
-// much next to the cut is not shown.
+// hideMargin is longer, in bytes, than any value that is searched for. Where a text was cut, this much text next to
+// the cut is not shown, because it may contain part of a value.
 const hideMargin = 1 << 10
 
 // bytesForTokens returns how many bytes of a text are examined to show this many tokens of it.

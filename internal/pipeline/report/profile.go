@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is collected about a table.
+// Bounds on the collected description of a table.
 const (
 	maxColumns  = 60
 	maxDistinct = 1000 // of a column that are counted
@@ -236,7 +236,7 @@ func quoteText(s string) string {
 	return string(raw)
 }
 
-// hideValue returns a value as the model may see it. The key helps to recognize personal data.
+// hideValue returns a value with personal data hidden. The key helps to recognise personal data.
 func hideValue(key, raw string, hide func(string) string) string {
 	for _, value := range objectMembers([]byte(hide("{" + quoteText(key) + ":" + raw + "}"))) {
 		return string(value)

@@ -16,7 +16,7 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// valueEnd returns the offset after the value that begins at i.
+// valueEnd returns the offset of the first byte after the JSON value that begins at i.
 func valueEnd(raw []byte, i int) int {
 	switch raw[i] {
 	case '"':

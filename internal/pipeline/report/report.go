@@ -1,5 +1,5 @@
-// Package report produces what the model sees of an execution: the value and the output as far as they are worth
-// their tokens, and the rest in files, with a preview that describes them and says how to continue.
+// Package report produces what the model sees of an execution. It includes the value and the output if they are small
+// enough. Otherwise it writes them to files and includes a preview that describes them and says how to continue.
 package report
 
 import (
@@ -12,13 +12,13 @@ import (
 	"retort/internal/tokens"
 )
 
-// FileStore stores what is too large for the model. Paths are relative to the session's workspace.
+// FileStore stores results that are too large for the model. Paths are relative to the session's workspace.
 type FileStore interface {
 	Write(path string, data []byte) error
 }
 
-// maxMessage bounds the text of an error, in bytes: enough for a message with
-// its code frame, too little to carry data out.
+// maxMessage bounds the text of an error, in bytes. It is enough for a message with its code frame, but too small for
+// a program to return much data in it.
 const maxMessage = 4 << 10
 
 // Options configures the report of an execution.
@@ -27,13 +27,13 @@ type Options struct {
 	MaxTokens int       // of value and output together
 	Files     FileStore // nil only where there can be nothing to keep
 	Language  core.Language
-	// Hide returns a text without personal data. If nil, nothing is hidden. It is called before anything is cut,
-	// because part of a value would not be recognized.
+	// Hide returns a text with personal data hidden. If nil, nothing is hidden. It is called before anything is cut,
+	// because a part of a value might not be recognised.
 	Hide func(text string) string
 }
 
-// MakeOutcome converts a sandbox's report to an Outcome. A value or output that would exceed the limit is written to a file
-// completely. It is not hidden there, because programs read the file.
+// MakeOutcome converts a sandbox's report to an Outcome. A value or output that exceeds the limit is written to a
+// file as a whole. Personal data in that file is not hidden, because programs read it.
 func MakeOutcome(r sandbox.RunReport, options Options) core.Outcome {
 	o := core.Outcome{
 		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
@@ -67,8 +67,8 @@ func completeLines(output string) string {
 	return strings.ToValidUTF8(output[:max(line, len(output)-hideMargin)], "") + "…"
 }
 
-// AddEffects adds the calls that a dry run did not make to an Outcome, as many as are worth their tokens. If not all
-// fit, all of them are written to a file.
+// AddEffects adds to an Outcome the calls that a dry run did not make. If they do not all fit into the token limit,
+// all of them are written to a file.
 func AddEffects(o *core.Outcome, effects []core.IntendedCall, options Options) {
 	m := options.newMaker(o)
 	for i, e := range effects {
@@ -128,7 +128,7 @@ func (m *outcomeMaker) reportValue(value json.RawMessage) {
 	m.spillToFile("result", name, data, m.view.previewValue(value, m.MaxTokens/4), how(m.Language, name))
 }
 
-// muchJSON is the size, in bytes, above which JSON should not be in a program's memory at once.
+// muchJSON is the size of JSON, in bytes, above which a program should not load it into memory at once.
 const muchJSON = 8 << 20
 
 // jsonLines returns an array with each item on its own line.
@@ -190,7 +190,8 @@ func lineHint(lang core.Language, name string) string {
 	return fmt.Sprintf(`(await fs.readFile('%s', 'utf8')).split('\n')`+nodeFS, name)
 }
 
-// spillToFile writes data to a file and says so. If that fails, only the preview remains and a warning gives the reason.
+// spillToFile writes data to a file and adds a note about the file to the Outcome. If writing fails, it adds a
+// warning instead.
 func (m *outcomeMaker) spillToFile(what, name string, data []byte, preview, how string) {
 	o := m.outcome
 	n, _ := tokens.Fits(preview, m.left)

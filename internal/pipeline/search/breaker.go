@@ -14,8 +14,8 @@ const (
 	exactly     = 0.5 // the jitter of one endpoint alone
 )
 
-// circuitBreaker blocks requests to an endpoint that fails, so that they cost no time. After a pause it allows one attempt.
-// Each failed attempt doubles the pause. It is safe for concurrent use.
+// circuitBreaker blocks requests to an endpoint that fails, so that searches lose no time with it. After a pause it
+// allows one attempt. Each failed attempt doubles the pause.
 type circuitBreaker struct {
 	now func() time.Time
 
@@ -30,7 +30,7 @@ func newCircuitBreaker(now func() time.Time) *circuitBreaker {
 	}
 }
 
-// allowAttempt reports whether an attempt may be made. If not, the error gives the reason.
+// allowAttempt returns nil if an attempt may be made, otherwise an error that gives the reason.
 func (b *circuitBreaker) allowAttempt() (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

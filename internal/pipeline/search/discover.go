@@ -1,5 +1,5 @@
-// Package search finds the tools that match a question: by their words, and by meaning if an embeddings endpoint is
-// configured.
+// Package search finds the tools that match a question: by the words in their definitions and, if an embeddings
+// endpoint is configured, by meaning.
 package search
 
 import (
@@ -16,12 +16,12 @@ import (
 
 const (
 	defaultLimit = 10
-	// indexTimeout bounds how long a search waits for the index to catch up with the toolset. After that it answers from
-	// the index as it is.
+	// indexTimeout bounds how long a search waits until the index has been updated to the current toolset. After
+	// that, it uses the index as it is.
 	indexTimeout = 100 * time.Millisecond
 )
 
-// ToolCatalog provides the tools. An unchanged toolset must be the same pointer.
+// ToolCatalog provides the toolset. As long as nothing changes, it must return the same pointer.
 type ToolCatalog interface {
 	Toolset() *core.Toolset
 }
@@ -68,7 +68,7 @@ type Searcher struct {
 	builds   sync.WaitGroup
 }
 
-// New returns a Discoverer. Call Close to end it.
+// New returns a Searcher, which the caller must close.
 func New(c ToolCatalog, o Options) (*Searcher, error) {
 	d := &Searcher{catalog: c, index: index.New()}
 	if o.Embedder != nil {
@@ -96,8 +96,8 @@ func (d *Searcher) Close() error {
 	return d.semantic.close()
 }
 
-// Search finds tools. An unknown server or category is a *core.Error that names the nearest ones. Problems with the
-// embeddings endpoint are warnings.
+// Search finds tools. For an unknown server or category, the error is a *core.Error that names the most similar ones.
+// Problems with the embeddings endpoint are returned as warnings.
 func (d *Searcher) Search(ctx context.Context, q Query) (SearchResult, error) {
 	tools := d.refreshIndex(ctx)
 	for q.Settled && ctx.Err() == nil && tools != d.index.Toolset() && !d.isClosed() {
@@ -133,8 +133,8 @@ func (d *Searcher) Search(ctx context.Context, q Query) (SearchResult, error) {
 	return a, nil
 }
 
-// refreshIndex returns the current toolset and waits, for a bounded time, until the index is up to date. Only the first
-// search waits without bound.
+// refreshIndex returns the current toolset. It waits for a limited time until the index is up to date; only the first
+// search waits without limit.
 func (d *Searcher) refreshIndex(ctx context.Context) *core.Toolset {
 	tools := d.catalog.Toolset()
 	known := d.index.Toolset()
@@ -161,7 +161,8 @@ func (d *Searcher) isClosed() bool {
 	return d.closed
 }
 
-// buildIndex updates the index in the background, one update at a time. The channel is closed when it is done.
+// buildIndex updates the index in the background, one update at a time. The returned channel is closed when the
+// update is done.
 func (d *Searcher) buildIndex() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -225,7 +226,8 @@ func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.S
 	return a
 }
 
-// dropMissing removes hits that are not in the toolset, because the index may be older. It returns their number.
+// dropMissing removes hits that are not in the toolset, which can happen because the index may be older. It returns
+// their number.
 func dropMissing(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
 	kept := found[:0]
 	for _, h := range found {
@@ -237,7 +239,7 @@ func dropMissing(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
 	return kept, len(found) - len(kept)
 }
 
-// currentTool returns the toolset's tool with the same server and name as t.
+// currentTool returns the tool in tools that has the same server and name as t.
 func currentTool(tools *core.Toolset, t *core.Tool) (*core.Tool, bool) {
 	s, ok := tools.FindServer(t.Server)
 	if !ok || s.Name != t.Server {

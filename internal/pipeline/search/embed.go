@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// TextEmbedder converts texts to vectors. Texts of similar meaning get similar vectors. All vectors of a model have the
-// same length. It is used concurrently.
+// TextEmbedder converts texts to vectors, so that texts with similar meaning get similar vectors. All vectors of a
+// model have the same length. It must be safe for concurrent use.
 type TextEmbedder interface {
-	// Model names the model that produces the vectors. Vectors of different models are never compared.
+	// Model returns the name of the model that makes the vectors. Vectors of different models are never compared.
 	Model() string
 	// Embed returns one vector per text, in their order.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)

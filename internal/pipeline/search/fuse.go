@@ -10,13 +10,13 @@ import (
 
 const (
 	maxCandidates = 100 // of each ranking
-	// rankOffset is the constant of reciprocal rank fusion. Its authors (Cormack, Clarke, Büttcher 2009) found 60 to
-	// be suitable everywhere.
+	// rankOffset is the constant in reciprocal rank fusion. The authors of the method (Cormack, Clarke, Büttcher
+	// 2009) recommend 60.
 	rankOffset = 60
 )
 
-// fuseRankings merges two rankings by reciprocal rank. Tools whose name the query spells out stay first, whatever their
-// meaning.
+// fuseRankings merges two rankings by reciprocal rank fusion. Tools whose name is spelled out in the query stay
+// first, whatever the ranking by meaning is.
 func fuseRankings(words []index.Hit, meaning []*core.Tool) []ToolHit {
 	if len(meaning) == 0 {
 		return toHits(words)

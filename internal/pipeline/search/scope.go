@@ -86,7 +86,7 @@ func toolCategories(tools *core.Toolset) []string {
 	return all
 }
 
-// foldName reduces a name to the characters that matter in comparisons.
+// foldName reduces a name to the characters that count in comparisons: letters and digits in lower case.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

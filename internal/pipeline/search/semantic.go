@@ -25,8 +25,8 @@ const (
 	maxAsked     = 128 // queries whose vectors are remembered
 )
 
-// semanticSearch finds tools by meaning. It fetches vectors of tools in the background and stores them. A tool without a
-// vector is not found by meaning.
+// semanticSearch finds tools by meaning. It fetches the tools' vectors in the background and stores them. A tool that
+// has no vector yet is not found by meaning.
 type semanticSearch struct {
 	embedder TextEmbedder
 	kept     *vectorStore
@@ -42,7 +42,7 @@ type semanticSearch struct {
 	asked map[string][]float32
 }
 
-// plannedVector describes a tool that should have a vector.
+// plannedVector is a tool that still needs a vector, with the text to embed.
 type plannedVector struct {
 	tool *core.Tool
 	key  vectorKey
@@ -74,7 +74,7 @@ func (s *semanticSearch) close() error {
 	return err
 }
 
-// updatePlan sets which tools should have vectors.
+// updatePlan sets the tools that still need vectors.
 func (s *semanticSearch) updatePlan(tools *core.Toolset) {
 	var plan []plannedVector
 	for _, server := range tools.Servers {
@@ -99,7 +99,7 @@ func (s *semanticSearch) plannedVectors() []plannedVector {
 	return s.plan
 }
 
-// fetchLoop fetches missing vectors whenever there may be some, until ctx is done.
+// fetchLoop fetches missing vectors until ctx is done.
 func (s *semanticSearch) fetchLoop() {
 	for s.ctx.Err() == nil {
 		pause := time.Duration(0)
@@ -110,7 +110,7 @@ func (s *semanticSearch) fetchLoop() {
 	}
 }
 
-// waitForWork waits for a pause if it is not zero, else until vectors may be missing.
+// waitForWork waits for the time pause or, if that is 0, until vectors may be missing.
 func (s *semanticSearch) waitForWork(pause time.Duration) {
 	wake, over := s.wake, (<-chan time.Time)(nil)
 	if pause > 0 {
@@ -125,8 +125,8 @@ func (s *semanticSearch) waitForWork(pause time.Duration) {
 	}
 }
 
-// missingVectors returns the tools without vectors, as many as there is room for. From time to time it drops vectors that no
-// tool needs.
+// missingVectors returns the tools that have no vector yet, as many as can be stored. From time to time it drops
+// vectors that no tool needs.
 func (s *semanticSearch) missingVectors() ([]plannedVector, error) {
 	plan := s.plannedVectors()
 	plan = plan[:min(len(plan), s.kept.vectorCapacity())]
@@ -144,7 +144,7 @@ func (s *semanticSearch) missingVectors() ([]plannedVector, error) {
 	return missing, s.kept.retainWanted(wanted)
 }
 
-// fetchMissing fetches vectors in batches, several at once, and stops at the first failure.
+// fetchMissing fetches vectors in batches, several at the same time. It stops at the first failure.
 func (s *semanticSearch) fetchMissing() error {
 	missing, err := s.missingVectors()
 	if err != nil {
@@ -183,7 +183,8 @@ func (s *semanticSearch) fetchBatch(ctx context.Context, batch []plannedVector) 
 	return s.kept.put(keys, vectors)
 }
 
-// embedTexts requests vectors of length 1, unless the breaker blocks the endpoint.
+// embedTexts requests the vectors of texts and scales them to length 1. It returns an error if the breaker blocks the
+// endpoint.
 func (s *semanticSearch) embedTexts(ctx context.Context, texts []string, timeout time.Duration) (vectors [][]float32, err error) {
 	if ok, why := s.breaker.allowAttempt(); !ok {
 		return nil, why
@@ -220,7 +221,7 @@ func (s *semanticSearch) checkVector(v []float32) error {
 	return normalizeVector(v)
 }
 
-// embeddedText returns the text of a tool that is embedded.
+// embeddedText returns the text from which a tool's vector is made.
 func embeddedText(t *core.Tool) string {
 	var b strings.Builder
 	for _, part := range []string{t.Server, t.Name, t.Title, t.Description} {

@@ -23,11 +23,12 @@ const (
 	maxGarbage     = 4 << 20   // bytes of unneeded vectors before the file is rewritten
 )
 
-// A file of vectors consists of records, each appended with one write, little endian:
+// The format of a file of vectors. It consists of records, each appended with one write, little endian:
 //
 //	"RTV1" · dimensions uint32 · key [32]byte · CRC-32 uint32 of dimensions, key and numbers · numbers float32
 //
-// Incomplete records are skipped, so that a crash or two writing processes can damage only what they were writing.
+// Incomplete records are skipped, so that a crash, or two processes that write at the same time, can damage only the
+// records being written.
 const (
 	recordMagic = "RTV1"
 	recordHead  = 4 + 4 + sha256.Size + 4
@@ -38,7 +39,7 @@ type vectorKey [sha256.Size]byte
 
 func keyOf(server, pin string) vectorKey { return sha256.Sum256([]byte(server + "\x00" + pin)) }
 
-// vectorStore stores the vectors of one model, of length 1, in memory and on disk.
+// vectorStore stores the vectors of one model in memory and on disk. All have length 1.
 type vectorStore struct {
 	path string // empty: memory only
 
@@ -162,8 +163,8 @@ func (v *vectorStore) vectorCapacity() int {
 	return math.MaxInt
 }
 
-// put stores vectors. They must have length 1 and as many dimensions as the stored ones. A failure to write them to
-// disk is ignored.
+// put stores vectors. They must have length 1 and the same number of dimensions as the stored ones. If they cannot be
+// written to disk, that is ignored.
 func (v *vectorStore) put(keys []vectorKey, numbers [][]float32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -192,7 +193,7 @@ func (v *vectorStore) otherDimensions(got int) error {
 	return fmt.Errorf("it returned a vector of %d numbers, the stored ones have %d%s", got, v.dims, hint)
 }
 
-// retainWanted drops unwanted vectors if there are enough of them to justify rewriting the file.
+// retainWanted drops unwanted vectors, once there are enough of them to justify rewriting the file.
 func (v *vectorStore) retainWanted(wanted map[vectorKey]bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -213,7 +214,7 @@ func (v *vectorStore) retainWanted(wanted map[vectorKey]bool) error {
 	return v.rewriteFile()
 }
 
-// rewriteFile replaces the file by the vectors in memory.
+// rewriteFile replaces the file by one with only the vectors in memory.
 func (v *vectorStore) rewriteFile() error {
 	if v.file == nil {
 		return nil

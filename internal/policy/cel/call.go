@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// The supported functions and macros. A function in methods may also be called as a method of its first argument.
+// The supported functions and macros. The functions in methods may also be called as a method of their first
+// argument.
 var (
 	functions = []string{"has", "size", "matches", "int", "double", "string"}
 	methods   = []string{"startsWith", "endsWith", "contains", "matches", "size", "all", "exists", "exists_one", "filter", "map"}
@@ -73,7 +74,7 @@ func (p *exprParser) parseMethod(e exprPart, name exprToken) (exprPart, error) {
 	return exprPart{eval: textTest(name.text, e.eval, args[0].eval), at: e.at}, nil
 }
 
-// parsePattern reads a call of matches. The pattern must be a literal, because the cost of any other pattern is
+// parsePattern parses a call of matches. The pattern must be a literal, because the cost of other patterns is
 // unknown.
 func (p *exprParser) parsePattern(e exprPart, name exprToken, pattern exprPart) (exprPart, error) {
 	if pattern.text == nil {

@@ -52,11 +52,11 @@ func Compile(text string, variables ...string) (*Expr, error) {
 	return &Expr{root: root.eval, names: slices.Compact(p.names)}, nil
 }
 
-// Names returns the fields and keys that the expression reads, sorted.
+// Names returns the names of all fields and keys that the expression reads, sorted.
 func (e *Expr) Names() []string { return e.names }
 
-// True evaluates the expression. The values of the variables must come from Value. It returns an error if the result
-// is not a boolean, a field is missing or the evaluation takes too many steps.
+// True evaluates the expression and returns its boolean result. The values of the variables must be made by Value. It
+// returns an error if the result is not a boolean, a field is missing or the evaluation takes too many steps.
 func (e *Expr) True(variables map[string]any) (bool, error) {
 	v, err := e.root(&evalMachine{variables: variables, steps: maxSteps})
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *Expr) True(variables map[string]any) (bool, error) {
 	return b, nil
 }
 
-// evalNode is one operation of an expression. Its values are nil, bool, int64, float64, string, []any and
+// evalNode is a compiled operation of an expression. Its values are nil, bool, int64, float64, string, []any and
 // map[string]any.
 type evalNode func(m *evalMachine) (any, error)
 
@@ -96,7 +96,7 @@ func (m *evalMachine) spendSteps(n int) error {
 	return nil
 }
 
-// chargeTexts charges the evaluation for reading texts, by their lengths.
+// chargeTexts counts reading the texts as steps of the evaluation, by their lengths.
 func (m *evalMachine) chargeTexts(texts ...string) error {
 	n := 0
 	for _, s := range texts {

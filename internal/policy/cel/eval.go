@@ -344,7 +344,8 @@ func selectField(operand evalNode, field string) evalNode {
 	}
 }
 
-// hasField evaluates has. A value without fields is an error, as CEL's specification requires; cel-go returns false.
+// hasField evaluates the macro has. For a value without fields it returns an error, as CEL's specification requires;
+// cel-go returns false.
 func hasField(operand evalNode, field string) evalNode {
 	return func(m *evalMachine) (any, error) {
 		in, err := fieldsOf(m, operand, "has")
@@ -580,7 +581,7 @@ func (i macroIteration) existsOne(m *evalMachine) (any, error) {
 	return count == 1, err
 }
 
-// mapNode evaluates filter and map. It returns the results of value for the items for which test is true.
+// mapNode evaluates filter and map. It returns value's result for each item that meets test.
 func (i macroIteration) mapNode(test, value evalNode) evalNode {
 	return func(m *evalMachine) (any, error) {
 		made := []any{}

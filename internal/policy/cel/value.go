@@ -13,9 +13,9 @@ import (
 // maxDepth bounds how deep a value may be nested.
 const maxDepth = 500
 
-// Value decodes one JSON value for use in expressions. Integers that fit into 64 bits become int64, other numbers
-// float64. Two keys of an object that differ only in case are an error, because readers disagree about which of them
-// counts.
+// Value decodes a JSON value for use in expressions. Integers that fit into 64 bits become int64, other numbers
+// float64. Two keys of an object that differ only in case are an error, because different programs would choose
+// different ones.
 func Value(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

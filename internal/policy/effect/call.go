@@ -59,9 +59,9 @@ func saysDatabase(words []string) bool {
 // Tool returns the effect of the tool when the arguments are not known yet.
 func (j *Judge) Tool() core.EffectInfo { return j.effect }
 
-// Call returns the effect of a call with these arguments, a JSON object. Arguments that name an
-// action (a query, mutation, HTTP method or command) can raise the tool's effect. They lower it
-// only for a tool that runs queries, and only if every query is known to be read-only.
+// Call returns the effect of a call with these arguments, a JSON object. Arguments that name an action (a query, a
+// mutation, an HTTP method or a command) can make the effect further-reaching than that of the tool. They can make it
+// milder only if the tool runs queries and every query is known to only read.
 func (j *Judge) Call(args json.RawMessage) core.EffectInfo {
 	w := argumentWalk{judge: j, worst: textJudgement{kind: core.EffectRead}, words: map[string][]string{}}
 	w.judgeDocument(args, "", 0)
@@ -112,8 +112,8 @@ func (w *argumentWalk) raiseEffect(key string, kind core.EffectKind, verb string
 // maxNested bounds how many levels of JSON inside strings are decoded.
 const maxNested = 3
 
-// judgeDocument judges the values of a JSON document. key is the name of the argument that contains it. nested is the
-// number of strings that enclose it.
+// judgeDocument judges the values in a JSON document. key is the name of the argument that contains it. nested is the
+// number of JSON strings that enclose it.
 func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 	var s jsonscan.Scanner
 	var keys []string // of the open containers, the innermost last
@@ -157,7 +157,7 @@ func unquoteJSON(piece []byte) string {
 	return text
 }
 
-// judgeMember judges a key of an object by its depth: {"$out": "users"}, and for a database {"command": {"delete":
+// judgeMember judges the key of a nested object, such as {"$out": "users"} or, for a database, {"command": {"delete":
 // "users"}}.
 func (w *argumentWalk) judgeMember(key string, depth int) {
 	if key == "$out" || key == "$merge" {
@@ -168,7 +168,7 @@ func (w *argumentWalk) judgeMember(key string, depth int) {
 	}
 }
 
-// judgeObject judges the name of a nested object: {"deleteOne": {…}}, {"$out": {…}}.
+// judgeObject judges the key whose value is an object, such as {"deleteOne": {…}} or {"$out": {…}}.
 func (w *argumentWalk) judgeObject(key string) {
 	words := w.splitKey(key)
 	if len(words) == 0 {
@@ -179,7 +179,7 @@ func (w *argumentWalk) judgeObject(key string) {
 	}
 }
 
-// judgeFlag judges an argument whose value is true: {"permanent": true}.
+// judgeFlag judges an argument whose value is true, such as {"permanent": true}.
 func (w *argumentWalk) judgeFlag(key string) {
 	for _, text := range w.splitKey(key) {
 		word := lookupWord(text)
@@ -189,7 +189,7 @@ func (w *argumentWalk) judgeFlag(key string) {
 	}
 }
 
-// judgeText judges a string.
+// judgeText judges a string argument.
 func (w *argumentWalk) judgeText(key, value string, nested int) {
 	if value == "" {
 		return
@@ -243,7 +243,7 @@ func (w *argumentWalk) judgeMethod(key, value string) {
 	}
 }
 
-// commandLine judges the arguments of a command: {"args": ["push", "--force"]}.
+// commandLine judges the arguments of a command, such as {"args": ["push", "--force"]}.
 func (w *argumentWalk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
 		w.raiseEffect(key, core.EffectDestructive, "a command line")
@@ -321,8 +321,8 @@ func (w *argumentWalk) judgeQuery(key, last, value string) {
 	}
 }
 
-// judgeScript judges calls in a database shell and paths of a database's HTTP interface: db.users.drop(),
-// /users/_delete_by_query.
+// judgeScript judges calls in a database shell, such as db.users.drop(), and paths of a database's HTTP interface,
+// such as /users/_delete_by_query.
 func (w *argumentWalk) judgeScript(key, value string) {
 	for _, path := range []string{
 		"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink",
@@ -369,7 +369,7 @@ var (
 	programs = wordSet("code script javascript js python typescript program snippet expression")
 	// options contains the last words of argument names whose values are passed to a command.
 	options = wordSet("args argv arguments flags subcommand subcommands")
-	// hard contains command options that destroy data.
+	// hard contains command-line options with which commands destroy data.
 	hard = wordSet("f rf fr hard purge prune delete D no-preserve-root mirror overwrite yes-i-really-mean-it")
 	// questions contains the words with which questions begin.
 	questions = wordSet(

@@ -11,7 +11,7 @@ import (
 // descriptions are whole manuals.
 const maxDescription = 16 << 10
 
-// finalPhrases state that an action cannot be undone.
+// finalPhrases contains phrases in descriptions that say that an action cannot be undone.
 var finalPhrases = []string{
 	"irreversibl", "irrevocabl", "irrecoverabl", "unrecoverabl", "cannot be undone", "can't be undone",
 	"can not be undone", "cannot be reversed", "cannot be recovered",
@@ -23,23 +23,24 @@ var finalPhrases = []string{
 	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing",
 }
 
-// wholePhrases state that something is replaced as a whole. They count unless the description also states that
-// something is kept.
+// wholePhrases contains phrases in descriptions that say that something is replaced as a whole. They do not count if
+// the description also says that something is kept.
 var wholePhrases = []string{
 	"replaces the entire", "replaces the whole", "replaces everything", "full replacement", "fully replace",
 	"completely replace", "entirely replace",
 }
 
-// keeps contains phrases of tools that update something: whatever the caller omits is kept.
+// keeps contains phrases in descriptions of tools that update something and keep whatever the caller omits.
 var keeps = []string{
 	"stays as it is", "stay as they are", "unchanged", "are kept", "is kept", "preserve", "left as is", "left alone",
 	"not a full",
 }
 
-// omissions contains phrases of tools that replace something: whatever the caller omits is lost.
+// omissions contains phrases in descriptions of tools that replace something, so that whatever the caller omits is
+// lost.
 var omissions = []string{"omitted", "not provided", "not specified", "not included", "left out", "missing"}
 
-// defaults contains phrases that state what happens to omitted values.
+// defaults contains phrases in descriptions that say what happens to omitted values.
 var defaults = []string{"default", "revert", "reset", "null", "clear", "remov", "delet", "empty"}
 
 // judgeDescription returns the effect that a tool's description states. It considers the verb with which the
@@ -135,7 +136,7 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb records that a description names a destructive action.
+// addFurtherVerb makes the judgement destructive because a description names a destructive action.
 func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
@@ -194,8 +195,8 @@ func lastOf(words []string) string {
 	return words[len(words)-1]
 }
 
-// managedVerbs returns the destructive verbs in a sentence about what a tool manages: "Manages a list, including
-// adding and deleting items".
+// managedVerbs returns the destructive verbs in a sentence that lists what a tool manages, such as "Manages a list,
+// including adding and deleting items".
 func managedVerbs(words []string) (found []string) {
 	if len(words) == 0 || !managing[lookupWord(words[0]).verb] {
 		return nil
@@ -226,8 +227,8 @@ func runsQuery(words []string) bool {
 	return false
 }
 
-// hasDeterminer reports whether the word at i is followed by an object, which shows that it is a verb: "Posts a
-// message", not "Posts of a user".
+// hasDeterminer reports whether an article or similar word follows the word at i. This shows that the word is a verb:
+// "Posts a message", not "Posts of a user".
 func hasDeterminer(words []string, i int) bool {
 	return i+1 < len(words) && determiner[words[i+1]]
 }
@@ -290,7 +291,7 @@ var (
 	joining    = wordSet("and or then also it that which will tool automatically")
 	// clause contains words that end the object of a verb.
 	clause = wordSet("given based that which who whose when if where between about according through after before against within without over")
-	// managing contains verbs that state the purpose of a tool rather than its action.
+	// managing contains verbs that state the purpose of a tool instead of an action, such as manages.
 	managing = wordSet("manage handle work interact operate administer control maintain")
 	// loses contains destructive verbs that count anywhere in a sentence, if they are in the third person and have an
 	// object: "the server revokes the old token".

@@ -48,8 +48,8 @@ func undisguised(text string) []string {
 	return list
 }
 
-// misspelled returns the destructive verb of which a word, or its base form, is a misspelling. It returns ""
-// for other words. Words with another meaning of their own are not misspellings.
+// misspelled returns the destructive verb that a word, or its base form, misspells, or "". Words that have a meaning
+// of their own are not misspellings.
 func misspelled(text string) string {
 	forms := wordForms(text)
 	for _, form := range forms {
@@ -65,7 +65,7 @@ func misspelled(text string) string {
 	return ""
 }
 
-// misspelling compares a word with each verb.
+// misspelling returns the destructive verb that a word misspells, or "". It compares the word with each verb.
 func misspelling(text string) string {
 	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeeze(text)
 	for _, v := range spellings() {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// wordClass classifies what a word means as part of a tool's name.
+// wordClass classifies a word by its meaning in a tool's name.
 type wordClass uint8
 
 const (
@@ -100,15 +100,16 @@ func wordSet(words string) map[string]bool {
 }
 
 var (
-	// onlyVerb contains reading verbs that are never nouns. The words after them name what is read.
+	// onlyVerb contains reading verbs that are never nouns. The words after such a verb name the object that is read.
 	onlyVerb = wordSet("get find read fetch lookup describe retrieve show track is has can")
-	// asks contains reading verbs that make the word before them a noun: order_get_status.
+	// asks contains reading verbs such as get. If one follows a word, that word is a noun, as order is in
+	// order_get_status.
 	asks = wordSet("get find read fetch lookup describe retrieve list search")
 	// mostlyNoun contains reading verbs that are nouns in most names. A verb may follow them.
 	mostlyNoun = wordSet("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
 	// alsoNoun contains reading verbs that are nouns about half of the time.
 	alsoNoun = wordSet("search query check count diff scan audit research summary analysis")
-	// documents contains verbs that are also nouns for things that tools read: view_log, comment_list.
+	// documents contains verbs that are also nouns for things that tools read, as in view_log or comment_list.
 	documents = wordSet(`comment label tag log store record build link schedule draft change release email text message alert queue index cache note bookmark
 		favorite favourite like backup mirror stage flag group format vote rate rank review track block lock claim reserve hold mount scale migration
 		launch bid tip mint stake rollout shell command terminal book booking building ranking press split process connect paint`)
@@ -120,7 +121,7 @@ var (
 	commitments = wordSet("order payment transfer trade withdrawal payout bid bet wager")
 	// changing contains verbs that change the object that follows them.
 	changing = wordSet("modify change edit amend update replace adjust alter")
-	// works contains nouns for things that are defined elsewhere and run: start_pipeline.
+	// works contains nouns for things that are defined elsewhere and are run, as in start_pipeline.
 	works = wordSet("job build pipeline workflow deployment execution run playbook campaign")
 	// starting contains verbs that run the object that follows them.
 	starting = wordSet("start submit initiate launch queue enqueue kick process begin resume restart apply")
@@ -142,7 +143,7 @@ var (
 	)
 	// renewals contains nouns for things that cost money when they are renewed: renew_domain.
 	renewals = wordSet("domain license licence subscription membership contract plan lease policy")
-	// doors contains nouns for barriers that let people or goods through: unlock_door.
+	// doors contains nouns for barriers that open for people or goods, as in unlock_door.
 	doors = wordSet("door gate garage valve barrier safe")
 	// attached contains nouns for things that stop receiving writes when they are detached: volume_detach.
 	attached = wordSet("disk drive volume device storage filesystem mount lun ebs pvc")
@@ -185,12 +186,12 @@ var (
 
 	ideographicVerbs = strings.Fields(ideographic)
 
-	// gluedVerbs contains verbs that are searched for inside unknown words.
+	// gluedVerbs contains verbs that are searched for inside unknown words, such as deleteuser.
 	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish",
 		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission",
 		"deprovision", "liquidate", "discard"}
-	// inflected contains endings that remain after a glued verb in its other forms, in related words and in common
-	// words that begin with it.
+	// inflected contains endings that a verb found inside a word can have in its other forms, in related words, and
+	// in common words that begin with it.
 	inflected = wordSet(
 		"able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als",
 	)

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// judgeName returns the effect of the verb in a tool's name that reaches furthest. A word that is both a verb and a
-// noun, such as "order", counts by its position: order_pizza orders, get_order does not.
+// judgeName returns the furthest-reaching effect of the verbs in a tool's name. A word that is both a verb and a
+// noun, such as "order", is judged by its position: order_pizza orders, get_order does not.
 func judgeName(name string) textJudgement {
 	words := splitWords(name)
 	if isOdd(name) {
@@ -70,8 +70,8 @@ func scatteredVerb(words []string) string {
 	return ""
 }
 
-// isGuess reports whether the reading word at i may be a noun after an unknown verb: frobnicate_search_index. It
-// counts as a verb if another reading verb directly follows it.
+// isGuess reports whether the reading word at i is only possibly a verb, because it follows an unknown first word:
+// frobnicate_search_index. It counts as a verb if another reading verb directly follows it.
 func isGuess(words []string, i int) bool {
 	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]
@@ -81,9 +81,9 @@ func isGuess(words []string, i int) bool {
 // maxObject bounds how many words after a verb are searched for its object.
 const maxObject = 8
 
-// withObject gives each verb the class that it has with its object: resolve_library_id reads, resolve_incident
-// writes, rotate_secret destroys the old secret. The object follows the verb. If nothing follows, it is the word
-// before the verb: secret_rotate.
+// withObject returns the verb w with the class that it has together with its object: resolve_library_id reads,
+// resolve_incident writes, rotate_secret destroys the old secret. The object follows the verb. If nothing follows,
+// the object is the word before the verb, as in secret_rotate.
 func withObject(w knownWord, before, rest []string) knownWord {
 	rest = rest[:min(len(rest), maxObject)]
 	next, object := "", objectOf(rest)
@@ -126,7 +126,7 @@ var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("close exit"), wordSet("position trade account")},
 }
 
-// isIrreversible reports whether a verb is destructive with an object, which is the last word of what follows.
+// isIrreversible reports whether a verb is destructive with the given object.
 func isIrreversible(verb, object string) bool {
 	for _, f := range finals {
 		if f.verbs[verb] && f.objects[object] {
@@ -151,7 +151,7 @@ func hasAny(words []string, nouns map[string]bool) bool {
 	return slices.ContainsFunc(words, func(text string) bool { return nouns[singularOf(text)] })
 }
 
-// objectOf returns the last word of the object that follows a verb, in the singular: job for start_nightly_job_by_id.
+// objectOf returns the last word of the object after a verb, in the singular: job in start_nightly_job_by_id.
 func objectOf(rest []string) string {
 	if end := objectEnd(rest); end > 0 {
 		return singularOf(rest[end-1])
@@ -178,8 +178,8 @@ type wordPosition struct {
 	reading string // the reading verb before it
 }
 
-// effectAt reports whether a word counts as a verb at its position, and returns its effect. doubtful is true if it
-// may be a noun.
+// effectAt reports whether a word counts as a verb at its position in a name, and returns its effect. doubtful is
+// true if the word may be a noun.
 func (w knownWord) effectAt(p wordPosition) (kind core.EffectKind, doubtful, ok bool) {
 	switch w.class {
 	case destroys:
@@ -213,8 +213,8 @@ func (w knownWord) countsAfterVerb(p wordPosition) bool {
 // isPlural reports whether w, a noun or a verb, is the plural of the noun: orders.
 func (w knownWord) isPlural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
 
-// isMade reports whether the last word, at i, is the object of a making verb (create_order) or of a changing verb
-// (modify_order). The verb can also come last: payments_create.
+// isMade reports whether the last word, at i, is the object of a verb that creates or changes, as in create_order and
+// modify_order. It also returns true if the last word is such a verb after its object, as in payments_create.
 func isMade(words []string, i int) bool {
 	if i == 0 {
 		return false
@@ -234,8 +234,9 @@ func nounOf(text string) string {
 	return singularOf(text)
 }
 
-// readsNoun makes a name read-only if it begins with a noun and has a reading verb last (order_get) or directly after
-// the noun (order_get_status). end is the length of the name without its insignificant tail.
+// readsNoun returns the judgement of a tool's name after a check for nouns. It changes the judgement to read-only if
+// the name begins with a noun and has a reading verb at the end (order_get) or directly after the noun
+// (order_get_status). end is the number of words without an insignificant tail.
 func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j
@@ -268,7 +269,7 @@ func readsNoun(j textJudgement, words []string, end int) textJudgement {
 }
 
 // withoutMethod judges names that consist of an HTTP method and a path, such as API-post-page. It returns the words
-// after the method. Other methods are judged as verbs.
+// after the method. Methods other than POST are judged as verbs.
 func withoutMethod(words []string, j *textJudgement) []string {
 	if len(words) < 3 || words[0] != "api" || words[1] != "post" {
 		return words

@@ -43,7 +43,7 @@ func startsQuery(text string) bool {
 	return empty
 }
 
-// queryText is a query, split into tokens by one dialect, while it is judged.
+// queryText is a query that is being judged, split into tokens according to one dialect.
 type queryText struct {
 	tokens []queryToken
 	textJudgement
@@ -196,8 +196,8 @@ func (q *queryText) isMergeUpdate(i int) bool {
 	return q.first == "insert" && (before == "key" || before == "do") || q.first == "merge" && before == "then"
 }
 
-// matchesAll reports whether the word at i is followed by a condition that is always true: WHERE TRUE, WHERE 1, WHERE
-// 1 = 1, OR 'a' = 'a'. It examines at most maxStatement tokens.
+// matchesAll reports whether a condition follows the word at i that is always true: WHERE TRUE, WHERE 1, WHERE 1 = 1,
+// OR 'a' = 'a'. It examines at most maxStatement tokens.
 func (q *queryText) matchesAll(i int) bool {
 	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.signAt(i) != ";"; i++ {
 		constant := q.literalAt(i) != ""
@@ -211,8 +211,8 @@ func (q *queryText) matchesAll(i int) bool {
 	return false
 }
 
-// literalAt returns a number, true or false as it is written, "string" for a string, and "" for
-// anything else.
+// literalAt returns the literal at i: a number, true or false as written, "string" for a string, or "" if there is no
+// literal.
 func (q *queryText) literalAt(i int) string {
 	if i < 0 || i >= len(q.tokens) {
 		return ""
@@ -276,8 +276,8 @@ func (q *queryText) judgeFunction(i int, w string) {
 	q.raiseEffect(core.EffectDestructive, "the function "+w, false)
 }
 
-// isCallName reports whether the word or quoted name at i, followed by a parenthesis, introduces a list of columns
-// rather than a call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
+// isCallName reports whether the word or quoted name at i, before a parenthesis, introduces a list of columns instead
+// of a function call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
 func (q *queryText) isCallName(i int) bool {
 	start := i
 	for q.signAt(start-1) == "." {
@@ -342,9 +342,9 @@ func (q *queryText) hasSign(sign string) bool {
 	return false
 }
 
-// mentionsQuery returns the effect of statements that change data inside a text that need not be a query. It
-// recognizes them by their form: DELETE FROM x, UPDATE x SET. It is for arguments of tools whose definition does not
-// mention queries.
+// mentionsQuery returns the effect of data-changing statements inside a text that may be something else than a query.
+// It recognises them by their form: DELETE FROM x, UPDATE x SET. It is for arguments of tools whose definition does
+// not mention queries.
 func mentionsQuery(text string) textJudgement {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
@@ -364,7 +364,7 @@ func mentionsQuery(text string) textJudgement {
 	return j
 }
 
-// isWellFormed reports whether the tokens at i have the form of the statement that they begin.
+// isWellFormed reports whether the tokens at i are a well-formed statement of the kind that their first word names.
 func (q *queryText) isWellFormed(i int, w string) bool {
 	next := q.textAt(i + 1)
 	switch w {

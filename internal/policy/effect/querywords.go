@@ -16,7 +16,7 @@ var (
 		writes:   "insert update create alter merge into outfile dumpfile",
 		destroys: "delete replace overwrite drop truncate grant revoke exec execute shutdown dbcc deny reconfigure detach xp_cmdshell program",
 	})
-	// opens contains words after which a statement can begin.
+	// opens contains the words after which a new statement can begin.
 	opens = wordSet("begin then else do loop explain")
 	// objects contains the kinds of objects that statements create, change and drop.
 	objects = wordSet(`table database schema index view user role function procedure trigger sequence type column constraint materialized or temp
@@ -25,7 +25,7 @@ var (
 	readingPragmas = wordSet(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list database_list collation_list
 		compile_options integrity_check quick_check foreign_key_check function_list module_list pragma_list user_version page_count page_size freelist_count
 		encoding schema_version application_id`)
-	// beforeParen contains words that can precede a parenthesis without being functions.
+	// beforeParen contains words that are not functions although a parenthesis can follow them.
 	beforeParen = wordSet(`select in values as over and or not exists any all some from join on using where case when then else with by interval limit
 		filter partition array row cast group order having union except intersect distinct returning is like between end set is cross lateral within
 		varchar char character nvarchar nchar numeric decimal float double precision real timestamp datetime datetime2 time bit varbinary binary

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// queryDialect describes how a query language quotes strings and names and marks comments. Servers do not name their
-// dialect, so each query is read in all of them, and the strictest reading counts.
+// queryDialect describes how a query language quotes strings and names and marks comments. Tools do not say which
+// dialect they use, so each query is read in all dialects, and the strictest judgement counts.
 type queryDialect struct {
 	backslash   bool     // a backslash escapes in strings
 	doubled     bool     // "x" is a string with the rules of strings, not a name

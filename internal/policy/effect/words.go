@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// splitWords splits a name or a text into lower-case words: listIssues, list_issues, API-post-search, HTTPDelete.
-// Full-width letters are replaced by the letters they resemble.
+// splitWords splits a name or a text into words in lower case. It handles listIssues, list_issues, API-post-search
+// and HTTPDelete. Full-width letters are replaced by ordinary ones.
 func splitWords(s string) []string {
 	var b strings.Builder
 	runes := []rune(s)
@@ -40,8 +40,8 @@ func startsWord(runes []rune, i int) bool {
 	return lower && !plural
 }
 
-// mixesScripts returns the first word that mixes Latin letters with those of another alphabet. Such a word imitates
-// another one: "dеlete" with a Cyrillic letter.
+// mixesScripts returns the first word that mixes Latin letters with those of another alphabet. Such a word probably
+// imitates another one: "dеlete" with a Cyrillic letter.
 func mixesScripts(words []string) (string, bool) {
 	for _, w := range words {
 		latin, other := false, false
@@ -64,7 +64,7 @@ type knownWord struct {
 	bare  bool // it is the verb itself: delete, not deletes or deleting
 }
 
-// withoutBlanks reports whether a letter belongs to a script that puts no spaces between words.
+// withoutBlanks reports whether a letter belongs to a script without spaces between words.
 func withoutBlanks(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }

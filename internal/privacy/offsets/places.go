@@ -1,5 +1,5 @@
 // Package offsets maps hashes and numbers to places, for very many items in little memory. A place is a 32-bit number
-// that the caller chooses, such as a file offset; 0 means none.
+// that the caller chooses, such as an offset in a file; 0 means that there is none.
 package offsets
 
 import (
@@ -8,8 +8,8 @@ import (
 )
 
 // ByHash maps hashes to places. A large table stores only 26 bits of each hash, so different hashes may collide: the
-// caller must compare the item at the place. A small table is a map. A large one takes 7 to 9 bytes per place and
-// grows in many small parts, so that growth needs little extra memory. The zero value is empty and ready to use.
+// caller must compare the item at the place. A small table is a map. A large table takes 7 to 9 bytes per place. It
+// grows in many small parts, so that growing needs little extra memory. The zero value is empty and ready to use.
 type ByHash struct {
 	Limit int // from how many places on it is large; Few if it is 0
 	few   map[uint64]uint32
@@ -18,12 +18,12 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// Few is the default number of places from which a table is large.
+	// Few is the default number of places from which on a table counts as large.
 	Few = 4096
 )
 
-// hashShard is a hash table with linear probing. Positions follow the order of the tags, so it grows without the full
-// hashes.
+// hashShard is a hash table with linear probing. Its positions are in the order of the tags, so that it can grow
+// without the full hashes.
 type hashShard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
@@ -34,7 +34,7 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// Find returns the first place under the hash for which is returns true, or 0.
+// Find returns the first place stored for the hash for which is returns true, or 0.
 func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
@@ -50,7 +50,7 @@ func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	return 0
 }
 
-// Insert adds a place. While the table is small, it replaces any place under the same hash.
+// Insert adds a place for a hash. While the table is small, it replaces the place stored for the same hash.
 func (x *ByHash) Insert(h uint64, place uint32) {
 	if x.many != nil {
 		i, tag := splitHash(h)
@@ -71,7 +71,7 @@ func (x *ByHash) Insert(h uint64, place uint32) {
 	x.few = nil
 }
 
-// Replace replaces the place old under the hash with place. It does nothing if old is not there.
+// Replace replaces the place old, stored for the hash, by place. It does nothing if old is not stored.
 func (x *ByHash) Replace(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
@@ -136,8 +136,8 @@ func (s *hashShard) growTable() {
 // ByNumber maps non-negative numbers to places. The zero value is empty and ready to use.
 type ByNumber struct{ pages []*offsetPage }
 
-// offsetPage holds the places of consecutive numbers. It takes two bytes for each as long as they are close together,
-// as places of numbers assigned in sequence are.
+// offsetPage has the places of consecutive numbers. It takes two bytes for each, as long as the places are close
+// together, which is the case if they were assigned in the order of the numbers.
 type offsetPage struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: no place

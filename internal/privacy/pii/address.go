@@ -5,9 +5,9 @@ import "strings"
 // Streets in free text: 42 Elm Street, Lindenstraße 7, 12 rue de Rivoli, Calle
 // Mayor 5. Towns and codes behind them are left, since nothing tells where they end.
 
-// streetBefore lists street words that follow a house number and a name (42 Elm Street). streetAfter lists those that
-// precede the name and number (Calle Mayor 5). streetFrench lists those between the number and the name (12 rue de
-// Rivoli). streetEnds lists the endings of compound street names (Lindenstraße).
+// Words in street addresses. streetBefore has those after a house number and a name (42 Elm Street), streetAfter
+// those before a name and number (Calle Mayor 5), and streetFrench those between number and name (12 rue de Rivoli).
+// streetEnds has the endings of compound street names (Lindenstraße).
 var (
 	streetBefore = []string{
 		"Street", "St", "Avenue", "Ave", "Road", "Rd", "Lane", "Ln", "Drive", "Dr", "Boulevard", "Blvd", "Court", "Ct",
@@ -21,7 +21,8 @@ var (
 	}
 )
 
-// findStreet looks for a street address around w, a word that may belong to one.
+// findStreet finds a street address that contains the word w. It returns the offset at which the scan continues, or 0
+// if there is none.
 func (sc *textScan) findStreet(w textWord) int {
 	text := sc.text
 	s := string(text[w.start:w.end])
@@ -68,7 +69,7 @@ func (sc *textScan) numberedStreet(w textWord) int {
 	return 0
 }
 
-// streetName returns the end of the capitalised words at i. Lower-case particles may stand between them.
+// streetName returns the end of the run of capitalised words at i, with lower-case particles between them.
 func streetName(text []byte, i, most int) (end int) {
 	for n := 0; n < most && byteAt(text, i) == ' '; n++ {
 		e := spanEnd(text, i+1, isLetter)

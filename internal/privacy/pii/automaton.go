@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// digitAutomaton matches strings of digits with one table lookup per digit. State 0 means failure; state 1 is the
-// start.
+// digitAutomaton is a finite automaton that matches strings of digits with one table lookup per digit. State 0 means
+// failure; state 1 is the start.
 type digitAutomaton struct {
 	next   [][10]uint16
 	accept []bool

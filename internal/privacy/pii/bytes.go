@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Byte classes, as bits. Non-ASCII bytes count as letters, except for the first bytes of the UTF-8 blocks that hold
-// punctuation.
+// Classes of bytes, as bits. Non-ASCII bytes count as letters, except the first bytes of those UTF-8 blocks that
+// contain punctuation.
 const (
 	isDigit = 1 << iota
 	isUpper
@@ -86,8 +86,8 @@ func tailBytes(text []byte, i int) (x uint64) {
 	return x
 }
 
-// asciiWord returns how many of the eight bytes (little-endian) are ASCII letters and digits before the first that is
-// not, and the classes of those bytes.
+// asciiWord returns how many of the eight bytes in x (little-endian), counted from the first, are ASCII letters or
+// digits without interruption. It also returns the classes of those bytes.
 func asciiWord(x uint64) (n int, sort uint8) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	y := x | 0x20*ones

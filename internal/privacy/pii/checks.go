@@ -46,8 +46,8 @@ func isUniform(d []byte) bool {
 	return true
 }
 
-// hasDifferentDigits validates numbers that have no checksum. It refuses a number that repeats one digit, since such
-// a number is invented.
+// hasDifferentDigits validates numbers that have no checksum. It refuses a number that consists of one repeated
+// digit, because such a number is invented.
 func hasDifferentDigits(d []byte) bool { return !isUniform(d) }
 
 // travelDigit verifies the check digit of a travel document number, its tenth character (ICAO 9303).
@@ -110,14 +110,14 @@ func isDate(month, day int) bool {
 
 func isYear(y int) bool { return y >= 1900 && y <= 2035 }
 
-// isYYMMDD and isDDMMYY report whether six digits contain a valid month and day in that order. Any two digits may be
-// the year.
+// isYYMMDD reports whether six digits have a valid month and day in the order year, month, day. isDDMMYY does the
+// same for day, month, year. Any two digits may be the year.
 func isYYMMDD(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[4:6])) }
 func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[:2])) }
 
 func isYYYYMMDD(d []byte) bool { return isYear(parseNumber(d[:4])) && isYYMMDD(d[2:8]) }
 
-// issuers lists the prefixes of payment card numbers and the lengths that go with them.
+// issuers lists the prefixes of payment card numbers with the number of digits that follow from them.
 var issuers = []struct {
 	low, high, digits int // of the prefix
 	lengths           string
@@ -157,7 +157,7 @@ var issuers = []struct {
 	{9792, 9792, 4, "\x10"},                             // Troy
 }
 
-// isCard reports whether the digits are a payment card number.
+// isCard reports whether digits form a payment card number: by their prefix, length and checksum.
 func isCard(d []byte) bool {
 	if len(d) < 12 || len(d) > 19 || isUniform(d) {
 		return false

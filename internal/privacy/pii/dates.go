@@ -102,7 +102,8 @@ func yearAt(text []byte, i int) int {
 	return end
 }
 
-// birthDate looks for a date that follows a word announcing a date of birth. A few words may stand between them.
+// birthDate finds a date after a word that announces a date of birth, such as "born". A few words may be between
+// them.
 func birthDate(text []byte, i int) (start, end int) {
 	for words := 0; words < 4 && i < len(text); {
 		b := text[i]

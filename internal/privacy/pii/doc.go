@@ -1,12 +1,10 @@
-// Package pii finds personal data in the results of tools and replaces it with
-// tokens such as [EMAIL_1]. It stores no values, does no I/O and reads no clock.
-// A caller that stores values supplies a Vault.
+// Package pii finds personal data in the results of tools and replaces it with tokens such as [EMAIL_1]. It stores no
+// values, does no I/O and reads no clock. A caller that stores values supplies a Vault.
 //
-// A Scanner reads a text once with hand-written matchers. Words and punctuation
-// select the validators to run. A plain number is personal only if it has a valid
-// checksum or a context word. Replace parses JSON as bytes. It understands keys in
-// a dozen languages, treats equal paths as columns, and finds the names under such
-// keys again in free text.
+// A Scanner reads a text once with hand-written matchers. Words and punctuation select the validators to run. A plain
+// number counts as personal only if it has a valid checksum or a context word nearby. Replace parses JSON as bytes.
+// It understands keys in a dozen languages, treats equal paths as columns, and finds names that it has seen under
+// such keys again in free text.
 //
 // # Contract of Replace
 //

@@ -2,8 +2,8 @@ package pii
 
 import "bytes"
 
-// findEmail looks for an e-mail address around the @ at i. The local part may contain non-ASCII letters. Where text
-// in a script without spaces runs into it, the local part begins at its first ASCII character.
+// findEmail finds an e-mail address around the @ at i. The local part may contain non-ASCII letters. If text of a
+// script without spaces precedes it directly, the local part begins at the first ASCII character.
 func (sc *textScan) findEmail(i int) int {
 	text := sc.text
 	start := localPart(text, i, sc.lastSolidEnd())
@@ -22,7 +22,8 @@ func (sc *textScan) findEmail(i int) int {
 	return sc.addFinding(start, end, Email)
 }
 
-// endsInName reports whether the last finding is a name from the gazetteer. It may turn out to be part of an address.
+// endsInName reports whether the last finding is a name from the gazetteer of known names. Such a name may turn out
+// to be part of an address.
 func (sc *textScan) endsInName() bool {
 	n := len(sc.out)
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
@@ -38,7 +39,7 @@ func (sc *textScan) lastSolidEnd() int {
 	return 0
 }
 
-// withdrawNames removes the name findings that begin at start or later.
+// withdrawNames removes the findings of names that begin at start or later.
 func (sc *textScan) withdrawNames(start int) {
 	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
 		sc.out = sc.out[:len(sc.out)-1]
@@ -71,7 +72,7 @@ func localPart(text []byte, i, low int) int {
 	return start
 }
 
-// wideRune reports whether the byte at i belongs to a rune of a script written without spaces.
+// wideRune reports whether the byte at i belongs to a character of a script without spaces between words.
 func wideRune(text []byte, i int) bool {
 	for n := 0; n < 3 && i >= 0 && text[i] < 0xC0; n++ {
 		i--
@@ -140,7 +141,8 @@ func topLevel(label []byte) bool {
 	return true
 }
 
-// technicalAddress reports whether text has the form of an address but belongs to no person.
+// technicalAddress reports whether text has the form of an e-mail address but belongs to no person, such as that of a
+// package or a Git server.
 func technicalAddress(text []byte, start, at_, end int) bool {
 	if byteAt(text, start-1) == ':' || byteAt(text, start-1) == '/' || byteAt(text, start-1) == '%' { // the user of a URL
 		i := start

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// customShape holds the pattern for the values of a custom type.
+// customShape is the pattern for the values of a custom type of personal data.
 type customShape struct {
 	typ  Type
 	form *regexp.Regexp
@@ -15,8 +15,8 @@ type customShape struct {
 // isCustomType reports whether t is one of Options.Types.
 func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len(AllTypes()):], t) }
 
-// findCustom adds matches of custom types to the findings of text, which begin at dst[first]. A match replaces the
-// findings it overlaps, except for text in the form of a token.
+// findCustom adds the matches of custom types to the findings in a text, which begin at dst[first]. A match replaces
+// findings that it overlaps, except text in the form of a token.
 func (s *Scanner) findCustom(dst []Finding, first int, text []byte) []Finding {
 	var found []Finding
 	for _, sh := range s.shapes {
@@ -38,7 +38,7 @@ func (s *Scanner) findCustom(dst []Finding, first int, text []byte) []Finding {
 	return append(dst[:first], kept...)
 }
 
-// appendDisjoint appends to kept the findings of more that are not empty and do not overlap those in kept or each
+// appendDisjoint appends to kept those findings of more that are not empty and overlap neither those in kept nor each
 // other.
 func appendDisjoint(kept, more []Finding) []Finding {
 	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
@@ -68,7 +68,7 @@ func (s *Scanner) shapeOf(number []byte) Type {
 	return ""
 }
 
-// OfKey returns the type that the key alone determines for its values, or "" if it determines none.
+// OfKey returns the type of personal data that a key alone implies for its values, or "" if it implies none.
 func (s *Scanner) OfKey(key string) Type {
 	if m := s.meaningOf(key); m.sure && !s.off[m.typ] {
 		return m.typ

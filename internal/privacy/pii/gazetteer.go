@@ -12,37 +12,37 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Gazetteer remembers names and companies so that they are found again in free text. The zero value is empty and
-// ready to use. It is safe for concurrent use.
+// Gazetteer stores names and companies, so that they are found again in free text. The zero value is empty and ready
+// to use. It is safe for concurrent use.
 type Gazetteer struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
-	// lengths maps the hash of a first word to the length in bytes of the values that begin with it. If the values
-	// differ in length, it holds 256 plus an index into several, whose lists are sorted longest first. Words with
-	// equal hashes share their lengths.
+	// lengths maps the hash of a first word to the length in bytes of the values that begin with it. If values of
+	// different lengths begin with it, the number is 256 plus an index into several, whose lists are sorted longest
+	// first. Words with equal hashes share their lengths.
 	lengths offsets.ByHash
 	several [][]uint8
-	// values maps the hash of a normalized spelling (appendNormalized) to the offset in text of its first value. Many
-	// names may begin with one word, so values are looked up by hash and not compared one by one.
+	// values maps the hash of a normalised spelling (appendNormalized) to the offset in text of the first value with
+	// it. Values are looked up by hash and not compared one by one, because many names may begin with the same word.
 	values offsets.ByHash
-	// text holds the values one after another, in pages. Each value is a u32 offset of the next value with the same
-	// spelling (0 if none), then one byte each for the type, the number of copies of the letters and their length.
-	// The letters follow in lower case. If only the exact spelling is to be found, the letters as given follow too.
+	// text has the values one after another, in pages. Each value is a u32 offset of the next value with the same
+	// spelling (0 if none), then one byte each for the type, the number of stored spellings, and their length. The
+	// spelling in lower case follows. If only the exact spelling must be found, that spelling follows, too.
 	text  [][]byte
 	types []Type
 	seed  maphash.Seed
 	seen  offsets.ByHash // hashes of the values given: 26 bits and the low 32
 	added int            // number of values given to Add
 	exact int            // number of values given to AddExact
-	// digits is set if a value begins with a digit.
+	// digits is set if any value begins with a digit.
 	digits bool
 }
 
-// maxKnown bounds the values given to Add and, separately, to AddExact. Each name takes about 60 bytes of memory.
-// Later values are not found again in free text.
+// maxKnown bounds the number of values given to Add and, separately, to AddExact. Each name takes about 60 bytes of
+// memory. Values beyond it are not found in free text.
 const maxKnown = 1 << 17
 
-// hasEntries reports whether any value was counted by Add or AddExact.
+// hasEntries reports whether any value was added by Add or AddExact.
 func (g *Gazetteer) hasEntries() bool { return g.added+g.exact > 0 }
 
 // hashValue returns a hash that identifies the value. Its seed is random, so that collisions cannot be predicted.
@@ -64,7 +64,7 @@ func (g *Gazetteer) hasHash(h uint64) bool {
 
 func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
-// isNew reports whether the hash was not seen before, and marks it as seen.
+// isNew reports whether a hash has not been seen before, and marks it as seen.
 func (g *Gazetteer) isNew(h uint64) bool {
 	if g.hasHash(h) {
 		return false
@@ -73,8 +73,8 @@ func (g *Gazetteer) isNew(h uint64) bool {
 	return true
 }
 
-// Add remembers a value. For a person's name it also remembers the family name. It ignores values that are too short
-// and common words.
+// Add adds a value. For a person's name it also adds the family name. It ignores values that are too short, and
+// common words.
 func (g *Gazetteer) Add(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,9 +127,9 @@ func appendFolded(dst, s []byte) []byte {
 	return b
 }
 
-// AddExact remembers a value that is found wherever it stands as whole words, in any letter case and however common
-// it looks. For a person's name it also remembers the family name, unless that is a common word. Values of less than
-// four or more than 200 bytes are ignored.
+// AddExact adds a value that is found wherever it occurs as whole words, in any letter case, even if it is a common
+// word. For a person's name it also adds the family name, unless that is a common word. Values of less than four or
+// more than 200 bytes are ignored.
 func (g *Gazetteer) AddExact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,7 +151,7 @@ func (g *Gazetteer) AddExact(t Type, value string) {
 	}
 }
 
-// HasExact reports whether AddExact would change nothing: value was given to it before, or there is no room.
+// HasExact reports whether AddExact would change nothing, because value was already given to it or there is no room.
 func (g *Gazetteer) HasExact(value string) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -167,8 +167,8 @@ func (g *Gazetteer) IsFull() bool {
 
 func (g *Gazetteer) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
-// isDistinctive reports whether the single word w may be looked for on its own. It must have at least four
-// characters, begin with a capital, contain no digits and be no common word.
+// isDistinctive reports whether the single word w may be searched for on its own. It must have at least four
+// characters, begin with a capital, contain no digits and not be a common word.
 func isDistinctive(w string) bool {
 	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
 		return false
@@ -182,8 +182,8 @@ func isDistinctive(w string) bool {
 	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !isCommonWord(w)
 }
 
-// isCommonWord reports whether w is a common word that is also a family name or company. Alone, such a word says
-// nothing.
+// isCommonWord reports whether w is a common word that is also a family name or a company. On its own, such a word
+// does not indicate a person.
 func isCommonWord(w string) bool {
 	return bytes.Contains([]byte(commonWords), []byte(" "+foldCase(w)+" "))
 }
@@ -193,10 +193,10 @@ const commonWords = " long young green brown black white king page may june apri
 	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
 	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
 
-// maxAlike bounds the values whose normalized spelling is the same.
+// maxAlike bounds the number of values with the same normalised spelling.
 const maxAlike = 16
 
-// putValue adds the value words, which is in lower case. If exact is not empty, only that spelling is found.
+// putValue adds a value; words is the value in lower case. If exact is not empty, only that spelling is found.
 func (g *Gazetteer) putValue(words string, t Type, exact string) {
 	typ := slices.Index(g.types, t)
 	if typ < 0 {
@@ -225,7 +225,7 @@ func (g *Gazetteer) putValue(words string, t Type, exact string) {
 	g.indexFirstWord(words)
 }
 
-// pageBits sets the size of a page of text: 1<<pageBits bytes.
+// pageBits determines the size of a page of text: 1<<pageBits bytes.
 const pageBits = 16
 
 // writeEntry appends a value to text and returns its offset.
@@ -248,7 +248,7 @@ func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 	return place
 }
 
-// findPlace returns the offset of the first value with the spelling, whose hash is h, or 0.
+// findPlace returns the offset in text of the first value with this normalised spelling, whose hash is h, or 0.
 func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
 	return g.values.Find(h, func(place uint32) bool {
 		var room [256]byte
@@ -303,7 +303,7 @@ func (g *Gazetteer) entryText(place uint32) []byte {
 	return g.text[place>>pageBits][place&(1<<pageBits-1):]
 }
 
-// mayBegin reports whether a value may begin with a word of this hash. False positives are possible.
+// mayBegin reports whether a value may begin with a word of this hash. It may return true although no value does.
 func (g *Gazetteer) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
 // longestMatch returns the type and the end of the longest value that begins with the word at start.
@@ -337,7 +337,7 @@ func (g *Gazetteer) typeOfSpelling(text []byte, start, n int) (t Type, end int) 
 	return "", 0
 }
 
-// appendNormalized appends s in lower case, with a space for each separator that phrases treat as one.
+// appendNormalized appends s in lower case, with every separator that phrases treat alike replaced by a space.
 func appendNormalized(dst, s []byte) []byte {
 	b := appendFolded(dst, s)
 	for i, c := range b {

@@ -13,10 +13,10 @@ type idRule struct {
 	// a space; any other character matches itself. A pattern with a leading ! is distinctive enough to need no
 	// context word.
 	forms string
-	// words lists the kinds of context words that a pattern without ! needs.
+	// words lists kinds of context words. A match of a pattern without ! counts only if one of them precedes it.
 	words string
-	// valid checks the letters (in capitals) and digits of an id. If nil, every id is accepted and the number needs a
-	// context word.
+	// valid checks the letters (in capitals) and digits of an id. If it is nil, every id is accepted, but the number
+	// needs a context word.
 	valid func(id []byte) bool
 }
 
@@ -30,12 +30,13 @@ type idForm struct {
 	rule    *idRule
 }
 
-// formIndex finds patterns by the length and class of the first run of letters and digits, and by the byte after it.
+// formIndex finds the patterns that may match at a position, by the length and class of the first run of letters and
+// digits and by the byte after it.
 type formIndex struct {
 	digits, mixed, capitals [24][seps]formList
 }
 
-// formList holds patterns in the order in which they are tried.
+// formList has the patterns for one position, in the order in which they are tried.
 type formList struct {
 	all, alone []idForm
 	words      uint64 // context words that any of all accepts
@@ -50,8 +51,8 @@ func (l *formList) addForm(f idForm) {
 	}
 }
 
-// seps counts the classes of bytes after a run that patterns distinguish: one for each of sepBytes, and one for all
-// others.
+// The bytes after a run of letters and digits that patterns distinguish. seps is their number plus one, for all other
+// bytes.
 const (
 	sepBytes = " -./(+"
 	seps     = len(sepBytes) + 1
@@ -118,8 +119,8 @@ func putForm(lists *[seps]formList, f idForm) {
 	}
 }
 
-// matchAt matches the pattern against text at start. It returns the end (0 if it does not match) and the number of
-// letters and digits, and writes those to id unless id is nil.
+// matchAt matches the pattern against text at start. end is the end of the match, or 0 if there is none. n is the
+// number of letters and digits, which are written to id unless id is nil.
 func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {
 		return 0, 0
@@ -155,7 +156,7 @@ func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	return start + len(f.pattern), n
 }
 
-// isClosed reports whether the id has no adjoining characters that would belong to it.
+// isClosed reports whether no character directly before or after the match would belong to the id, too.
 func isClosed(text []byte, start, end int) bool {
 	b, a := byteAt(text, start-1), byteAt(text, end)
 	switch {

@@ -128,8 +128,8 @@ func isCURP(id []byte) bool {
 	return isYYMMDD(id[4:10]) && bytes.IndexByte([]byte("HMX"), id[10]) >= 0 && (10-s%10)%10 == lastDigit(id)
 }
 
-// isRFC reports whether the id is a Mexican tax number (RFC) of a person. It refuses the two generic ones, for the
-// public and for foreigners.
+// isRFC reports whether the id is the Mexican tax number (RFC) of a person. It refuses the two generic numbers, for
+// the public and for foreigners.
 func isRFC(id []byte) bool {
 	return isYYMMDD(id[4:10]) && !isOneOf(string(id), "XAXX010101000", "XEXX010101000")
 }

@@ -62,8 +62,8 @@ func asianRules() []idRule {
 	}
 }
 
-// paperRules returns the rules for documents without a checksum that holds in every country. A context word must
-// stand before them.
+// paperRules returns the rules for documents whose numbers have no checksum that is valid in every country. A context
+// word must precede such a number.
 func paperRules() []idRule {
 	return []idRule{
 		{
@@ -152,8 +152,8 @@ func isNRIC(id []byte) bool {
 	return false
 }
 
-// luhnLeft verifies a Luhn checksum that doubles every second digit from the left. For an odd length this equals the
-// usual one.
+// luhnLeft verifies a Luhn checksum that doubles every second digit from the left. For numbers of odd length this is
+// the usual Luhn checksum.
 func luhnLeft(d []byte) bool { return isLuhn(d) && !isUniform(d) }
 
 func isABN(d []byte) bool {
@@ -183,7 +183,7 @@ func nidMauritius(id []byte) bool {
 	return isDDMMYY(id[1:]) && base36[(17-s%17)%17] == id[13]
 }
 
-// nicLanka validates a Sri Lankan identity number. It contains the day of birth as the day of the year, plus 500 for
+// nicLanka validates a Sri Lankan identity number. It contains the birthday as the day of the year, plus 500 for
 // women.
 func nicLanka(id []byte) bool {
 	day := parseNumber(id[2:5])

@@ -2,8 +2,8 @@ package pii
 
 import "bytes"
 
-// europeanRules returns the rules for personal numbers in Europe. The sources are the descriptions of the authorities
-// or, where a number is not public, the OECD's pages on tax numbers.
+// europeanRules returns the rules for personal numbers in Europe. They follow the descriptions of the authorities or,
+// for numbers without a public description, the OECD's pages on tax numbers.
 func europeanRules() []idRule { return append(westEuropeanRules(), eastEuropeanRules()...) }
 
 func westEuropeanRules() []idRule {
@@ -273,7 +273,7 @@ func isPersonnummer(d []byte) bool {
 	return isDate(parseNumber(d[2:4]), max(day%60, 1)) && isLuhn(d)
 }
 
-// isFodselsnummer validates a Norwegian identity number. The first check digit has four possible values, since the
+// isFodselsnummer validates a Norwegian identity number. Its first check digit has four possible values, because the
 // range of numbers was extended.
 func isFodselsnummer(d []byte) bool {
 	day, month := parseNumber(d[:2]), parseNumber(d[2:4])
@@ -338,7 +338,7 @@ func idGermany(id []byte) bool {
 	return digits >= 5 && travelDigit(id)
 }
 
-// isLuhn36 verifies a Luhn checksum in which letters count from 10.
+// isLuhn36 verifies a Luhn checksum over letters and digits, with A as 10.
 func isLuhn36(id []byte) bool {
 	s := 0
 	for i, b := range id {

@@ -20,7 +20,7 @@ const (
 	textNode // not JSON
 )
 
-// docNode is a part of the document that may contain personal data.
+// docNode is a value or text in the document that may contain personal data.
 type docNode struct {
 	start, end  int32 // without quotes
 	path        int32
@@ -31,7 +31,8 @@ type docNode struct {
 	first, last int32 // its findings in walker.found; before the scan, the range of its name
 }
 
-// docPath is a path in the document without array indexes, so all values of a column share one.
+// docPath is the path of a value in the document without array indexes, so that all values of a column have the same
+// path.
 type docPath struct {
 	parent int32
 	key    int32 // in doc.keys, -1 for the elements of an array
@@ -88,7 +89,7 @@ func (d *jsonDoc) resetFor(s *Scanner, v textView) {
 	d.paths = append(d.paths, docPath{parent: -1, key: -1, next: -1})
 }
 
-// splitJSON splits the document into JSON values and the text between them. With all set, the whole document must be
+// splitJSON splits a document into JSON values and the text between them. If all is set, the whole document must be
 // one JSON value, and the result reports whether it was.
 func (d *jsonDoc) splitJSON(all bool) bool {
 	text := d.view.text
@@ -125,8 +126,7 @@ func (d *jsonDoc) splitJSON(all bool) bool {
 	return false
 }
 
-// nextContainer returns the next offset of a { or [ that begins a line. One that follows only blanks after i counts
-// too.
+// nextContainer returns the offset of the next { or [ that begins a line or that only blanks separate from i.
 func nextContainer(text []byte, i int) int {
 	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
 		return j
@@ -152,7 +152,7 @@ func (d *jsonDoc) addNode(s nodeSort, start, end int, path, object int32, escape
 	})
 }
 
-// docCursor holds the position and path of the next value.
+// docCursor is the offset and path of the next value.
 type docCursor struct {
 	i            int
 	path, object int32
@@ -168,8 +168,8 @@ const (
 	broken                   // the text is not JSON from here on
 )
 
-// readContainer parses the value at i. It returns the value's end and true, or false and the offset where the text
-// stops being JSON.
+// readContainer parses the object or array at i. It returns its end and true, or false and the offset at which the
+// text is no longer JSON.
 func (d *jsonDoc) readContainer(i int) (end int, whole bool) {
 	d.stack = d.stack[:0]
 	c := docCursor{i: i, object: -1}
@@ -217,7 +217,7 @@ func (d *jsonDoc) readNext(c *docCursor) cursorStep {
 	return read
 }
 
-// beginContainer reads the opening bracket of an object or array. It reads an empty one to its end.
+// beginContainer reads the opening bracket of an object or array. An empty one is read to its end.
 func (d *jsonDoc) beginContainer(c *docCursor, array bool) cursorStep {
 	if len(d.stack) == maxDepth {
 		return broken
@@ -245,7 +245,7 @@ func (d *jsonDoc) beginContainer(c *docCursor, array bool) cursorStep {
 	return d.readMember(c)
 }
 
-// readMember reads the key of the next value.
+// readMember reads the key before the next value.
 func (d *jsonDoc) readMember(c *docCursor) cursorStep {
 	if c.i, c.path = d.readKey(c.i); c.path < 0 {
 		return broken
@@ -253,7 +253,7 @@ func (d *jsonDoc) readMember(c *docCursor) cursorStep {
 	return opened
 }
 
-// readBehind reads what follows a value: closing brackets and the comma before the next value.
+// readBehind reads the bytes after a value: closing brackets, and the comma before the next value.
 func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	text := d.view.text
 	for {
@@ -279,8 +279,8 @@ func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	}
 }
 
-// cellPath returns the path of a cell in an array of arrays. Strings of the first row are treated as a header that
-// gives the columns their meanings.
+// cellPath returns the path of a cell in an array of arrays. The strings of the first row count as a header that
+// names the columns.
 func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	text, column := d.view.text, row.column
 	row.column++
@@ -304,7 +304,7 @@ func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	return p
 }
 
-// nameColumns treats columns called "name" as names of people if another column is about people.
+// nameColumns marks columns called "name" as names of people if another column of the same table is about people.
 func (d *jsonDoc) nameColumns(table *openContainer) {
 	people := false
 	columns := d.columns[table.first : table.first+table.columns]
@@ -367,8 +367,8 @@ func (d *jsonDoc) readKey(i int) (int, int32) {
 	return skipSpace(text, i+1), p
 }
 
-// guessPath returns the path that followed the previous key the last time, or -1. It saves a lookup where objects
-// repeat their keys in order.
+// guessPath returns the path that followed the previous key the last time, or -1. This saves a lookup, because
+// objects often repeat their keys in the same order.
 func (d *jsonDoc) guessPath(f *openContainer) int32 {
 	n := d.paths[f.path].next
 	if f.before >= 0 {
@@ -431,7 +431,7 @@ func (d *jsonDoc) childPath(parent, key int32) int32 {
 	return id
 }
 
-// nestedIn returns the meaning of a key inside an object whose own key has the outer meaning.
+// nestedIn returns the meaning of a key in an object that is itself the value of a key with the meaning around.
 func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	switch {
 	case m.name && around.person:

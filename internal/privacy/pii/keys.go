@@ -10,7 +10,7 @@ import (
 //go:embed keys.txt
 var keyList string
 
-// valueMeaning describes what a key implies about its value.
+// valueMeaning lists what a JSON key, such as "email", implies about its value.
 type valueMeaning struct {
 	typ     Type
 	sure    bool   // the value is of the type, whatever it looks like
@@ -55,7 +55,7 @@ var keyDictionary = sync.OnceValue(func() *meaningDictionary {
 	return d
 })
 
-// withEntry returns the meaning extended by one entry of the key list.
+// withEntry returns the meaning with one entry of the key list added.
 func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	switch sort {
 	case "person":
@@ -89,7 +89,7 @@ func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	return m
 }
 
-// keyWords splits a key into lower-case words: firstName, FIRST_NAME, first-name, IPAddress2.
+// keyWords splits a key into its words in lower case. It handles firstName, FIRST_NAME, first-name and IPAddress2.
 func keyWords(key string) (words []string) {
 	var w strings.Builder
 	flush := func() {
@@ -160,8 +160,8 @@ func isOneOf(w string, all ...string) bool {
 	return false
 }
 
-// suffixMeaning returns the meaning of the longest known suffix of words, and the index of its first word. Trailing
-// digits of a word count only if the known spelling has them.
+// suffixMeaning returns the meaning of the longest known suffix of words, and the index of the suffix's first word.
+// Digits at the end of a word are ignored unless the known spelling has them.
 func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	for from := range words {
 		k := strings.Join(words[from:], " ")
@@ -178,7 +178,8 @@ func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	return valueMeaning{}, len(words)
 }
 
-// nameOf decides the meaning of a key that ends in "name" by the words before it.
+// nameOf returns the meaning of a key that ends in "name". before has the words before it, which decide whether it is
+// a person, a company or neither.
 func (s *Scanner) nameOf(before []string) valueMeaning {
 	of, at := s.suffixMeaning(before)
 	switch {
@@ -192,7 +193,8 @@ func (s *Scanner) nameOf(before []string) valueMeaning {
 	return valueMeaning{}
 }
 
-// vouchedBy returns the kinds of context words that the key contains.
+// vouchedBy returns the kinds of context words in a key, such as "passport". They count for numbers in the key's
+// value.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
 	for i := 0; i < len(text); i = spanEnd(text, i, isAlnum) + 1 {

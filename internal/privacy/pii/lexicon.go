@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// phraseLexicon finds words and phrases at the beginning of a word, without regard to case. A bit table rules out
-// most words without a lookup.
+// phraseLexicon finds words and phrases in a text, ignoring case. A bit table excludes most words without a lookup.
 type phraseLexicon[T any] struct {
 	first   [1 << 10]uint64
 	entries map[uint64][]lexiconEntry[T]
@@ -31,11 +30,10 @@ func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 	l.entries[h] = append(l.entries[h], lexiconEntry[T]{words, value})
 }
 
-// mayBegin reports whether a phrase may begin with a word of this hash. False positives are possible.
+// mayBegin reports whether a phrase may begin with a word of this hash. It may return true although no phrase does.
 func (l *phraseLexicon[T]) mayBegin(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the value and the end of the longest phrase that begins at start. The end is 0 if there is
-// none.
+// longestMatch returns the value and the end of the longest phrase that begins at start. end is 0 if there is none.
 func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {
@@ -78,11 +76,12 @@ func isUnspacedScript[T string | []byte](words T) bool {
 //go:embed words.txt
 var wordList string
 
-// contextWords finds words that identify the kind of a nearby number ("passport", "tax"). Each kind has a bit.
+// contextWords finds words, such as "passport" or "tax", that say what kind of number follows. Each kind has a bit.
 type contextWords struct {
 	phraseLexicon[uint64]
 	kinds map[string]uint64
-	// Bits of the kinds that the scanner itself asks for.
+	// phone is the bit of the kind "phone". This field and the following ones contain the bits of the kinds that the
+	// scanner itself uses.
 	phone, card, bank, passport, licence, birth, mac, wallet, version, password, secret, address uint64
 }
 
@@ -112,7 +111,7 @@ var vouchers = sync.OnceValue(func() *contextWords {
 	return v
 })
 
-// phraseSpellings returns the phrase in lower case, and in spellings with capitals that foldCase does not fold.
+// phraseSpellings returns the phrase in lower case, and the spellings with capitals that foldCase does not convert.
 func phraseSpellings(p string) []string {
 	all := []string{p}
 	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {
@@ -130,11 +129,11 @@ func blankMarks(r rune) rune {
 	return r
 }
 
-// ownBits counts the kinds that do not share their bit with another.
+// ownBits is the number of kinds that have a bit of their own.
 const ownBits = 40
 
-// bitFor assigns a bit to a kind. The first ownBits kinds each have their own. Later kinds share bits: the checksums
-// of their numbers tell them apart.
+// bitFor assigns a bit to a kind. The first ownBits kinds each get their own. Later kinds share bits, which is enough
+// because their numbers have different checksums.
 func (v *contextWords) bitFor(kind string) uint64 {
 	if v.kinds[kind] == 0 {
 		n := len(v.kinds)
@@ -146,7 +145,8 @@ func (v *contextWords) bitFor(kind string) uint64 {
 	return v.kinds[kind]
 }
 
-// kindBit returns the bit of a kind in the list. A missing kind is a mistake in one of this package's tables.
+// kindBit returns the bit of a kind. It panics if the list has no such kind, which would be a mistake in a table of
+// this package.
 func (v *contextWords) kindBit(name string) uint64 {
 	if v.kinds[name] == 0 {
 		panic("pii: no words of the kind " + name)

@@ -35,7 +35,8 @@ func (w *documentWalker) findLabels(text []byte) (found []labelledLine) {
 	return found
 }
 
-// keyOfLine returns the range of a line's label and the start of its value. value is 0 if no colon follows a label.
+// keyOfLine returns the start and end of a line's label, and the start of its value. value is 0 if the line has no
+// label followed by a colon.
 func keyOfLine(line []byte) (key, value int) {
 	for key < len(line) && key < 12 && bytes.IndexByte([]byte(" \t-*#>•|"), line[key]) >= 0 {
 		key++
@@ -54,7 +55,7 @@ func keyOfLine(line []byte) (key, value int) {
 	return 0, 0
 }
 
-// isSourceCode reports whether a value looks like part of a program's source.
+// isSourceCode reports whether a value looks like source code.
 func isSourceCode(v []byte) bool {
 	switch v[len(v)-1] {
 	case ',', ';', '{', '(', '[', '`':
@@ -63,7 +64,7 @@ func isSourceCode(v []byte) bool {
 	return v[0] == '"' || v[0] == '\'' || v[0] == '`' || bytes.IndexByte(v, '(') >= 0 && bytes.IndexByte(v, '.') >= 0
 }
 
-// lineMeaning caches meaningOf, since lines repeat their labels.
+// lineMeaning returns the meaning of a line's label. It caches the result, because many lines have the same labels.
 func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	key = bytes.Trim(key, " *_")
 	if m, ok := w.lineKeys[string(key)]; ok {
@@ -80,7 +81,7 @@ func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	return m
 }
 
-// walkLines scans the values of the labelled lines by their labels, and the text between them as free text.
+// walkLines scans the labelled lines of a text according to their labels, and the text between them as free text.
 func (w *documentWalker) walkLines(v textView) {
 	from := 0
 	for _, l := range w.findLabels(v.text) {

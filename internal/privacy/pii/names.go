@@ -11,7 +11,7 @@ import (
 //go:embed names.txt
 var nameList string
 
-// Roles of words in and around names.
+// The roles of words in and around names.
 const (
 	roleTitle = 1 << iota
 	roleGreeting
@@ -27,13 +27,13 @@ const (
 	roleSelf // an intro that one word may follow
 )
 
-// companyForms lists legal forms that follow a company's name, in their exact spelling.
+// companyForms lists legal forms of companies, such as GmbH, in their exact spelling.
 var companyForms = []string{"Inc", "Incorporated", "LLC", "LLP", "LP", "Ltd", "Limited", "plc", "Plc", "PLC", "Corp", "Corporation", "Co", "GmbH", "AG", "KG", "KGaA", "OHG", "UG", "mbH", "eG", "SE",
 	"SA", "SAS", "SARL", "EURL", "SL", "SpA", "Srl", "SRL", "SNC", "Lda", "Ltda", "BV", "NV", "VOF", "AS", "ASA",
 	"AB", "ApS", "Oy", "Oyj", "Pty", "Pvt", "Pte", "KK", "GK", "Holdings", "Kft", "Zrt", "Nyrt", "doo",
 	"S.A", "S.L", "S.A.S", "S.p.A", "S.r.l", "B.V", "N.V", "K.K", "G.K", "L.L.C", "S.A.R.L", "sp. z o.o", "Sp. z o.o", "a.s", "s.r.o", "d.o.o"}
 
-// roleLexicon maps words to their roles in names. Only some roles can begin a name.
+// roleLexicon maps words to their roles in names, such as title or given name. Only some roles can begin a name.
 type roleLexicon struct {
 	phraseLexicon[uint16]
 	starts [1 << 10]uint64
@@ -76,7 +76,8 @@ var people = sync.OnceValue(func() *roleLexicon {
 	return l
 })
 
-// capitalLatin returns s with its first letter as a capital, for letters that comparisons do not fold.
+// capitalLatin returns s with its first letter as a capital. It is for letters whose case is not ignored by
+// comparisons.
 func capitalLatin(w string) string {
 	if r, n := utf8.DecodeRuneInString(w); r > 0xFF {
 		return string(unicode.ToUpper(r)) + w[n:]
@@ -84,7 +85,8 @@ func capitalLatin(w string) string {
 	return w
 }
 
-// findPerson looks for a name around a word that has a role.
+// findPerson finds a name around a word that has a role in names. It returns the offset at which the scan continues,
+// or 0.
 func (sc *textScan) findPerson(w textWord, role uint16, end int) int {
 	text := sc.text
 	capital := isCapitalised(text, w.start)
@@ -178,7 +180,7 @@ func capitalLatinA(a, b byte) bool {
 	return r%2 == 0
 }
 
-// nameWord returns the end of a word at i that can be part of a name: Ana, O'Brien, Jean-Luc, J.
+// nameWord returns the end of the word at i if it can be part of a name (Ana, O'Brien, Jean-Luc, J.), otherwise 0.
 func nameWord(text []byte, i int) int {
 	if !isCapitalised(text, i) {
 		return 0
@@ -226,7 +228,7 @@ func (sc *textScan) roleOf(start, end int) uint16 {
 	return role
 }
 
-// nameRun returns the end and number of the consecutive name words at i, up to most words.
+// nameRun returns the end and the number of the consecutive words at i that can be parts of a name, up to most words.
 func (sc *textScan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
@@ -250,7 +252,8 @@ func (sc *textScan) nameRun(i, most int) (end, n int) {
 	return end, n
 }
 
-// takeName adds a name of at least least words at i to the findings.
+// takeName adds the name at i to the findings if it has at least least words. If known is set, a shorter name
+// suffices if it is in a list of names.
 func (sc *textScan) takeName(i, least, most int, known bool) int {
 	if i >= len(sc.text) || i < 0 {
 		return 0
@@ -267,8 +270,8 @@ func (sc *textScan) takeName(i, least, most int, known bool) int {
 	return sc.addFinding(i, end, Name)
 }
 
-// takeGreetedName finds a name after "Dear". A comma, a colon or the end of the line must follow, unless the first
-// word is a known given name.
+// takeGreetedName finds a name after a greeting such as "Dear". A comma, a colon or the end of the line must follow
+// it, unless the first word is a known given name.
 func (sc *textScan) takeGreetedName(i int) int {
 	i = afterSalutation(sc.text, i)
 	end, n := sc.nameRun(i, 3)
@@ -294,7 +297,7 @@ func afterSalutation(text []byte, i int) int {
 	return i
 }
 
-// takeSignedName finds a name on the line after a closing such as "Regards".
+// takeSignedName finds a name on the line after the closing of a letter, such as "Regards".
 func (sc *textScan) takeSignedName(i int) int {
 	text := sc.text
 	i = skipByte(text, i, ',')
@@ -317,7 +320,8 @@ func (sc *textScan) takeSignedName(i int) int {
 	return sc.addFinding(i, end, Name)
 }
 
-// takeGivenName finds a given name with the words that follow it. In prose the given name may stand alone.
+// takeGivenName finds a known given name and the words of the name that follow it. In prose, the given name may occur
+// alone.
 func (sc *textScan) takeGivenName(w textWord) int {
 	if b := byteAt(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
 		return 0
@@ -335,7 +339,7 @@ func (sc *textScan) takeGivenName(w textWord) int {
 	return sc.addFinding(w.start, end, Name)
 }
 
-// afterSaint reports whether a word of place names precedes the name, as in San Francisco.
+// afterSaint reports whether a word precedes the name that makes it a place, as in San Francisco.
 func (sc *textScan) afterSaint(i int) bool {
 	p, ok := sc.wordBefore(2)
 	return ok && p.end == i-1 && isOneOf(
@@ -344,14 +348,14 @@ func (sc *textScan) afterSaint(i int) bool {
 	)
 }
 
-// companyFollows reports whether a legal form follows the name.
+// companyFollows reports whether the legal form of a company follows the name.
 func (sc *textScan) companyFollows(i int) bool {
 	j := blanksEnd(sc.text, skipByte(sc.text, i, ','), 1)
 	e := spanEnd(sc.text, j, isLetter)
 	return e > j && sc.roleOf(j, e)&roleCompany != 0
 }
 
-// placeFollows reports whether a word such as "Street" follows, so that the name is that of a place.
+// placeFollows reports whether a word such as "Street" follows the name, which makes it a place.
 func (sc *textScan) placeFollows(i int) bool {
 	j := blanksEnd(sc.text, i, 1)
 	return isOneOf(
@@ -360,8 +364,7 @@ func (sc *textScan) placeFollows(i int) bool {
 	)
 }
 
-// isInProse reports whether plain words stand on both sides, or on one side with the end of the sentence on the
-// other.
+// isInProse reports whether a name is surrounded by ordinary words, or by a word and the end of a sentence.
 func (sc *textScan) isInProse(start, end int) bool {
 	text := sc.text
 	lower := func(i int) bool {
@@ -373,7 +376,7 @@ func (sc *textScan) isInProse(start, end int) bool {
 	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
 }
 
-// takeSubject finds two or three capitalised words before a verb that people are the subject of.
+// takeSubject finds two or three capitalised words before a verb whose subject is usually a person.
 func (sc *textScan) takeSubject(verb textWord) int {
 	start, end, n := 0, verb.start, 0
 	for back := 2; back <= 4; back++ {
@@ -395,7 +398,7 @@ func (sc *textScan) takeSubject(verb textWord) int {
 	return 0
 }
 
-// afterCapital reports whether the word before i is capitalised too.
+// afterCapital reports whether the word before i is capitalised.
 func (sc *textScan) afterCapital(i int) bool {
 	for back := 2; back <= 6; back++ {
 		if p, ok := sc.wordBefore(back); ok && p.end == i-1 {
@@ -405,7 +408,7 @@ func (sc *textScan) afterCapital(i int) bool {
 	return false
 }
 
-// takeSurname finds a family name together with the word before it.
+// takeSurname finds a known family name together with the word before it.
 func (sc *textScan) takeSurname(w textWord) int {
 	p, ok := sc.wordBefore(2)
 	if !ok || p.end+1 != w.start || sc.text[p.end] != ' ' || p.start < sc.done || nameWord(sc.text, p.start) != p.end ||
@@ -425,7 +428,7 @@ func (sc *textScan) takeSurname(w textWord) int {
 	return sc.addFinding(p.start, stop, Name)
 }
 
-// takeCompany finds a company: the words before a legal form.
+// takeCompany finds a company: the legal form w and the words before it.
 func (sc *textScan) takeCompany(w textWord, end int) int {
 	form := string(sc.text[w.start:end])
 	exact := false
@@ -459,7 +462,7 @@ func (sc *textScan) takeCompany(w textWord, end int) int {
 	return sc.addFinding(start, companyEnd(sc.text, w.start, end), Company)
 }
 
-// isJoined reports whether the text between two words can be inside a name.
+// isJoined reports whether the text between two words can occur inside a name.
 func isJoined(between []byte) bool {
 	switch string(between) {
 	case " ", ", ", " & ", "-", "&", ". ", " + ", "'":
@@ -468,7 +471,7 @@ func isJoined(between []byte) bool {
 	return false
 }
 
-// companyEnd returns the end of a legal form with what belongs to it: a full stop, "& Co. KG", "Pvt. Ltd.".
+// companyEnd returns the end of a legal form including its additions: a full stop, "& Co. KG", "Pvt. Ltd.".
 func companyEnd(text []byte, start, i int) int {
 	switch form := string(text[start:i]); form {
 	case "Inc", "Ltd", "Corp", "Co", "Lda", "Ltda", "Pty", "Pvt", "Pte":

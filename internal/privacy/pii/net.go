@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// findAtColon looks around a colon for network addresses and for credentials in a URL.
+// findAtColon finds network addresses around the colon at i, or credentials in a URL.
 func (sc *textScan) findAtColon(i int) int {
 	text := sc.text
 	if byteAt(text, i+1) == '/' && byteAt(text, i+2) == '/' {
@@ -31,7 +31,7 @@ func hex(b []byte) bool {
 	return true
 }
 
-// findMAC looks for a MAC address whose first separator, : or -, is at i. It has six pairs of hex digits.
+// findMAC finds a MAC address of six pairs of hex digits whose first separator (: or -) is at i.
 func (sc *textScan) findMAC(i int) int {
 	text, start := sc.text, i-2
 	if start < sc.done || start < 0 || i+15 > len(text) || class[text[start]]&class[text[i-1]]&isHex == 0 ||
@@ -55,8 +55,8 @@ func (sc *textScan) findMAC(i int) int {
 	return sc.addFinding(start, end, MAC)
 }
 
-// macOfThree finds a MAC address written as three groups of four hex digits with dots (0012.3456.789a). It must stand
-// a few bytes after a word that announces it.
+// macOfThree finds a MAC address written as three groups of four hex digits with dots (0012.3456.789a). It must begin
+// at most a few bytes after i, the end of a word that announces it.
 func macOfThree(text []byte, i int) (start, end int) {
 	for start = i; start < len(text) && start < i+12; start++ {
 		if b := text[start]; class[b]&isHex == 0 || isAlnumByte(text[start-1]) {
@@ -70,7 +70,7 @@ func macOfThree(text []byte, i int) (start, end int) {
 	return 0, 0
 }
 
-// findIPv6 looks for an IPv6 address at start. It ignores loopback and unspecified addresses, which identify nobody.
+// findIPv6 finds an IPv6 address at start. It ignores loopback and unspecified addresses, which identify nobody.
 func (sc *textScan) findIPv6(start int) int {
 	text, i := sc.text, start
 	groups, gap, digits, letters := 0, -1, 0, 0
@@ -142,8 +142,8 @@ func quadEnd(text []byte, i int) int {
 	return i
 }
 
-// findIPv4 looks for an IPv4 address at a word of digits before a dot. It ignores what may be a version number, and
-// addresses that every machine has.
+// findIPv4 finds an IPv4 address at a word of digits before a dot. It ignores possible version numbers, and addresses
+// that every machine has.
 func (sc *textScan) findIPv4(start int) int {
 	text := sc.text
 	end := quadEnd(text, start)
@@ -171,7 +171,7 @@ func (sc *textScan) findIPv4(start int) int {
 	return sc.addFinding(start, end, IP)
 }
 
-// sectionLike reports whether an address may be a section number: all its numbers are small, and it is not a
+// sectionLike reports whether an IPv4 address may be a section number: all its numbers are small, and it is not a
 // well-known address.
 func sectionLike(ip []byte) bool {
 	n := 0
@@ -186,7 +186,7 @@ func sectionLike(ip []byte) bool {
 	return !bytes.HasPrefix(ip, []byte("10.")) && !isOneOf(string(ip), "8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9")
 }
 
-// findCredentials looks for user:password@ after ://.
+// findCredentials finds user:password@ after ://.
 func (sc *textScan) findCredentials(i int) int {
 	text, colon := sc.text, 0
 	for j := i; j < len(text) && j-i < 256; j++ {

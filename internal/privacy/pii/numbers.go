@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// digitGroups holds groups of digits with single separators between them, as people write numbers.
+// digitGroups is a number as people write it: groups of digits with single separators between them.
 type digitGroups struct {
 	n, total int
 	start    int      // of a bracket or + before the digits
@@ -86,7 +86,7 @@ func (g *digitGroups) hasLengths(lengths ...uint8) bool {
 	return g.n >= len(lengths) && bytes.Equal(g.len[:len(lengths)], lengths)
 }
 
-// findInDigits looks for personal numbers at a word of digits.
+// findInDigits finds a personal number that begins with the word w, which consists of digits.
 func (sc *textScan) findInDigits(w textWord) int {
 	n, next := w.end-w.start, byteAt(sc.text, w.end)
 	if n < 7 && !manyFollow(sc.text, w.end, next, n) {
@@ -135,7 +135,7 @@ func (sc *textScan) findInDigits(w textWord) int {
 	return sc.findPhone(&g, false)
 }
 
-// findID tries the id patterns that may begin at a word.
+// findID tries the id patterns that may begin at the word w.
 func (sc *textScan) findID(w textWord, l *formList) int {
 	if len(l.all) == 0 {
 		return 0
@@ -173,8 +173,8 @@ func (sc *textScan) findID(w textWord, l *formList) int {
 	return 0
 }
 
-// manyFollow reports whether the text at i, after n digits, is long enough for a number with separators or an id:
-// seven digits and capitals including the n, or four for a network address.
+// manyFollow reports whether the text at i, after n digits, is long enough for a number or an id: seven digits and
+// capitals including the n digits, or four for a network address.
 func manyFollow(text []byte, i int, next byte, n int) bool {
 	if sepOf[next] == 0 && next != 0xC2 {
 		return false
@@ -225,9 +225,9 @@ func (g *digitGroups) dateGroups() int {
 	return 0
 }
 
-// namedCard looks for a card number that a preceding word or key announces: 15 to 19 digits in one group, or 12 to 19
-// in several of which the first has four. Its checksum need not be valid: a mistyped or invented number is hidden
-// like a real one.
+// namedCard finds a card number that a word or key before it announces: 15 to 19 digits in one group, or 12 to 19 in
+// several groups of which the first has four. The checksum may be wrong, because a mistyped or invented number is
+// hidden, too.
 func (sc *textScan) namedCard(g *digitGroups) int {
 	k := 1
 	for k < g.n && (g.sep[k] == ' ' || g.sep[k] == '-' || g.sep[k] == '.') && g.sep[k] == g.sep[1] && g.len[k] >= 2 && g.len[k] <= 7 {
@@ -241,7 +241,7 @@ func (sc *textScan) namedCard(g *digitGroups) int {
 	return sc.addFinding(g.start, g.end[k-1], CreditCard)
 }
 
-// findCard looks for a payment card number in the first groups.
+// findCard finds a payment card number in the first groups.
 func (sc *textScan) findCard(g *digitGroups) int {
 	if end := sc.realCard(g); end > 0 {
 		return end
@@ -249,7 +249,7 @@ func (sc *textScan) findCard(g *digitGroups) int {
 	return sc.namedCard(g)
 }
 
-// realCard looks for a card number with a known issuer's prefix and a valid checksum.
+// realCard finds a card number with the prefix of a known issuer and a valid checksum.
 func (sc *textScan) realCard(g *digitGroups) int {
 	if g.n == 1 || g.len[0] > 6 || g.sep[1] != ' ' && g.sep[1] != '-' {
 		n := int(g.len[0])
@@ -273,7 +273,7 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a bare number is likely machine data: it stands in a column of numbers, or in JSON without
+// isCount reports whether a bare number is probably machine data: it is in a column of numbers, or in JSON without
 // quotes.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
@@ -282,7 +282,7 @@ func isCount(text []byte, start, end int) bool {
 		byteAt(text, end) == ' ' && isDigitByte(byteAt(text, end+1))
 }
 
-// isUniform reports whether the first k groups have the same separator throughout.
+// isUniform reports whether all separators between the first k groups are the same.
 func (g *digitGroups) isUniform(k int) bool {
 	for _, s := range g.sep[1:k] {
 		if s != g.sep[1] {
@@ -292,7 +292,7 @@ func (g *digitGroups) isUniform(k int) bool {
 	return true
 }
 
-// findInMixed looks for personal numbers at a word of letters and digits.
+// findInMixed finds a personal number that begins with the word w, which has letters and digits.
 func (sc *textScan) findInMixed(w textWord) int {
 	n := w.end - w.start
 	if n >= 25 {
@@ -322,7 +322,7 @@ func (sc *textScan) findInMixed(w textWord) int {
 	return 0
 }
 
-// findAtCapitals looks for ids at a short word of capitals that precedes another group.
+// findAtCapitals finds an id that begins with a short word of capitals before another group.
 func (sc *textScan) findAtCapitals(w textWord) int {
 	next := byteAt(sc.text, w.end)
 	if next != ' ' && next != '-' && next != '.' || !isAlnumByte(byteAt(sc.text, w.end+1)) {
@@ -333,7 +333,7 @@ func (sc *textScan) findAtCapitals(w textWord) int {
 
 func (s *Scanner) idForms() *formIndex { return s.tables.ids }
 
-// findIBAN looks for an IBAN at start, compact or in groups.
+// findIBAN finds an IBAN at start, written in one piece or in groups.
 func (sc *textScan) findIBAN(start int) int {
 	text := sc.text
 	want := ibanLength(text[start]&^0x20, text[start+1]&^0x20)

@@ -15,7 +15,7 @@ import (
 //go:embed phones.txt
 var phoneList string
 
-// numberingPlan is the numbering plan of one region.
+// numberingPlan describes the phone numbers of one region.
 type numberingPlan struct {
 	region, code, trunk string
 	lengths             uint32 // bit n: numbers of n digits are possible
@@ -46,8 +46,8 @@ func parsePlans(list string) numberingPlans {
 	return p
 }
 
-// hasShortNumbers reports whether numbers of less than seven digits are usual in the plan. In plans with many
-// lengths, the short ones belong to machines.
+// hasShortNumbers reports whether phone numbers of less than seven digits are usual in the region. In regions with
+// many different lengths, short numbers belong to machines.
 func (p *numberingPlan) hasShortNumbers() bool {
 	return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4
 }
@@ -57,7 +57,7 @@ func (p *numberingPlan) isValid(d []byte) bool {
 	return p.isPossible(len(d)) && p.automaton().matchesDigits(d)
 }
 
-// findAtPlus looks for a phone number with a country code after the + at i.
+// findAtPlus finds a phone number with a country code after the + at i.
 func (sc *textScan) findAtPlus(i int) int {
 	b := byteAt(sc.text, i-1)
 	if isAlnumByte(b) || b == '+' || b == '_' {
@@ -77,7 +77,7 @@ func (sc *textScan) findAtPlus(i int) int {
 	return sc.findPhone(&g, true)
 }
 
-// findAtBracket looks for a phone number whose area code stands in brackets, at the ( at i.
+// findAtBracket finds a phone number whose area code is in brackets, at the ( at i.
 func (sc *textScan) findAtBracket(i int) int {
 	if !isDigitByte(byteAt(sc.text, i+1)) {
 		return 0
@@ -97,7 +97,7 @@ func (sc *textScan) findAtBracket(i int) int {
 	return sc.findPhone(&g, false)
 }
 
-// findPhone looks for a phone number in groups of digits. With international set, a + precedes them.
+// findPhone finds a phone number in groups of digits. international is set if a + precedes them.
 func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 ||
 		!international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {
@@ -121,8 +121,8 @@ func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	return sc.takeDialled(g, k)
 }
 
-// withoutPlus returns how many groups form an assigned international number whose + is missing. A context word must
-// stand near it.
+// withoutPlus returns how many groups form an assigned international phone number whose + is missing. A context word
+// must be near it.
 func (sc *textScan) withoutPlus(g *digitGroups) int {
 	if g.total < 10 || g.digits[0] == '0' || sc.contextBefore(g.start)&sc.voc.phone == 0 {
 		return 0
@@ -135,8 +135,8 @@ func (sc *textScan) withoutPlus(g *digitGroups) int {
 	return 0
 }
 
-// takeDialled adds the first k groups to the findings as a phone number, unless characters that would belong to it
-// follow.
+// takeDialled adds the first k groups to the findings as a phone number, unless the characters after it would belong
+// to it, too.
 func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 	end := g.end[k-1]
 	if b := byteAt(sc.text, end); isAlnumByte(b) && b != 'x' || b == '_' ||
@@ -146,21 +146,21 @@ func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 	return sc.addFinding(g.start, extensionEnd(sc.text, end), Phone)
 }
 
-// canBegin reports whether a number may begin at i.
+// canBegin reports whether a phone number may begin at i, judging by the characters before.
 func canBegin(text []byte, i int) bool {
 	b := byteAt(text, i-1)
 	return !isAlnumByte(b) && b != '_' && b != '.' && b != '$' && b != '#' &&
 		!((b == '-' || b == '/' || b == ',' || b == ':' || b == '+') && isAlnumByte(byteAt(text, i-2)))
 }
 
-// behindPhone reports whether only a slash separates i from a preceding phone number.
+// behindPhone reports whether a phone number and a slash directly precede i.
 func (sc *textScan) behindPhone(i int) bool {
 	n := len(sc.out)
 	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
-// internationalGroups returns how many groups form a number with a country code, after skip digits. It prefers
-// assigned numbers to those of a possible length.
+// internationalGroups returns how many groups form a phone number with a country code, which follows skip digits. It
+// prefers assigned numbers to numbers that only have a possible length.
 func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	for _, strict := range []bool{true, false} {
 		if !strict && skip > 0 && sc.contextBefore(g.start)&sc.voc.phone == 0 {
@@ -176,8 +176,8 @@ func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	return 0
 }
 
-// isInternational reports whether the digits are a country code followed by a number of that country. The number may
-// begin with the (0) that is written but not dialled.
+// isInternational reports whether the digits are a country code followed by a number of that country. The national
+// number may begin with the 0 that is often written as (0) and not dialled.
 func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	code := 0
 	for n := 1; n <= 3; n++ {
@@ -198,8 +198,8 @@ func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	return false
 }
 
-// Country returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if it
-// is unknown, or if several countries share the calling code and plan.
+// Country returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if the
+// country is unknown or several countries share the calling code and numbering plan.
 func (s *Scanner) Country(t Type, value string) string {
 	switch {
 	case t == IBAN && len(value) > 2:
@@ -239,8 +239,8 @@ func (p *numberingPlan) isNational(d []byte, strict bool) bool {
 	return len(d) >= 6 && p.isPossible(len(d)) && !isUniform(d)
 }
 
-// nationalNumber returns how many groups form a national number of one of the scanner's regions. Digits without
-// separators need a context word; so do groups that may also be a price or an id.
+// nationalNumber returns how many groups form a national phone number of one of the scanner's regions. Digits without
+// separators need a context word nearby, and so do groups that may be a price or an id.
 func (sc *textScan) nationalNumber(g *digitGroups) int {
 	vouched := sc.contextBefore(g.start)&sc.voc.phone != 0
 	for k := g.n; k > 0; k-- {
@@ -257,8 +257,8 @@ func (sc *textScan) nationalNumber(g *digitGroups) int {
 	return 0
 }
 
-// shortPhone looks for a number of four to six digits in regions where all numbers are that short. A context word
-// must stand near it.
+// shortPhone finds a phone number of four to six digits, in regions where all numbers are that short. A context word
+// must be near it.
 func (sc *textScan) shortPhone(start int) int {
 	if len(sc.s.short) == 0 || sc.opaque || sc.s.off[Phone] || sc.contextBefore(start)&sc.voc.phone == 0 || !canBegin(sc.text, start) {
 		return 0
@@ -297,8 +297,8 @@ func (g *digitGroups) isGroupedAsPhone(k int) bool {
 	return false
 }
 
-// dialledAtHome reports whether the digits are a number as dialled within its region. North American numbers need not
-// be assigned, since invented ones are not.
+// dialledAtHome reports whether the digits are a phone number as dialled within its region. North American numbers
+// need not be assigned, because invented ones usually are not.
 func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched bool) bool {
 	rest := d
 	if t := len(p.trunk); t > 0 && len(d) > t && string(d[:t]) == p.trunk && !(p.code == "1" && len(d) == 10) {
@@ -316,7 +316,8 @@ func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched b
 	return p.isValid(rest) || vouched && k > 1 && len(rest) >= 8 && p.isPossible(len(rest)) && len(rest) < len(d)
 }
 
-// mobileArgentina recognises Argentine mobile numbers, which have 15 after the area code: 0343 15-555-1212.
+// mobileArgentina recognises Argentine mobile numbers, which have the digits 15 after the area code: 0343
+// 15-555-1212.
 func (g *digitGroups) mobileArgentina(k int) bool {
 	if k < 3 || g.len[0] < 3 || g.len[0] > 5 || g.digitCount(k) != 13 {
 		return false

@@ -10,7 +10,7 @@ import (
 // Type is a type of personal data, in the lower-case spelling of the settings. Tokens contain it in capitals.
 type Type string
 
-// The built-in types. Types are only ever added.
+// The built-in types of personal data. New versions only add types.
 const (
 	Email       Type = "email"
 	Phone       Type = "phone"
@@ -30,7 +30,7 @@ const (
 	DateOfBirth Type = "date_of_birth"
 )
 
-// AllTypes returns all built-in types. Settings, wrapper types and modes are derived from this list.
+// AllTypes returns all built-in types of personal data.
 func AllTypes() []Type {
 	return []Type{
 		Email, Phone, CreditCard, SSN, Name, Company, IBAN, IP, Address, Secret, MAC, Wallet, NationalID, Passport, Licence,
@@ -38,13 +38,14 @@ func AllTypes() []Type {
 	}
 }
 
-// Finding is a personal part of a text. Start and End are byte offsets in the text as given, with its escapes.
+// Finding is a part of a text that is personal data. Start and End are byte offsets in the original text, with its
+// escapes.
 type Finding struct {
 	Start, End int
 	Type       Type
 }
 
-// Value is a finding that is about to become a token.
+// Value is a finding that is about to be replaced by a token.
 type Value struct {
 	Type   Type
 	Text   string // decoded: what a person would write
@@ -52,28 +53,30 @@ type Value struct {
 	Number bool   // was a JSON number; its token is a JSON string
 }
 
-// Vault supplies the tokens for Replace. Its methods are called in document order, possibly twice for equal values.
+// Vault supplies the tokens for Replace. Its methods are called in the order of the document. They may be called more
+// than once for equal values.
 type Vault interface {
 	// Mint returns the token of a value. If ok is false, the value stays in the document.
 	Mint(v Value) (token string, ok bool)
-	// Foreign is called with text of the input that has the form of a token. If ok is true, instead replaces the
-	// text. It must need no escape in JSON.
+	// Foreign is called for text in the input that has the form of a token. If ok is true, instead replaces the text;
+	// it must need no escapes in JSON.
 	Foreign(text string) (instead string, ok bool)
 }
 
 // Options configures a Scanner. The zero value finds every built-in type.
 type Options struct {
-	// Regions lists ISO 3166 codes of countries whose phone numbers are found without a country code. If empty, a
-	// default list applies.
+	// Regions lists ISO 3166 codes of countries whose phone numbers are found without a country code. If it is empty,
+	// a default list applies.
 	Regions []string
 	// Off lists the types that are not searched for.
 	Off []Type
 	// Keys maps additional key names, in any case and spelling ("crew_member"), to the type of their values.
 	Keys map[string]Type
-	// Words lists additional words and phrases that are of a type wherever they occur.
+	// Words lists, for each type, additional words and phrases that are personal data of that type wherever they
+	// occur.
 	Words map[Type][]string
-	// Types maps custom types to the pattern of their values. With a nil pattern, only Words and Keys find the type.
-	// Names have the form of the built-in ones and at most MaxType bytes.
+	// Types maps custom types to the pattern of their values. If the pattern is nil, values are found only through
+	// Words and Keys. Names have the form of the built-in types and at most MaxType bytes.
 	Types map[Type]*regexp.Regexp
 }
 

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// tokenClaim is a part of the document that is to become a token. It has no pointers, to save the garbage collector
-// work: there are many claims.
+// tokenClaim is a part of the document that will be replaced by a token. It has no pointers, because there are many
+// claims and the garbage collector would scan them.
 type tokenClaim struct {
 	start, end int32
 	text       int32      // index of the decoded text in walker.texts; -1 if equal to the raw one
@@ -29,11 +29,11 @@ func (s *Scanner) typeOf(k typeNumber) Type {
 	return s.types[k-1]
 }
 
-// Replace replaces the personal data in a document with tokens from the vault. The document is JSON, several JSON
-// values with text between them, or text. All other bytes stay as they are; without findings the result is raw
-// itself. Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a
-// string. A value written with escapes is replaced including them; Value has both spellings. If each token is
-// replaced by its Raw (without the quotes, where Number is set), the result equals the document byte for byte.
+// Replace replaces the personal data in a document by tokens from the vault. The document is JSON, several JSON
+// values with text between them, or text. All other bytes stay unchanged; without findings, the result is raw itself.
+// Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a string. A
+// value written with escapes is replaced including the escapes; Value has both spellings. If each token is replaced
+// by its Raw (without the quotes if Number is set), the result equals the document byte for byte.
 func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 	w, _ := s.walkers.Get().(*documentWalker)
 	if w == nil {
@@ -103,7 +103,7 @@ func (w *documentWalker) learnNames() {
 	w.local = nil
 }
 
-// applyClaims returns the document with tokens in place of the claims.
+// applyClaims returns the document with the claimed parts replaced by tokens.
 func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
 	if len(w.claims) == 0 {
 		return raw
@@ -139,7 +139,7 @@ func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
 	return append(out, raw[from:]...)
 }
 
-// quoteToken adds quotes to a token, escaped for the depth of nested JSON strings that it stands in.
+// quoteToken adds quotes to a token. They are escaped as often as the token is nested in JSON strings.
 func quoteToken(token string, deep uint8) string {
 	quote := []byte{'"'}
 	for range deep {
@@ -235,7 +235,7 @@ func (d *jsonDoc) nodeText(n *docNode) textView {
 	return v
 }
 
-// typeOf returns the type that a value has by its key alone.
+// typeOf returns the type of personal data that a value has because of its key alone.
 func (w *documentWalker) typeOf(d *jsonDoc, n *docNode) Type {
 	p := &d.paths[n.path]
 	switch {
@@ -251,14 +251,15 @@ func (w *documentWalker) typeOf(d *jsonDoc, n *docNode) Type {
 	return ""
 }
 
-// isAboutPerson reports whether an object describes a person, by its own keys or by those of most objects at the same
-// path.
+// isAboutPerson reports whether an object describes a person: by its own keys, or by the keys of most objects at the
+// same path.
 func (d *jsonDoc) isAboutPerson(o int32) bool {
 	p := &d.paths[d.objects[o].path]
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// scanNode adds the claims of a node. If the node's key identifies a name, the name is at start to end.
+// scanNode searches one value of a JSON document for personal data and adds what it finds to the claims (places that
+// hold data of a type). If the value's key says that it is a name, the name is between start and end.
 func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
@@ -312,8 +313,8 @@ func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	}
 }
 
-// claimByColumn returns a claim for a value that is not recognised alone, if most values of its column are e-mail
-// addresses or phone numbers.
+// claimByColumn returns a claim for a value that is not recognised on its own, if most values of its column are
+// e-mail addresses or phone numbers.
 func (w *documentWalker) claimByColumn(d *jsonDoc, n *docNode) (tokenClaim, bool) {
 	p := &d.paths[n.path]
 	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {
@@ -371,7 +372,7 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 	}
 }
 
-// scanNumber adds a claim for a JSON number if its key or a custom type's pattern makes it personal.
+// scanNumber adds a claim for a JSON number that is personal because of its key or a custom type's pattern.
 func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	digits := d.view.text[n.start:n.end]
 	if t := w.s.shapeOf(digits); t != "" {
@@ -429,11 +430,11 @@ func (w *documentWalker) walkNested(v textView) bool {
 	return true
 }
 
-// walkerPool reuses walkers and their memory between documents.
+// walkerPool keeps walkers and their memory for the next documents.
 type walkerPool = sync.Pool
 
-// growList grows a list that is filled while n bytes are read, of which i have been read. It extrapolates the final
-// length from what was read, but adds no more than the bytes already read justify.
+// growList makes room in a list that is filled while n bytes are read, of which i have been read. It extrapolates the
+// final length from the bytes read so far, but allocates no more than they justify.
 func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list

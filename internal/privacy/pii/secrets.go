@@ -19,14 +19,14 @@ type secretRule struct {
 	parts   []secretPart
 }
 
-// secretPart is a literal, or a run of least to most bytes of a class.
+// secretPart is a part of a secret's pattern: a literal, or a run of least to most bytes of a class.
 type secretPart struct {
 	literal     string
 	class       byte
 	least, most int
 }
 
-// secretRules finds rules by their first three bytes.
+// secretRules finds the rules that may match at a position, by the first three bytes.
 type secretRules struct {
 	first [1 << 8]uint64
 	rules map[[3]byte][]secretRule
@@ -172,7 +172,7 @@ func shannonEntropy(b []byte) (bits float64) {
 	return bits
 }
 
-// findSecret looks for a secret that begins at a word.
+// findSecret finds a secret that begins at the word at start.
 func (sc *textScan) findSecret(start int) int {
 	if b := byteAt(sc.text, start-1); isAlnumByte(b) || sc.s.off[Secret] {
 		return 0
@@ -186,7 +186,7 @@ func (sc *textScan) findSecret(start int) int {
 	return 0
 }
 
-// findPEM looks for a PEM private key at i.
+// findPEM finds a PEM private key at i.
 func (sc *textScan) findPEM(i int) int {
 	const begin, key, finish = "-----BEGIN ", "PRIVATE KEY", "-----END "
 	if sc.noPEM || !bytes.HasPrefix(sc.text[i:], []byte(begin)) {
@@ -211,7 +211,7 @@ func (sc *textScan) findPEM(i int) int {
 	return sc.addFinding(i, end, Secret)
 }
 
-// endsValue holds the bytes that no secret in a text contains.
+// endsValue has the bytes that cannot occur in a secret.
 var endsValue = func() (ends [256]bool) {
 	for _, b := range []byte(" \t\r\n\"'`,;<>()[]{}|") {
 		ends[b] = true
@@ -219,7 +219,7 @@ var endsValue = func() (ends [256]bool) {
 	return ends
 }()
 
-// findHumped looks for a secret after a camel-case name such as stripeApiKey or dbPassword.
+// findHumped finds a secret after a camel-case name such as stripeApiKey or dbPassword.
 func (sc *textScan) findHumped(w textWord) int {
 	name := sc.text[w.start:w.end]
 	if len(name) > 60 || len(name) < 4 {
@@ -250,7 +250,7 @@ func (sc *textScan) findHumped(w textWord) int {
 	return 0
 }
 
-// kindOfEnding returns the kind bit of a name's last word, or 0 if the name is not that of a secret.
+// kindOfEnding returns the bit of the kind that a name's last word implies, or 0 if the name is not that of a secret.
 func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	var room [16]byte
 	switch string(appendFolded(room[:0], name)) {
@@ -263,7 +263,7 @@ func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	return 0
 }
 
-// isHarmlessToken reports whether a name ends like those of tokens that are not secret.
+// isHarmlessToken reports whether a name is that of a token that is not secret, such as a page token.
 func isHarmlessToken(name []byte) bool {
 	for _, w := range []string{"page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel"} {
 		if n := len(name) - len(w); n >= 0 && equalFold(name[n:], w) {
@@ -273,7 +273,7 @@ func isHarmlessToken(name []byte) bool {
 	return false
 }
 
-// findAssigned looks for a secret that a word before i announces: password: x, api_key=x, Bearer x.
+// findAssigned finds a secret after a word that announces it, which ends before i: password: x, api_key=x, Bearer x.
 func (sc *textScan) findAssigned(i int, words uint64) int {
 	text := sc.text
 	if p, ok := sc.wordBefore(2); ok && p.end < i && isHarmlessToken(text[p.start:p.end]) {
@@ -332,7 +332,8 @@ func (sc *textScan) findAssigned(i int, words uint64) int {
 	return sc.addFinding(j, end, Secret)
 }
 
-// secretValue reports whether the value after the name of a secret is a secret.
+// secretValue reports whether the value after a secret's name is really a secret, and not a placeholder or an
+// expression.
 func secretValue(v []byte, password bool) bool {
 	digits, letters, other, upper := 0, 0, 0, 0
 	var seen [256]bool
@@ -365,7 +366,7 @@ func secretValue(v []byte, password bool) bool {
 		!bytes.HasPrefix(v, []byte("http"))
 }
 
-// isExpression reports whether a value is an expression of source code: opts.password, 0x02.
+// isExpression reports whether a value is an expression of source code, such as opts.password or 0x02.
 func isExpression(v []byte) bool {
 	if len(v) < 11 && bytes.HasPrefix(v, []byte("0x")) {
 		return true

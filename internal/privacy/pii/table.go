@@ -3,7 +3,7 @@ package pii
 import "bytes"
 
 // walkTable finds Markdown and CSV tables in a text and treats their cells as columns. It returns true if a table has
-// a personal header; the whole text has been handled then.
+// a header that names personal data; the whole text has then been scanned.
 func (w *documentWalker) walkTable(v textView) bool {
 	done := 0
 	for from := 0; ; {
@@ -29,7 +29,7 @@ func (w *documentWalker) walkTable(v textView) bool {
 	return true
 }
 
-// readHeader returns the meanings of a table's columns, and whether any of them is personal.
+// readHeader returns the meanings of a table's columns, and whether any of them is personal data.
 func (w *documentWalker) readHeader(text []byte, t textGrid) (columns []valueMeaning, personal bool) {
 	people, street := false, false
 	for _, c := range t.cellRanges(text, t.header, t.headerEnd, nil) {
@@ -93,8 +93,9 @@ type textGrid struct {
 	comma                        byte
 }
 
-// findTable returns the first table of a text at i or later. A Markdown table is a line with | above one of dashes. A
-// CSV table is a line of two or more short cells at the start of a paragraph, followed by a line with as many cells.
+// findTable returns the first table of a text at i or later. A Markdown table begins with a line that contains |
+// above a line of dashes. A CSV table is a line of two or more short cells at the start of a paragraph, followed by a
+// line with as many cells.
 func findTable(text []byte, i int) (t textGrid, ok bool) {
 	head := true // of a paragraph
 	for i < len(text) {
@@ -149,7 +150,7 @@ func readSeparatedTable(text []byte, i, line, next int) (textGrid, bool) {
 	return textGrid{}, false
 }
 
-// growRows extends the table by the rows that have n commas outside quotes.
+// growRows extends the table by the following rows that have n separators outside quotes.
 func (t *textGrid) growRows(text []byte, n int) (rows int) {
 	for t.end < len(text) {
 		e := t.rowEnd(text, t.end)

@@ -2,7 +2,7 @@ package pii
 
 import "sync"
 
-// sharedTables holds the lookup tables that all scanners share.
+// sharedTables has the lookup tables that all scanners share.
 type sharedTables struct {
 	words   *contextWords
 	people  *roleLexicon

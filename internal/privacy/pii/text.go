@@ -2,7 +2,7 @@ package pii
 
 import "encoding/binary"
 
-// textHints describes what the context of a text, such as its key, implies about it.
+// textHints says what the context of a text, such as its key, implies about the text.
 type textHints struct {
 	words  uint64 // kinds of words in its key
 	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
@@ -10,7 +10,7 @@ type textHints struct {
 	id32   *[32]byte // room for one id
 }
 
-// textScan is one pass over a text.
+// textScan is one scan of a text for personal data.
 type textScan struct {
 	s     *Scanner
 	voc   *contextWords
@@ -32,10 +32,10 @@ type textWord struct {
 	sort       uint8 // classes of all its bytes
 }
 
-// reach is the maximum distance in bytes between a number and the context word before it.
+// reach is the largest distance, in bytes, between a context word and the number after it.
 const reach = 48
 
-// appendFindings appends the findings of a text.
+// appendFindings appends the findings in a text, including those of custom types.
 func (s *Scanner) appendFindings(dst []Finding, text []byte, h textHints) []Finding {
 	first := len(dst)
 	dst = s.appendKnown(dst, text, h)
@@ -45,7 +45,7 @@ func (s *Scanner) appendFindings(dst []Finding, text []byte, h textHints) []Find
 	return dst
 }
 
-// appendKnown appends the findings of a text that are of built-in types.
+// appendKnown appends the findings in a text that have built-in types.
 func (s *Scanner) appendKnown(dst []Finding, text []byte, h textHints) []Finding {
 	sc := textScan{s: s, voc: s.tables.words, text: text, out: dst, first: len(dst), textHints: h}
 	n := len(text)
@@ -88,13 +88,13 @@ func (s *Scanner) appendKnown(dst []Finding, text []byte, h textHints) []Finding
 	return sc.out
 }
 
-// rememberWord keeps a word as context for those after it.
+// rememberWord stores a word as context for the words after it.
 func (sc *textScan) rememberWord(w textWord) {
 	sc.recent[sc.count%uint(len(sc.recent))] = w
 	sc.count++
 }
 
-// mayBeListed reports whether a list may contain a word of this hash.
+// mayBeListed reports whether any list may contain a word of this hash. It may return true although none does.
 func (sc *textScan) mayBeListed(h uint64) bool {
 	for _, g := range sc.names {
 		if g.mayBegin(h) {
@@ -104,7 +104,7 @@ func (sc *textScan) mayBeListed(h uint64) bool {
 	return sc.s.tables.starts[h>>54]>>(h>>48&63)&1 != 0
 }
 
-// addFinding appends a finding unless it overlaps the previous one. It returns the offset at which the scan
+// addFinding appends a finding, unless it overlaps the previous one. It returns the offset at which the scan
 // continues.
 func (sc *textScan) addFinding(start, end int, t Type) int {
 	if start < sc.done || sc.s.off[t] {
@@ -115,7 +115,7 @@ func (sc *textScan) addFinding(start, end int, t Type) int {
 	return end
 }
 
-// contextBefore returns the kinds of context words before i and in the key.
+// contextBefore returns the kinds of context words in the key and within reach before start.
 func (sc *textScan) contextBefore(start int) (words uint64) {
 	words = sc.words
 	for i := max(0, sc.nears-len(sc.near)); i < sc.nears; i++ {
@@ -126,8 +126,8 @@ func (sc *textScan) contextBefore(start int) (words uint64) {
 	return words
 }
 
-// scanWord looks for findings at a run of letters and digits. It returns the offset at which the scan continues, or 0
-// for directly after the word.
+// scanWord searches for findings that contain the word w. It returns the offset at which the scan continues, or 0 if
+// that is directly after the word.
 func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	sc.rememberWord(w)
 	if w.start < sc.done {
@@ -162,7 +162,7 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	return 0
 }
 
-// findRemembered looks up a word with digits among the values that are found wherever they occur.
+// findRemembered searches for a word with digits among the values that the gazetteer finds wherever they occur.
 func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	for _, g := range sc.names {
 		if !g.digits {
@@ -177,7 +177,7 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	return 0
 }
 
-// findListed looks up a word in the lists.
+// findListed searches for a word in the lists of names, places and context words.
 func (sc *textScan) findListed(w textWord, h uint64) int {
 	if byteAt(sc.text, w.end) == ' ' && isDigitByte(byteAt(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque &&
 		isCapitalised(sc.text, w.start) {
@@ -230,7 +230,7 @@ func (sc *textScan) findListed(w textWord, h uint64) int {
 	return 0
 }
 
-// scanMark looks for findings at a punctuation byte that may stand inside or before one.
+// scanMark searches for values at a punctuation byte. It returns the offset at which the scan continues.
 func (sc *textScan) scanMark(i int) int {
 	end := 0
 	switch sc.text[i] {
@@ -259,7 +259,7 @@ func (sc *textScan) scanMark(i int) int {
 	return max(end, i+1)
 }
 
-// wordBefore returns the n-th word before the scan's position; 1 is the last.
+// wordBefore returns the n-th last word before the scan's position; 1 is the last one.
 func (sc *textScan) wordBefore(n int) (w textWord, ok bool) {
 	if n > len(sc.recent) || uint(n) > sc.count {
 		return textWord{}, false

@@ -2,7 +2,7 @@ package pii
 
 import "strings"
 
-// tokenEnd returns the end of text in the form of a token, such as [EMAIL_1], at i, or 0.
+// tokenEnd returns the end of the text at i if it has the form of a token, such as [EMAIL_1], otherwise 0.
 func (s *Scanner) tokenEnd(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {
@@ -25,7 +25,7 @@ func (s *Scanner) isType(word []byte) bool {
 	return false
 }
 
-// FormatToken returns the token of a type and number: [EMAIL_1].
+// FormatToken returns the token for a type and a number, such as [EMAIL_1].
 func FormatToken(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
 
 // FindTokens appends the ranges and types of all text in the form of a token.

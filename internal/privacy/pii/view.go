@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// textView is a decoded text with the offsets of its bytes in the document it comes from.
+// textView is a decoded text with the offsets of its bytes in the original document.
 type textView struct {
 	text []byte
 	base int     // of a text without escapes
@@ -17,7 +17,7 @@ type textView struct {
 
 func plainView(text []byte) textView { return textView{text: text} }
 
-// rawRange converts a range of the view to one of the document.
+// rawRange converts a range of the decoded text to the range in the document.
 func (v textView) rawRange(start, end int) (int, int) {
 	if v.at == nil {
 		return v.base + start, v.base + end
@@ -32,7 +32,7 @@ func (v textView) subView(start, end int) textView {
 	return textView{text: v.text[start:end], at: v.at[start : end+1], deep: v.deep}
 }
 
-// viewBuilder builds a textView while it decodes.
+// viewBuilder builds a textView while it decodes a text.
 type viewBuilder struct {
 	from textView
 	text []byte
@@ -73,7 +73,7 @@ func (b *viewBuilder) buildView(deep uint8) textView {
 	return textView{text: b.text, at: append(b.at, int32(end)), deep: deep}
 }
 
-// unquote decodes the escapes of a JSON string's content. Invalid escapes stay as they are.
+// unquote decodes the escapes in a JSON string's content. Invalid escapes stay unchanged.
 func (v textView) unquote() textView {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
@@ -182,7 +182,7 @@ func indexFrom(text []byte, i int, b byte) int {
 	return len(text)
 }
 
-// entities lists the HTML entities that may stand inside or next to personal data.
+// entities lists the HTML entities that may occur in or next to personal data.
 var entities = []struct {
 	name string
 	r    rune

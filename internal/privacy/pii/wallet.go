@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// findWallet looks for a cryptocurrency address at a long word.
+// findWallet finds a cryptocurrency address that consists of the long word w.
 func (sc *textScan) findWallet(w textWord) int {
 	id := sc.text[w.start:w.end]
 	if byteAt(sc.text, w.start-1) == '/' && len(id) != 42 || byteAt(sc.text, w.end) == '_' || byteAt(sc.text, w.start-1) == '_' {
@@ -63,7 +63,7 @@ func isBase58(id []byte) bool {
 	return true
 }
 
-// isBase58Check verifies a Base58Check address: 21 bytes, then the first four bytes of their double hash.
+// isBase58Check verifies a Base58Check address: 21 bytes, and the first four bytes of their double hash.
 func isBase58Check(id []byte) bool {
 	alphabet := bitcoin58
 	if id[0] == 'r' {
@@ -141,7 +141,7 @@ func isBech32(id []byte) bool {
 	return sum == 1
 }
 
-// isCashAddr verifies a Bitcoin Cash address written without "bitcoincash:".
+// isCashAddr verifies a Bitcoin Cash address without the prefix "bitcoincash:".
 func isCashAddr(id []byte) bool {
 	sum := uint64(1)
 	step := func(v byte) {

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// matchWhole returns the range of text, without surrounding blanks, that is a value of type t as a whole, or 0, 0.
-// With sure set, the key determines the type and only impossible values are refused. Otherwise the value itself must
-// look like the type.
+// matchWhole returns the range of text, without surrounding blanks, if all of it is a value of type t; otherwise 0,
+// 0. If sure is set, the key has determined the type, and only impossible values are refused. Otherwise the value
+// itself must look like the type.
 func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 	v := text
 	if n := len(v); n == 0 || v[0] <= ' ' || v[0] >= 0x80 || v[n-1] <= ' ' || v[n-1] >= 0x80 {
@@ -83,7 +83,8 @@ func isEmptyValue(v []byte) bool {
 	return bytes.IndexByte(v, '*') >= 0 && isUniform(bytes.ReplaceAll(v, []byte(" "), nil))
 }
 
-// Classes of bytes that a value of a type does not contain.
+// Classes of bytes that cannot occur in values of a type. An e-mail address, for example, contains no byte of class
+// notInMail.
 const (
 	notInMail = 1 << iota
 	notInName
@@ -130,8 +131,8 @@ func countCharacters(v []byte) (digits, letters int) {
 	return digits, letters
 }
 
-// nameLike reports whether a value can be a name: letters, at most two digits, no address or path. Without sure it
-// must have no digits and at least two capitalised words.
+// nameLike reports whether a value can be a name: it has letters, at most two digits, and no address or path. Unless
+// sure is set, it must have no digits and at least two capitalised words.
 func nameLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
 	if letters == 0 || len(v) > 100 || d > 2 || byteMarks(v)&notInName != 0 {
@@ -143,7 +144,8 @@ func nameLike(v []byte, sure bool) bool {
 	return d == 0 && capitalWords(v) >= 2
 }
 
-// capitalWords returns the number of words if there are at most five and all but particles are capitalised.
+// capitalWords returns the number of words in v, or 0 if there are more than five or a word other than a particle is
+// not capitalised.
 func capitalWords(v []byte) (n int) {
 	for _, w := range bytes.Fields(v) {
 		switch {
@@ -159,8 +161,8 @@ func capitalWords(v []byte) (n int) {
 	return n
 }
 
-// personLike reports whether a value is two or more capitalised words that look like a person. One of them must be a
-// known name or, with holder set, none may be a word of something else.
+// personLike reports whether a value consists of two or more capitalised words and looks like a person. One word must
+// be a known name or, if holder is set, no word may indicate something else.
 func (s *Scanner) personLike(v []byte, holder bool) bool {
 	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
 		return false
@@ -200,8 +202,8 @@ func phoneLike(v []byte) bool {
 	return g.dateGroups() == 0
 }
 
-// addressLike reports whether a value can be a postal address. Without sure it must contain a number and a word, and
-// be no e-mail, network or wallet address.
+// addressLike reports whether a value can be a postal address. Unless sure is set, it must contain a number and a
+// word, and not be an e-mail, network or wallet address.
 func addressLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
 	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 ||
@@ -232,7 +234,7 @@ func versionLike(v []byte) bool {
 		(bytes.Count(w, []byte(".")) >= 2 && letters <= 6 || d+letters < 4 && len(w) < len(v))
 }
 
-// allWords reports whether a text is a few plain words, such as "API key of the shop".
+// allWords reports whether a text consists of a few ordinary words, such as "API key of the shop".
 func allWords(v []byte) bool {
 	d, letters := countCharacters(v)
 	return bytes.IndexByte(v, ' ') > 0 && d == 0 && letters+bytes.Count(v, []byte(" ")) >= len(v)-2

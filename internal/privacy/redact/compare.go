@@ -13,13 +13,14 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// ErrProbing is the cause of errors that refuse a comparison because it could reveal a token's value.
+// ErrProbing is the cause of errors for comparisons of tokens that are refused because they could reveal a token's
+// value.
 var ErrProbing = errors.New("more comparisons could reveal its value")
 
-// The rank of a value among n others reveals log2(n) bits of it. A program that compares a token with
-// values of its choice can read the value letter by letter. So tokens are compared only with
-// tokens of the same type that servers have sent, and comparisons reveal at most this many bits of a
-// value to a principal.
+// Bounds on how many bits of a value comparisons may reveal to a principal. The rank of a value among n others
+// reveals log2(n) bits of it, so a program could find a value letter by letter by comparing its token with values of
+// its choice. Therefore tokens are compared only with tokens of the same type that servers have sent, and only up to
+// these bounds.
 const (
 	textBits   = 24.0     // about two lists of some thousand values each
 	numberBits = 14.0     // of values that have few bits, such as phone numbers, cards and dates: one list of 16,384
@@ -32,9 +33,9 @@ const (
 	recentSets    = 4       // sets that a value is remembered to have been sorted in
 )
 
-// comparisonBudget counts how many bits of each value comparisons have revealed to each principal. It is keyed by
-// value and not by token, since a new session has new tokens for the same values. It lives as long as the Redactor.
-// It is safe for concurrent use.
+// comparisonBudget counts how many bits of each value comparisons have revealed to each principal. It counts by value
+// and not by token, because a new session has new tokens for the same values. It lives as long as the Redactor. It is
+// safe for concurrent use.
 type comparisonBudget struct {
 	mu         sync.Mutex
 	principals map[string]map[valueKey]*comparedValue
@@ -52,14 +53,14 @@ func (c *comparisonBudget) keyOf(e vault.Entry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// comparedValue records the past comparisons of one value.
+// comparedValue has the earlier comparisons of one value.
 type comparedValue struct {
 	bits float64
 	sets [recentSets]uint32 // ids of the latest sorts that included it; 0 is unused
 }
 
-// chargeSort charges a principal for sorting the distinct values, or returns an error if the budget does not allow
-// it. Sorting values again that were sorted together is free, since it reveals nothing new.
+// chargeSort charges a principal for sorting values, or returns an error if the budget is not enough. Sorting values
+// again that were already sorted together is free, because it reveals nothing new.
 func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,8 +82,8 @@ func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core
 	return nil
 }
 
-// chargeEquality charges a principal for an equality test of two values, or returns an error if the budget does not
-// allow it.
+// chargeEquality charges a principal for comparing two values for equality, or returns an error if the budget is not
+// enough.
 func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +174,7 @@ func bitBudget(typ string) float64 {
 }
 
 // Equals reports whether two tokens stand for the same value, ignoring case, blanks and the characters - ( ) and /.
-// Two texts that are not tokens are compared likewise. A token cannot be compared with such a text; this is an error.
+// Two texts that are not tokens are compared in the same way. Comparing a token with another text is an error.
 func (s *Session) Equals(a, b string) (bool, *core.Error) {
 	x, isToken, err := s.resolveEntry(a)
 	if err != nil {
@@ -203,13 +204,13 @@ func noTexts(op string) *core.Error {
 		WithHint("compare values that servers have sent; have the server filter by a text")
 }
 
-// principalName returns the principal that the session belongs to. See SessionName.
+// principalName returns the principal that the session belongs to, which is part of its name (see SessionName).
 func (s *Session) principalName() string {
 	principal, _, _ := strings.Cut(s.name, "\x00")
 	return principal
 }
 
-// resolveEntry returns the entry of a token. isToken is false for other texts.
+// resolveEntry returns the entry of a token. isToken is false if the text is not a token.
 func (s *Session) resolveEntry(text string) (e vault.Entry, isToken bool, refused *core.Error) {
 	found := s.screen.scanner.FindTokens(nil, []byte(text))
 	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
@@ -222,8 +223,8 @@ func (s *Session) resolveEntry(text string) (e vault.Entry, isToken bool, refuse
 	return e, true, nil
 }
 
-// Ranks returns each token's rank in the order of the values, from 0. Equal values have the same rank. Missing
-// values, such as "" and "undefined", come last. If no text is a token, the texts themselves are ranked.
+// Ranks returns each token's rank in the order of the values, beginning at 0. Equal values have the same rank.
+// Missing values, such as "" and "undefined", come last. If no text is a token, the texts themselves are ranked.
 func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
 	values, entries, err := s.comparedValues(tokens)
 	if err != nil {
@@ -279,7 +280,7 @@ func (s *Session) comparedValues(tokens []string) ([]*string, []vault.Entry, *co
 	return values, list, nil
 }
 
-// isMissing reports whether a text is what programs write where there is no value.
+// isMissing reports whether a text is one that programs write for a missing value.
 func isMissing(text string) bool {
 	return text == "" || text == "undefined" || text == "null" || text == "None"
 }

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// fileFormats lists the file extensions of formats in which tokens may be replaced by values. No program that opens
-// such a file loads remote content or executes what the file contains, apart from spreadsheet formulas.
+// fileFormats lists the extensions of files in which tokens may be replaced by values. Programs that open such files
+// do not load remote content and do not execute anything in the file, apart from spreadsheet formulas.
 var fileFormats = map[string]fileFormat{
 	".txt": textFormat, ".log": textFormat, ".csv": tableFormat, ".tsv": tableFormat,
 	".json": jsonFormat, ".jsonl": jsonFormat, ".ndjson": jsonFormat,
@@ -24,10 +24,10 @@ const (
 	jsonFormat
 )
 
-// ShowFile returns a file's content with values in place of its tokens, for a person to read, and whether there were
-// any. A program wrote the file, so opening it could send the values elsewhere: by an image in a web page, or by a
-// spreadsheet formula. It returns an error for a file with tokens if the format is not one of plain data, if the file
-// contains formulas, or if the result would exceed most bytes.
+// ShowFile returns a file's content with its tokens replaced by values, for a person to read, and whether there were
+// any tokens. The file was written by a program, so opening it could send the values elsewhere: through an image in a
+// web page, or a spreadsheet formula. Therefore it returns an error for a file with tokens if the format is not plain
+// data, if the file contains formulas, or if the result would exceed most bytes.
 func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, restored bool, err *core.Error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, false, core.Errorf(core.KindInternal, "pii.files", "the tokens of this session cannot be read: %w", err)
@@ -104,7 +104,7 @@ func isLetter(text string) bool {
 		!(0x2000 <= r && r <= 0x200f)
 }
 
-// isNumber reports whether the rest of a cell contains only characters of numbers and phone numbers.
+// isNumber reports whether the rest of a cell has only characters that occur in numbers and phone numbers.
 func isNumber(rest string) bool {
 	if end := strings.IndexAny(rest, "\n\r,;\t|"); end >= 0 {
 		rest = rest[:end]

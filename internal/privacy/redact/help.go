@@ -15,7 +15,7 @@ import (
 // What follows computes on values for programs that have their tokens only, and answers
 // nothing that is personal.
 
-// typedValue returns the type and value of a token. For other text it returns the text itself.
+// typedValue returns the type and value of a token. For a text that is not a token it returns the text itself.
 func (s *Session) typedValue(text string) (pii.Type, string, *core.Error) {
 	e, isToken, err := s.resolveEntry(text)
 	if err != nil {
@@ -49,7 +49,8 @@ func plainText(s string) string {
 	}, s)
 }
 
-// Mask returns a masked form of a value: the first letter and the domain, or the last digits.
+// Mask returns a shortened form of a value that hides most of it: the first letter and the domain, or the last
+// digits.
 func (s *Session) Mask(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
 	if err != nil {
@@ -78,7 +79,7 @@ func valueOutline(t pii.Type, value string) string {
 	return string(runes)
 }
 
-// Country returns the ISO 3166 country code of a phone number or IBAN, or "" if it determines none.
+// Country returns the ISO 3166 country code of a phone number or IBAN, or "" if it is unknown.
 func (s *Session) Country(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
 	return s.screen.scanner.Country(t, value), err
@@ -104,7 +105,7 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "the value is not a date in a known format")
 }
 
-// Sanitize returns a text that the model may see, and how many values of each type it hides.
+// Sanitize returns a text as the model may see it, and how many values of each type were hidden.
 func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.Replace([]byte(text), s.known, counted)
@@ -112,8 +113,8 @@ func (s *Session) Sanitize(text string) (string, map[string]int, error) {
 	return string(out), counted.found, err
 }
 
-// Outlines returns each distinct token of the texts with the masked form of its value, in order. It is for the person
-// who decides whether the values may be sent.
+// Outlines returns each distinct token in the texts together with the shortened form of its value, in order. It is
+// for the person who decides whether the values may be sent.
 func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 	for _, text := range texts {
 		for _, f := range s.screen.scanner.FindTokens(nil, text) {
@@ -137,20 +138,20 @@ func (s *Session) HasTokens(text []byte) bool {
 	return false
 }
 
-// Show replaces the session's tokens in a text with their values. The result is for a person, never for a model.
+// Show replaces the session's tokens in a text by their values, for a person. The result must never reach a model.
 func (s *Session) Show(text string) string {
 	out, _ := s.replaceTokens(text, func(value string) string { return value }, math.MaxInt)
 	return out
 }
 
-// ShowJSON does the same as Show for a JSON value.
+// ShowJSON does the same as Show in a JSON document.
 func (s *Session) ShowJSON(document []byte) []byte {
 	out, _ := s.replaceTokens(string(document), inJSON, math.MaxInt)
 	return []byte(out)
 }
 
-// replaceTokens replaces the tokens of a text with their values, which spell encodes. It returns false and no text if
-// the result would exceed most bytes.
+// replaceTokens replaces the tokens in a text by their values, which spell encodes. ok is false if the result would
+// exceed most bytes.
 func (s *Session) replaceTokens(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0
@@ -173,8 +174,8 @@ func (s *Session) replaceTokens(text string, spell func(string) string, most int
 	return out.String() + text[from:], true
 }
 
-// SubjectMatcher returns a function that reports whether a value belongs to a person to be forgotten. A value matches
-// if it equals one of the texts, ignoring case, blanks and punctuation.
+// SubjectMatcher returns a function that reports whether a value belongs to a person whose data is erased. A value
+// belongs to the person if it equals one of the given texts, ignoring case, blanks and punctuation.
 func SubjectMatcher(texts ...string) func(value string) bool {
 	plain := map[string]bool{}
 	for _, text := range texts {

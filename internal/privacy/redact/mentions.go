@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// MentionMatcher returns a function that reports whether a text mentions a person to be forgotten by one of the given
-// texts. It ignores case, blanks and punctuation, and looks inside JSON and code. Texts of fewer than six letters and
-// digits must stand as whole words, since they occur inside many others.
+// MentionMatcher returns a function that reports whether a text mentions a person whose data is erased. It searches
+// for the given texts, ignoring case, blanks and punctuation, and also inside JSON and code. Texts of fewer than six
+// letters and digits must occur as whole words, because they occur inside many other words.
 func MentionMatcher(subjects ...string) func(text string) bool {
 	var wanted [][]rune
 	for _, s := range subjects {
@@ -36,7 +36,7 @@ func hasMention(text string, wanted [][]rune) bool {
 }
 
 // wordLetters returns the letters, digits and marks of a text in lower case. edges[i] reports whether a word boundary
-// precedes letter i; its last element is for the end. In scripts without spaces every position is a boundary.
+// precedes letter i; its last element is for the end. In scripts without spaces, every position is a boundary.
 func wordLetters(text string) (letters []rune, edges []bool) {
 	edge := true
 	for _, r := range text {
@@ -70,7 +70,7 @@ func removeEscapes(text string) string {
 	return out.String()
 }
 
-// codePoint decodes u and four hexadecimal digits.
+// codePoint decodes the letter u and four hexadecimal digits.
 func codePoint(s string) (r rune, ok bool) {
 	if len(s) < 5 || s[0] != 'u' {
 		return 0, false

@@ -11,8 +11,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Restore replaces the tokens in the arguments of a server call with their values. It returns an error for a token
-// that was not minted in this session, and for a token inside an address, a host name or code, since the surrounding
+// Restore replaces the tokens in the arguments of a server call by their values. It returns an error for a token that
+// does not exist in this session, and for a token inside an address, a host name or code, because the surrounding
 // text could send the value elsewhere. crossings lists the values that the server has not sent itself and may not
 // receive by a rule.
 func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMessage, []Crossing, *core.Error) {
@@ -33,7 +33,7 @@ func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMes
 	return append(r.out, arguments[r.from:]...), r.crossings, nil
 }
 
-// tokenRestorer replaces tokens in the strings of one JSON document.
+// tokenRestorer replaces the tokens in the strings of one JSON document by values.
 type tokenRestorer struct {
 	session   *Session
 	server    string
@@ -99,7 +99,7 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	}
 }
 
-// recordCrossing records a value that the server has not sent itself.
+// recordCrossing records that a value is sent to a server that has not sent it itself.
 func (r *tokenRestorer) recordCrossing(e vault.Entry) {
 	t := pii.Type(e.Type)
 	if slices.Contains(e.From, r.server) || slices.Contains(e.From, models) || slices.Equal(e.From, []string{programs}) {
@@ -112,7 +112,7 @@ func (r *tokenRestorer) recordCrossing(e vault.Entry) {
 	r.crossings = append(r.crossings, Crossing{t, from})
 }
 
-// writeValue writes a token's value. A value that was a JSON number becomes a number again.
+// writeValue writes the value of a token. A value that was a JSON number in a server's result becomes a number again.
 func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
 	text, err := json.Marshal(e.Value)
 	if err != nil {
@@ -127,7 +127,8 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
 	r.from = end
 }
 
-// carriers lists words in argument names whose text the receiver interprets, such as URLs, hosts and code.
+// carriers lists words in argument names that mean that the receiver interprets the text, such as URLs, hosts and
+// code.
 var carriers = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
 	"cmd", "sql", "expression", "log",

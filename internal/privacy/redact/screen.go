@@ -1,6 +1,6 @@
 // Package redact hides personal data between servers, programs and the model. It replaces personal data in server
 // results with tokens before a program sees them or, for types that programs compute with, before the model does. It
-// puts the values back into the arguments of calls that may contain them.
+// replaces the tokens by values again in the arguments of calls that may contain these values.
 package redact
 
 import (
@@ -23,18 +23,18 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Mode determines from whom a type of personal data is hidden.
+// Mode says from whom a type of personal data is hidden.
 type Mode string
 
-// The modes.
+// The modes of hiding personal data.
 const (
 	Sealed Mode = "sealed" // from programs and the model
 	Border Mode = "border" // from the model; programs compute with the real text
 	Off    Mode = "off"    // not hidden
 )
 
-// modeOf returns the default mode of a type. Identifiers are sealed. Types that programs filter and sort by are
-// hidden only from the model.
+// modeOf returns the default mode of a type. Identifiers are hidden from programs. Types by which programs filter and
+// sort are hidden only from the model.
 func modeOf(t pii.Type) Mode {
 	switch t {
 	case pii.Name, pii.Company, pii.Address, pii.DateOfBirth:
@@ -43,20 +43,20 @@ func modeOf(t pii.Type) Mode {
 	return Sealed
 }
 
-// Options determines which data is hidden from whom.
+// Options says which data is hidden from whom.
 type Options struct {
 	Modes   map[pii.Type]Mode
 	Regions []string                    // countries whose phone numbers are found without a country code
 	Words   map[pii.Type][]string       // words and phrases that are of a type wherever they stand
 	Keys    map[string]pii.Type         // names of keys, in any spelling, whose values are of a type
 	Types   map[pii.Type]*regexp.Regexp // custom types, with the pattern of their values or nil
-	// Reveals reports whether a server may receive values of a type that it has not sent itself.
+	// Reveals reports whether a server may receive values of a type that did not come from it.
 	Reveals func(server string, t pii.Type) bool
-	// Treats returns how values of a type in a server's results are treated. If nil, the type's mode decides.
+	// Treats returns how values of a type in a server's results are treated. If it is nil, the type's mode decides.
 	Treats func(server string, t pii.Type) Treatment
 }
 
-// Treatment determines what happens to a value in a server's result.
+// Treatment says what happens to a value in a server's result.
 type Treatment string
 
 // The treatments.
@@ -67,7 +67,7 @@ const (
 	Block Treatment = "block" // a fixed text replaces it for good
 )
 
-// Redactor replaces personal data with tokens, and tokens with values. It is safe for concurrent use.
+// Redactor replaces personal data by tokens, and tokens by values. It is safe for concurrent use.
 type Redactor struct {
 	scanner *pii.Scanner
 	modes   map[pii.Type]Mode
@@ -81,7 +81,7 @@ type Redactor struct {
 	sessions map[string]*Session
 }
 
-// New returns a redactor that keeps its tokens in store. It does not close store.
+// New returns a Redactor that stores its tokens in store. It does not close store.
 func New(o Options, store *vault.Store) *Redactor {
 	s := &Redactor{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
 	s.compared.principals, s.compared.seed = map[string]map[valueKey]*comparedValue{}, maphash.MakeSeed()
@@ -92,11 +92,11 @@ func New(o Options, store *vault.Store) *Redactor {
 	return s
 }
 
-// SessionName returns the name of a principal's session. principal is "" where there is only one.
+// SessionName returns the name of a principal's session. principal is "" if there is only one principal.
 func SessionName(principal, session string) string { return principal + "\x00" + session }
 
-// Session returns the named session with its tokens and known names. The error is a *core.Error if the tokens cannot
-// be read.
+// Session returns the named session with its tokens and known names. The error is a *core.Error if the stored tokens
+// cannot be read.
 func (s *Redactor) Session(name string) (*Session, error) {
 	tokens, err := s.store.Session(name)
 	if err != nil {
@@ -121,10 +121,10 @@ func (s *Redactor) Session(name string) (*Session, error) {
 	return open, nil
 }
 
-// maxOpen bounds the open sessions, since callers choose session names.
+// maxOpen bounds the number of open sessions, because callers choose session names.
 const maxOpen = 128
 
-// Session redacts and restores for one session. It is safe for concurrent use.
+// Session hides and restores personal data in one session. It is safe for concurrent use.
 type Session struct {
 	screen *Redactor
 	name   string
@@ -132,7 +132,7 @@ type Session struct {
 	known  *pii.Gazetteer // of values that programs see
 }
 
-// loadVisible adds the vault's values of types that programs see to the gazetteer.
+// loadVisible adds those values in the vault that programs may see to the gazetteer, which finds them again in text.
 func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		if s.screen.modes[t] != Border {
@@ -149,7 +149,8 @@ func (s *Session) loadVisible() error {
 	return nil
 }
 
-// rememberVisible adds a value that programs see to the gazetteer, so that it is found again on the way to the model.
+// rememberVisible adds a value that programs may see to the gazetteer, so that it is found and hidden on the way to
+// the model.
 func (s *Session) rememberVisible(t pii.Type, value string) {
 	if s.screen.modes[t] != Border || s.known.HasExact(value) {
 		return
@@ -160,7 +161,7 @@ func (s *Session) rememberVisible(t pii.Type, value string) {
 	s.known.AddExact(t, value)
 }
 
-// documentVault mints the tokens of one document. It implements pii.Vault.
+// documentVault creates the tokens for one document. It implements pii.Vault.
 type documentVault struct {
 	*Session
 	from   []string // the server that it comes from
@@ -170,7 +171,7 @@ type documentVault struct {
 	err    error
 }
 
-// Counts holds the number of values found, by type.
+// Counts is the number of values found, by type.
 type Counts []Count
 
 // Count is the number of values of one type.
@@ -190,7 +191,7 @@ func (c *Counts) Add(t pii.Type, n int) {
 	*c = append(*c, Count{t, n})
 }
 
-// replaceValues replaces the personal data of a document with tokens. A document that is a single number becomes a
+// replaceValues replaces the personal data in a document by tokens. A document that is a single number becomes a
 // string.
 func (m *documentVault) replaceValues(document []byte) []byte {
 	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
@@ -201,7 +202,7 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 	return out
 }
 
-// Origins of values that no server has sent. Programs compute them, and models write them into programs.
+// Origins of values that no server has sent: values computed by programs, and values that models wrote into programs.
 const (
 	programs = "\x00program"
 	models   = "\x00model"
@@ -248,8 +249,8 @@ func (s *Redactor) treatmentOf(server string, t pii.Type) Treatment {
 	return s.treats(server, t)
 }
 
-// SealedType returns the type of personal data for which programs get tokens under the given property of a server's
-// results. It returns "" if the property does not determine one.
+// SealedType returns the type of personal data for which programs get tokens, given a property in a server's results.
+// It returns "" if the property does not determine a type.
 func (s *Redactor) SealedType(server, property string) string {
 	t := s.scanner.OfKey(property)
 	switch s.treatmentOf(server, t) {
@@ -264,7 +265,7 @@ func (s *Redactor) SealedType(server, property string) string {
 	return ""
 }
 
-// treatedText returns the text that replaces a masked or blocked value for good.
+// treatedText returns the text that permanently replaces a masked or blocked value.
 func (m *documentVault) treatedText(v pii.Value) (string, bool) {
 	if m.border {
 		return "", false
@@ -278,7 +279,7 @@ func (m *documentVault) treatedText(v pii.Value) (string, bool) {
 	return "", false
 }
 
-// plainJSON replaces characters that JSON strings must escape with an asterisk.
+// plainJSON replaces characters that need an escape in JSON strings by an asterisk.
 func plainJSON(r rune) rune {
 	if r < ' ' || r == '"' || r == '\\' {
 		return '*'
@@ -286,9 +287,9 @@ func plainJSON(r rune) rune {
 	return r
 }
 
-// Foreign replaces text of a server or file that has the form of a token with a token for that very text, so that it
-// cannot be mistaken for one of ours. On the way to the model, tokens stay as they are, except that values the model
-// wrote itself are put back.
+// Foreign replaces text from a server or file that looks like a token by a real token for that very text, so that it
+// cannot be mistaken for one of Retort's. On the way to the model, tokens are not replaced, except that values which
+// the model wrote itself are restored.
 func (m *documentVault) Foreign(text string) (string, bool) {
 	if m.border {
 		return m.echoedValue(text)
@@ -314,12 +315,12 @@ func (m *documentVault) echoedValue(token string) (string, bool) {
 }
 
 // RedactIncoming returns a server's result as programs may see it. If it returns an error, personal data could not be
-// hidden and the result must not be shown.
+// hidden, and the result must not be used.
 func (s *Session) RedactIncoming(server string, document []byte) ([]byte, error) {
 	return s.RedactAndCount(server, document, nil)
 }
 
-// RedactAndCount does the same as RedactIncoming and adds the personal values it found to found, which may be nil.
+// RedactAndCount works like RedactIncoming and adds the number of personal values to found, which may be nil.
 func (s *Session) RedactAndCount(server string, document []byte, found *Counts) ([]byte, error) {
 	if err := s.tokens.Refresh(); err != nil {
 		return nil, err
@@ -330,7 +331,7 @@ func (s *Session) RedactAndCount(server string, document []byte, found *Counts) 
 }
 
 // RedactOutgoing returns a document as the model may see it, without personal data. If it returns an error, personal
-// data could not be hidden and the document must not be shown.
+// data could not be hidden, and the document must not be shown.
 func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
 	m := &documentVault{Session: s, from: []string{programs}, border: true}
 	out := m.replaceValues(document)
@@ -374,7 +375,7 @@ func isBase64(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '+' || c == '/' || c == '-' || c == '_' || c == '='
 }
 
-// isPersonalBase64 reports whether a text is Base64 of something that contains personal data.
+// isPersonalBase64 reports whether a text is Base64 that decodes to personal data.
 func (s *Session) isPersonalBase64(text []byte) bool {
 	letters := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(string(text), "="))
 	plain, err := base64.RawStdEncoding.DecodeString(letters)
@@ -386,7 +387,7 @@ func (s *Session) isPersonalBase64(text []byte) bool {
 	return len(counted.found) > 0
 }
 
-// countingVault counts values and mints no tokens.
+// countingVault counts values and creates no tokens. It implements pii.Vault.
 type countingVault struct {
 	modes map[pii.Type]Mode
 	found map[string]int
@@ -401,7 +402,7 @@ func (c *countingVault) Mint(v pii.Value) (string, bool) {
 
 func (c *countingVault) Foreign(string) (string, bool) { return "", false }
 
-// RedactText returns a text as the model may see it. If the text cannot be redacted, it returns the reason instead.
+// RedactText returns a text as the model may see it. If hiding fails, it returns the reason instead of the text.
 func (s *Session) RedactText(text string) string {
 	out, err := s.RedactOutgoing([]byte(text))
 	if err != nil {
@@ -410,14 +411,14 @@ func (s *Session) RedactText(text string) string {
 	return string(out)
 }
 
-// RedactProgram replaces sealed values in a program's string literals with their tokens, so that they compare equal
-// to those in server results. It records that the model knows these values, since it wrote them.
+// RedactProgram replaces personal data in a program's string literals by tokens, so that they equal those in server
+// results. It records that the model knows these values, because it wrote them.
 func (s *Session) RedactProgram(code string) (string, error) {
 	return s.redactSource(code, []string{models})
 }
 
-// RedactSkill does the same as RedactProgram for a skill. The model did not write the skill, so it does not know its
-// values.
+// RedactSkill works like RedactProgram for a skill. The current model did not write the skill, so it does not count
+// as knowing the values.
 func (s *Session) RedactSkill(code string) (string, error) { return s.redactSource(code, nil) }
 
 func (s *Session) redactSource(code string, from []string) (string, error) {
@@ -439,8 +440,8 @@ func (s *Session) redactSource(code string, from []string) (string, error) {
 	return out.String(), nil
 }
 
-// TokenIn returns the first token in a text, or "". Data that outlives a session must not contain
-// tokens: in another session they would stand for other values.
+// TokenIn returns the first token in a text, or "". Data that outlives a session must not contain tokens, because
+// they would stand for other values in another session.
 func (s *Redactor) TokenIn(text string) string {
 	for _, f := range s.scanner.FindTokens(nil, []byte(text)) {
 		return text[f.Start:f.End]
@@ -466,7 +467,7 @@ func isQuoted(code string, start, end int) bool {
 	return open != 0 && strings.IndexByte(rest, open) >= 0
 }
 
-// Sync saves the minted tokens to disk. It must succeed before any token is sent to the model.
+// Sync saves new tokens to disk. It must succeed before any token is sent to the model.
 func (s *Session) Sync() error {
 	if err := s.tokens.Sync(); err != nil {
 		return core.Errorf(core.KindInternal, "pii.vault", "the tokens that hide personal data could not be saved: %w", err)
@@ -474,7 +475,7 @@ func (s *Session) Sync() error {
 	return nil
 }
 
-// Crossing is a value about to be sent to a server that it does not come from.
+// Crossing is a value that is about to be sent to a server that it did not come from.
 type Crossing struct {
 	Type pii.Type
 	From []string

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// encodedForm is a value in one encoding, reduced to its significant characters.
+// encodedForm is a secret in one encoding, reduced to its letters and digits.
 type encodedForm struct {
 	text  string // significant characters
 	label string
@@ -29,13 +29,13 @@ type encodedForm struct {
 const (
 	window = 8 // bytes in an indexed window
 	long   = 16
-	// maxGap bounds the bytes between two characters of a long value: a quote, a comma, a newline and some
+	// maxGap bounds the number of bytes between two characters of a long secret: a quote, a comma, a newline and some
 	// indentation.
 	maxGap = 12
 	minGap = 3
 )
 
-// formsOf returns the forms in which a value is found through escapes and separators.
+// formsOf returns the encoded forms of a secret that are searched for even if escapes and separators interrupt them.
 func formsOf(value, label string) (all []encodedForm) {
 	add := func(f encodedForm) {
 		if len(f.text) < window || f.value < window && !f.coded {
@@ -71,8 +71,8 @@ func formsOf(value, label string) (all []encodedForm) {
 	return all
 }
 
-// numbered returns the bytes of a value as numbers, in the usual notations and without separators: decimal, with 0x
-// and U+, octal in four ways, binary.
+// numbered returns the bytes of a secret as numbers in the usual notations, without separators: decimal, hexadecimal
+// with 0x and U+, octal in four ways, and binary.
 func numbered(value string) (all []string) {
 	for _, format := range []string{"%d", "0x%02x", "U%04X", "%o", "%03o", "0%o", "0o%o", "%08b"} {
 		var b strings.Builder
@@ -110,8 +110,7 @@ func utf32Text(text string) string {
 	return string(b[:max(0, len(b)-3)])
 }
 
-// hidden returns a value encoded in invisible characters: as tag characters, and as variation selectors numbered by
-// its bytes.
+// hidden returns a secret encoded in invisible characters: as tag characters, and as variation selectors.
 func hidden(value string) []string {
 	var asTags, asSelectors strings.Builder
 	for i := range len(value) {
@@ -161,8 +160,8 @@ func separatorCounts(text string) (own []uint8) {
 	return own
 }
 
-// maxSeparators returns the maximum number of bytes before character i. Each separator of the value itself may be
-// escaped and surrounded by others.
+// maxSeparators returns the maximum number of separator bytes before character i. Each separator in the secret itself
+// may be escaped and surrounded by others.
 func (f *encodedForm) maxSeparators(i int) int {
 	if f.own == nil {
 		return f.gap
@@ -173,14 +172,14 @@ func (f *encodedForm) maxSeparators(i int) int {
 // longestUnit is the maximum length in bytes of one escaped character, such as &amp;#x2d;.
 const longestUnit = 10
 
-// base64Core returns the part that the Base64 of any text contains in which value begins at an offset congruent to
-// shift modulo 3. Characters that encode neighbouring bytes too are left out.
+// base64Core returns the characters that occur in the Base64 of every text with value at an offset congruent to shift
+// modulo 3. Characters that also encode neighbouring bytes are omitted.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
 }
 
-// spellingsOf returns the spellings of a value that are searched byte for byte.
+// spellingsOf returns the spellings of a secret that are searched byte for byte.
 func spellingsOf(value string) []string {
 	all := []string{value}
 	if quoted, err := json.Marshal(value); err == nil {

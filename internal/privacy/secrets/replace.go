@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// replacePieces replaces the pieces of a text with their labels.
+// replacePieces replaces pieces of a text by their labels.
 func replacePieces(text []byte, found []textPiece) []byte {
 	r := pieceReplacer{in: text, found: found, out: make([]byte, 0, len(text)+len(text)/8+maxLabel)}
 	if json.Valid(text) {
@@ -15,7 +15,7 @@ func replacePieces(text []byte, found []textPiece) []byte {
 	return r.out
 }
 
-// pieceReplacer writes a text with its pieces replaced.
+// pieceReplacer writes a text with pieces replaced by labels.
 type pieceReplacer struct {
 	in, out []byte
 	found   []textPiece
@@ -31,8 +31,8 @@ func (r *pieceReplacer) replacePlain() {
 	r.out = append(r.out, r.in[from:]...)
 }
 
-// replaceJSON keeps the JSON structure. A piece that begins in one string and ends in another puts its label into the
-// first and is removed from the others.
+// replaceJSON replaces pieces in JSON without changing its structure. If a piece begins in one string and ends in
+// another, its label is written to the first string, and the rest of the piece is removed from the others.
 func (r *pieceReplacer) replaceJSON() {
 	for i := 0; i < len(r.in); {
 		end := i + 1
@@ -64,7 +64,8 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// overlappingPiece drops the pieces that end by start, and reports whether the next one overlaps start to end.
+// overlappingPiece drops the pieces that end before start. It reports whether the next piece overlaps the range from
+// start to end.
 func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	for len(r.found) > 0 && r.found[0].end <= start {
 		r.found, r.written = r.found[1:], false
@@ -98,7 +99,7 @@ func (r *pieceReplacer) writeLabel() {
 	}
 }
 
-// writeBare writes a number or literal. If a piece overlaps it, a string with the label takes its place.
+// writeBare writes a number or literal. If a piece overlaps it, it writes a string with the label instead.
 func (r *pieceReplacer) writeBare(i, end int) {
 	if !r.overlappingPiece(i, end) {
 		r.out = append(r.out, r.in[i:end]...)

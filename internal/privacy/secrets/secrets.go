@@ -1,11 +1,11 @@
 // Package secrets removes registered values from texts, so that no credential of a server appears in the audit log, a
-// log, an error or a result, however it is encoded. It finds a value as it is, and through escapes of JSON and other
-// string literals, percent and HTML escapes. It finds it in Base64 at any offset, in hexadecimal and as decimal,
-// octal, binary and U+ codes, in UTF-16 and UTF-32, in tag characters, in wide, styled and circled letters, and in
-// another case. Separators between the characters may be punctuation, blanks, invisible characters, combining marks,
-// and HTML tags without attributes. Half of a long value is found, too. It does not find values that are reversed,
-// compressed, encrypted or encoded by any other rule, nor encodings of encodings except for escapes, nor pieces of
-// less than half.
+// log, an error or a result, however it is encoded. It finds a value unencoded, and through the escapes of JSON and
+// other string literals, percent and HTML escapes. It finds it in Base64 at any offset, in hexadecimal and as
+// decimal, octal, binary and U+ codes, in UTF-16 and UTF-32, in tag characters, in wide, styled and circled letters,
+// and in another case. Separators between the characters may be punctuation, blanks, invisible characters, combining
+// marks, and HTML tags without attributes. Half of a long value is found, too. It does not find values that are
+// reversed, compressed, encrypted or encoded by any other rule, nor encodings of encodings except for escapes, nor
+// pieces of less than half.
 package secrets
 
 import (
@@ -22,7 +22,8 @@ type Secret struct {
 	Value string
 }
 
-// Masker replaces registered values in texts. The zero value and nil have no values. It is safe for concurrent use.
+// Masker replaces registered secrets in texts by labels. The zero value and nil have no secrets. It is safe for
+// concurrent use.
 type Masker struct {
 	mu     sync.Mutex
 	labels map[string]string // by value
@@ -36,8 +37,9 @@ const (
 	maxLabel  = 64
 )
 
-// Add registers values. The caller decides whether a value is a secret: see IsSecret, FromVariable and the like. Add
-// ignores values of less than minValue bytes, which would match by chance, and all values beyond maxValues.
+// Add registers secrets. The caller decides whether a value is a secret, for example with IsSecret or FromVariable.
+// Add ignores values of less than minValue bytes, which would match by chance, and all values after the first
+// maxValues.
 func (m *Masker) Add(all ...Secret) {
 	if m == nil {
 		return
@@ -64,7 +66,7 @@ func (m *Masker) Add(all ...Secret) {
 	}
 }
 
-// Drop removes values that are no longer secret, which makes room for others.
+// Drop removes values that are no longer secret. That makes room for others.
 func (m *Masker) Drop(values ...string) {
 	if m == nil {
 		return
@@ -81,7 +83,7 @@ func (m *Masker) Drop(values ...string) {
 	}
 }
 
-// plainLabel returns a label of characters that need no escape in any format, at most maxLabel bytes long.
+// plainLabel returns a label that needs no escapes in any format. It has at most maxLabel bytes.
 func plainLabel(label string) string {
 	label = strings.Map(func(r rune) rune {
 		if r < 0x80 && isAlnum(byte(r)) || strings.ContainsRune(" _-.:", r) {
@@ -92,8 +94,8 @@ func plainLabel(label string) string {
 	return strings.TrimSpace(label[:min(len(label), maxLabel)])
 }
 
-// Mask returns a text with registered values replaced. JSON stays JSON of the same structure. If the text contains
-// none, Mask returns text itself without allocating. It never modifies text.
+// Mask returns a text in which registered secrets are replaced. JSON stays JSON of the same structure. If the text
+// contains no secret, Mask returns text itself and allocates nothing. It never modifies text.
 func (m *Masker) Mask(text []byte) []byte {
 	t := m.currentTable()
 	if t == nil {
@@ -106,7 +108,7 @@ func (m *Masker) Mask(text []byte) []byte {
 	return replacePieces(text, found)
 }
 
-// MaskString does the same as Mask for a string.
+// MaskString works like Mask for a string.
 func (m *Masker) MaskString(text string) string {
 	t := m.currentTable()
 	if t == nil {

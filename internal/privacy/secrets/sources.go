@@ -24,7 +24,7 @@ func FromVariable(owner, name, value string) []Secret {
 	return nil
 }
 
-// secretParts returns the secrets of a value that has parts.
+// secretParts returns the secrets in a value that consists of parts, such as a URL or a connection string.
 func secretParts(label, v string) ([]Secret, bool) {
 	switch {
 	case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n\t"):
@@ -139,7 +139,7 @@ func FromAddress(label, address string) (found []Secret) {
 	return found
 }
 
-// looseCredentials returns the credentials of a text that resembles a URL but cannot be parsed as one.
+// looseCredentials returns the credentials in a text that resembles a URL but cannot be parsed as one.
 func looseCredentials(label, address string) []Secret {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// searchTable is the immutable index of the values to find.
+// searchTable is an immutable index of the secrets to find.
 type searchTable struct {
 	forms  []encodedForm
 	loose  windowIndex // windows of forms in lower case
@@ -19,24 +19,25 @@ type searchTable struct {
 	retain int // of the longest form
 }
 
-// valueSpelling is a spelling of a value that is searched byte for byte.
+// valueSpelling is a spelling of a secret that is searched byte for byte.
 type valueSpelling struct {
 	text, label string
 	alone       bool // it counts only where it is no part of a word
 }
 
-// windowPlace locates a window: the index of a form or spelling, and an offset in it.
+// windowPlace locates a window, a short sequence of bytes: the index of the form or spelling that contains it, and
+// the offset in that.
 type windowPlace struct{ of, at int }
 
-// windowIndex finds windows of up to eight bytes. A filter rules out most of those that are not in the table.
+// windowIndex finds windows of up to eight bytes. A filter excludes most windows that are not in the table.
 type windowIndex struct {
 	filter []uint64
 	shift  uint
 	places map[uint64][]windowPlace
 }
 
-// maxAlike bounds the places indexed for one window. Tokens with a common prefix share windows; their other windows
-// still find them.
+// maxAlike bounds the number of places stored for one window. Tokens with a common prefix have equal windows; they
+// are still found by their other windows.
 const maxAlike = 64
 
 func (x *windowIndex) addWindow(w uint64, p windowPlace) {
@@ -68,7 +69,8 @@ func (x *windowIndex) mayContain(w uint64) bool {
 	return x.filter[h>>6]>>(h&63)&1 != 0
 }
 
-// exactWindow masks the bytes of a window that index a spelling: its first minValue bytes.
+// exactWindow is a bit mask for the bytes of a window by which a spelling is indexed: the first minValue bytes of the
+// spelling.
 const exactWindow = 1<<(8*minValue) - 1
 
 func windowOf(text string) (w uint64) {
@@ -78,7 +80,7 @@ func windowOf(text string) (w uint64) {
 	return w
 }
 
-// compileTable builds the search table. The result does not depend on the order in which values were added.
+// compileTable builds the search table. The result does not depend on the order in which secrets were added.
 func compileTable(labels map[string]string) *searchTable {
 	t := &searchTable{}
 	for _, value := range slices.Sorted(maps.Keys(labels)) {
@@ -128,8 +130,7 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings adds the places where a known secret occurs byte for byte, in one of the spellings in which it is
-// searched.
+// findSpellings adds the places where a spelling of a secret occurs byte for byte.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {
@@ -153,7 +154,7 @@ func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece 
 	return found
 }
 
-// expandPiece extends a piece so that it cuts no character or escape in two.
+// expandPiece extends a piece so that it does not cut a character or an escape.
 func expandPiece(text []byte, p textPiece) textPiece {
 	for p.start > 0 && !utf8.RuneStart(text[p.start]) && text[p.start-1] >= utf8.RuneSelf {
 		p.start--
@@ -191,7 +192,7 @@ func escapeAt(text []byte, i int) int {
 	return 2
 }
 
-// formScanner holds the significant bytes of a part of the text and their offsets.
+// formScanner has the significant bytes of a part of the text, and their offsets.
 type formScanner struct {
 	text  []byte // what counts
 	start []uint32
@@ -201,8 +202,8 @@ var scratches = sync.Pool{New: func() any { return &formScanner{} }}
 
 const batch = 32 << 10
 
-// findForms finds encoded forms. It reads the text in batches. Each batch begins with the end of the one before, so
-// that forms across the boundary are found.
+// findForms finds encoded forms of secrets. It reads the text in batches. Each batch begins with the end of the
+// previous one, so that forms across the boundary are found.
 func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) []textPiece {
 	room := batch + 2*t.retain + utf8.UTFMax
 	if cap(s.text) < room {
@@ -237,8 +238,8 @@ func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) 
 	}
 }
 
-// readSignificant appends the significant bytes of the text from i on until room bytes are held. It returns where it
-// stopped.
+// readSignificant appends the significant bytes of the text from i on, until there are room bytes. It returns the
+// offset at which it stopped.
 func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {
@@ -260,8 +261,8 @@ func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	return i
 }
 
-// verifyPlaces compares the text around a window with the forms that contain it, and appends the matches. done is the
-// index of the last byte that is part of a match.
+// verifyPlaces compares the text around a window with the forms that contain the window, and appends the matches.
+// done is the index of the last byte that is part of a match.
 func (s *formScanner) verifyPlaces(
 	t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int,
 ) ([]textPiece, int) {
@@ -281,7 +282,7 @@ func (s *formScanner) verifyPlaces(
 	return found, done
 }
 
-// pieceBounds returns how far the text and a form agree around a window.
+// pieceBounds returns the bounds of the range around a window that matches a form.
 func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
@@ -299,7 +300,7 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 	return from, to
 }
 
-// maxUnseen bounds the invisible bytes between two characters.
+// maxUnseen bounds the number of invisible bytes between two characters of a secret.
 const maxUnseen = 4 << 10
 
 // isNear reports whether at most gap bytes separate unit i from the one before it. Bytes of invisible characters,
@@ -325,10 +326,11 @@ func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	return between <= gap
 }
 
-// unitEnd returns the end in the text of the unit that byte i comes from.
+// unitEnd returns the end, in the text, of the character or escape that byte i was decoded from.
 func (s *formScanner) unitEnd(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
 
-// includeBase64Edges extends a piece by the Base64 characters that encode bytes of the value and of its neighbours.
+// includeBase64Edges extends a piece by the Base64 characters at its edges, which encode bytes of the secret together
+// with neighbouring bytes.
 func includeBase64Edges(text []byte, p textPiece) textPiece {
 	is := func(c byte) bool { return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_' || c == '=' }
 	if p.start > 0 && is(text[p.start-1]) {

@@ -15,8 +15,8 @@ import (
 // What counts of a text are letters and digits, in any script; the rest separates. Bytes that are
 // no UTF-8 count, too.
 
-// kept reports which bytes are significant. folded maps bytes to lower case. begins reports which bytes begin a unit
-// that must be decoded: an escape, a tag, or a character that may be a separator or stand for another.
+// kept says which bytes are significant, folded maps bytes to lower case, and begins says which bytes begin a unit
+// that must be decoded: an escape, a tag, or a character that may be a separator or stand for another character.
 var kept, begins, folded = characterClasses()
 
 func characterClasses() (kept, begins [256]bool, folded [256]byte) {
@@ -31,8 +31,8 @@ func characterClasses() (kept, begins [256]bool, folded [256]byte) {
 	return kept, begins, folded
 }
 
-// mayMark reports whether a byte begins characters some of which are not letters or stand for ASCII. This holds for
-// all non-ASCII blocks except Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
+// mayMark reports whether a byte can begin a character that is not a letter or that stands for an ASCII character. It
+// returns true for all non-ASCII blocks except Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
 func mayMark(c byte) bool {
 	switch {
 	case c < 0xc2 || c > 0xf4:
@@ -51,7 +51,7 @@ func isSeparator(r rune) bool {
 	return core.IsInvisible(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// foldToASCII returns the ASCII letter or digit that a wide, styled or circled one stands for, or 0.
+// foldToASCII returns the ASCII letter or digit for a wide, styled or circled one, or 0.
 func foldToASCII(r rune) byte {
 	switch {
 	case 0xff01 <= r && r <= 0xff5e:
@@ -72,7 +72,8 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return unicode.IsDigit(rune(c)) || isLower(c) || isUpper(c) }
 
-// escapeUnit is a decoded character or escape: the first n bytes of text, of which there are none for a separator.
+// escapeUnit is a decoded character or escape. Its decoded bytes are the first n bytes of text. For a separator, n is
+// 0.
 type escapeUnit struct {
 	text [utf8.UTFMax]byte
 	n    int
@@ -92,7 +93,7 @@ func unitOf(r rune, end int) (u escapeUnit) {
 	return u
 }
 
-// movedBy returns the unit with its end moved by n bytes.
+// movedBy returns the unit with its end offset increased by n.
 func (u escapeUnit) movedBy(n int) escapeUnit {
 	u.end += n
 	return u
@@ -114,7 +115,7 @@ func singleUnit(c byte, end int) (u escapeUnit) {
 	return u
 }
 
-// unitAt decodes the unit that begins at i.
+// unitAt decodes the character or escape that begins at i.
 func unitAt(text []byte, i int) escapeUnit {
 	switch text[i] {
 	case '\\':
@@ -218,7 +219,7 @@ func backslashAt(text []byte, i int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// codeUnit decodes \u0041 or a surrogate pair. The backslashes begin at i, and the u is at j.
+// codeUnit decodes \u0041 or a surrogate pair. i is the offset of the first backslash, j that of the u.
 func codeUnit(text []byte, i, j int) escapeUnit {
 	r, ok := parseHex(text, j+1, 4)
 	if !ok {
@@ -248,7 +249,7 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// number parses a number in the given base at i, between opens and a closing brace. end is 0 if nothing is found.
+// number parses a number in the given base between opens and a closing brace. end is 0 if there is none at i.
 func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
@@ -265,7 +266,7 @@ func number(text []byte, i int, opens string, base int) (r rune, end int) {
 	return rune(v), i + n + 1
 }
 
-// readOctal parses three octal digits at i. end is 0 if nothing is found.
+// readOctal parses three octal digits at i. end is 0 if there are none.
 func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
@@ -279,8 +280,8 @@ func readOctal(text []byte, i int) (c byte, end int) {
 	return c, i + 3
 }
 
-// readOctets decodes a UTF-8 character from escaped bytes, of which first is the first. next decodes the byte at an
-// offset and returns its end, or 0.
+// readOctets decodes a UTF-8 character whose bytes are escaped one by one. first is the first byte. next decodes the
+// byte at an offset and returns the offset after it, or 0.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)
@@ -321,7 +322,7 @@ func readPercent(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// percentByte decodes one percent-encoded byte at i. end is 0 if nothing is found.
+// percentByte decodes a percent-encoded byte at i. end is 0 if there is none.
 func percentByte(text []byte, i int) (c byte, end int) {
 	if i >= len(text) || text[i] != '%' {
 		return 0, 0
@@ -337,12 +338,12 @@ func percentByte(text []byte, i int) (c byte, end int) {
 // maxEntity bounds the name or number in an HTML entity, in bytes.
 const maxEntity = 24
 
-// blanks lists the entity names of invisible characters and of punctuation.
+// blanks lists the names of HTML entities for invisible characters and punctuation.
 var blanks = []string{"quot", "apos", "lt", "gt", "nbsp", "shy", "zwj", "zwnj", "ensp", "emsp", "thinsp", "hairsp", "numsp", "puncsp", "lrm", "rlm", "af", "it", "ic",
 	"NoBreak", "ZeroWidthSpace", "NonBreakingSpace", "NegativeThinSpace", "NegativeVeryThinSpace", "ApplyFunction",
 	"InvisibleTimes", "InvisibleComma", "Tab", "NewLine"}
 
-// readEntity decodes HTML entities such as &#65;, &#x41; and &quot;, also with &amp; for their &.
+// readEntity decodes HTML entities such as &#65;, &#x41; and &quot;, even if their & is itself written as &amp;.
 func readEntity(text []byte, i int) escapeUnit {
 	j := i + 1
 	for bytes.HasPrefix(text[j:], []byte("amp;")) {

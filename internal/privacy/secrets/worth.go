@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// IsSecret reports whether a named value is a secret. A value with the name of a secret is one, unless it is so short
-// or common that masking it would damage ordinary texts. Other values are secrets only if they look random.
+// IsSecret reports whether a named value is a secret. A value whose name is that of a secret is one, unless it is so
+// short or common that masking it would damage ordinary texts. Any other value is a secret only if it looks random.
 func IsSecret(name, value string) bool {
 	v := strings.TrimSpace(value)
 	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
@@ -23,7 +23,7 @@ func IsSecret(name, value string) bool {
 	return looksRandom(v)
 }
 
-// usual lists values that are no secrets under any name.
+// usual lists values that are not secrets, whatever their name.
 var usual = []string{
 	"access", "account", "admin", "administrator", "anonymous", "authorization", "basic", "bearer", "change-me",
 	"changeme", "changeit", "cookie",
@@ -74,13 +74,13 @@ var (
 		"token", "secret", "password", "passwd", "passphrase", "apikey", "credential", "authorization", "cookie",
 		"privatekey", "accesskey", "signature",
 	}
-	// about lists last words of names that describe a secret but whose values are none, such as token_url.
+	// about lists words at the end of names such as token_url that describe a secret but whose values are not secret.
 	about = []string{"file", "path", "dir", "folder", "url", "uri", "host", "count", "ttl", "expiry", "name", "type", "enabled", "method", "mode", "id", "user", "username", "region", "version", "length", "size",
 		"provider", "issuer", "audience", "scope", "scopes", "domain", "endpoint", "server", "realm", "algorithm",
 		"format", "prefix", "header", "storage"}
 )
 
-// nameWords splits a name into words: API_KEY, apiKey, --api-key.
+// nameWords splits a name into words. It handles API_KEY, apiKey and --api-key.
 func nameWords(name string) []string {
 	var b strings.Builder
 	before := ' '

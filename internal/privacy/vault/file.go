@@ -16,10 +16,10 @@ import (
 	"retort/internal/base/seal"
 )
 
-// sessionFile is a session's data file: the format mark, then frames. Each frame is a u32 length of what follows, a
-// nonce (12 bytes) and the AES-256-GCM ciphertext of an entryFrame. The additional data of a frame is the session's
-// id and the frame's number, so that no frame can be left out, moved, or copied from another session. A frame that is
-// cut off at the end of the file is dropped: none of its tokens was given out.
+// sessionFile is the data file of a session: a format mark, then frames. Each frame has a u32 with the length of the
+// rest, a nonce (12 bytes) and the AES-256-GCM ciphertext of an entryFrame. The additional data of a frame is the
+// session's id and the frame's number, so that no frame can be left out, moved, or copied from another session. A
+// frame that is incomplete at the end of the file is ignored: none of its tokens was given out.
 type sessionFile struct {
 	*os.File
 	id     string
@@ -34,7 +34,8 @@ type frameSpan struct {
 	size, number uint32
 }
 
-// mark begins every file. A file of format version 1 begins with a frame length, which is always smaller.
+// mark is the beginning of every data file. A file of format version 1 begins with a frame length instead, which is
+// always smaller.
 const mark = "retort\x00\x02"
 
 const (
@@ -44,7 +45,7 @@ const (
 	batch    = 1 << 20 // bytes that are written at once
 )
 
-// derivedAEAD returns AES-256-GCM with a key derived for a single purpose.
+// derivedAEAD returns an AES-256-GCM cipher with a key that is derived for a single purpose.
 func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {
@@ -69,9 +70,9 @@ func (s *Store) wrapCipher() (cipher.AEAD, error) {
 	return derivedAEAD(master, "keys")
 }
 
-// createFile replaces the session's file with a new one that has a new key and contains the entries that source puts.
-// If it fails, the old file stays in use. Once it succeeds, nobody can read the old file, since the new key has
-// overwritten the old one. None of the new frames counts as read yet.
+// createFile replaces the session's file by a new one that has a new key and the entries that source puts. If it
+// fails, the old file stays in use. If it succeeds, the old file can no longer be read, because the new key has
+// overwritten the old one. The frames of the new file count as not read yet.
 func (s *Session) createFile(source func(put func(*Entry) error) error) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -144,8 +145,8 @@ func (s *Session) newSealedFile(f *os.File, secret []byte) (*sessionFile, error)
 	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
 }
 
-// openFile opens the file that belongs to the key. It converts a file of format version 1 to the current format, with
-// a new key.
+// openFile opens the data file that belongs to the key. A file of format version 1 is converted to the current
+// format, with a new key.
 func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	return f, wrapped, nil
 }
 
-// readFrames passes to take each frame that was added to the file since the last read or write.
+// readFrames calls take with each frame that was added to the file since the last read or write.
 func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == f.end {
@@ -226,7 +227,8 @@ func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	return plain, length, err
 }
 
-// readN reads n bytes. It allocates only for the bytes that exist, so a false length cannot exhaust memory.
+// readN reads n bytes. It allocates memory only for bytes that exist, so that a false length cannot exhaust the
+// memory.
 func readN(in io.Reader, n uint32) ([]byte, error) {
 	if n > batch {
 		body, err := io.ReadAll(io.LimitReader(in, int64(n)))
@@ -263,12 +265,12 @@ func (f *sessionFile) readFrameAt(s frameSpan) ([]byte, error) {
 	return f.decryptFrame(body, s.number)
 }
 
-// frameBinding returns the additional data that authenticates a frame's session and number.
+// frameBinding returns a frame's additional data, which binds the frame to its session and number.
 func (f *sessionFile) frameBinding(number uint32) []byte {
 	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
 }
 
-// appendFrames writes frames to disk, all or none, and returns where they are.
+// appendFrames writes frames to disk, either all or none, and returns their positions.
 func (f *sessionFile) appendFrames(frames []*entryFrame) ([]frameSpan, error) {
 	before, end := f.frames, f.end
 	written, err := f.writeFrames(frames)

@@ -10,7 +10,7 @@ import (
 )
 
 // upgradeV1 converts a file of format version 1 to the current format. The old format has no mark and derives its key
-// differently. One of its frames holds up to 50,000 lines of JSON with an entry each.
+// differently. One frame of it has up to 50,000 lines of JSON, each with one entry.
 func (s *Session) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
 	cipher, err := derivedAEAD(secret[:keySize], "session "+s.id)
 	if err != nil {

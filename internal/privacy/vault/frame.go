@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// entryFrame holds up to frameEntries entries, encoded in memory as on disk:
+// entryFrame has up to frameEntries entries, encoded in the same way in memory and on disk:
 //
 //	u types · (text)... · u origins · (u servers · (text)...)... · (entry)...
 //	entry: u number · u type · u origin<<2 | again<<1 | digits · text value
 //
-// Here u is an unsigned varint, and a text is preceded by its length. Entries refer to types and origins by their index
-// in the lists. An entry without a value means that all numbers up to its own are reserved.
+// Here u is an unsigned varint, and a text is preceded by its length. Entries refer to types and origins by their
+// index in the lists. An entry without a value means that all numbers up to its own are reserved.
 type entryFrame struct {
 	names *frameNames
 	body  []byte   // the entries
@@ -21,8 +21,8 @@ type entryFrame struct {
 	used  atomic.Bool
 }
 
-// frameNames holds the lists of a frame: types, servers and origins. Frames with equal lists share them. Shared lists
-// are never modified.
+// frameNames has the lists of a frame: types, servers and origins. Frames with equal lists share them, so lists are
+// never modified after they are shared.
 type frameNames struct {
 	types   []string
 	origins [][]string
@@ -49,10 +49,11 @@ func (r *frameRecord) toEntry() *Entry {
 
 func (f *entryFrame) isFull() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
 
-// memorySize returns the approximate size in memory, in bytes.
+// memorySize returns the approximate memory of the frame, in bytes.
 func (f *entryFrame) memorySize() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
-// appendEntry adds an entry. The frame must not be full or share its names.
+// appendEntry adds an entry. The caller must ensure that the frame is not full and does not share its lists of names
+// with another frame.
 func (f *entryFrame) appendEntry(e *Entry, again bool) {
 	flags := uint64(f.names.originIndex(e.From)) << 2
 	if again {
@@ -116,7 +117,7 @@ func (n *frameNames) appendTo(b []byte) []byte {
 
 var errForm = errors.New("a frame has an invalid format")
 
-// decodeFrame decodes plain. The frame refers to plain, which must not be modified afterwards.
+// decodeFrame decodes plain, which the frame then refers to. plain must not be modified afterwards.
 func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 	r := frameReader{text: plain}
 	for range r.readUint() {
@@ -179,10 +180,10 @@ func (r *frameReader) readBytes() []byte {
 	return text
 }
 
-// nameSharing makes frames with equal lists share them.
+// nameSharing finds equal lists, so that frames can share them.
 type nameSharing struct{ known map[string]*frameNames }
 
-// maxShared bounds the shared lists, since lists may occur in many orders.
+// maxShared bounds the number of shared lists, because lists may occur in many orders.
 const maxShared = 256
 
 // sharedNames returns the lists that text encodes. The text must be well formed.

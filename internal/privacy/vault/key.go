@@ -16,8 +16,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Keys locates the user's key. The first field that is set counts. If none is set, the key is in the system keyring
-// or, where there is no keyring, in File.
+// Keys says where the user's key is. The first field that is set counts. If none is set, the key is in the system
+// keyring or, on machines without a keyring, in File.
 type Keys struct {
 	Variable string // environment variable with 32 bytes in base64 or hex
 	Age      string // file encrypted with age that holds the same
@@ -108,7 +108,8 @@ func decodeKey(text string) ([]byte, error) {
 }
 
 // Place returns where the key is or will be, without creating it: the keyring, an environment variable, an age file,
-// or File. keyring tells why the keyring cannot be used; it is nil if the keyring can be used or is not consulted.
+// or File. keyring is the reason why the keyring cannot be used. It is nil if the keyring can be used or is not
+// needed.
 func (k Keys) Place() (where string, keyring error) {
 	switch {
 	case k.Variable != "":
@@ -133,8 +134,8 @@ func askKeyring() error {
 	return nil
 }
 
-// noBus returns an error if there is no D-Bus session bus on Linux, hence no keyring. A query of the keyring would
-// start a bus.
+// noBus returns an error on Linux if there is no D-Bus session bus and therefore no keyring. The check is needed
+// because a query of the keyring would start a bus.
 func noBus() error {
 	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return errors.New("there is no session bus, so no keyring")

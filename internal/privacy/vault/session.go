@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Session maps the values of one session to tokens. It is safe for concurrent use, also by several processes: each
+// Session maps the values of one session to tokens. It is safe for concurrent use, even by several processes: each
 // process reserves its own blocks of numbers.
 type Session struct {
 	store *Store
@@ -23,14 +23,14 @@ type Session struct {
 }
 
 const (
-	// MaxEntries bounds a session.
+	// MaxEntries bounds the number of entries in a session.
 	MaxEntries = 2_000_000
 	maxNumber  = 100 * MaxEntries
 	firstBlock = 16
 	lastBlock  = 4096
 )
 
-// errFull returns the error of KindLimit for a session that has MaxEntries values.
+// errFull returns the error, of kind limit, for a session that has MaxEntries entries.
 func errFull() error {
 	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
 		WithHint(
@@ -38,9 +38,9 @@ func errFull() error {
 		)
 }
 
-// Mint returns the token of a value, creating one if it does not exist, and records new servers that the value comes
-// from. The number is reserved on disk before it is given out, so it never denotes another value. If the session is
-// full, the error is a *core.Error of KindLimit.
+// Mint returns the token of a value. If there is none, it creates one. It also stores servers from which the value
+// has not come before. The token's number is reserved on disk before it is given out, so it never stands for another
+// value. If the session is full, the error is a *core.Error of kind limit.
 func (s *Session) Mint(e Entry) (token string, err error) {
 	s.mu.RLock()
 	token, changes, err := s.mintToken(&e)
@@ -76,9 +76,9 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 	return c.tokenText(e.Number), s.saveIfLarge()
 }
 
-// mintToken looks up the token of a value without changing the table. If the value is known to come from these
-// servers, it returns the token. Otherwise it returns "" and the table's change count at which the value was missing,
-// or 0 if the value is known only from other servers.
+// mintToken looks up the token of a value without changing the table. If the value has come from all these servers
+// before, it returns the token. Otherwise it returns "" and the table's change count at which the value was missing,
+// or 0 if the value is known but has not come from all of these servers.
 func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
@@ -100,7 +100,7 @@ func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 	return token, 0, nil
 }
 
-// findEntry returns the entry of a value. at is 0 if nothing is found.
+// findEntry returns the entry of a value. at is 0 if the value is unknown.
 func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil
@@ -125,7 +125,8 @@ func (s *Session) knownToken(e *Entry) (string, error) {
 	return c.tokenText(known.number), s.saveIfLarge()
 }
 
-// saveIfLarge saves the pending entries once there are many. A large result can take long before its Sync.
+// saveIfLarge saves the pending entries if there are many, because it may take long until Sync is called for a large
+// result.
 func (s *Session) saveIfLarge() error {
 	if s.table.unsaved < s.store.limits.unsaved {
 		return nil
@@ -156,7 +157,7 @@ func (s *Session) reserveNumbers(typ string) error {
 	})
 }
 
-// Resolve returns the entry of a token. ok is false if the token was not minted in this session.
+// Resolve returns the entry that a token stands for. ok is false if the token does not exist in this session.
 func (s *Session) Resolve(token string) (Entry, bool) {
 	typ, number, ok := parseToken(token)
 	if !ok {
@@ -194,7 +195,7 @@ func (s *Session) entryByNumber(typ string, number int) *Entry {
 	return r.toEntry()
 }
 
-// parseToken parses a token such as [EMAIL_1]. It accepts only the spelling that Mint returns.
+// parseToken parses a token such as [EMAIL_1]. It accepts only the exact spelling that Mint returns.
 func parseToken(token string) (typ string, number int, ok bool) {
 	inner, open := strings.CutPrefix(token, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
@@ -220,15 +221,15 @@ func (s *Session) Find(typ, value string) (Entry, bool) {
 	return *r.toEntry(), true
 }
 
-// Each calls do with the entries of a type in the order of their numbers, until do returns false. do must not use the
-// session. An error means that not all entries can be read.
+// Each calls do with the entries of a type, in the order of their numbers, until do returns false. do must not use
+// the session. An error means that some entries could not be read.
 func (s *Session) Each(typ string, do func(Entry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.table.eachOfType(typ, func(r *frameRecord) bool { return do(*r.toEntry()) })
 }
 
-// tokensOf returns the tokens of all values for which told returns true.
+// tokensOf returns the tokens of all values for which the function told returns true.
 func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -241,8 +242,8 @@ func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err e
 	return tokens, err
 }
 
-// Sync saves the minted tokens to disk. No token may be sent out before: a token that is given out and then lost
-// could not be resolved later.
+// Sync saves new tokens to disk. It must be called before a token is sent out, because a token that was sent and then
+// lost could not be resolved later.
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +257,7 @@ func (s *Session) savePending() error {
 	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
-// Refresh drops values that another process has erased. If none has, it costs one stat call.
+// Refresh removes values from memory that another process has erased. If there are none, it costs one stat call.
 func (s *Session) Refresh() error {
 	if s.store.dir == "" {
 		return nil
@@ -279,9 +280,9 @@ func (s *Session) Erase() error {
 	return err
 }
 
-// Forget erases the values of any type for which told returns true, and returns their number. The remaining values
-// are encrypted with a new key, and the old key is destroyed. Numbers are not reused. told may be called twice with a
-// value.
+// Forget erases the values of all types for which told returns true, and returns their number. The remaining values
+// are encrypted with a new key, and the old key is destroyed. Numbers are not reused. told may be called twice with
+// the same value.
 func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,8 +306,8 @@ func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 	return erased, err
 }
 
-// rewriteFile replaces the session's file with one that has a new key and contains the entries that source puts and
-// the highest reserved numbers. Afterwards nothing is pending.
+// rewriteFile replaces the session's file by one that has a new key, the entries that source puts, and the highest
+// reserved numbers. Afterwards no entry is pending.
 func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
 	f, wrapped, err := s.createFile(func(put func(*Entry) error) error {
 		for typ, c := range s.table.types {
@@ -327,8 +328,8 @@ func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
 	return f.readFrames(next.addFrame)
 }
 
-// switchFile loads the file that belongs to the key, which another process has created. Pending entries are kept,
-// except for those about values that may have been erased.
+// switchFile loads the data file that belongs to a key, which another process has created. Pending entries are kept,
+// except those of values that may have been erased.
 func (s *Session) switchFile(wrapped []byte) error {
 	pending := s.table.unsavedEntries()
 	next := s.table.newSuccessor(nil)
@@ -358,7 +359,7 @@ func (s *Session) saveAndClose() error {
 	return err
 }
 
-// closeFile closes the file and drops the entries from memory. The next use of the session reads the file again and
+// closeFile closes the file and removes the entries from memory. The next use of the session reads the file again and
 // reserves other numbers.
 func (s *Session) closeFile() {
 	if s.table.file == nil {
@@ -371,8 +372,8 @@ func (s *Session) closeFile() {
 	}
 }
 
-// withExclusiveLock calls do while it holds the session's lock file, after it has read what other processes wrote. It
-// creates the data file if it does not exist.
+// withExclusiveLock calls do while it holds the session's lock file. Before, it reads what other processes have
+// written, and creates the data file if it does not exist.
 func (s *Session) withExclusiveLock(do func() error) error {
 	unlock, err := s.store.lockSession(s.id)
 	if err != nil {

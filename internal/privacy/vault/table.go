@@ -13,8 +13,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// entryTable holds a session's entries in frames. For frames on disk it keeps only an index in memory (about 12 bytes
-// per entry) and the frames used last. It is safe for concurrent reads only.
+// entryTable has the entries of a session in frames. For frames on disk, only an index (about 12 bytes per entry) and
+// the most recently used frames are in memory. It is safe for concurrent reads only.
 type entryTable struct {
 	limits   sessionLimits
 	file     *sessionFile // holds the frames that are not in memory
@@ -41,7 +41,7 @@ type typeColumn struct {
 	recent  recentTokens
 }
 
-// numberBlock is a range of reserved numbers, from next to last inclusive.
+// numberBlock is a range of reserved numbers, from next to last, including both.
 type numberBlock struct{ next, last int }
 
 // frameSlot refers to a frame in memory or in the file.
@@ -50,7 +50,8 @@ type frameSlot struct {
 	frameSpan                            // in the file
 }
 
-// A place identifies an entry: the slot number, then the entry's index in the frame in the low placeBits bits.
+// A place identifies an entry. It is the number of the frame's slot and, in the low placeBits bits, the entry's index
+// in the frame.
 const (
 	placeBits = 6 // of where in the frame
 	maxSlots  = 1 << (32 - placeBits)
@@ -63,7 +64,7 @@ func newTable(f *sessionFile, l sessionLimits) *entryTable {
 	}
 }
 
-// newSuccessor returns an empty table that keeps the reserved numbers of this one.
+// newSuccessor returns an empty table with the reserved numbers of this one.
 func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
@@ -91,7 +92,7 @@ func (c *typeColumn) tokenText(number int) string {
 	return string(append(strconv.AppendInt(append(room[:0], c.prefix...), int64(number), 10), ']'))
 }
 
-// findValue returns the entry of a value, whose hash is h, and its place. The place is 0 if nothing is found.
+// findValue returns the entry of a value, whose hash is h, and its place. The place is 0 if the value is unknown.
 func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found frameRecord, place uint32, err error) {
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }
@@ -144,8 +145,8 @@ func (t *entryTable) frameAt(i uint32) (*entryFrame, error) {
 
 var errSlots = errors.New("the session has reached its maximum number of changes")
 
-// addEntry adds an entry that has a number. If again is true, the entry replaces an earlier one with the same number
-// and value; otherwise the number must be unused.
+// addEntry adds an entry that has a number. If again is set, it replaces an earlier entry with the same number and
+// value. Otherwise the number must be unused.
 func (t *entryTable) addEntry(c *typeColumn, h uint64, e *Entry, again bool) error {
 	place, err := t.putEntry(e, again)
 	if err != nil {
@@ -193,7 +194,7 @@ func (t *entryTable) beginFrame() {
 	}
 }
 
-// indexEntry maps the number to the entry's place. If the number was in use, the new entry takes it over.
+// indexEntry stores the place of the entry with a number. If there was one already, the new entry replaces it.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	if c.numbers.At(number) == 0 {
 		c.count++
@@ -252,7 +253,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether from contains a server that is not in known.
+// lacksServer reports whether from has a server that is not in known.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
@@ -291,7 +292,7 @@ func (t *entryTable) eachLive(do func(*frameRecord) error) error {
 	return nil
 }
 
-// hasMatch reports whether told returns true for any value.
+// hasMatch reports whether the function told returns true for any value.
 func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 	err := t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
@@ -307,7 +308,8 @@ func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 
 var errFound = errors.New("found")
 
-// copyExcept passes to put all entries except those for which told returns true, and returns the number of those.
+// copyExcept calls put with all entries except those for which told returns true, and returns the number of the
+// latter.
 func (t *entryTable) copyExcept(told func(string) bool, put func(*Entry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
@@ -337,7 +339,7 @@ func (t *entryTable) eachOfType(typ string, do func(*frameRecord) bool) (err err
 	return nil
 }
 
-// unsavedEntries returns the entries that are not on disk, without pending additions to entries that are.
+// unsavedEntries returns the entries that are not on disk yet. Pending additions to entries on disk are not included.
 func (t *entryTable) unsavedEntries() (all []*Entry) {
 	known := map[string]int{}
 	for _, i := range t.pending {
@@ -378,7 +380,8 @@ func (t *entryTable) saveFrames() error {
 	return nil
 }
 
-// frameCache bounds the in-memory copies of frames on disk. It evicts those that were not used since its last pass.
+// frameCache bounds the number of frames on disk that are also kept in memory. It removes those that were not used
+// since its last pass.
 type frameCache struct {
 	mu      sync.Mutex
 	limit   int // bytes
@@ -404,7 +407,7 @@ func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entr
 	return f, nil
 }
 
-// admitFrame counts the frame of a slot toward the cache's limit.
+// admitFrame counts the frame of a slot towards the cache's limit.
 func (c *frameCache) admitFrame(slots []frameSlot, i uint32, f *entryFrame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package vault stores which token stands for which value, separately for each session. Within a session equal values
-// of a type have the same token, and numbers are never reused. Both hold across restarts of the engine. The data on
-// disk is encrypted with a key per session. That key is stored in a separate file, encrypted with the user's key.
-// Values are erased by encrypting the others with a new key and destroying the old one.
+// Package vault stores which token stands for which value, separately for each session. Within a session, equal
+// values of a type have the same token, and numbers are never reused; this is also true after a restart. The data on
+// disk is encrypted with a key for each session, which is stored in a separate file, encrypted with the user's key.
+// To erase values, the remaining ones are encrypted with a new key and the old key is destroyed.
 package vault
 
 import (
@@ -24,7 +24,7 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Entry is a value that a token stands for.
+// Entry is a value with its type, its number and the servers that it came from. A token stands for it.
 type Entry struct {
 	Type   string   // "email"
 	Number int      // of the token among those of its type, from 1 on
@@ -33,7 +33,7 @@ type Entry struct {
 	From   []string // where it has come from: servers, and what else the caller tells apart
 }
 
-// Store holds the tokens of all sessions below one directory. It is safe for concurrent use.
+// Store has the tokens of all sessions, in one directory. It is safe for concurrent use.
 type Store struct {
 	dir    string // empty: memory only
 	expiry time.Duration
@@ -44,7 +44,7 @@ type Store struct {
 	sessions map[string]*Session
 }
 
-// sessionLimits holds the limits of each session. Tests use smaller ones.
+// sessionLimits are the limits of each session. Tests use smaller ones.
 type sessionLimits struct {
 	entries int
 	unsaved int // entries that are not on disk
@@ -52,8 +52,8 @@ type sessionLimits struct {
 	few     int // entries of a type whose index is a map
 }
 
-// Open returns a store that keeps tokens in dir, or in memory if dir is empty. It removes sessions that were not
-// written for longer than expiry; 0 means 30 days. key returns the user's 32-byte key and is called when the key is
+// Open returns a store that keeps tokens in dir, or only in memory if dir is empty. It removes sessions that were not
+// written for longer than expiry; 0 means 30 days. key returns the user's 32-byte key; it is called when the key is
 // first needed.
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	s := &Store{
@@ -66,8 +66,8 @@ func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 	return s
 }
 
-// removeExpired removes expired sessions. It removes their keys first, so that the data cannot be read if removal is
-// interrupted.
+// removeExpired removes expired sessions. It removes their keys first, so that the data cannot be read even if the
+// removal is interrupted.
 func (s *Store) removeExpired() {
 	keys, _ := filepath.Glob(filepath.Join(s.dir, "keys", "*.key"))
 	for _, key := range keys {
@@ -100,7 +100,7 @@ func (s *Store) dataFiles(id string) []string {
 	return paths
 }
 
-// removeOrphans removes every data file of a session except the one at path. The others cannot be read, since their
+// removeOrphans removes every data file of a session except the one at path. The others cannot be read, because their
 // keys are gone.
 func (s *Store) removeOrphans(id, path string) {
 	for _, other := range s.dataFiles(id) {
@@ -117,7 +117,7 @@ func (s *Store) lockSession(id string) (unlock func(), err error) {
 // patience bounds the wait for another process that is writing.
 const patience = 10 * time.Second
 
-// readKey returns the encrypted key of a session as stored on disk, or nil.
+// readKey returns the encrypted key of a session from disk, or nil.
 func (s *Store) readKey(id string) ([]byte, error) {
 	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,19 +126,19 @@ func (s *Store) readKey(id string) ([]byte, error) {
 	return wrapped, err
 }
 
-// Session returns the session with the given name. The error is a *core.Error of KindInternal if its stored data
-// cannot be read. Nothing may be minted then, since numbers could be used twice.
+// Session returns the session with the given name. If its stored data cannot be read, the error is a *core.Error of
+// kind internal; no token may be created then, because numbers could be used twice.
 func (s *Store) Session(name string) (*Session, error) { return s.openSession(idOf(name)) }
 
-// idOf returns the id of a session on disk: a hash of its name.
+// idOf returns the id under which a session is stored on disk: a hash of its name.
 func idOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:12])
 }
 
-// TokensOf finds the tokens of matching values in all sessions. The function it returns reports whether a text
-// contains one of them as a token of the named session. It skips sessions that cannot be read and returns an error
-// for them.
+// TokensOf finds the tokens of the values for which told returns true, in all sessions. The returned function reports
+// whether a text contains one of them as a token of the named session. Sessions that cannot be read are skipped, and
+// the error names them.
 func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
 	tokens := map[string][]string{}
 	var errs []error
@@ -154,8 +154,8 @@ func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, tex
 	}, errors.Join(errs...)
 }
 
-// Forget erases matching values of any type from all sessions. It returns the number of values and of sessions that
-// contained them. It skips sessions that cannot be read and returns an error for them.
+// Forget erases the values for which told returns true from all sessions. It returns the number of values and of
+// affected sessions. Sessions that cannot be read are skipped, and the error names them.
 func (s *Store) Forget(told func(value string) bool) (values, sessions int, err error) {
 	var errs []error
 	for _, id := range s.sessionIDs() {
@@ -207,11 +207,11 @@ func (s *Store) openSession(id string) (*Session, error) {
 	return open, nil
 }
 
-// maxOpen bounds the open sessions, since callers choose session names.
+// maxOpen bounds the number of open sessions, because callers choose session names.
 const maxOpen = 128
 
-// evictSession closes a session if too many are open. A caller that still uses the closed session behaves like
-// another process.
+// evictSession closes a session if too many are open. A caller that still uses the closed session works with the file
+// like another process.
 func (s *Store) evictSession() {
 	for id, old := range s.sessions {
 		if s.dir == "" || len(s.sessions) < maxOpen {

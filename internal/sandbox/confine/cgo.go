@@ -2,6 +2,5 @@
 
 package confine
 
-// WantsProc reports that a process that continues inside the sandbox needs a /proc: with cgo, its threads can only be
-// found there.
+// WantsProc returns true: with cgo, a confined process finds its own threads only through /proc.
 const WantsProc = true

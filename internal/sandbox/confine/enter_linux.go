@@ -17,10 +17,10 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Enter confines this process as the Plan on descriptor 3 says. If the plan names an interpreter, Enter does not
-// return: the process becomes the interpreter. Otherwise the whole process is confined when it returns. An error is
-// also written to standard error for the parent. After an error the process must exit with Status(err). harness
-// returns the files of a profile's harness by name.
+// Enter confines this process according to the SandboxPlan that it reads from its descriptor 3. If the plan names an
+// interpreter, the process becomes the interpreter and Enter does not return. Otherwise Enter returns when the whole
+// process is confined. An error is also written to standard error for the parent; after an error the process must
+// exit with ExitStatus(err). harness returns the files of a profile's harness by name.
 func Enter(harness func(profile string) map[string][]byte) error {
 	// The kernel kills this process when the parent dies, according to the setting of the first thread. After execve
 	// that is the thread which called execve, so it must be the one that makes the setting. If the parent is dead
@@ -37,8 +37,8 @@ func Enter(harness func(profile string) map[string][]byte) error {
 	return reportFailure(plan.enterSandbox(harness))
 }
 
-// EnterContained works like Enter for the first process of a container or a virtual machine. plan is a Plan as JSON.
-// The process restricts itself further than its container does.
+// EnterContained works like Enter for the first process of a container or a virtual machine. plan is a SandboxPlan as
+// JSON. The process restricts itself further than its container does.
 func EnterContained(plan string) error {
 	p := SandboxPlan{}
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
@@ -121,8 +121,8 @@ func receivePlan() (plan SandboxPlan, err error) {
 }
 
 // closeInherited closes the descriptors that this process has inherited beyond standard error, except the first keep
-// after that of the plan. Descriptors that Go opens are closed on exec, so all descriptors without that flag are
-// inherited.
+// descriptors after the plan's. Descriptors that Go opens are closed on exec, so all descriptors without that flag
+// are inherited.
 func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -141,7 +141,8 @@ func closeInherited(keep int) {
 	}
 }
 
-// openRing gives the guest the memory that it shares with the engine. Without it, calls of the guest are only slower.
+// openRing gives the guest access to the memory that it shares with the engine. If this fails, the guest's calls
+// still work, only slower.
 func (p *SandboxPlan) openRing() {
 	fd := planDescriptor + 1
 	if p.Contained {
@@ -154,8 +155,8 @@ func (p *SandboxPlan) openRing() {
 	_ = unix.Close(fd)
 }
 
-// setLimits sets the resource limits that are the same for every program of a kind. The parent sets those of one program
-// when it starts. A limit that is already lower is not raised.
+// setLimits sets the resource limits that are the same for every program of a profile. The parent sets the limits of
+// a single program when that program starts. A limit that is already lower is not raised.
 func (p *SandboxPlan) setLimits() error {
 	limits := map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: uint64(p.Files), unix.RLIMIT_FSIZE: uint64(p.Tmp),
@@ -186,7 +187,7 @@ func (p *SandboxPlan) setLimits() error {
 	return nil
 }
 
-// changeUser changes to a user that owns nothing. Go does so in all threads.
+// changeUser changes to a user that owns no files. Go does this in all threads.
 func (p *SandboxPlan) changeUser() error {
 	if p.User == 0 {
 		return nil
@@ -223,8 +224,8 @@ const standardError = 2
 
 const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
 
-// dropCapabilities drops all capabilities. It also clears the bounding set, so that none can be regained. A process
-// that becomes an interpreter needs that in this thread only.
+// dropCapabilities drops all capabilities. It also clears the bounding set, so that none can be regained. If the
+// process becomes an interpreter, dropping them in the current thread is enough.
 func (p *SandboxPlan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {
@@ -247,12 +248,12 @@ func (p *SandboxPlan) dropCapabilities() error {
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&set[0])))
 }
 
-// noCapability stands for no capability.
+// noCapability is the value that means no capability.
 const noCapability = -1
 
-// keptCapability returns the capability that the process keeps, or none. Another user needs it to read the folders that the
-// engine owns, and to write them if one of them is writable. Everything else in the sandbox is read-only and readable
-// by everybody.
+// keptCapability returns the one capability that the process keeps, or noCapability. A process that runs as another
+// user needs it to read folders that the engine owns, and to write to them if one of them is writable. Everything
+// else in the sandbox is read-only and readable by everybody.
 func (p *SandboxPlan) keptCapability() int {
 	kept := noCapability
 	for _, m := range p.Mounts {
@@ -267,8 +268,8 @@ func (p *SandboxPlan) keptCapability() int {
 	return kept
 }
 
-// keepOne drops all capabilities of this thread except one, which is kept across execve. The other threads lost
-// theirs when they changed the user.
+// keepOne drops all capabilities of this thread except kept, which survives execve. The other threads lost theirs
+// when they changed the user.
 func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) error {
 	bit := uint32(1) << kept
 	set[0] = unix.CapUserData{Effective: bit, Permitted: bit, Inheritable: bit}
@@ -278,8 +279,9 @@ func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) err
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(kept), 0, 0)
 }
 
-// heldInterpreter is a program that this process can become, although its file system has no way to name it and the
-// process must not start any other. The filter allows execve for only one address, which cannot be guessed later.
+// heldInterpreter is the interpreter that this process can become. The sandbox's file system has no path to it, and
+// the process must not start any other program. The filter allows execve for only one memory address, which programs
+// cannot guess later.
 type heldInterpreter struct {
 	path    []byte // is at that address in memory
 	address uintptr

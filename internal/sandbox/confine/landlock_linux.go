@@ -8,8 +8,8 @@ import (
 )
 
 // applyLandlock forbids three things, as far as the kernel supports it: paths that the plan does not name; TCP; and
-// signals and abstract sockets to processes outside the sandbox. With namespaces it is a second line of defence.
-// Without them, Landlock must work or no interpreter is started.
+// signals and abstract sockets to processes outside the sandbox. Where the process has its own namespaces, Landlock
+// is a second line of defence. Without them, no interpreter is started unless Landlock works.
 func (p *SandboxPlan) applyLandlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {
@@ -45,8 +45,9 @@ func (p *SandboxPlan) applyLandlock() error {
 	return landlock.V6.BestEffort().Restrict(rules...)
 }
 
-// readablePaths returns the directories, or else the files, that may be read and executed. In a root of its own that is
-// everything. A container may name what it needs instead.
+// readablePaths returns the directories (or, if dirs is false, the files) that the process may read and execute. If
+// the process has its own root, that is everything. In a container, the plan can restrict it to the paths of its
+// mounts.
 func (p *SandboxPlan) readablePaths(dirs bool) []string {
 	var paths []string
 	named := p.Weak || p.Contained && len(p.Mounts) > 0

@@ -6,11 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenerDescriptor gives the descriptor over which a child with a network sends its listener.
+// listenerDescriptor is the descriptor over which a child with network access sends its listener to the parent.
 const listenerDescriptor = 4
 
 // openNetwork opens a listener in the network namespace of this process, which has only a loopback device, and sends
-// it to the parent. Connections to it are served outside the sandbox. No process in the sandbox has the listener.
+// the listener to the parent. The parent accepts the connections outside the sandbox. Afterwards no process in the
+// sandbox holds the listener.
 func (p *SandboxPlan) openNetwork() error {
 	if p.Network != Handed || p.Weak {
 		return nil

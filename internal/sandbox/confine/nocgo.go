@@ -2,5 +2,5 @@
 
 package confine
 
-// WantsProc reports whether a process that continues inside the sandbox needs a /proc.
+// WantsProc returns false: without cgo, a confined process does not need /proc.
 const WantsProc = false

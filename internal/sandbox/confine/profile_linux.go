@@ -19,8 +19,9 @@ type containerProfile struct {
 	Syscalls []containerSyscalls `json:"syscalls"`
 }
 
-// containerMachine applies the same list to the calls of a machine's other ABIs. The first process's own filter then
-// refuses them with an error code. Without this, the container's filter would kill the thread that makes one.
+// containerMachine makes a container's seccomp profile apply to the other ABIs of its processor, too. The guest's own
+// filter then refuses such calls with an error code. Without this, the container's filter would kill the thread that
+// makes one.
 type containerMachine struct {
 	Machine string   `json:"architecture"`
 	Others  []string `json:"subArchitectures"`
@@ -45,20 +46,20 @@ const (
 	refuse = "SCMP_ACT_ERRNO"
 )
 
-// setupCalls lists the system calls that a container's first process needs to become an interpreter and to restrict
-// itself with EnterContained. After that its own filter is the stricter one.
+// setupCalls lists the system calls that the first process of a container needs to confine itself with EnterContained
+// and to become an interpreter. After that, its own filter is stricter than the container's.
 var setupCalls = []uintptr{
 	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64,
 	unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
 	unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 }
 
-// listenCalls lists the system calls that a relay needs to open its listener, before it restricts itself.
+// listenCalls lists the system calls that a relay needs to open its listener before it confines itself.
 var listenCalls = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
 
-// ContainerProfile returns the allow list for containers of a runtime, as JSON. It contains the calls of the sandbox,
-// those that the first process needs to set it up and, if the network is relayed, those of the relay, which starts
-// another process.
+// ContainerProfile returns the allow list of system calls for the containers of a runtime, as JSON. The list has the
+// calls of the sandbox and those that the first process needs to set it up. If the network is Relayed, it also has
+// the calls of the relay, which starts the guest as another process.
 func ContainerProfile(profile string, network NetworkMode) ([]byte, error) {
 	lists, ok := profiles[profile]
 	if !ok {
@@ -97,7 +98,8 @@ func ContainerProfile(profile string, network NetworkMode) ([]byte, error) {
 	return json.MarshalIndent(p, "", "\t")
 }
 
-// containerArguments converts conditions to the format of containers, which has one for each argument.
+// containerArguments converts the conditions of a rule to the format of container runtimes, which has one entry for
+// each argument.
 func containerArguments(conditions []argumentCondition) (args []containerArgument) {
 	for _, c := range conditions {
 		a := containerArgument{Index: c.argument, Value: c.value, Op: "SCMP_CMP_EQ"}

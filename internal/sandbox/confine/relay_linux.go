@@ -17,13 +17,13 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayFiles bounds the descriptors of a relay: one for each connection, and some spare.
+// relayFiles bounds the open descriptors of a relay: one for each connection, and some spare.
 const relayFiles = mux.MaxStreams + 32
 
 // startRelay starts the guest in a child process, which completes its own confinement, and forwards the guest's
-// connections to the parent. It returns when the guest has ended or the parent's end of the stream is closed. In the
-// latter case the guest ends together with this process. Its error is an *Ended, unless a step of the confinement
-// fails.
+// connections to the parent. It returns when the guest has ended or the parent has closed its end of the stream; in
+// the latter case the guest ends together with this process. The error is a *RelayEnded, unless a step of the
+// confinement fails.
 func (p *SandboxPlan) startRelay() error {
 	runtime.GOMAXPROCS(2)
 	// The guest runs as the same user and must not access the relay's memory. When the guest starts, this is
@@ -67,7 +67,7 @@ type relayedGuest struct {
 	out io.Reader
 }
 
-// startGuest starts this program again with the plan of the guest, which does not include the relay.
+// startGuest starts this binary again as the guest. The plan of the guest does not include the relay.
 func (p *SandboxPlan) startGuest() (*relayedGuest, error) {
 	rest := *p
 	if rest.Network = relayedNetwork; rest.Processes > 0 { // the threads of a user are counted together
@@ -104,8 +104,8 @@ func (p *SandboxPlan) startGuest() (*relayedGuest, error) {
 	return g, errors.Join(err, told.Close())
 }
 
-// forwardConnections forwards the guest's output and its connections over stream until the guest or the other end has ended. It
-// returns the guest's exit status.
+// forwardConnections forwards the guest's output and its connections over stream until the guest ends or the parent
+// closes the stream. It returns the guest's exit status.
 func (g *relayedGuest) forwardConnections(l net.Listener, stream io.ReadWriteCloser) int {
 	m := mux.New(stream, nil)
 	go func() { _ = m.Serve() }() // Done reports its end
@@ -133,7 +133,7 @@ func (g *relayedGuest) forwardConnections(l net.Listener, stream io.ReadWriteClo
 	}
 }
 
-// exitStatus returns the exit status in the form that a shell reports it.
+// exitStatus returns the guest's exit status as a shell would report it.
 func (g *relayedGuest) exitStatus() int {
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
@@ -142,7 +142,7 @@ func (g *relayedGuest) exitStatus() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// forwardConnections accepts connections, a bounded number at a time, and forwards each over a stream of its own.
+// forwardConnections accepts connections, a limited number at a time, and forwards each over its own stream of m.
 func forwardConnections(l net.Listener, m *mux.Mux) {
 	free := make(chan struct{}, mux.MaxStreams)
 	for {
@@ -190,11 +190,11 @@ func copyBoth(a, b net.Conn) {
 	both.Wait()
 }
 
-// stdioStream joins the standard input and output of this process.
+// stdioStream combines the standard input and output of this process into one stream.
 type stdioStream struct {
 	io.Reader
 	io.Writer
 }
 
-// Close does nothing, because the process exits instead.
+// Close does nothing: the process exits instead.
 func (stdioStream) Close() error { return nil }

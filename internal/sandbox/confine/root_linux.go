@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildRoot replaces the root of this process with a file system that has only what the plan names, and detaches the
-// machine's.
+// buildRoot replaces the root of this process with a file system that contains only what the plan names, and unmounts
+// the host's file system.
 func (p *SandboxPlan) buildRoot(harness map[string][]byte) error {
 	// Mounts made here must not propagate to the machine, nor the other way.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -37,7 +37,7 @@ func (p *SandboxPlan) buildRoot(harness map[string][]byte) error {
 	return enterRoot(base)
 }
 
-// detachedMount is a detached part of the machine's file system, held by a descriptor.
+// detachedMount is a file or directory tree of the host, detached from its place and held open by a descriptor.
 type detachedMount struct {
 	PlanMount
 	fd    int
@@ -46,7 +46,7 @@ type detachedMount struct {
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
 
-// openTrees opens what will be mounted later, while its paths are still valid.
+// openTrees opens everything that will be mounted later, while the host's paths are still valid.
 func (p *SandboxPlan) openTrees() ([]detachedMount, error) {
 	var trees []detachedMount
 	for _, m := range p.Mounts {
@@ -88,8 +88,8 @@ func openTree(m PlanMount) (detachedMount, error) {
 	return detachedMount{PlanMount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
 }
 
-// openBelow opens a file or folder below another without following symbolic links, because programs may change what
-// is there at the same time.
+// openBelow opens a file or folder below m.Below without following symbolic links, because programs may change the
+// folder's content at the same time.
 func openBelow(m PlanMount) (detachedMount, error) {
 	above, err := unix.Open(m.Below, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -117,8 +117,8 @@ func openBelow(m PlanMount) (detachedMount, error) {
 	return detachedMount{PlanMount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
 }
 
-// checkSame returns an error unless fd is open on the file with this identity. It looks at the descriptor, because a
-// path may lead to another file meanwhile.
+// checkSame returns ErrOther unless the file open at fd has this identity. It checks the descriptor because the path
+// may lead to another file by now.
 func (i *FileIdentity) checkSame(fd int) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
@@ -143,7 +143,7 @@ func IdentifyFile(f *os.File) (FileIdentity, uint32, error) {
 	return identityOf(&stat), stat.Mode, nil
 }
 
-// mountBase mounts the new root on a directory that every machine has.
+// mountBase mounts the new root on a directory that exists on every machine.
 func mountBase() (base string, err error) {
 	for _, base = range []string{"/tmp", "/run", "/mnt", "/dev"} {
 		err = unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4m,nr_inodes=4096,mode=755")
@@ -215,7 +215,7 @@ func (b *rootBuilder) attachMount(t detachedMount) {
 	})
 }
 
-// writeFiles writes the files of the harness. The whole root is made read-only at the end.
+// writeFiles writes the files of the harness into the new root. The whole root is made read-only at the end.
 func (b *rootBuilder) writeFiles(dir string, files map[string][]byte) {
 	if dir == "" {
 		return
@@ -245,8 +245,8 @@ func (b *rootBuilder) mountTemporary(size int64) {
 	})
 }
 
-// mountProc mounts a /proc that shows only the processes inside the sandbox. A machine that hides parts of its own /proc,
-// as containers do, does not allow that; the sandbox has no /proc then.
+// mountProc mounts a /proc that shows only the processes inside the sandbox. The kernel refuses this if the host's
+// own /proc is partly hidden, as in containers; the sandbox then has no /proc.
 func (b *rootBuilder) mountProc(wanted bool) {
 	if !wanted {
 		return
@@ -266,7 +266,7 @@ func (b *rootBuilder) mountProc(wanted bool) {
 	})
 }
 
-// enterRoot makes base the root and the old root unreachable.
+// enterRoot makes base the root directory and unmounts the old root.
 func enterRoot(base string) error {
 	for _, step := range []struct {
 		name string

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The user that a program runs as: a user of its own namespace that owns nothing. Outside the namespace it is nobody
-// if the engine may map that, or else the engine's own user.
+// The user that a program runs as. It is a user of the program's own namespace and owns no files. Outside the
+// namespace it is nobody if the engine may map that user, otherwise the engine's own user.
 const (
 	innerUser = 1000
 	nobody    = 65534
 )
 
-// PlanUser returns the Plan's User for a child of this process: a user that owns nothing, or 0 if the child keeps the
-// user it starts with.
+// PlanUser returns the value of SandboxPlan.User for a child of this process: a user that owns no files, or 0 if the
+// child keeps the user it starts with.
 func PlanUser(weak bool) int {
 	switch {
 	case !twoUsers():
@@ -29,8 +29,8 @@ func PlanUser(weak bool) int {
 	return innerUser
 }
 
-// ChildAttributes returns the attributes that put a child into a session and, unless weak is set, namespaces of its own,
-// in which it can call Enter. The kernel kills the child when the thread that started it ends.
+// ChildAttributes returns the attributes for starting a child that will call Enter. The child gets its own session
+// and, unless weak is set, its own namespaces. The kernel kills the child when the thread that started it ends.
 func ChildAttributes(weak bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if weak {
@@ -51,7 +51,7 @@ func ChildAttributes(weak bool) *syscall.SysProcAttr {
 }
 
 // twoUsers reports whether this process may map two users into a namespace: itself, to set up the sandbox, and
-// nobody, to run in it.
+// nobody, to run the program.
 var twoUsers = sync.OnceValue(func() bool {
 	if os.Geteuid() != 0 || os.Getegid() != 0 {
 		return false

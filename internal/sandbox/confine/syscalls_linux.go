@@ -13,9 +13,9 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// The allowed system calls. All others return ENOSYS, as on a kernel without them: C libraries fall back, and
-// attackers find nothing. The allowed ones act only on the process itself, its memory, its threads and the
-// descriptors that it has.
+// The allowed system calls. Every other call returns ENOSYS, as on a kernel that lacks it: C libraries then fall
+// back, and attackers learn nothing. The allowed calls affect only the process itself, its memory, its threads and
+// its open descriptors.
 var (
 	basicCalls = []uintptr{
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64,
@@ -34,7 +34,8 @@ var (
 		unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_GETRLIMIT,
 		unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_SETITIMER, unix.SYS_GETITIMER,
 	}
-	// fileCalls lists the calls for runtimes that read files. The file system and Landlock decide which files they reach.
+	// fileCalls lists the system calls for runtimes that read files. The sandbox's file system and Landlock determine
+	// which files they reach.
 	fileCalls = []uintptr{
 		unix.SYS_OPENAT, unix.SYS_NEWFSTATAT, unix.SYS_STATX, unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2,
 		unix.SYS_READLINKAT, unix.SYS_GETCWD, unix.SYS_CHDIR, unix.SYS_FCHDIR, unix.SYS_GETDENTS64, unix.SYS_FADVISE64,
@@ -55,14 +56,14 @@ var (
 		unix.SYS_CAPGET, unix.SYS_MINCORE}
 )
 
-// machineCalls lists the further calls that QEMU and Firecracker need to run a virtual machine: memory shared with a
-// file, and KVM if its device is among the Mounts.
+// machineCalls lists the additional calls that QEMU and Firecracker need to run a virtual machine: for memory shared
+// with a file, and for KVM if its device is mounted.
 var machineCalls = []uintptr{
 	unix.SYS_MMAP, unix.SYS_IOCTL, unix.SYS_SIGNALFD4, unix.SYS_MSYNC, unix.SYS_MLOCK, unix.SYS_MUNLOCK,
 	unix.SYS_MBIND,
 }
 
-// relayCalls lists the calls that a relay needs for its listener and its guest, which it already has.
+// relayCalls lists the system calls that a relay needs after its listener is open and its guest is running.
 var relayCalls = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
 
 // profiles maps each runtime to its system calls, apart from those that are allowed only with certain arguments.
@@ -77,15 +78,15 @@ var profiles = map[string][][]uintptr{
 	"relay":   {basicCalls, olderBasic, socketPairCalls, relayCalls},
 }
 
-// syscallRule allows one system call if all its conditions hold, and else refuses it.
+// syscallRule allows one system call if all conditions hold, and refuses it otherwise.
 type syscallRule struct {
 	number     uintptr
 	conditions []argumentCondition
 	refuse     bool
 }
 
-// argumentCondition tests the lower 32 bits of one argument, or all of them if address is set. Kernels use only the lower 32
-// bits of an int.
+// argumentCondition tests one argument of a system call: the lower 32 bits, or all bits if address is set. Kernels
+// use only the lower 32 bits of an int.
 type argumentCondition struct {
 	argument int
 	test     conditionTest
@@ -101,7 +102,7 @@ const (
 	noneSet               // none of them
 )
 
-// loadFilter installs the allow list in every thread. It cannot be removed again.
+// loadFilter installs the system call filter in every thread. The filter cannot be removed again.
 func (p *SandboxPlan) loadFilter(program *heldInterpreter) error {
 	code, err := p.filterCode(program)
 	if err != nil {
@@ -115,7 +116,7 @@ func (p *SandboxPlan) loadFilter(program *heldInterpreter) error {
 	return nil
 }
 
-// filterCode returns the filter's program for this machine's architecture.
+// filterCode returns the filter as a BPF program for this machine's architecture.
 func (p *SandboxPlan) filterCode(program *heldInterpreter) ([]unix.SockFilter, error) {
 	lists, ok := profiles[p.Profile]
 	if !ok {
@@ -134,7 +135,7 @@ func (p *SandboxPlan) filterCode(program *heldInterpreter) ([]unix.SockFilter, e
 	return assembleFilter(append(rules, p.conditionalRules(program)...)), nil
 }
 
-// conditionalRules returns the rules for system calls whose arguments are checked.
+// conditionalRules returns the rules for system calls that are allowed only with certain arguments.
 func (p *SandboxPlan) conditionalRules(program *heldInterpreter) []syscallRule {
 	rules := []syscallRule{
 		// Only threads may be started, no processes or namespaces. clone3 returns ENOSYS, because a filter cannot
@@ -171,8 +172,8 @@ func (p *SandboxPlan) conditionalRules(program *heldInterpreter) []syscallRule {
 	return rules
 }
 
-// modeRules returns the rules for system calls that set file modes, for programs that write to folders of the machine: no
-// file there may become setuid or setgid. They replace the calls in the lists.
+// modeRules returns the rules for system calls that set file modes. They apply to programs that write to folders of
+// the host: no file there may become setuid or setgid. They replace the entries for these calls in the lists.
 func (p *SandboxPlan) modeRules() (rules []syscallRule) {
 	if !slices.ContainsFunc(p.Mounts, func(m PlanMount) bool { return m.Below != "" && m.Writable }) {
 		return nil
@@ -196,8 +197,8 @@ func (p *SandboxPlan) modeRules() (rules []syscallRule) {
 	return rules
 }
 
-// networkRules returns the rules for the system calls with which a program connects to its proxy: creating and connecting
-// TCP sockets over IPv4. They allow no listening, UDP, IPv6 or unix sockets.
+// networkRules returns the rules that let a program connect to its proxy: it may create and connect TCP sockets over
+// IPv4. Listening, UDP, IPv6 and unix sockets stay forbidden.
 func (p *SandboxPlan) networkRules() []syscallRule {
 	if p.Network == NoNetwork || p.Weak {
 		return nil
@@ -212,8 +213,8 @@ func (p *SandboxPlan) networkRules() []syscallRule {
 	return list
 }
 
-// servingRules returns the rules for a program that listens on unix sockets, makes sealed memory files for the rings
-// behind them, and installs filters of its own.
+// servingRules returns the rules for a program that listens on unix sockets, shares memory over them through sealed
+// memory files, and installs its own filters.
 func (p *SandboxPlan) servingRules() []syscallRule {
 	if !p.Serves {
 		return nil
@@ -231,8 +232,8 @@ func (p *SandboxPlan) servingRules() []syscallRule {
 	}
 }
 
-// sharingRules returns the rule with which a guest maps the memory that it shares with the engine. It allows nothing
-// larger.
+// sharingRules returns the rule that lets a guest map the memory that it shares with the engine. It allows no larger
+// mapping.
 func (p *SandboxPlan) sharingRules() []syscallRule {
 	if !p.Ring {
 		return nil
@@ -250,7 +251,8 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// forbiddenCalls lists the system calls that return EPERM instead of ENOSYS, because programs would misinterpret ENOSYS.
+// forbiddenCalls lists the system calls that return EPERM instead of ENOSYS because programs would misinterpret
+// ENOSYS.
 var forbiddenCalls = append([]uintptr{
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL,
 	unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
@@ -264,8 +266,8 @@ const (
 	atArguments    = 16
 )
 
-// assembleFilter returns a filter program that allows the rules. It consists of blocks. Each block tests for one system
-// call, and the next block follows if the call is another one.
+// assembleFilter returns a filter program that allows exactly the given rules. Each rule becomes a block that tests
+// for one system call and passes any other call on to the next block.
 func assembleFilter(rules []syscallRule) []unix.SockFilter {
 	none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}
 	load := func(offset int) unix.SockFilter {
@@ -298,10 +300,11 @@ func assembleFilter(rules []syscallRule) []unix.SockFilter {
 	return append(code, none)
 }
 
-// mismatchJump marks a jump out of the block. leaveAtMismatch fills in its distance.
+// mismatchJump marks a jump out of its block. leaveAtMismatch fills in the distance.
 const mismatchJump = 0xff
 
-// conditionCode returns the instructions that test a condition. They continue after the test if it holds.
+// conditionCode returns the instructions that test the condition. Execution continues after them only if the
+// condition holds.
 func (c argumentCondition) conditionCode(load func(int) unix.SockFilter) []unix.SockFilter {
 	low, high := load(atArguments+8*c.argument), load(atArguments+8*c.argument+4)
 	if bigEndian {

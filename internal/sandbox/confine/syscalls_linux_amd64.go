@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_X86_64
 
-// System calls that newer architectures lack; newer calls do the same.
+// System calls that newer architectures do not have, because newer calls replace them.
 var (
 	olderBasic = []uintptr{unix.SYS_TIME, unix.SYS_EPOLL_WAIT, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_DUP2, unix.SYS_ARCH_PRCTL}
 	olderFiles = []uintptr{
@@ -17,7 +17,7 @@ var (
 	olderOpen      = []uintptr{unix.SYS_OPEN}
 )
 
-// olderNames maps these system calls to their names.
+// olderNames maps these older system calls to their names.
 var olderNames = map[uintptr]string{
 	unix.SYS_ACCESS:       "access",
 	unix.SYS_ALARM:        "alarm",

@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// newestAPIVersion is the version of the Engine API that this package was written for.
+	// newestAPIVersion is the newest version of the Engine API that this package uses.
 	newestAPIVersion = "1.51"
-	// answerTimeout bounds the time of requests that the daemon answers at once.
+	// answerTimeout bounds the time of requests that the daemon normally answers at once.
 	answerTimeout = 15 * time.Second
 	// maxAnswerBytes bounds how much of an answer is read, in bytes.
 	maxAnswerBytes = 16 << 20
 )
 
-// engineAPI is a client of the Engine API of one daemon, Docker or Podman. Its errors are *failure if the daemon answered.
+// engineAPI is a client of the Engine API (the HTTP API of Docker and Podman) of one daemon. Its errors are
+// *apiFailure if the daemon answered.
 type engineAPI struct {
 	address daemonAddress
 	version string // "1.41"; empty asks for the newest that the daemon has
@@ -39,7 +40,7 @@ func newAPI(a daemonAddress) *engineAPI {
 	}
 }
 
-// apiFailure represents an answer with an error status.
+// apiFailure is an answer of the daemon with an error status.
 type apiFailure struct {
 	status  int
 	message string
@@ -47,7 +48,7 @@ type apiFailure struct {
 
 func (f *apiFailure) Error() string { return f.message }
 
-// isAnswered reports whether err is an answer of the daemon with one of the statuses.
+// isAnswered reports whether err is an answer of the daemon with one of the given statuses.
 func isAnswered(err error, status ...int) bool {
 	var f *apiFailure
 	if !errors.As(err, &f) {
@@ -69,7 +70,7 @@ func (a *engineAPI) newRequest(ctx context.Context, method, path string, query u
 	return http.NewRequestWithContext(ctx, method, u.String(), body)
 }
 
-// openResponse sends a request and returns the response if it is successful. The caller must close its body.
+// openResponse sends a request and returns a successful response. The caller must close its body.
 func (a *engineAPI) openResponse(
 	ctx context.Context, method, path string, query url.Values, kind string, body io.Reader,
 ) (*http.Response, error) {
@@ -91,7 +92,7 @@ func (a *engineAPI) openResponse(
 	return response, nil
 }
 
-// withoutAddress returns the error without the address of the request, which does not help users.
+// withoutAddress removes the request's URL from the error, because it does not help users.
 func withoutAddress(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -119,7 +120,7 @@ func (a *engineAPI) callJSON(ctx context.Context, method, path string, query url
 	return a.longCall(ctx, method, path, query, in, out)
 }
 
-// longCall works like call but has no timeout except that of ctx.
+// longCall works like callJSON, but only ctx limits its time.
 func (a *engineAPI) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	var body io.Reader
 	kind := ""
@@ -150,7 +151,7 @@ func decodeResponse(response *http.Response, out any) error {
 	return nil
 }
 
-// uploadTar sends a tar archive and reads the stream of messages in the response. One of these may be an error.
+// uploadTar sends a tar archive and reads the stream of messages in the response. A message may be an error.
 func (a *engineAPI) uploadTar(ctx context.Context, method, path string, query url.Values, tar io.Reader) error {
 	response, err := a.openResponse(ctx, method, path, query, "application/x-tar", tar)
 	if err != nil {
@@ -171,8 +172,8 @@ func (a *engineAPI) uploadTar(ctx context.Context, method, path string, query ur
 	}
 }
 
-// attachStreams opens the standard streams of a container. What is written to the connection goes to the container's input.
-// demux splits what is read from it.
+// attachStreams opens the standard streams of a container. Data written to the connection goes to the container's
+// input. demuxStreams splits the data read from it.
 func (a *engineAPI) attachStreams(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

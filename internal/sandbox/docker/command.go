@@ -23,13 +23,14 @@ const (
 	spareMapping = 1 << 30
 )
 
-// commandImage returns the name of a command's image. The name of the command itself may be invalid for Docker.
+// commandImage returns the name of the image for a command. It does not contain the command's name, which may be
+// invalid as a Docker name.
 func commandImage(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return commandProfile + "." + hex.EncodeToString(sum[:6])
 }
 
-// runCommand runs a command in a container of its own.
+// runCommand runs a command in its own container.
 func (b *dockerBackend) runCommand(whole context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	found, absent := b.Commands.FindCommand(c.Name)
 	if absent != nil {
@@ -70,7 +71,7 @@ func (b *dockerBackend) runCommand(whole context.Context, c sandbox.HostCommand,
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// askCommand returns the request for the container of a command.
+// askCommand returns the request that creates the container of a command.
 func (b *dockerBackend) askCommand(
 	d *dockerDaemon, m *guestImage, name string, found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits,
 ) (*createRequest, error) {
@@ -99,8 +100,8 @@ func (c *guestContainer) feedInput(stdin []byte) {
 	}
 }
 
-// waitExit waits until a container whose output has ended is gone. It returns the exit status, or -1 if the daemon does
-// not report it.
+// waitExit waits until a container whose output has ended is removed. It returns the exit status, or -1 if the daemon
+// does not report it.
 func (c *guestContainer) waitExit() int {
 	for range 2 {
 		select {

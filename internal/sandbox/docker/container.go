@@ -25,36 +25,37 @@ import (
 )
 
 const (
-	// nobodyUser identifies the user that programs run as. It owns nothing.
+	// nobodyUser is the id of the user that programs run as. It owns no files.
 	nobodyUser = 65534
 	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
 	tmpSize = 64 << 20
-	// guestOverhead gives the memory in bytes that a guest needs in addition to the program's own. kernelOverhead is what a
-	// gVisor kernel needs on top.
+	// guestOverhead is the memory in bytes that a guest needs in addition to the program's own. kernelOverhead is the
+	// additional memory of a gVisor kernel.
 	guestOverhead  = 96 << 20
 	kernelOverhead = 128 << 20
-	// relayMemory bounds the memory of a relay, in bytes. Most of it is data that waits in connections.
+	// relayMemory bounds the memory of a relay, in bytes. A relay forwards a guest's connections; most of its memory
+	// is data that waits in them.
 	relayMemory = 96 << 20
 	files       = 256
 	threads     = 64
-	// builtinThreads bounds the threads of the built-in guest. It needs fewer.
+	// builtinThreads bounds the threads of the built-in guest, which needs fewer than other runtimes.
 	builtinThreads = 32
 	// kernelThreads sets the number of threads that gVisor has in addition to the program's.
 	kernelThreads = 512
 	// closeGrace bounds the time that a container may take to exit after its input was closed.
 	closeGrace = 300 * time.Millisecond
-	// stopTimeoutSeconds sets how long, in seconds, the daemon waits for the exit event when it finds that the process to kill
-	// is already gone. A daemon that does not wait forgets the container and leaves its shim behind, with control
-	// groups and folders.
+	// stopTimeoutSeconds is how long, in seconds, the daemon waits for the exit event of a process that it wants to
+	// kill and that is already gone. A daemon that does not wait forgets the container, but its shim process, control
+	// groups and folders remain.
 	stopTimeoutSeconds = 10
 	// startTimeout bounds the time of creating and starting a container. On a busy machine this takes far longer than
 	// other requests.
 	startTimeout = time.Minute
-	// waitConfirmTimeout bounds the time that the daemon may take to confirm that it waits for a container's removal. A daemon
-	// that does not confirm is not waited for any longer.
+	// waitConfirmTimeout bounds the wait for the daemon's confirmation that it will report a container's removal.
+	// After that, the container is started without the confirmation.
 	waitConfirmTimeout = time.Second
-	// drainTimeout sets the time in which the last output of a container must arrive after its end. The daemon closes the
-	// connection after that output.
+	// drainTimeout bounds the wait for a container's last output after the container has ended. The daemon normally
+	// closes the connection after that output.
 	drainTimeout = 5 * time.Second
 	// removeTimeout bounds the time that the daemon may take to remove a container.
 	removeTimeout = 20 * time.Second
@@ -63,8 +64,8 @@ const (
 //go:embed seccomp/*.json
 var profiles embed.FS
 
-// relayed names the allow list of a runtime whose programs have a network. It includes the calls that the relay
-// needs.
+// relayed returns the name of the allow list for a runtime whose programs have network access. The list includes the
+// calls that the relay needs.
 const relayed = "relayed"
 
 // seccompProfile returns the allow list of system calls for containers of a runtime.
@@ -76,7 +77,7 @@ func seccompProfile(runtime string) (string, error) {
 	return string(data), err
 }
 
-// createRequest represents the request for a new container.
+// createRequest is the body of the request that creates a container.
 type createRequest struct {
 	Image           string
 	Entrypoint      []string
@@ -121,7 +122,7 @@ type hostConfig struct {
 	Mounts         []bindMount `json:",omitempty"`
 }
 
-// bindMount represents a file of the machine that a container can write.
+// bindMount describes a file of the host that a container can write to.
 type bindMount struct {
 	Type, Source, Target string
 }
@@ -150,7 +151,8 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 	return b.confinedRequest(d, m, name, kind, plan, b.Limits)
 }
 
-// confinedRequest returns the request for a container with the restrictions of its kind outside and those of plan inside.
+// confinedRequest returns the request that creates a container. Docker applies the restrictions of its kind from
+// outside; the first process applies those of plan from inside.
 func (b *dockerBackend) confinedRequest(
 	d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits,
 ) (*createRequest, error) {
@@ -200,7 +202,8 @@ func (b *dockerBackend) confinedRequest(
 	return c, nil
 }
 
-// maskedPaths lists paths that reveal something about the machine: those that Docker hides, and more.
+// maskedPaths lists paths in a container that would reveal something about the host: those that Docker hides, and
+// more.
 var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/cpuinfo", "/proc/interrupts",
 	"/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/loadavg",
@@ -208,11 +211,11 @@ var maskedPaths = []string{
 	"/proc/timer_stats", "/proc/uptime", "/proc/version", "/proc/vmstat", "/sys",
 }
 
-// memoryAllowance returns the memory that a container may use in addition to its /tmp. It is a backstop: the guest limits
-// its program first, and the program then gets an error.
+// memoryAllowance returns the memory that a container may use in addition to its /tmp, in bytes. It is a backstop:
+// the guest limits its program first, and the program then gets an error.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
-// memoryRoom returns the memory limit of a container of an image.
+// memoryRoom returns the memory limit for a container of an image, in bytes.
 func (d *dockerDaemon) memoryRoom(m *guestImage, l core.Limits) int64 {
 	most := memoryAllowance(l) + tmpSize
 	if d.kernel {
@@ -224,7 +227,7 @@ func (d *dockerDaemon) memoryRoom(m *guestImage, l core.Limits) int64 {
 	return most
 }
 
-// guestContainer represents one running container.
+// guestContainer is a running container with the guest in it.
 type guestContainer struct {
 	backend *dockerBackend
 	daemon  *dockerDaemon
@@ -249,7 +252,7 @@ type guestContainer struct {
 	peak     warmpool.MemoryPeak
 }
 
-// startContainer starts a container of a runtime.
+// startContainer starts a container for programs of a runtime.
 func (b *dockerBackend) startContainer(ctx context.Context, name string) (*guestContainer, error) {
 	d, err := b.connectedDaemon()
 	if err != nil {
@@ -283,8 +286,8 @@ func (b *dockerBackend) startContainer(ctx context.Context, name string) (*guest
 	return c, nil
 }
 
-// launchContainer starts a container of an image with the request that ask returns. It returns the container and a reader of
-// its output.
+// launchContainer creates and starts a container of an image with the request that ask returns. It returns the
+// container and a reader of its output.
 func (b *dockerBackend) launchContainer(
 	ctx context.Context, d *dockerDaemon, m *guestImage, ask func(image string) (*createRequest, error),
 ) (*guestContainer, *bufio.Reader, error) {
@@ -357,8 +360,8 @@ func (c *guestContainer) removeUnstarted() {
 	}
 }
 
-// demuxStreams splits the output of an attached container. Each frame has the number of a stream, three zero bytes and a
-// length. The second stream is standard error, which explains failures.
+// demuxStreams splits the output of an attached container into standard output and standard error, which explains
+// failures. Each frame of the output has a stream number, three zero bytes and a length.
 func demuxStreams(in *bufio.Reader, out, stderr io.Writer) error {
 	var header [8]byte
 	for {
@@ -385,7 +388,7 @@ func (c *guestContainer) Read(b []byte) (int, error) { return c.wire.Read(b) }
 // Write implements warmpool.Guest.
 func (c *guestContainer) Write(b []byte) (int, error) { return c.wire.Write(b) }
 
-// Close closes the connection, which ends the guest.
+// Close closes the connection, which makes the guest exit.
 func (c *guestContainer) Close() error {
 	c.Kill()
 	return errors.Join(c.out.Close(), c.shared.Close())
@@ -394,8 +397,8 @@ func (c *guestContainer) Close() error {
 // Gone implements warmpool.Guest.
 func (c *guestContainer) Gone() <-chan struct{} { return c.gone }
 
-// Kill implements warmpool.Guest. It first closes the input, after which a guest exits by itself: that costs the
-// daemon less than killing it. A guest that does not exit is killed soon after.
+// Kill implements warmpool.Guest. It first closes the input, so that the guest exits by itself: that costs the daemon
+// less than killing it. A guest that does not exit soon is killed.
 func (c *guestContainer) Kill() {
 	c.killing.Do(func() {
 		c.killed.Store(true)
@@ -415,9 +418,9 @@ func (c *guestContainer) endContainer() {
 	_ = c.daemon.api.callJSON(ctx, http.MethodPost, "/containers/"+c.id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil)
 }
 
-// awaitRemoval lets the daemon report when it has removed the container. The request must be sent before the container
-// starts: for a container that has just been removed the daemon would wait for ever, because it knows the name a
-// little longer.
+// awaitRemoval asks the daemon to report when it has removed the container. The request must be sent before the
+// container starts: for a container that has just been removed, the daemon would wait for ever, because it still
+// knows the name for a while.
 func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	asked := make(chan struct{})
 	go c.waitRemoved(asked)
@@ -428,7 +431,8 @@ func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	}
 }
 
-// waitRemoved waits until the daemon has removed the container. It closes asked as soon as the daemon waits for that.
+// waitRemoved waits until the daemon has removed the container. It closes asked as soon as the daemon has accepted
+// the request.
 func (c *guestContainer) waitRemoved(asked chan<- struct{}) {
 	defer close(c.gone)
 	response, err := c.daemon.api.openResponse(

@@ -1,8 +1,8 @@
-// Package docker runs each program in a container of its own, with Docker or Podman. It builds the image from this
-// binary alone and pulls nothing. The container has no network, no writable file, no capability and no user of the
-// machine. It runs one program and is removed. The package uses a few requests of the Engine API over the daemon's
-// socket. Inside the container the first process confines itself again with package confine: its own filter of system
-// calls is stricter than that of a container can be.
+// Package docker runs each program in its own container, with Docker or Podman. It builds the container's image from
+// this binary alone and pulls nothing. The container has no network, no writable file, no capability and no user of
+// the host. It runs one program and is removed. The package talks to the daemon over its socket with a few requests
+// of the Engine API. Inside the container, the first process confines itself again with package confine, because its
+// own system call filter can be stricter than that of a container.
 package docker
 
 import (
@@ -38,40 +38,41 @@ const (
 	gvisor  = "runsc"
 )
 
-// Options configure a Backend. The zero value is a good default.
+// Options configures a docker backend. The zero value is a good default.
 type Options struct {
-	// Guest is the guest binary with its arguments. Empty means this binary with the argument "guest". It must be
-	// statically linked for Linux.
+	// Guest is the guest binary with its arguments. Empty means this binary with the argument "guest". The binary
+	// must be statically linked for Linux.
 	Guest []string
-	// Host gives the address of the daemon, as unix:///path. Empty means to look for it.
+	// Host is the address of the daemon, as unix:///path. Empty means that the backend looks for the daemon.
 	Host string
 	// Runtime is the daemon's name for the container runtime: "runc", "runsc", … Empty means runsc if the daemon has
-	// it, else the daemon's default.
+	// it, otherwise the daemon's default.
 	Runtime string
-	// Strict allows only containers of runsc.
+	// Strict allows only containers that run under runsc (gVisor).
 	Strict bool
-	// Images maps runtimes to images, as NAME@sha256:DIGEST. For an interpreter without one, the image is built from
-	// this machine's files.
+	// Images maps runtimes to images, written as NAME@sha256:DIGEST. The image of an interpreter that is not listed
+	// is built from files of this machine.
 	Images map[string]string
-	// Dir names the folder with a file that shows that this engine is alive. Several engines may share it: what dead
-	// engines left behind is removed. Empty means a folder among the system's temporary files.
+	// Dir is the folder in which a locked file shows that this engine is alive. Several engines may share it. An
+	// engine removes the containers that dead engines left behind. Empty means a folder among the system's temporary
+	// files.
 	Dir string
 	// Warm sets the number of containers that wait for programs, and MaxWarm the number under load: see
-	// warmpool.GuestKind. Ahead starts them before the first request.
+	// warmpool.GuestKind. If Ahead is set, they are started before the first request.
 	Warm, MaxWarm int
 	Ahead         bool
-	// Limits holds the limits that most programs have.
+	// Limits are the limits that most programs have. Waiting containers are started with them.
 	Limits core.Limits
 	// Interpreters lists the runtimes other than the built-in one.
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a container of its own.
 	Commands hostcmd.CommandSet
-	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their containers
-	// have no other network. Nil means no connections.
+	// Network connects programs to the sandbox.Proxy of their Host, if the Host has one and the interpreter is
+	// proxied. Their containers have no other network. Nil means no connections.
 	Network *interpreter.ProxyNetwork
 }
 
-// dockerBackend holds what the containers of one engine share.
+// dockerBackend runs programs in containers. It holds what all containers of one engine share.
 type dockerBackend struct {
 	Options
 	daemonTimeouts
@@ -91,13 +92,13 @@ type dockerBackend struct {
 	why    error         // error of the last of them
 }
 
-// daemonTimeouts are the timeouts of requests to the daemon. Tests set their own.
+// daemonTimeouts are the timeouts of requests to the daemon. Tests use other values.
 type daemonTimeouts struct {
 	answering time.Duration // time to describe itself
 	asking    time.Duration // time to begin to wait for a container's end
 }
 
-// dockerDaemon represents a daemon that has answered.
+// dockerDaemon is a daemon that has answered, with the properties that matter here.
 type dockerDaemon struct {
 	api      *engineAPI
 	runtime  string // requested for containers; empty means the daemon's default
@@ -114,8 +115,8 @@ func (d *dockerDaemon) disconnect() {
 	d.api.client.CloseIdleConnections()
 }
 
-// New makes a Backend, which the caller must close. It does not contact the daemon before the first request, unless a
-// dead engine has left containers behind.
+// New returns a docker backend, which the caller must close. It does not contact the daemon before the first request,
+// unless a dead engine has left containers behind.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func (b *dockerBackend) openPool() *warmpool.Backend {
@@ -166,7 +167,7 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 	}
 }
 
-// How long it stays valid that the daemon was reachable (trusted) or not.
+// How long the backend assumes that the daemon is still reachable (trusted) or still unreachable.
 const (
 	trusted  = 15 * time.Second
 	doubtful = time.Second
@@ -192,7 +193,7 @@ func (b *dockerBackend) recheckDaemon() {
 	b.looked = time.Time{}
 }
 
-// findCapabilities finds the capabilities of the daemon. b.mu must be held.
+// findCapabilities determines the capabilities of the daemon. The caller must hold b.mu.
 func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Walls: walled, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
@@ -233,7 +234,7 @@ func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// missingError returns the reason why programs of a runtime cannot run; nil if they can.
+// missingError returns the reason why programs of a runtime cannot run, or nil.
 func (b *dockerBackend) missingError(i interpreter.Interpreter) *core.Error {
 	if name := b.Images[i.Runtime]; name != "" {
 		return checkImage(i.Runtime, name)
@@ -248,7 +249,7 @@ func (b *dockerBackend) missingError(i interpreter.Interpreter) *core.Error {
 	return nil
 }
 
-// daemonInfo holds the fields that are read of the daemon's description of itself.
+// daemonInfo has the fields that are used from the daemon's description of itself.
 type daemonInfo struct {
 	OSType, Architecture string
 	ServerVersion        string
@@ -267,7 +268,7 @@ type daemonVersions struct {
 	Components []struct{ Name, Version string }
 }
 
-// connectDaemon finds the daemon and checks what it is. b.mu must be held.
+// connectDaemon finds the daemon and checks that it can be used. The caller must hold b.mu.
 func (b *dockerBackend) connectDaemon(ctx context.Context) (*dockerDaemon, error) {
 	for name, image := range b.Images {
 		if err := checkImage(name, image); err != nil {
@@ -318,7 +319,7 @@ func isOlder(a, b string) bool {
 	return ok && compareVersions(x, y) < 0
 }
 
-// judgeDaemon stores the relevant properties of a daemon, or returns an error if the daemon cannot be used.
+// judgeDaemon stores the relevant properties of a daemon. It returns an error if the daemon cannot be used.
 func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options) error {
 	refuse := func(hint, format string, args ...any) error {
 		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...).WithHint("%s", hint)
@@ -363,14 +364,14 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	return nil
 }
 
-// walled describes what separates a program from the machine.
+// walled lists, for users, what separates a program in a container from the host.
 var walled = []string{
 	"a container without network, devices or capabilities, with a file system of its own that is read-only",
 	"a user that owns nothing, no new privileges, an allow list of system calls outside and a narrower one inside",
 	"memory, processors and threads bounded by a control group",
 }
 
-// explainError converts an error of the daemon to one that tells the user what to do.
+// explainError converts an error of the daemon to one that tells the user how to fix it.
 func (b *dockerBackend) explainError(err error) *core.Error {
 	var known *core.Error
 	var said *apiFailure

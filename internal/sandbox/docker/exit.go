@@ -17,7 +17,8 @@ import (
 
 const (
 	daemonHint = "check that the daemon runs: sudo systemctl status docker; " + exitcause.Effects
-	// oomEventDelay sets the longest delay between the end of a container and the event that it ran out of memory.
+	// oomEventDelay is the longest time after a container's end in which the daemon may report that the container ran
+	// out of memory.
 	oomEventDelay = 250 * time.Millisecond
 )
 
@@ -44,8 +45,8 @@ func (c *guestContainer) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// exitError returns the error for the end of a container that exceeded no limit. Like a shell, the daemon reports in the
-// exit status which signal ended the program.
+// exitError returns the error for a container that ended without having exceeded a limit. The daemon's exit status
+// tells, like a shell's, which signal ended the program.
 func (c *guestContainer) exitError(stderr, file string) *core.Error {
 	if c.code < 0 {
 		c.backend.recheckDaemon()
@@ -64,8 +65,8 @@ func (c *guestContainer) exitError(stderr, file string) *core.Error {
 	return exitcause.Explain(x)
 }
 
-// oomWatcher receives the daemon's events about containers of this engine that ran out of memory. After a container is
-// removed, the daemon no longer knows.
+// oomWatcher receives the daemon's events about containers of this engine that ran out of memory. The events must be
+// received as they happen, because the daemon forgets a container when it removes it.
 type oomWatcher struct {
 	cancel context.CancelFunc
 

@@ -16,14 +16,14 @@ import (
 	"retort/internal/core"
 )
 
-// daemonAddress represents the address of a daemon.
+// daemonAddress is the address of a daemon: a network and a path or host.
 type daemonAddress struct {
 	network, path string // "unix" and a path; "tcp" and a host with its port
 }
 
 func (a daemonAddress) String() string { return a.network + "://" + a.path }
 
-// isLocal reports whether the daemon most likely runs on this machine and sees its files.
+// isLocal reports whether the daemon probably runs on this machine and sees its files.
 func (a daemonAddress) isLocal() bool { return a.network == "unix" }
 
 func (a daemonAddress) dial(ctx context.Context) (net.Conn, error) {
@@ -49,8 +49,8 @@ func parseAddress(host string) (daemonAddress, error) {
 	return daemonAddress{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }
 
-// findDaemon returns the address of the daemon. It takes the first of these that is set: the setting, the environment, the
-// context of the docker command, the first usual socket that exists.
+// findDaemon returns the address of the daemon. It uses the first of these that is set: the setting, the environment,
+// the current context of the docker command, the first usual socket that exists.
 func findDaemon(setting string) (daemonAddress, *core.Error) {
 	for _, said := range []struct{ host, by string }{
 		{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"},
@@ -93,7 +93,7 @@ func usualSockets() []string {
 	return append(list, filepath.Join(runtime, "podman", "podman.sock"), "/run/podman/podman.sock")
 }
 
-// currentContext returns the host of the docker command's current context, or "".
+// currentContext returns the daemon's address in the current context of the docker command, or "".
 func currentContext() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -117,7 +117,7 @@ func currentContext() string {
 	return meta.Endpoints["docker"].Host
 }
 
-// readJSON reads a file of another program and ignores errors.
+// readJSON decodes a JSON file of another program. On an error, it decodes nothing.
 func readJSON(file string, into any) {
 	if data, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(data, into)

@@ -35,7 +35,7 @@ const (
 	tagLength  = 24
 )
 
-// guestImage is the file system of all containers of one runtime. It is built here from this binary and, for an
+// guestImage is the image of all containers of one runtime. It is built on this machine from this binary and, for an
 // interpreter, the interpreter's files. It is never pulled.
 type guestImage struct {
 	runtime string
@@ -95,7 +95,7 @@ func (m *guestImage) ensureImage(ctx context.Context, a *engineAPI) (string, err
 	return name, nil
 }
 
-// readableMounts returns the paths of its container that an interpreter may read.
+// readableMounts returns the paths in the container that the interpreter may read.
 func (m *guestImage) readableMounts() []confine.PlanMount {
 	paths := []string{interpreter.HarnessDir}
 	if m.i.Proc {
@@ -116,7 +116,7 @@ func (m *guestImage) readableMounts() []confine.PlanMount {
 	return list
 }
 
-// forgetImage makes the next request check the image again, because the daemon no longer has it.
+// forgetImage makes the next request check for the image again, after the daemon has lost it.
 func (m *guestImage) forgetImage(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +125,7 @@ func (m *guestImage) forgetImage(name string) {
 	}
 }
 
-// gatherFiles lists the contents of the image and derives its name from them.
+// gatherFiles lists the files of the image and derives the image's name from them.
 func (m *guestImage) gatherFiles(ctx context.Context, a *engineAPI) error {
 	if m.tag != "" {
 		return nil
@@ -189,7 +189,7 @@ func (m *guestImage) addInterpreter(ctx context.Context, a *engineAPI, sum io.Wr
 	return nil
 }
 
-// addAuthorities adds the file of trusted certificate authorities if programs have a network.
+// addAuthorities adds the file of trusted certificate authorities if programs have network access.
 func (m *guestImage) addAuthorities(sum io.Writer) error {
 	env, source := m.network.ProxyEnvironment(m.i.Env, confine.ProxyPort)
 	if m.env = env; source == "" {
@@ -200,7 +200,7 @@ func (m *guestImage) addAuthorities(sum io.Writer) error {
 	return hashFile(sum, source)
 }
 
-// addProgram adds a command, which must be unchanged since it was checked, and the libraries that it is linked with.
+// addProgram adds a command and its shared libraries. The command must be unchanged since it was checked.
 func (m *guestImage) addProgram(sum io.Writer) error {
 	if refused := m.command.CheckStandalone(); refused != nil {
 		return refused
@@ -257,7 +257,7 @@ func hashTree(sum io.Writer, inside, source string) error {
 	})
 }
 
-// makeImage lets the daemon build the image.
+// makeImage has the daemon build the image.
 func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 	if m.base != "" {
 		return m.deriveImage(ctx, a)
@@ -268,7 +268,7 @@ func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 	)
 }
 
-// tarStream returns the image as a stream. Its producer stops early if the stream is not read to its end.
+// tarStream returns the image as a tar stream. Its producer stops early if the reader closes it.
 func (m *guestImage) tarStream() io.Reader {
 	read, write := io.Pipe()
 	go func() {
@@ -311,9 +311,9 @@ func (m *guestImage) writeTar(w *tar.Writer) error {
 	return nil
 }
 
-// writeTree writes a file or a directory of the machine. It skips unneeded directories and everything that is neither
-// a file nor a link. It keeps modification times, because Python uses them to check whether its compiled files are
-// current.
+// writeTree adds a file or a directory of the host to the archive. It skips unneeded directories and everything that
+// is neither a file nor a link. It keeps modification times, because Python uses them to check whether its compiled
+// files are current.
 func (m *guestImage) writeTree(w *tar.Writer, f imageFile) error {
 	return filepath.WalkDir(f.source, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -389,7 +389,7 @@ var elfArchitectures = map[string]elf.Machine{
 	"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64,
 }
 
-// checkGuest returns an error if a binary cannot be the only file of a container.
+// checkGuest returns an error if a binary cannot run as the only file of a container.
 func checkGuest(file, architecture string) *core.Error {
 	if err := interpreter.CheckStatic(file, elfArchitectures[architecture]); err != nil {
 		return core.Errorf(
@@ -411,12 +411,12 @@ func checkImage(runtime, name string) *core.Error {
 	return nil
 }
 
-// baseImage holds the fields that are read of an image named in the settings.
+// baseImage has the fields that are used from the description of an image named in the settings.
 type baseImage struct {
 	Config struct{ Env []string }
 }
 
-// programOf finds the interpreter in the image that the settings name.
+// programOf returns the path of the interpreter in the image that the settings name.
 func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error) {
 	var base baseImage
 	err := a.callJSON(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
@@ -452,7 +452,7 @@ func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error
 	return program, err
 }
 
-// deriveImage builds the image from the one that the settings name and adds our files.
+// deriveImage builds an image from the one that the settings name and adds the files of the guest.
 func (m *guestImage) deriveImage(ctx context.Context, a *engineAPI) error {
 	return m.withBase(ctx, a, func(id string) error {
 		if err := a.uploadTar(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {"/"}}, m.tarStream()); err != nil {
@@ -462,7 +462,7 @@ func (m *guestImage) deriveImage(ctx context.Context, a *engineAPI) error {
 	})
 }
 
-// withBase creates a container of the image that the settings name, calls a function with it, and removes it. The
+// withBase creates a container of the image that the settings name, calls do with its id, and removes it. The
 // container is never started.
 func (m *guestImage) withBase(ctx context.Context, a *engineAPI, do func(id string) error) error {
 	var made struct{ ID string }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// knownVulnerability is a known vulnerability of some versions of a component, through which a program could leave its container or
-// reach the daemon.
+// knownVulnerability is a known vulnerability of some versions of a component. It would let a program leave its
+// container or reach the daemon.
 type knownVulnerability struct {
 	component string
 	fixed     []string // fixed versions, one for each series; older ones are vulnerable
@@ -17,9 +17,9 @@ type knownVulnerability struct {
 	what      string
 }
 
-// knownVulnerabilityList lists known vulnerabilities that have CVE numbers, newest first. It leaves out those that a program cannot
-// use: CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned; CVE-2026-50195
-// needs the right to make pods of Kubernetes.
+// knownVulnerabilityList lists known vulnerabilities by CVE number, newest first. It leaves out those that a program
+// cannot use: CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned;
+// CVE-2026-50195 needs the right to create Kubernetes pods.
 var knownVulnerabilityList = []knownVulnerability{
 	{
 		"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881",
@@ -35,8 +35,8 @@ var knownVulnerabilityList = []knownVulnerability{
 	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers reach the daemon itself"},
 }
 
-// knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports, or "".
-// Distributions fix old versions without changing the number, which it cannot know.
+// knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports, or returns "". It
+// may be wrong for packages of distributions, which fix old versions without changing the version number.
 func knownVulnerabilities(versions map[string]string) string {
 	var found []string
 	for component, version := range versions {
@@ -63,8 +63,8 @@ func knownVulnerabilities(versions map[string]string) string {
 	return strings.Join(sortedCopy(found), "; ")
 }
 
-// affects reports whether a version has the vulnerability. In a series with a fix, versions before the fix have it. All
-// versions of older series have it.
+// affects reports whether a version has the vulnerability. If its release series has a fix, versions before the fix
+// are affected; all versions of older series are affected.
 func (h knownVulnerability) affects(version string) bool {
 	have, ok := parseVersion(version)
 	if !ok {

@@ -27,8 +27,8 @@ const (
 	labelProcess = "retort.process" // the engine's process on that machine
 )
 
-// lifeFile shows other engines that this one is alive, by a file that it keeps locked. The lock is released when the
-// process ends, for whatever reason.
+// lifeFile shows other engines that this one is alive: a file that the engine keeps locked. The lock is released when
+// the process ends, for whatever reason.
 type lifeFile struct {
 	id, dir string
 
@@ -59,8 +59,8 @@ func lockLife(f *os.File) error {
 	return seal.LockFile(f, 0)
 }
 
-// lockFile creates and locks the file. Other engines find dead engines by trying to lock files with such a name, so the
-// file gets its name only after it is locked. begin is idempotent.
+// lockFile creates and locks the file. Other engines find dead engines by trying to lock files with such a name, so
+// the file gets its name only after it is locked. lockFile is idempotent.
 func (l *lifeFile) lockFile() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,8 @@ func (l *lifeFile) containerLabels() map[string]string {
 	}
 }
 
-// processIdentity returns a process id with the process's start time, if the machine reports that.
+// processIdentity returns a process id together with the process's start time, or "" if the system does not report
+// it.
 func processIdentity(pid int) string {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	_, after, _ := strings.Cut(string(data), ") ")
@@ -116,7 +117,7 @@ func processIdentity(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// hasDeadEngines reports whether dir has files of dead engines.
+// hasDeadEngines reports whether dir contains files of engines that have died.
 func hasDeadEngines(dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, lockPrefix+"*"))
 	for _, f := range files {
@@ -127,7 +128,7 @@ func hasDeadEngines(dir string) bool {
 	return false
 }
 
-// isDeadEngine reports whether a file is not locked. A file that cannot be opened counts as locked.
+// isDeadEngine reports whether no engine has locked the file. A file that cannot be opened counts as locked.
 func isDeadEngine(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -137,8 +138,8 @@ func isDeadEngine(file string) bool {
 	return procgroup.IsAbandoned(f)
 }
 
-// isOrphan reports whether the engine of a container with these labels is dead. Engines on other machines are never
-// reported, nor is one whose process exists, even if its file is not visible from here.
+// isOrphan reports whether the engine of a container with these labels is dead. It returns false for engines on other
+// machines and for engines whose process exists, even if their file is not visible from here.
 func isOrphan(labels map[string]string) bool {
 	machine, _ := os.Hostname()
 	file := labels[labelLock]
@@ -152,14 +153,14 @@ func isOrphan(labels map[string]string) bool {
 	return isDeadEngine(file)
 }
 
-// sweepInterval sets the interval at which containers of dead engines are looked for.
+// sweepInterval is how often the backend looks for containers of dead engines.
 const sweepInterval = 10 * time.Minute
 
 // secondSweepDelay is the time between the first and the second search for abandoned containers. The second search
 // finds containers that the daemon was still creating when their engine was killed.
 var secondSweepDelay = []time.Duration{2 * time.Second, 8 * time.Second}
 
-// sweepDeadEngines removes the containers that dead engines left behind, and then the files that showed that they are dead.
+// sweepDeadEngines removes the containers that dead engines left behind, and then those engines' lock files.
 func (b *dockerBackend) sweepDeadEngines(a *engineAPI) {
 	ctx, cancel := context.WithTimeout(context.Background(), importing)
 	defer cancel()
@@ -191,8 +192,8 @@ func (b *dockerBackend) sweepDeadEngines(a *engineAPI) {
 	}
 }
 
-// removeOrphans removes the containers of dead engines. It returns the files of engines with a container that could not be
-// removed, or nil if the containers could not be listed.
+// removeOrphans removes the containers of dead engines. It returns the lock files of engines with a container that
+// could not be removed, or nil if the containers could not be listed.
 func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	filters, _ := json.Marshal(map[string][]string{"label": {label}})
 	var list []struct {
@@ -211,7 +212,7 @@ func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	return kept
 }
 
-// maxRemovePause sets the longest pause before another attempt to remove a container.
+// maxRemovePause is the longest pause between two attempts to remove a container.
 const maxRemovePause = time.Second
 
 // removeContainer kills a container and removes it. If the daemon is still writing to the container's folder, the removal

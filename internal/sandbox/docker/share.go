@@ -12,17 +12,17 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// ringPrefix begins the names of files that containers share with their engine. Such a file exists from before its
-// container starts until the guest has opened it.
+// ringPrefix begins the names of the files through which containers share memory with their engine. Such a file is
+// created before its container starts and removed once the guest has opened it.
 const ringPrefix = "ring-"
 
-// supportsSharedMemory reports whether the guest of an image can use memory shared with the engine.
+// supportsSharedMemory reports whether the guest of an image can share memory with the engine.
 func (m *guestImage) supportsSharedMemory() bool {
 	return m.network == nil && m.command == nil && confine.SharesMemory(m.runtime)
 }
 
-// shareMemory creates the shared memory of a container. It returns nil if the container must do without, which makes calls
-// slower.
+// shareMemory creates the memory that a container shares with the engine. It returns nil if sharing is impossible;
+// calls are then slower.
 func (b *dockerBackend) shareMemory(d *dockerDaemon, m *guestImage) *shm.SharedMemory {
 	if !m.supportsSharedMemory() || b.far.Load() || !d.api.address.isLocal() || b.life.lockFile() != nil {
 		return nil
@@ -34,20 +34,20 @@ func (b *dockerBackend) shareMemory(d *dockerDaemon, m *guestImage) *shm.SharedM
 	return memory
 }
 
-// ringPath returns the path of a file that a container of this engine shares.
+// ringPath returns a path for the file through which a container of this engine shares memory.
 func (l *lifeFile) ringPath(name string) string {
 	return filepath.Join(l.dir, ringPrefix+l.id+"-"+name)
 }
 
-// ringFiles returns the files that were shared with containers of the engine whose lock is file.
+// ringFiles returns the shared memory files of the engine whose lock file is given.
 func ringFiles(file string) []string {
 	dir, name := filepath.Split(file)
 	found, _ := filepath.Glob(filepath.Join(dir, ringPrefix+strings.TrimPrefix(name, lockPrefix)+"-*"))
 	return found
 }
 
-// isRemoteError reports whether err means that the daemon does not see this machine's files. If so, it is never asked to
-// mount one again.
+// isRemoteError reports whether err means that the daemon does not see this machine's files. From then on, the daemon
+// is not asked to mount shared memory files.
 func (b *dockerBackend) isRemoteError(err error) bool {
 	var said *apiFailure
 	if !errors.As(err, &said) || said.status != http.StatusBadRequest && !strings.Contains(said.message, "mount") {
@@ -57,7 +57,7 @@ func (b *dockerBackend) isRemoteError(err error) bool {
 	return true
 }
 
-// connectGuest connects the engine with the guest, through shared memory unless shared is nil.
+// connectGuest connects the engine to the guest. The connection uses shared memory unless shared is nil.
 func (c *guestContainer) connectGuest(shared *shm.SharedMemory) {
 	var stream io.ReadWriter = struct {
 		io.Reader

@@ -1,5 +1,5 @@
-// Package exitcause explains the end of a guest that did not report the end of its program: it turns an exit status, a
-// signal and standard error into the error that models and people read.
+// Package exitcause explains why a guest ended without reporting the end of its program. It converts an exit status,
+// a signal and standard error to the error that models and people read.
 package exitcause
 
 import (
@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// Exit describes how the process of a guest ended. It exceeded no limit that the backend knows of.
+// Exit describes how the process of a guest ended. The backend has already ruled out that a limit was exceeded.
 type Exit struct {
 	Op      string         // operation of the error: "docker.run"
 	Subject string         // what ended: "the container"
@@ -20,9 +20,10 @@ type Exit struct {
 	Stderr  string         // of the runtime
 	File    string         // name of the program, as the runtime knows it
 	Runtime string         // "python"
-	// Native reports whether the program can end the process of its runtime.
+	// Native reports whether programs of the runtime can end its process themselves.
 	Native bool
-	// Crashed finds the line of a crash in standard error, and whether the call stack was too deep. It may be nil.
+	// Crashed returns the line of a crash that standard error names, and whether the call stack was too deep. It may
+	// be nil.
 	Crashed func(stderr, file string) (line int, deep bool)
 }
 
@@ -35,7 +36,7 @@ const (
 	restartHint = effects + "; run it again, in smaller steps"
 )
 
-// Effects is the part of a hint which says that calls may already have had effects.
+// Effects is the part of a hint that warns that calls may already have had effects.
 const Effects = effects
 
 // Explain returns an error that describes why the process of a guest ended. It never returns nil.
@@ -73,7 +74,7 @@ func (x Exit) crash(detail string) *core.Error {
 	return e
 }
 
-// isCrash reports whether a fault in the process itself causes the signal.
+// isCrash reports whether the signal is caused by a fault in the process itself.
 func isCrash(s syscall.Signal) bool {
 	switch s {
 	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGFPE:
@@ -82,7 +83,8 @@ func isCrash(s syscall.Signal) bool {
 	return false
 }
 
-// Detail returns the first line of standard error that has letters, as the tail of a message (": out of range"), or "".
+// Detail returns the first line of standard error that contains letters, as a suffix for a message (": out of
+// range"), or "".
 func Detail(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
@@ -98,7 +100,7 @@ func OutOfMemory(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
-// OfShell returns the signal that ended a process, from an exit status by the convention of shells: 128 plus the
+// OfShell returns the signal that killed a process, given its exit status in the convention of shells: 128 plus the
 // signal. ok is false for other statuses.
 func OfShell(code int) (signal syscall.Signal, ok bool) {
 	if code > 128 {

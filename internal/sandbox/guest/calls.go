@@ -13,27 +13,28 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// callTarget represents the function that a call goes to, with its encoded frame head.
+// callTarget is a function of a server that the program calls, with its encoded frame head.
 type callTarget struct {
 	wire.CallHead
 	head []byte // of its frames
 }
 
-// pendingCall represents a call that has no result yet.
+// pendingCall is a call that has no result yet.
 type pendingCall struct {
 	target          *callTarget
 	resolve, reject lib.TJSValue
 	from            stackTrace
 }
 
-// nativeTarget (server, tool) returns the number that identifies a tool in nativeCall.
+// nativeTarget returns the number that identifies a tool in nativeCall. Its arguments are the server and the tool.
 func (g *guestProgram) nativeTarget(args []any) (any, error) {
 	c := wire.CallHead{Server: textArgument(args, 0), Tool: textArgument(args, 1)}
 	g.targets = append(g.targets, &callTarget{c, wire.CallFrame(0, c, nil).Head})
 	return len(g.targets) - 1, nil
 }
 
-// nativeCall (target, arguments) sends a call and returns the promise of its result.
+// nativeCall sends a call and returns the promise of its result. Its arguments are the number of the target and the
+// call's arguments.
 func (g *guestProgram) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	exception := lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
 	body, ok := g.js.stringBytes(arguments)
@@ -52,8 +53,8 @@ func (g *guestProgram) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	return promise
 }
 
-// nativeCallSync (tool, arguments) calls one of the engine's own functions and waits. It stashes results of other
-// calls that arrive in the meantime.
+// nativeCallSync calls one of the engine's own functions and waits for its result. Its arguments are the function's
+// name and the call's arguments. Results of other calls that arrive in the meantime are kept for later.
 func (g *guestProgram) nativeCallSync(args []any) (any, error) {
 	g.made++
 	id := g.made
@@ -72,7 +73,7 @@ func (g *guestProgram) nativeCallSync(args []any) (any, error) {
 	}
 }
 
-// resolveCall resolves or rejects the promise of the call that f answers.
+// resolveCall resolves or rejects the promise of the call that the frame f answers.
 func (g *guestProgram) resolveCall(f wire.Frame) error {
 	call, ok := g.pending[f.ID]
 	if !ok {
@@ -97,7 +98,8 @@ func (g *guestProgram) releaseCall(call *pendingCall) {
 	g.js.freeTrace(call.from)
 }
 
-// resultValue returns the value of a result. If the result is an error, it leaves an exception pending.
+// resultValue converts the result of a call to a JavaScript value. If the result is an error, it leaves an exception
+// pending in the engine.
 func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue {
 	failure := failureOf(f)
 	switch {
@@ -111,7 +113,8 @@ func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue
 	return g.decodeValue(g.parsed, f.Body)
 }
 
-// decodeValue parses body with a function of the prelude, for results that JSON.parse alone cannot decode.
+// decodeValue parses body with a JavaScript function of the prelude. It is for results that JSON.parse alone cannot
+// decode.
 func (g *guestProgram) decodeValue(parse quickjs.Value, body []byte) lib.TJSValue {
 	text := g.js.newText(body)
 	defer g.js.freeValue(text)
@@ -121,7 +124,7 @@ func (g *guestProgram) decodeValue(parse quickjs.Value, body []byte) lib.TJSValu
 	return g.js.callFunction(g.js.unwrapValue(parse), text)
 }
 
-// throwToolError creates the ToolError of a call, with the position of the call.
+// throwToolError throws the ToolError of a failed call, with the stack of the place where the program made the call.
 func (g *guestProgram) throwToolError(call *pendingCall, failure []byte) (exception lib.TJSValue) {
 	var texts [3]lib.TJSValue
 	for i, text := range [][]byte{failure, []byte(call.target.Server), []byte(call.target.Tool)} {
@@ -151,8 +154,8 @@ func failureOf(f wire.Frame) []byte {
 	return text
 }
 
-// encodeAnswer encodes a result for callOwnNow: a letter followed by a text. "v" means JSON, "b" means JSON with integers
-// that may be too long for a number, "e" means an error as JSON.
+// encodeAnswer encodes a result for the synchronous calls of the prelude: a letter followed by text. "v" means JSON,
+// "b" means JSON with integers that may be too long for a number, "e" means an error as JSON.
 func encodeAnswer(f wire.Frame) string {
 	if failure := failureOf(f); failure != nil {
 		return "e" + string(failure)
@@ -168,8 +171,7 @@ func encodeAnswer(f wire.Frame) string {
 	return b.String()
 }
 
-// hasLongInteger reports whether JSON holds a run of digits that may be an
-// integer beyond 2^53.
+// hasLongInteger reports whether JSON contains a run of digits that may be an integer beyond 2^53.
 func hasLongInteger(data []byte) bool {
 	const digits = 16
 	for i := digits - 1; i < len(data); i++ {

@@ -40,7 +40,7 @@ func (e *jsEngine) registerFunc(name string, fn func(a, b lib.TJSValue) lib.TJSV
 
 func isException(v lib.TJSValue) bool { return v.Ftag == lib.EJS_TAG_EXCEPTION }
 
-// takeException takes the pending exception and returns it as an error.
+// takeException clears the pending exception and returns it as an error.
 func (e *jsEngine) takeException() error {
 	v := e.wrapValue(lib.XJS_GetException(e.tls, e.context))
 	defer v.Free()
@@ -57,7 +57,7 @@ func (e *jsEngine) callFunction(f lib.TJSValue, args ...lib.TJSValue) lib.TJSVal
 	return lib.XJS_Call(e.tls, e.context, f, undefined, int32(len(args)), argv)
 }
 
-// newPromise makes a promise and the functions that resolve and reject it.
+// newPromise creates a promise and the functions that resolve and reject it.
 func (e *jsEngine) newPromise() (promise, resolve, reject lib.TJSValue) {
 	const size = 2 * int(unsafe.Sizeof(lib.TJSValue{}))
 	p := e.tls.Alloc(size)
@@ -70,10 +70,11 @@ func (e *jsEngine) newPromise() (promise, resolve, reject lib.TJSValue) {
 	return promise, resolve, reject
 }
 
-// intValue returns the value of a number that our own prelude has made from an int.
+// intValue returns the int in a JavaScript number. It is only for numbers that our own prelude made from an int.
 func (e *jsEngine) intValue(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
 
-// stringBytes copies the UTF-8 of a string. If memory runs out, it returns false and leaves an exception pending.
+// stringBytes returns a copy of a string as UTF-8. If memory runs out, ok is false and an exception is pending in the
+// engine.
 func (e *jsEngine) stringBytes(v lib.TJSValue) (text []byte, ok bool) {
 	const word = int(unsafe.Sizeof(libc.Tsize_t(0)))
 	size := e.tls.Alloc(word)
@@ -86,7 +87,7 @@ func (e *jsEngine) stringBytes(v lib.TJSValue) (text []byte, ok bool) {
 	return append([]byte(nil), unsafe.Slice(pointerAt[byte](p), *pointerAt[libc.Tsize_t](size))...), true
 }
 
-// newText makes a string from UTF-8. Each invalid byte becomes U+FFFD.
+// newText creates a JavaScript string from UTF-8. Each invalid byte becomes U+FFFD.
 func (e *jsEngine) newText(text []byte) lib.TJSValue {
 	if !utf8.Valid(text) {
 		text = []byte(string([]rune(string(text))))
@@ -103,7 +104,7 @@ func (e *jsEngine) parseJSON(text []byte) lib.TJSValue {
 	})
 }
 
-// withBytes calls f with a zero-terminated copy of b in the library's memory.
+// withBytes calls f with a zero-terminated copy of b in the memory of the C library.
 func (e *jsEngine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSValue) lib.TJSValue {
 	n := libc.Tsize_t(len(b))
 	p := libc.Xmalloc(e.tls, n+1)
@@ -126,10 +127,10 @@ type tracePlace struct {
 	mode     int32
 }
 
-// maxTrace bounds the frames of a trace, and so its memory.
+// maxTrace bounds the frames of a stack trace, and thereby its memory.
 const maxTrace = 200
 
-// captureTrace captures the current stack of the program, for a Go function that it has called. The caller must call
+// captureTrace captures the current stack of the program that has called a Go function. The caller must call
 // freeTrace.
 func (e *jsEngine) captureTrace() stackTrace {
 	var t stackTrace
@@ -147,7 +148,7 @@ func (e *jsEngine) freeTrace(t stackTrace) {
 	}
 }
 
-// callWithTrace calls f as if the program were at t, so that errors created by f have that stack.
+// callWithTrace calls f as if the program's stack were t, so that errors created by f have that stack.
 func (e *jsEngine) callWithTrace(t stackTrace, f func()) {
 	const size = unsafe.Sizeof(lib.TJSStackFrame{})
 	frames := libc.Xcalloc(e.tls, libc.Tsize_t(len(t)+1), libc.Tsize_t(size))

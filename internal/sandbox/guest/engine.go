@@ -26,14 +26,14 @@ type jsEngine struct {
 	rejected    int                           // rejections so far
 }
 
-// unhandledRejection represents a rejected promise without a handler so far.
+// unhandledRejection is a rejected promise that has no handler yet.
 type unhandledRejection struct {
 	promise, reason lib.TJSValue
 	seq             int
 }
 
-// maxDepth bounds the depth of calls. The library counts slots, about one for each call. At a million, Go's own stack
-// would overflow, which ends the process.
+// maxDepth bounds the depth of JavaScript calls. The library counts slots, about one for each call. At a million,
+// Go's own stack would overflow, which ends the process.
 const maxDepth = 30_000
 
 var errLayout = errors.New("guest: this version of the QuickJS library is laid out differently")
@@ -54,7 +54,7 @@ func newEngine() (*jsEngine, error) {
 	return e, nil
 }
 
-// findHandles finds the handles of the underlying library in e.VM.
+// findHandles finds the handles of the underlying library inside the quickjs.VM.
 func (e *jsEngine) findHandles() (err error) {
 	defer func() {
 		if recover() != nil { // reflect, at a field that is not there
@@ -78,14 +78,14 @@ func (e *jsEngine) findHandles() (err error) {
 	return nil
 }
 
-// funcPointer returns f in the form in which the translated C code calls functions. f must stay reachable for as long
+// funcPointer converts f to a function pointer that the translated C code can call. f must stay reachable for as long
 // as it may be called.
 func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
-// pointerAt returns the T at an address in the library's own memory, which Go does not move.
+// pointerAt returns a pointer to the value at an address in the library's own memory, which Go does not move.
 func pointerAt[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
-// wrapValue returns v as a quickjs.Value, which takes over its ownership.
+// wrapValue converts v to a quickjs.Value, which takes over the ownership.
 func (e *jsEngine) wrapValue(v lib.TJSValue) quickjs.Value {
 	var value quickjs.Value
 	p := unsafe.Pointer(&value)
@@ -94,7 +94,7 @@ func (e *jsEngine) wrapValue(v lib.TJSValue) quickjs.Value {
 	return value
 }
 
-// unwrapValue returns the library's value in v. v keeps the ownership.
+// unwrapValue returns the library's value inside v. v keeps the ownership.
 func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 	return *(*lib.TJSValue)(unsafe.Add(unsafe.Pointer(&v), e.offV))
 }
@@ -102,8 +102,8 @@ func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 // objectAddress returns the address of the object that v refers to.
 func objectAddress(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
-// evaluateScript evaluates a script in strict mode whose frames carry the name file. If the script threw, ok is false and
-// value is what it threw.
+// evaluateScript evaluates a script in strict mode whose frames carry the name file. If the script throws, ok is
+// false and value is the thrown value.
 func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok bool, err error) {
 	code, err := libc.CString(source)
 	if err != nil {
@@ -122,8 +122,8 @@ func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok 
 	return e.wrapValue(v), true, nil
 }
 
-// withoutText sets whether code that is compiled from now on loses the text of its functions. Programs then see the
-// prelude's functions as native.
+// withoutText sets whether functions that are compiled from now on lose their source text. Programs then see
+// functions of the prelude as native code.
 func (e *jsEngine) withoutText(yes bool) {
 	var flags int32
 	if yes {
@@ -132,7 +132,8 @@ func (e *jsEngine) withoutText(yes bool) {
 	lib.XJS_SetStripInfo(e.tls, e.runtime, flags)
 }
 
-// promiseState reports whether a promise is settled, whether it was fulfilled, and with what value.
+// promiseState returns the state of a promise: whether it is settled, whether it was fulfilled, and its value or
+// reason.
 func (e *jsEngine) promiseState(promise quickjs.Value) (value quickjs.Value, fulfilled, settled bool) {
 	p := e.unwrapValue(promise)
 	state := lib.XJS_PromiseState(e.tls, e.context, p)
@@ -142,7 +143,8 @@ func (e *jsEngine) promiseState(promise quickjs.Value) (value quickjs.Value, ful
 	return e.wrapValue(lib.XJS_PromiseResult(e.tls, e.context, p)), state == lib.EJS_PROMISE_FULFILLED, true
 }
 
-// trackRejection is the callback for promises that are rejected without a handler, and for those that get a handler later.
+// trackRejection is QuickJS's callback for promises that are rejected without a handler (handled is 0) or get a
+// handler later.
 func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
 	if handled == 0 {
 		e.rejected++
@@ -159,7 +161,7 @@ func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJ
 func (e *jsEngine) dupValue(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
 func (e *jsEngine) freeValue(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
 
-// firstUnhandled returns the reason of the first unhandled rejection other than that of except.
+// firstUnhandled returns the reason of the first unhandled rejection, ignoring that of the promise except.
 func (e *jsEngine) firstUnhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
 	first := unhandledRejection{seq: e.rejected + 1}
 	for promise, r := range e.rejections {
@@ -186,7 +188,7 @@ func (e *jsEngine) bufferBytes(buffer quickjs.Value) []byte {
 	return append([]byte(nil), unsafe.Slice(pointerAt[byte](p), n)...)
 }
 
-// newBytes makes an ArrayBuffer that holds a copy of b.
+// newBytes creates an ArrayBuffer with a copy of b.
 func (e *jsEngine) newBytes(b []byte) quickjs.Value {
 	p := libc.Xmalloc(e.tls, libc.Tsize_t(max(len(b), 1)))
 	if p == 0 {

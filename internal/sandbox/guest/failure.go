@@ -16,15 +16,15 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// The text before and after the code of a program, on its first and last line. Positions in the first line are
-// corrected for it.
+// The text that is added before and after the code of a program, on its first and last line. Positions in the first
+// line are corrected for it.
 const (
 	programHead = `(async function (__import, __exports, __meta) {`
 	programTail = "\n})"
 )
 
-// fileName returns the file name for stack traces: the program's own name if it is short and plain, or else
-// "program.ts".
+// fileName returns the file name for stack traces: the program's own name if it is short and has no special
+// characters, otherwise "program.ts".
 func (g *guestProgram) fileName() string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
@@ -33,7 +33,7 @@ func (g *guestProgram) fileName() string {
 	return "program.ts"
 }
 
-// thrownValue is the prelude's description of a thrown value.
+// thrownValue is a description of a thrown value, made by the prelude.
 type thrownValue struct {
 	Name    string    `json:"name"`    // "TypeError"
 	Message string    `json:"message"` // "not a function"
@@ -46,7 +46,8 @@ type thrownValue struct {
 	Stack   string    `json:"stack"`
 }
 
-// reportThrown reports what the program threw, or rejected without a handler. It takes ownership of the value.
+// reportThrown returns the report for a program that threw a value or rejected a promise without a handler. It takes
+// ownership of the value.
 func (g *guestProgram) reportThrown(value quickjs.Value) wire.ProgramDone {
 	g.js.SetMemoryLimit(uintptr(g.program.Memory + 4*preludeMemory)) // enough for a message
 	defer value.Free()
@@ -62,7 +63,7 @@ func (g *guestProgram) reportThrown(value quickjs.Value) wire.ProgramDone {
 	return g.reportError(t)
 }
 
-// reportFailure reports an error that ended the program outside of its own functions.
+// reportFailure returns the report for an error that ended the program outside of the program's own functions.
 func (g *guestProgram) reportFailure(err error) wire.ProgramDone {
 	if errors.Is(err, errDeadlock) {
 		return failedDone(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
@@ -79,7 +80,7 @@ func failedDone(e *core.Error) wire.ProgramDone {
 	return wire.ProgramDone{Status: core.StatusError, Error: e}
 }
 
-// clipText shortens a text that the program made.
+// clipText shortens a text from the program.
 func clipText(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -116,9 +117,8 @@ func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	return failedDone(e)
 }
 
-// outOfMemory reports whether a thrown value means that memory is used up. That is an InternalError about memory, a
-// RangeError about the length of a string or buffer, and, if much memory is in use, null or a value that cannot be
-// read.
+// outOfMemory reports whether a thrown value means that memory has run out. That is an InternalError about memory, a
+// RangeError about the length of a string or buffer or, if much memory is in use, null or an unreadable value.
 func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":
@@ -129,7 +129,7 @@ func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	return (t.Null || t.Blank) && peakMemory() > g.program.Memory/2
 }
 
-// asSyntax turns the report of a runtime error into that of a syntax error, for code that does not compile.
+// asSyntax converts the report of a runtime error to that of a syntax error, for code that does not compile.
 func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	if d.Error.Kind == core.KindRuntime {
 		d.Error.Kind = core.KindSyntax
@@ -139,8 +139,8 @@ func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 
 // These patterns are compiled on first use: most guests, each of which is a process, end without a failure.
 var (
-	// calleePattern matches the callee before the parenthesis of a call: a name with members, or the members of an
-	// expression without a name.
+	// calleePattern matches the called function before the parenthesis of a call: a name with members, or the members
+	// of an expression without a name.
 	calleePattern = lazyRegexp(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
 	// builtins matches the first frame of a built-in function.
 	builtins = lazyRegexp(`^\s*at (\S+) \(native\)`)
@@ -152,8 +152,8 @@ func lazyRegexp(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// nameCallee returns the engine's message "not a function" with the name of the callee, which it reads from the code
-// at the position of the call.
+// nameCallee adds the name of the called function to the engine's message "not a function". It reads the name from
+// the code at the position of the call.
 func (g *guestProgram) nameCallee(e *core.Error, stack string) string {
 	if m := builtins().FindStringSubmatch(stack); m != nil {
 		return "TypeError: what was passed to " + m[1] + " is not a function"
@@ -173,7 +173,7 @@ func (g *guestProgram) nameCallee(e *core.Error, stack string) string {
 	return "TypeError: " + name + " is not a function"
 }
 
-// addLocation adds the program's own frames of stack to e, and the position of the innermost one.
+// addLocation adds to e the program's own frames of the stack and the position of the innermost one.
 func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	const maxFrames = 10
 	c := *e
@@ -195,7 +195,7 @@ func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	return &c
 }
 
-// skillFolder occurs in the file names of all skills.
+// skillFolder is the folder in the file names of all skills. Stack traces show it.
 const skillFolder = "skills/"
 
 func firstLine(text string) string {
@@ -207,7 +207,7 @@ func (g *guestProgram) isSkill(file string) bool {
 	return slices.ContainsFunc(g.program.Modules, func(m core.SkillModule) bool { return m.File == file })
 }
 
-// programPosition converts a position in the evaluated text to one in the program's code.
+// programPosition converts a position in the evaluated text to the position in the program's own code.
 func programPosition(row, column string) (int, int) {
 	r, _ := strconv.Atoi(row)
 	c, _ := strconv.Atoi(column)

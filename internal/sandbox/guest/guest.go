@@ -38,25 +38,25 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Main serves one program: it prepares the guest, sends "ready" on out, reads the program from in and runs it. It
-// returns when in is closed, whether or not a program has come. The caller must then exit, because a busy program
-// cannot be stopped otherwise. An error means a fault of the guest itself. If in is os.Stdin, the process is assumed
-// to be only a guest, and Go's runtime is set to use few resources.
+// Main serves one program. It prepares the guest, sends a ready frame on out, reads the program from in and runs it.
+// It returns when in is closed, even if no program has arrived. The caller must then exit the process, because a busy
+// program cannot be stopped otherwise. An error means a fault of the guest itself. If in is os.Stdin, Main assumes
+// that the process is only a guest and limits the resources of Go's runtime.
 func Main(in io.Reader, out io.Writer) error { return beginGuest(in, out, guestOptions{}) }
 
-// MainRestored works like Main for a guest whose whole machine is copied while it waits for a program. Each copy gets
-// random numbers of its own.
+// MainRestored works like Main for a guest in a machine that is copied while the guest waits for a program. Each copy
+// gets its own random numbers.
 func MainRestored(in io.Reader, out io.Writer) error {
 	return beginGuest(in, out, guestOptions{restored: true})
 }
 
-// MainCompiled works like Main for a guest that first receives the output of Compile, which saves most of its start
-// time.
+// MainCompiled works like Main for a guest that first receives the output of CompilePrelude. That saves most of the
+// guest's start time.
 func MainCompiled(in io.Reader, out io.Writer) error {
 	return beginGuest(in, out, guestOptions{compiled: true})
 }
 
-// guestOptions are the settings of a guest before it has a program.
+// guestOptions are the settings of a guest that has no program yet.
 type guestOptions struct{ compiled, restored bool }
 
 func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
@@ -87,7 +87,8 @@ func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
 	}
 }
 
-// prepareGuest reads what comes before the program.
+// prepareGuest reads the compiled modules of the prelude if the guest is to receive them, and sets the frame sizes
+// for the program.
 func (o guestOptions) prepareGuest(conn *wire.Conn) (code compiledModules, err error) {
 	if o.compiled {
 		code, err = receiveModules(conn)
@@ -96,8 +97,9 @@ func (o guestOptions) prepareGuest(conn *wire.Conn) (code compiledModules, err e
 	return code, err
 }
 
-// beginPort works like begin for a guest that reads its connection when it waits. In a virtual machine, Go collects
-// garbage only near the memory limit, which few programs reach, because the guest ends with the machine.
+// beginPort works like beginGuest for a guest whose waiting goroutine reads the connection itself. In a virtual
+// machine, Go then collects garbage only near the memory limit. Few programs reach that limit, because the guest ends
+// with the machine.
 func beginPort(p *portConn, o guestOptions) error {
 	code, err := o.prepareGuest(p.conn)
 	if err != nil {
@@ -127,7 +129,7 @@ func goThrifty() {
 	debug.SetMemoryLimit(memory)
 }
 
-// receiveFrames passes frames on until the input ends or is invalid.
+// receiveFrames passes received frames on until the input ends or is invalid.
 func receiveFrames(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
 	defer close(gone)
 	defer close(frames)
@@ -140,11 +142,11 @@ func receiveFrames(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct
 	}
 }
 
-// duplexConn joins the two halves of a connection.
+// duplexConn combines an input and an output into one connection.
 type duplexConn struct {
 	io.Reader
 	io.Writer
 }
 
-// Close does nothing, because the process exits instead.
+// Close does nothing: the process exits instead.
 func (*duplexConn) Close() error { return nil }

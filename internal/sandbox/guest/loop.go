@@ -15,17 +15,19 @@ import (
 )
 
 const (
-	// flushWithin sets how long output and calls may wait in the guest while the program computes.
+	// flushWithin is how long output and calls may stay queued in the guest while the program computes.
 	flushWithin = 5 * time.Millisecond
-	// lingerTimeout sets how long calls that were not awaited may continue after the program has ended.
+	// lingerTimeout is how long calls that the program did not await may continue after the program has ended.
 	lingerTimeout = time.Second
-	// firstCollectionBytes sets the number of bytes allocated before the first search for garbage cycles.
+	// firstCollectionBytes is the number of bytes that must be allocated before the engine first searches for garbage
+	// cycles.
 	firstCollectionBytes = 16 << 20
-	// preludeMemory reserves memory for the prelude, and for the report that the program's memory is used up, in bytes.
+	// preludeMemory is the memory, in bytes, for the prelude and for reporting that the program's own memory is used
+	// up.
 	preludeMemory = 8 << 20
 )
 
-// guestProgram runs one program. Everything except the connection belongs to the goroutine of serve.
+// guestProgram runs one program. All fields except the connection are used only by the goroutine of serveProgram.
 type guestProgram struct {
 	conn     *wire.Conn
 	posted   chan struct{} // has a value when there may be something to flush
@@ -46,11 +48,11 @@ type guestProgram struct {
 	gone     bool   // the host is gone, so that no report can be sent
 	warnings []string
 
-	// Functions of the prelude.
+	// preload is a function of the guest's JavaScript prelude, as are the fields after it.
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
-// serveProgram creates the engine, waits for the program and runs it.
+// serveProgram creates the JavaScript engine, waits for the program and runs it.
 func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, restored bool) error {
 	js, err := newEngine()
 	if err != nil {
@@ -107,8 +109,8 @@ func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, rest
 	return err
 }
 
-// flushAlways starts a goroutine that sends queued frames while the program is busy, until stop is called. A waiting
-// program does not wake it.
+// flushAlways starts a goroutine that sends queued frames while the program is busy, until stop is called. It sleeps
+// while the program waits.
 func (g *guestProgram) flushAlways() (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -211,7 +213,7 @@ func (g *guestProgram) startProgram(code string) (promise quickjs.Value, failed 
 	return promise, nil
 }
 
-// namespaceNames returns the namespaces without their functions.
+// namespaceNames returns the program's namespaces without their functions.
 func (g *guestProgram) namespaceNames() []wire.Namespace {
 	names := make([]wire.Namespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
@@ -220,7 +222,7 @@ func (g *guestProgram) namespaceNames() []wire.Namespace {
 	return names
 }
 
-// moduleNames returns the skills without their code.
+// moduleNames returns the program's skills without their code.
 func (g *guestProgram) moduleNames() []core.SkillModule {
 	names := make([]core.SkillModule, len(g.program.Modules))
 	for i, m := range g.program.Modules {
@@ -252,9 +254,10 @@ func (g *guestProgram) awaitPromise(promise quickjs.Value) (value quickjs.Value,
 	}
 }
 
-// runJobs runs the ready jobs and those that they add. It has no bound of its own: at the program's deadline the host
-// ends the process. The library stops with an error after a million jobs but loses none of them. A job throws only if
-// memory runs out or the engine is faulty; exceptions of programs become rejections.
+// runJobs runs the engine's pending jobs, including those that they add. It has no limit of its own: at the program's
+// deadline the host ends the process. The library stops with an error after a million jobs, without losing any;
+// runJobs then goes on. A job throws only if memory runs out or the engine is faulty, because exceptions of programs
+// become rejections.
 func (g *guestProgram) runJobs() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()
@@ -279,8 +282,8 @@ func (g *guestProgram) waitForEvent(deadline time.Time) error {
 	return g.resolveCall(f)
 }
 
-// nextResult returns the next result, or none if a timer is due or the deadline passes first. It sends queued frames before
-// it waits.
+// nextResult returns the next result of a call, or none if a timer becomes due or the deadline passes first. It sends
+// queued frames before it waits.
 func (g *guestProgram) nextResult(deadline time.Time) (f wire.Frame, ok bool, err error) {
 	if len(g.stash) > 0 {
 		f, g.stash = g.stash[0], g.stash[1:]
@@ -304,7 +307,7 @@ func (g *guestProgram) checkReceived(f wire.Frame, ok, open bool) (wire.Frame, b
 	return f, ok, nil
 }
 
-// waitForCalls waits for calls that were not awaited.
+// waitForCalls waits a limited time for calls that the program did not await.
 func (g *guestProgram) waitForCalls() error {
 	deadline := time.Now().Add(lingerTimeout)
 	for g.underWay > 0 && time.Now().Before(deadline) {
@@ -318,7 +321,8 @@ func (g *guestProgram) waitForCalls() error {
 	return nil
 }
 
-// concludeProgram builds the report of a program. rendered is its value, and promise was fulfilled with that value.
+// concludeProgram builds the report of a program whose promise was fulfilled. rendered is the promise's value as
+// text.
 func (g *guestProgram) concludeProgram(rendered, promise quickjs.Value) (wire.ProgramDone, []byte) {
 	if err := g.waitForCalls(); err != nil {
 		return g.reportFailure(err), nil

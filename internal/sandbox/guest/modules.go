@@ -12,12 +12,12 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// compiledModules holds the modules of the prelude as compiled by QuickJS. Reading them takes a sixth of the time of
+// compiledModules maps modules of the prelude to their QuickJS bytecode. Reading them takes a sixth of the time of
 // compiling the sources.
 type compiledModules map[string][]byte
 
-// CompilePrelude writes all modules of the prelude in compiled form, for MainCompiled in another process of the same binary.
-// It must be called before any program has run in this process.
+// CompilePrelude writes the bytecode of all modules of the prelude, for MainCompiled in another process of the same
+// binary. It must be called before any program has run in this process.
 func CompilePrelude(out io.Writer) error {
 	e, err := newEngine()
 	if err != nil {
@@ -47,7 +47,7 @@ func appendPart(to, part []byte) []byte {
 
 var errModules = errors.New("guest: the input is not compiled modules")
 
-// receiveModules reads what Compile has written, from the first frame.
+// receiveModules reads the output of CompilePrelude from the first frame.
 func receiveModules(conn *wire.Conn) (compiledModules, error) {
 	conn.Accept(wire.HarnessSizes())
 	f, err := conn.Read()

@@ -20,7 +20,7 @@ import (
 	"modernc.org/quickjs/intl"
 )
 
-// nativeFunc is a Go function that the prelude can call. The program itself cannot reach it.
+// nativeFunc is a Go function that the prelude can call. The program itself cannot call it.
 type nativeFunc struct {
 	name string
 	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct
@@ -69,8 +69,8 @@ func (g *guestProgram) registerNatives() error {
 	return nil
 }
 
-// textArgument and number read arguments of native functions. Only the prelude calls these, but no argument may cause a
-// panic.
+// textArgument returns an argument of a native function as text, or "" if it is missing or not a text. Only the
+// prelude calls native functions, but no argument may cause a panic.
 func textArgument(args []any, i int) string {
 	if i < len(args) {
 		if s, ok := args[i].(string); ok {
@@ -96,7 +96,7 @@ func numberArgument(args []any, i int) float64 {
 	return 0
 }
 
-// nativeCompile returns the function of a module of the prelude.
+// nativeCompile compiles a module of the prelude and returns its function.
 func (g *guestProgram) nativeCompile(name string) quickjs.Value {
 	v, err := g.compileModule(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (g *guestProgram) nativePrint(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeWarn (text) adds a warning to the program's report, once for each text.
+// nativeWarn adds a warning to the program's report. Each text is added only once.
 func (g *guestProgram) nativeWarn(args []any) (any, error) {
 	const most, long = 5, 4 << 10
 	if warning := clipText(textArgument(args, 0), long); len(g.warnings) < most && !slices.Contains(g.warnings, warning) {
@@ -164,7 +164,7 @@ func (g *guestProgram) nativeRandom(n int) quickjs.Value {
 	return g.js.newBytes(b)
 }
 
-// nativeDigest returns the digest of a buffer in hex, or nothing if the algorithm is unknown.
+// nativeDigest returns the digest of a buffer in hex, or "" if the algorithm is unknown.
 func (g *guestProgram) nativeDigest(algorithm string, buffer quickjs.Value) string {
 	algorithms := map[string]func() hash.Hash{
 		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
@@ -181,8 +181,8 @@ func (g *guestProgram) nativeDigest(algorithm string, buffer quickjs.Value) stri
 // nativeEncode returns an ArrayBuffer with the UTF-8 of s.
 func (g *guestProgram) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
 
-// nativeDecode makes a string from UTF-8 or UTF-16LE. Invalid bytes become U+FFFD; if strict is set, invalid UTF-8
-// gives null.
+// nativeDecode creates a string from UTF-8 or UTF-16LE bytes. Invalid bytes become U+FFFD. If strict is set, invalid
+// UTF-8 gives null instead.
 func (g *guestProgram) nativeDecode(buffer quickjs.Value, encoding string, strict bool) any {
 	b := g.js.bufferBytes(buffer)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// pollableFile returns f with reads that go through Go's poller. Waiting for input then needs no thread, and a waiting
-// goroutine receives it without a thread switch. This halves the time of a call.
+// pollableFile returns f as a file that Go's poller watches. Waiting for input then blocks no thread, and the waiting
+// goroutine needs no thread switch. That halves the time of a call.
 func pollableFile(f *os.File) *os.File {
 	fd := f.Fd()
 	if syscall.SetNonblock(int(fd), true) != nil {

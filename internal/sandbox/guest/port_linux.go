@@ -15,12 +15,11 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// portConn is a connection that is read by the goroutine that waits for a frame. A separate reading goroutine would cost
-// thread switches and system calls. On an emulated processor, or a kernel in user space, these cost more than
-// everything else in a call.
+// portConn is a guest's connection that is read by the same goroutine that waits for a frame. A separate reading
+// goroutine would cost thread switches and system calls, and on an emulated processor or a kernel in user space these
+// cost more than the rest of a call.
 //
-// If the other side is blocked because its output is not read, both would wait for each other. Therefore a port that
-// cannot write reads.
+// If both sides wrote without reading, they could block each other. Therefore a port that cannot write reads.
 type portConn struct {
 	conn    *wire.Conn
 	in, out int
@@ -36,15 +35,16 @@ type portConn struct {
 	gone    bool
 }
 
-// maxStash bounds the frames that are read while the port cannot write.
+// maxStash bounds the number of frames that are read and stored while the port cannot write.
 const maxStash = 256
 
-// silentWait sets how long a port waits without telling Go's scheduler, which would otherwise look for other work at each
-// call. Nothing is pending, because the guest has flushed its output. A longer wait is for something slow.
+// silentWait is how long a port waits without informing Go's scheduler, which would otherwise look for other work at
+// each call. There is no other work, because the guest has flushed its output. If the wait takes longer, the port
+// informs the scheduler.
 const silentWait = 2 * time.Millisecond
 
-// openPort returns the connection and inbox of a guest. ok is false unless in and out are pipes, sockets or one
-// device of a virtual machine.
+// openPort returns the connection and the inbox of a guest. ok is false unless in and out are pipes, sockets or a
+// single device of a virtual machine.
 func openPort(in io.Reader, out io.Writer) (p *portConn, ok bool) {
 	from, ok1 := in.(*os.File)
 	to, ok2 := out.(*os.File)
@@ -78,29 +78,28 @@ func isDevice(a, b *unix.Stat_t) bool {
 	return a.Mode&unix.S_IFMT == unix.S_IFCHR && a.Rdev == b.Rdev && a.Ino == b.Ino && a.Dev == b.Dev
 }
 
-// newPort returns a port for descriptors. Waiting for them is separate from reading and writing them.
+// newPort returns a port for two descriptors.
 func newPort(in, out int) *portConn {
 	p := &portConn{in: in, out: out}
 	p.conn = wire.NewConn(p)
 	return p
 }
 
-// setEmulated adapts the port to a processor that is most likely emulated.
+// setEmulated adapts the port to a processor that is probably emulated.
 func (p *portConn) setEmulated() {
 	if p.ring != nil {
 		p.ring.SetEmulated()
 	}
 }
 
-// hangUp returns when the other side has closed the connection. A busy program would not notice that.
+// hangUp waits until the host has closed the connection. A busy program would not notice that otherwise.
 func (p *portConn) hangUp() {
 	for !p.hungUp(nil) {
 	}
 }
 
-// hungUp waits until the other side is gone, but no longer than most, and reports whether it is gone.
-// If most is nil, it waits without a bound. A signal may make it return false early. Unread data does
-// not count as an end.
+// hungUp waits until the host has closed the connection, at most for the time most, and reports whether it has. If
+// most is nil, the wait has no limit. A signal may make it return false early. Unread data does not count as closed.
 func (p *portConn) hungUp(most *unix.Timespec) bool {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
 	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
@@ -147,8 +146,9 @@ func (p *portConn) receiveBytes(b []byte) (int, error) {
 	}
 }
 
-// readOnce makes one read system call, or a poll and a read if Go's scheduler is not told about it: during a read of
-// unknown length the scheduler would send this thread a signal every 10 ms and could collect no garbage.
+// readOnce makes one read system call. In quiet mode it does not inform Go's scheduler, and polls before it reads:
+// during a read of unknown length the scheduler would send this thread a signal every 10 ms and could not collect
+// garbage.
 func (p *portConn) readOnce(b []byte) (int, error) {
 	if !p.quiet || len(b) == 0 || p.blocks && !p.spinForInput() {
 		return unix.Read(p.in, b)
@@ -160,7 +160,7 @@ func (p *portConn) readOnce(b []byte) (int, error) {
 	return int(n), nil
 }
 
-// spinForInput waits briefly for input without telling Go's scheduler, and reports whether there is any.
+// spinForInput waits briefly for input without informing Go's scheduler, and reports whether there is any.
 func (p *portConn) spinForInput() bool {
 	n, err := silentPoll([]unix.PollFd{{Fd: int32(p.in), Events: unix.POLLIN}}, silentWait)
 	return n > 0 && err == nil
@@ -183,13 +183,13 @@ func (p *portConn) sendBytes(b []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close does nothing, because the process exits instead.
+// Close does nothing: the process exits instead.
 func (*portConn) Close() error { return nil }
 
 var errLate = errors.New("late")
 
-// pollEvents waits until there is input or, if events has both flags, until output is possible, too. It waits until
-// deadline unless that is zero.
+// pollEvents waits until deadline, or without limit if deadline is zero, for the events: for input or, if both flags
+// are set, also until output is possible.
 func (p *portConn) pollEvents(events int16, deadline time.Time) error {
 	var files []unix.PollFd
 	if events&unix.POLLIN != 0 {
@@ -209,7 +209,7 @@ func (p *portConn) pollEvents(events int16, deadline time.Time) error {
 	}
 }
 
-// pollFiles makes the system call. At first it does so without telling Go's scheduler.
+// pollFiles polls descriptors. It first does so for a short time without informing Go's scheduler.
 func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 	first, last := silentWait, false
 	if !deadline.IsZero() {
@@ -227,7 +227,7 @@ func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 	return unix.Ppoll(files, &most, nil)
 }
 
-// silentPoll waits at most most without telling Go's scheduler.
+// silentPoll polls for the time most without informing Go's scheduler.
 func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	until := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(
@@ -273,7 +273,7 @@ func (p *portConn) hasArrived() bool {
 	return p.pollEvents(unix.POLLIN, time.Now()) == nil
 }
 
-// fillStash reads a frame into the stash. p.mu must be held.
+// fillStash reads a frame into the stash. The caller must hold p.mu.
 func (p *portConn) fillStash() {
 	f, err := p.conn.Read()
 	if err != nil || (f.Kind == wire.KindStart) == p.started {
@@ -317,7 +317,7 @@ func (p *portConn) waitFrame(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.firstStashed()
 }
 
-// awaitFrame returns when a frame has begun to arrive, or when a blocking read can wait for it.
+// awaitFrame waits until a frame has begun to arrive, or until a blocking read can do the waiting.
 func (p *portConn) awaitFrame(deadline time.Time) error {
 	switch {
 	case p.conn.HasBuffered() || p.blocks && deadline.IsZero():
@@ -328,7 +328,7 @@ func (p *portConn) awaitFrame(deadline time.Time) error {
 	return p.pollEvents(unix.POLLIN, deadline)
 }
 
-// awaitRing works like await for a port with a ring.
+// awaitRing works like awaitFrame for a port that also reads from shared memory.
 func (p *portConn) awaitRing(deadline time.Time) error {
 	for !p.hasArrived() {
 		if p.ring.SpinUntil(deadline) || p.ring.PrepareSleep() {
@@ -347,7 +347,7 @@ func (p *portConn) awaitRing(deadline time.Time) error {
 	return nil
 }
 
-// firstStashed takes a frame out of the stash. p.mu must be held.
+// firstStashed removes and returns the first stored frame. The caller must hold p.mu.
 func (p *portConn) firstStashed() (f wire.Frame, ok, open bool) {
 	if len(p.stash) == 0 {
 		return f, false, !p.gone

@@ -8,8 +8,8 @@ import (
 	"retort/internal/sandbox/guest/js"
 )
 
-// compileModule returns the function of a module of the prelude. Only modules that main requires are evaluated before the
-// program; the others are evaluated when they are first used.
+// compileModule returns the function of a prelude module. Modules that the prelude's main module requires are
+// evaluated before the program arrives; others are evaluated on first use.
 func (g *guestProgram) compileModule(name string) (quickjs.Value, error) {
 	if code, ok := g.compiled[name]; ok {
 		return g.js.EvalBytecodeValue(code)
@@ -23,13 +23,13 @@ func (g *guestProgram) compileModule(name string) (quickjs.Value, error) {
 	return g.js.EvalValue(source, quickjs.EvalGlobal)
 }
 
-// moduleSource returns a script whose value is the function of a module.
+// moduleSource returns a script that evaluates to the function of a prelude module.
 func moduleSource(name string) (string, error) {
 	source, err := js.ModuleSource(name)
 	return "(function (require, exports, native) {\n" + source + "\n})", err
 }
 
-// loadPrelude evaluates the prelude and stores the functions that the loop needs.
+// loadPrelude evaluates the prelude and stores those of its functions that the event loop needs.
 func (g *guestProgram) loadPrelude() error {
 	if err := g.registerNatives(); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (g *guestProgram) loadPrelude() error {
 	return nil
 }
 
-// bootstrap collects the Go functions whose names are its arguments, removes them from the global object, and creates
-// the loader of modules.
+// bootstrap is a script that collects the Go functions whose names are its arguments, removes them from the global
+// object, and creates the module loader.
 const bootstrap = `'use strict'; (function (...names) {
 	const native = { __proto__: null }, loaded = { __proto__: null };
 	for (const name of names) {
@@ -81,10 +81,10 @@ const bootstrap = `'use strict'; (function (...names) {
 	return require('main');
 })`
 
-// warmModules lists the modules that most programs use.
+// warmModules lists the prelude modules that most programs use.
 var warmModules = []string{"inspect", "console", "losses"}
 
-// preloadWarm evaluates modules that the program is likely to use, before the program arrives.
+// preloadWarm evaluates prelude modules that the program will probably use, before the program arrives.
 func (g *guestProgram) preloadWarm() {
 	for _, name := range warmModules {
 		if g.inbox.hasFrame() {

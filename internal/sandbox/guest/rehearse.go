@@ -28,8 +28,7 @@ const rehearsalProgram = `(async function () {
 	return typeof back.sum === 'number' && /^a-\d/.test(text) && new Map([[most?.id ?? 0, back]]).size === 1;
 })`
 
-// finishWaking completes the start of a restored copy: it is called when the copy will run a program and has time until that
-// arrives.
+// finishWaking completes the start of a restored copy. It is called when a program is about to arrive.
 func (g *guestProgram) finishWaking() error { return errors.Join(g.reseedRandom(), g.warmEmulator()) }
 
 // warmEmulator runs typical code before the program arrives, so that an emulated processor has translated it. A copy of a
@@ -58,7 +57,7 @@ func (g *guestProgram) warmEmulator() error {
 
 var errRehearsal = errors.New("guest: the rehearsal failed")
 
-// rehearseCall encodes a call that is sent nowhere and decodes an answer to it.
+// rehearseCall encodes a tool call without sending it, and decodes an answer to it.
 func (g *guestProgram) rehearseCall() error {
 	conn := wire.NewConn(&duplexConn{&bytes.Buffer{}, &bytes.Buffer{}})
 	if err := conn.Send(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// reseedScript replaces Math.random with another generator, xoshiro128++. The engine's own is seeded when the engine
-// is created and cannot be reseeded.
+// reseedScript is a script that replaces Math.random with another generator, xoshiro128++. The engine's own generator
+// is seeded when the engine is created and cannot be reseeded.
 const reseedScript = `(function () {
 	'use strict';
 	let a = %d, b = %d, c = %d, d = %d;
@@ -23,7 +23,7 @@ const reseedScript = `(function () {
 	Object.defineProperty(Math, 'random', {value: random, writable: true, enumerable: false, configurable: true});
 })()`
 
-// reseedRandom seeds Math.random differently in every copy of this guest.
+// reseedRandom seeds Math.random, so that every copy of this guest has different random numbers.
 func (g *guestProgram) reseedRandom() error {
 	var seed [16]byte
 	_, _ = rand.Read(seed[:]) // never fails

@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// gvisorBackend holds what the containers of one engine share.
+// gvisorBackend runs programs in gVisor containers. It holds what all containers of one engine share.
 type gvisorBackend struct {
 	Options
 	place engineFolder
@@ -35,10 +35,11 @@ type gvisorBackend struct {
 	spawner procgroup.LazySpawner
 }
 
-// runningProgram gives the path of the program that this process runs, even after an upgrade has replaced the file.
+// runningProgram is the path of this process's own executable. It works even after an upgrade has replaced the file.
 const runningProgram = "/proc/self/exe"
 
-// New makes a backend, which the caller must close. It starts and writes nothing before the first request.
+// New returns a gVisor backend, which the caller must close. It starts nothing and writes nothing before the first
+// request.
 func New(o Options) *warmpool.Backend {
 	b := &gvisorBackend{Options: o, roots: map[string]func() (*guestRoot, error){}}
 	b.place.dir = o.Dir
@@ -65,7 +66,7 @@ func New(o Options) *warmpool.Backend {
 	})
 }
 
-// close waits for trials, ends the spawner and removes the folder. All guests must be gone.
+// close waits for trial containers to end, ends the spawner and removes the folder. All guests must have ended.
 func (b *gvisorBackend) close() error {
 	b.over()
 	b.place.closeFolder() // a later trial fails
@@ -74,7 +75,7 @@ func (b *gvisorBackend) close() error {
 	return b.place.removeFolder()
 }
 
-// poolKind returns how containers of a runtime are started; i is nil for the built-in runtime.
+// poolKind returns how the pool starts the containers of a runtime. i is nil for the built-in runtime.
 func (b *gvisorBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
 	b.roots[runtime] = sync.OnceValues(func() (*guestRoot, error) { return b.buildRoot(runtime, i) })
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -90,7 +91,7 @@ func (b *gvisorBackend) poolKind(runtime string, i *interpreter.Interpreter) war
 	}
 }
 
-// interpreterNetwork returns the network for programs of an interpreter, or nil if they have none.
+// interpreterNetwork returns the network for programs of an interpreter, or nil if they have no network access.
 func (b *gvisorBackend) interpreterNetwork(i *interpreter.Interpreter) *interpreter.ProxyNetwork {
 	if i == nil || !i.Proxied {
 		return nil
@@ -98,7 +99,7 @@ func (b *gvisorBackend) interpreterNetwork(i *interpreter.Interpreter) *interpre
 	return b.Network
 }
 
-// findRunsc looks for the runsc program.
+// findRunsc finds the executable of runsc, gVisor's container runtime.
 func (b *gvisorBackend) findRunsc() (string, error) {
 	name := b.Runsc
 	if name == "" {
@@ -120,7 +121,8 @@ func (b *gvisorBackend) findRunsc() (string, error) {
 // trialTime bounds the time that the first container may take to become ready.
 const trialTime = 20 * time.Second
 
-// findCapabilities finds the capabilities by starting a container. It does not notice what is installed later.
+// findCapabilities determines the capabilities by starting a container. Software that is installed later is not
+// noticed.
 func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{
 		Name: kind.Name, Strength: kind.Strength, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil,
@@ -141,7 +143,7 @@ func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// tryContainer starts a container and ends it again.
+// tryContainer checks that containers work: it starts one and ends it again.
 func (b *gvisorBackend) tryContainer() error {
 	if _, err := b.runsc(); err != nil {
 		return err
@@ -172,7 +174,7 @@ func (b *gvisorBackend) tryContainer() error {
 	return nil
 }
 
-// findRemedy returns the reason why gVisor did not start a container, and a hint with the command that fixes it.
+// findRemedy returns the reason why gVisor failed to start a container, and a hint with the command that fixes it.
 func findRemedy(stderr string) (cause, hint string) {
 	setting := func(file string) string {
 		data, _ := os.ReadFile(file)
@@ -194,7 +196,7 @@ func findRemedy(stderr string) (cause, hint string) {
 	return "see what it says", "retort doctor; gVisor's own view: runsc do true"
 }
 
-// startContainer starts a container of a runtime.
+// startContainer starts a container for programs of a runtime.
 func (b *gvisorBackend) startContainer(ctx context.Context, runtime string) (*guestContainer, error) {
 	runsc, err := b.runsc()
 	if err != nil {
@@ -216,7 +218,7 @@ func (b *gvisorBackend) startContainer(ctx context.Context, runtime string) (*gu
 	return g, nil
 }
 
-// launchContainer starts the container whose folder is dir.
+// launchContainer starts the container whose files are in the folder dir and whose root file system is r.
 func (b *gvisorBackend) launchContainer(ctx context.Context, runsc string, r *guestRoot, dir string) (_ *guestContainer, err error) {
 	shared := r.shareMemory(dir)
 	defer func() {
@@ -248,7 +250,7 @@ func (b *gvisorBackend) launchContainer(ctx context.Context, runsc string, r *gu
 	return g, nil
 }
 
-// newContainer returns a container that is not started yet. Its bundle is in dir.
+// newContainer returns a container that is not started yet. Its bundle, the files that runsc reads, is in dir.
 func newContainer(runsc string, r *guestRoot, dir string) *guestContainer {
 	cmd := exec.Command(runsc, runscArguments(dir)...)
 	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir
@@ -268,8 +270,8 @@ func (b *gvisorBackend) runContainer(ctx context.Context, g *guestContainer) (er
 	return err
 }
 
-// runscArguments returns the arguments of runsc for a container: it has no network, host files, sockets or devices, and
-// uses the platform that needs no support of the machine.
+// runscArguments returns the arguments of runsc for a container. The container has no network, host files, sockets or
+// devices. It uses the gVisor platform that needs no hardware support.
 func runscArguments(dir string) []string {
 	args := []string{
 		"--root=" + filepath.Join(dir, "state"), "--platform=systrap", "--network=none", "--ignore-cgroups", "--overlay2=none",
@@ -281,7 +283,7 @@ func runscArguments(dir string) []string {
 	return append(args, "run", "--bundle="+dir, "--pid-file="+filepath.Join(dir, pidFile), "retort-"+filepath.Base(dir))
 }
 
-// explainFileError converts a file error to one that tells the user what to do.
+// explainFileError converts a file error to one that tells the user how to fix it.
 func explainFileError(err error) error {
 	var known *core.Error
 	switch {
@@ -297,7 +299,7 @@ func explainFileError(err error) error {
 	).WithHint("`retort doctor` says what is wrong")
 }
 
-// buildRoot creates the root of a runtime.
+// buildRoot creates the root file system for the containers of a runtime.
 func (b *gvisorBackend) buildRoot(runtime string, i *interpreter.Interpreter) (*guestRoot, error) {
 	dir, err := b.place.makeRootDir(runtime)
 	if err != nil {

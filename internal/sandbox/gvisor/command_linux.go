@@ -16,14 +16,14 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// commandRoot begins the names of roots for commands.
+// commandRoot begins the names of root file systems for commands.
 const commandRoot = "command-"
 
 // spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
 const spareMapping = 1 << 30
 
-// buildCommand creates the root of a command: its own file, which must be unchanged since it was found, and the
-// libraries that it is linked with.
+// buildCommand creates the root file system for a command. It contains the command's file, which must be unchanged
+// since it was found, and its shared libraries.
 func (b *gvisorBackend) buildCommand(c *hostcmd.HostCommand) (*guestRoot, error) {
 	if refused := c.CheckStandalone(); refused != nil {
 		return nil, refused
@@ -55,7 +55,7 @@ func (b *gvisorBackend) buildCommand(c *hostcmd.HostCommand) (*guestRoot, error)
 	return r, nil
 }
 
-// addProgram copies a command into the root. The file must not change while it is copied.
+// addProgram copies a command into the root. It returns an error if the file changes while it is copied.
 func (r *guestRoot) addProgram(c *hostcmd.HostCommand) error {
 	from, err := c.Open()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *guestRoot) addProgram(c *hostcmd.HostCommand) error {
 	return errors.Join(err, to.Close(), c.CheckFile(from))
 }
 
-// runCommand runs a command in a container of its own.
+// runCommand runs a command in its own container.
 func (b *gvisorBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	found, absent := b.Commands.FindCommand(c.Name)
 	if absent != nil {
@@ -110,10 +110,10 @@ func (b *gvisorBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l
 	return b.becomeCommand(ctx, newContainer(runsc, &own, dir), c, l)
 }
 
-// commandSeconds returns the processor time of a command, in seconds.
+// commandSeconds returns the processor time that a command may use, in seconds.
 func commandSeconds(l core.Limits) int64 { return int64(l.Computing/time.Second)*2 + 5 }
 
-// becomeCommand runs a command in a started container and waits for its end.
+// becomeCommand runs a command in a started container and waits until it has ended.
 func (b *gvisorBackend) becomeCommand(
 	whole context.Context, g *guestContainer, c sandbox.HostCommand, l core.Limits,
 ) (sandbox.CommandResult, error) {
@@ -142,7 +142,7 @@ func (b *gvisorBackend) becomeCommand(
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// limitCommand sets the limits of a command's container as soon as its kernel runs.
+// limitCommand sets the limits of a command's container once its kernel runs.
 func (g *guestContainer) limitCommand(l core.Limits) {
 	for g.kernelPID() == 0 {
 		select {

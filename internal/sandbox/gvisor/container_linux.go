@@ -24,11 +24,13 @@ import (
 const (
 	// guestOverhead gives the memory that a guest and its kernel need in addition to the program's own, in bytes.
 	guestOverhead = 96 << 20
-	// relayMemory bounds the memory of a relay, in bytes. Most of it is data that waits in connections.
+	// relayMemory bounds the memory of a relay, in bytes. A relay forwards a guest's connections; most of its memory
+	// is data that waits in them.
 	relayMemory    = 96 << 20
 	sampleInterval = 20 * time.Millisecond
-	// memoryTolerance sets the number of bytes by which a program may exceed its memory limit for at most the duration stuck. A
-	// program whose runtime refuses it memory may catch the error and try for ever.
+	// memoryTolerance is how far, in bytes, a program may exceed its memory limit for at most the duration stuck. A
+	// program that stays above it may never end: when its runtime refuses it memory, it can catch the error and try
+	// again for ever.
 	memoryTolerance = 32 << 20
 	overLimitGrace  = 750 * time.Millisecond
 	// exitTimeout bounds the time that the processes of a container may take to exit.
@@ -38,8 +40,8 @@ const (
 	gvisorThreads = 256
 )
 
-// guestContainer represents a running gVisor container. Its process is `runsc run`, which starts the container's kernel
-// and file server. Both end with it.
+// guestContainer is a running gVisor container. Its process is `runsc run`, which starts the container's kernel and
+// file server; both end with it.
 type guestContainer struct {
 	dir     string
 	root    *guestRoot
@@ -62,7 +64,7 @@ type guestContainer struct {
 	outgrown atomic.Bool
 }
 
-// shareMemory creates the memory that a container shares with the engine. It returns nil if that is not possible.
+// shareMemory creates the memory that a container shares with the engine. It returns nil if sharing is impossible.
 func (r *guestRoot) shareMemory(dir string) *shm.SharedMemory {
 	if !r.shares {
 		return nil
@@ -88,7 +90,7 @@ func (g *guestContainer) connectGuest() {
 func (g *guestContainer) Read(b []byte) (int, error)  { return g.wire.Read(b) }
 func (g *guestContainer) Write(b []byte) (int, error) { return g.wire.Write(b) }
 
-// Close closes the connection, which ends the guest.
+// Close closes the connection, which makes the guest exit.
 func (g *guestContainer) Close() error {
 	g.Kill()
 	var err error
@@ -104,7 +106,7 @@ func (g *guestContainer) Kill() { _ = g.cmd.Process.Kill() }
 // Gone implements warmpool.Guest.
 func (g *guestContainer) Gone() <-chan struct{} { return g.gone }
 
-// awaitExit waits for the end of the container and removes its files.
+// awaitExit waits until the container has ended and removes its files.
 func (g *guestContainer) awaitExit() {
 	_ = g.cmd.Wait() // how it ended is in ProcessState
 	close(g.watching)
@@ -135,7 +137,7 @@ func (g *guestContainer) kernelPID() int {
 	return pid
 }
 
-// isRunning reports whether pid is still a process of this container.
+// isRunning reports whether the process with this id still belongs to the container.
 func (g *guestContainer) isRunning(pid int) bool {
 	if pid <= 1 {
 		return false
@@ -144,8 +146,8 @@ func (g *guestContainer) isRunning(pid int) bool {
 	return err == nil && ofContainer(line, g.dir)
 }
 
-// Limit implements warmpool.Guest. The limits are a backstop: inside, the guest limits its own memory, and the
-// program then gets an error.
+// Limit implements warmpool.Guest. The limits are a backstop: inside the container the guest limits its own memory
+// first, so that the program gets an error.
 func (g *guestContainer) Limit(l core.Limits) {
 	g.watch.Do(func() {
 		g.pid = g.kernelPID()
@@ -158,7 +160,7 @@ func (g *guestContainer) Limit(l core.Limits) {
 	})
 }
 
-// memoryAllowance returns how much more memory a container may use than it used when its program came.
+// memoryAllowance returns how much more memory a container may use than it did when its program arrived, in bytes.
 func (r *guestRoot) memoryAllowance(l core.Limits) int64 {
 	most := l.Memory + guestOverhead + 2*l.Result
 	if r.relayed {
@@ -167,8 +169,8 @@ func (r *guestRoot) memoryAllowance(l core.Limits) int64 {
 	return most
 }
 
-// checkMemory ends a container that exceeds its allowance, or whose program exceeds its memory limit by more than over for
-// longer than stuck.
+// checkMemory kills the container if it exceeds its memory allowance, or if its program exceeds its own limit by more
+// than the tolerance for too long.
 func (g *guestContainer) checkMemory(l core.Limits) {
 	defer g.memory.Close() // a nil file returns an error
 	low := time.Now()      // when it last was within its memory limit
@@ -187,8 +189,8 @@ func (g *guestContainer) checkMemory(l core.Limits) {
 
 func (g *guestContainer) measurePeak() int64 { return g.peak.Note(g.usedMemory()) }
 
-// usedMemory returns the memory of the container in bytes: that of its programs, which the container's kernel keeps in one
-// file, and that of the kernel itself, for example for many small files.
+// usedMemory returns the memory of the container in bytes: the memory of its programs, which the container's kernel
+// keeps in one file, and that of the kernel itself.
 func (g *guestContainer) usedMemory() int64 {
 	var stat syscall.Stat_t
 	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {

@@ -15,8 +15,8 @@ func (r *guestRoot) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// exitError returns the error for the end of a container that exceeded no limit. Like a shell, runsc reports in its exit
-// status which signal ended the program.
+// exitError returns the error for a container that ended without having exceeded a limit. runsc's exit status tells,
+// like a shell's, which signal ended the program.
 func (g *guestContainer) exitError(file string) *core.Error {
 	state := g.cmd.ProcessState
 	x := exitcause.Exit{

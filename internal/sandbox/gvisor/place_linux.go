@@ -43,7 +43,7 @@ const (
 	maxFolderPath = 60
 )
 
-// openFolder creates the folder on first use. p.mu must be held.
+// openFolder creates the folder on first use. The caller must hold p.mu.
 func (p *engineFolder) openFolder() error {
 	switch {
 	case p.closed:
@@ -83,7 +83,7 @@ func (p *engineFolder) openFolder() error {
 	return nil
 }
 
-// checkOwned returns an error if other users could put files into the folder.
+// checkOwned returns an error if the folder does not belong to this user or other users can write to it.
 func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func checkOwned(dir string) error {
 	return nil
 }
 
-// makeContainerDir creates the folder of a container.
+// makeContainerDir creates a folder for a container.
 func (p *engineFolder) makeContainerDir() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *engineFolder) makeContainerDir() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// makeRootDir creates the folder of a runtime's file system.
+// makeRootDir creates a folder for the root file system of a runtime.
 func (p *engineFolder) makeRootDir(runtime string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *engineFolder) makeRootDir(runtime string) (string, error) {
 	return dir, os.Mkdir(dir, 0o755)
 }
 
-// closeFolder makes later requests for folders fail.
+// closeFolder makes all later requests for folders fail.
 func (p *engineFolder) closeFolder() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +138,8 @@ func (p *engineFolder) removeFolder() error {
 	return errors.Join(err, p.lock.Close())
 }
 
-// sweepDeadEngines removes what dead engines left behind. Containers normally end with their engine; those that did not are
-// killed here.
+// sweepDeadEngines removes the folders of dead engines. Containers normally end with their engine; it kills those
+// that did not.
 func sweepDeadEngines(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, dir := range left {
@@ -161,14 +161,14 @@ func sweepDeadEngines(parent string) {
 	}
 }
 
-// isOld reports whether nothing was created or removed in a folder for a minute.
+// isOld reports whether no file was created or removed in a folder for a minute.
 func isOld(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && time.Since(info.ModTime()) > time.Minute
 }
 
-// endAll kills the processes of containers below dir, waits for them, and removes dir. It retries for a bounded time,
-// because a container that is just starting may not be visible yet and may still create files.
+// endAll kills the processes of containers below dir, waits for them, and removes dir. It tries several times for a
+// bounded time, because a container that is just starting may not be visible yet and may still create files.
 func endAll(dir string) {
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		pids := processesOf(dir)
@@ -181,8 +181,8 @@ func endAll(dir string) {
 	}
 }
 
-// processesOf returns the processes of gVisor whose command lines name containers below dir. A program cannot change
-// these, because it runs in none of these processes.
+// processesOf returns the ids of the gVisor processes whose command lines name containers below dir. A program cannot
+// change these command lines, because it runs in none of these processes.
 func processesOf(dir string) (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
@@ -198,7 +198,7 @@ func processesOf(dir string) (pids []int) {
 	return pids
 }
 
-// ofContainer reports whether a command line is that of a gVisor process of a container below dir.
+// ofContainer reports whether a command line belongs to a gVisor process of a container below dir.
 func ofContainer(line []byte, dir string) bool {
 	name, _, _ := bytes.Cut(line, []byte{0})
 	return strings.HasPrefix(filepath.Base(string(name)), "runsc") && bytes.Contains(line, []byte("\x00--root="+dir+"/"))

@@ -19,7 +19,8 @@ import (
 
 const (
 	guestPath = confine.ProgramPath // of this binary, in a container
-	// programUser identifies the user that programs run as. gVisor manages users itself, so the machine has no such user.
+	// programUser is the id of the user that programs run as. gVisor manages users itself, so the host need not have
+	// such a user.
 	programUser = 1000
 	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
 	tmpSize = 64 << 20
@@ -38,7 +39,7 @@ type guestRoot struct {
 	command bool // it runs a command instead of a guest
 }
 
-// ociSpec has the fields of an OCI runtime specification that are used here.
+// ociSpec has those fields of an OCI runtime specification that are used here.
 type ociSpec struct {
 	Version  string      `json:"ociVersion"`
 	Process  ociProcess  `json:"process"`
@@ -80,7 +81,7 @@ type specLinux struct {
 	Namespaces []map[string]string `json:"namespaces"`
 }
 
-// newRoot creates the root of a runtime in dir. command starts its guest.
+// newRoot creates the root file system of a runtime in dir. command starts the runtime's guest.
 func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, network *interpreter.ProxyNetwork) (*guestRoot, error) {
 	r := &guestRoot{runtime: runtime, dir: dir, i: i, threads: 32, relayed: network != nil}
 	bounded := confine.SandboxPlan{Profile: runtime, Processes: r.threads, Files: files, Ring: network == nil && confine.SharesMemory(runtime)}
@@ -117,8 +118,8 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 	return r, nil
 }
 
-// addBase adds what every root has: this binary, and an empty /sys, which would otherwise describe gVisor. If hidden is
-// set, /proc is empty, too. It returns the path of the empty directory.
+// addBase adds the parts that every root has: this binary and an empty /sys, because a real one would describe
+// gVisor. If hidden is set, /proc is empty, too. It returns the path of the empty directory.
 func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error) {
 	if err := r.copyFile(guestPath, guest); err != nil {
 		return "", err
@@ -131,8 +132,8 @@ func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error)
 	return empty, os.MkdirAll(empty, 0o755)
 }
 
-// writeSpec sets the specification with which containers are started. walled is the plan with which the first process
-// confines itself.
+// writeSpec sets the specification with which containers are started. walled is the JSON of the plan with which the
+// first process confines itself.
 func (r *guestRoot) writeSpec(walled string, command []string) {
 	r.spec = ociSpec{
 		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
@@ -148,8 +149,8 @@ func (r *guestRoot) writeSpec(walled string, command []string) {
 	}
 }
 
-// addAuthorities adds the file of trusted certificate authorities if programs have a network, and returns their
-// environment.
+// addAuthorities adds the file of trusted certificate authorities if programs have network access, and returns the
+// environment variables that point to it.
 func (r *guestRoot) addAuthorities(env []string, network *interpreter.ProxyNetwork) ([]string, error) {
 	env, source := network.ProxyEnvironment(env, confine.ProxyPort)
 	if source == "" {
@@ -158,7 +159,7 @@ func (r *guestRoot) addAuthorities(env []string, network *interpreter.ProxyNetwo
 	return env, r.copyFile(interpreter.CertificatesPath, source)
 }
 
-// addInterpreter adds the files of an interpreter. Directories are mounted from the machine, and files are copied,
+// addInterpreter adds the files of an interpreter. Directories are mounted from the host. Single files are copied,
 // because each mount slows down every start.
 func (r *guestRoot) addInterpreter(i interpreter.Interpreter, empty string) (*interpreter.FileImage, error) {
 	found, err := i.FindProgram()
@@ -194,7 +195,7 @@ func (r *guestRoot) addInterpreter(i interpreter.Interpreter, empty string) (*in
 	return image, nil
 }
 
-// addScratch adds /tmp.
+// addScratch adds a writable /tmp.
 func (r *guestRoot) addScratch() {
 	r.addMount("/tmp", "tmpfs", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", "size="+strconv.Itoa(tmpSize))
 }
@@ -203,7 +204,7 @@ func (r *guestRoot) addMount(target, source, kind string, options ...string) {
 	r.spec.Mounts = append(r.spec.Mounts, specMount{Destination: target, Type: kind, Source: source, Options: options})
 }
 
-// hostPath returns the path on the machine of a file of the root, and creates its folder.
+// hostPath returns the path on the host of a file in the root, and creates its folder.
 func (r *guestRoot) hostPath(inside string) (string, error) {
 	where := filepath.Join(r.dir, filepath.FromSlash(inside))
 	return where, os.MkdirAll(filepath.Dir(where), 0o755)
@@ -217,8 +218,8 @@ func (r *guestRoot) writeFile(inside string, data []byte) error {
 	return os.WriteFile(where, data, 0o644)
 }
 
-// copyFile puts a file of the machine into the root, as a hard link if possible. It does not change if the file on the
-// machine is replaced.
+// copyFile puts a file of the host into the root, as a hard link if possible. The file in the root stays the same if
+// the file on the host is replaced later.
 func (r *guestRoot) copyFile(inside, source string) error {
 	where, err := r.hostPath(inside)
 	if err != nil {
@@ -240,8 +241,8 @@ func (r *guestRoot) copyFile(inside, source string) error {
 	return errors.Join(err, to.Close())
 }
 
-// writeBundle writes the files that runsc reads for a container. shared is the file that the container shares with the
-// engine, or "".
+// writeBundle writes the files that runsc reads for a container. shared is the file through which the container
+// shares memory with the engine, or "".
 func (r *guestRoot) writeBundle(dir, shared string) error {
 	own := r.spec
 	if shared != "" {

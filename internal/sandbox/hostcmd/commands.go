@@ -1,4 +1,4 @@
-// Package hostcmd finds the programs of the machine that programs in a sandbox may start. It knows their files, what
+// Package hostcmd finds the programs on the host that programs in a sandbox may start. It knows their files, what
 // they need in a sandbox, and how their end is reported. The backends decide where they run.
 package hostcmd
 
@@ -13,21 +13,22 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Threads bounds the threads of a command. It never has a second process, because no filter lets it fork.
+// Threads bounds the threads of a command. A command cannot have a second process, because the system call filter
+// forbids forking.
 const Threads = 64
 
-// CommandSet holds the commands of the settings that Look has found.
+// CommandSet holds the commands of the settings that FindCommands has found.
 type CommandSet struct {
 	found   map[string]*HostCommand
 	missing []sandbox.MissingCommand
 }
 
-// HostCommand represents a command that programs can start.
+// HostCommand is a command that programs in a sandbox can start.
 type HostCommand struct {
 	Name   string
 	Inside string               // its path in its sandbox
 	Same   confine.FileIdentity // of the file that was found; only this file is started
-	// Image returns the files of the machine that the command needs, including its own.
+	// Image returns the files of the host that the command needs, including its own.
 	Image func() (*interpreter.FileImage, error)
 
 	path       string   // absolute, without symbolic links
@@ -36,7 +37,8 @@ type HostCommand struct {
 	scriptSame confine.FileIdentity
 }
 
-// PinnedFiles returns the identities of the files that must be unchanged, by their paths in the sandbox.
+// PinnedFiles returns the files that must be unchanged when the command starts: their identities by their paths in
+// the sandbox.
 func (c *HostCommand) PinnedFiles() map[string]*confine.FileIdentity {
 	pinned := map[string]*confine.FileIdentity{c.Inside: &c.Same}
 	if c.script != "" {
@@ -45,7 +47,7 @@ func (c *HostCommand) PinnedFiles() map[string]*confine.FileIdentity {
 	return pinned
 }
 
-// AddToCapabilities adds to the capabilities which commands can be started.
+// AddToCapabilities adds to a backend's capabilities which commands can be started, and which cannot.
 func (s CommandSet) AddToCapabilities(have *sandbox.Capabilities) {
 	have.Commands = s.commandNames()
 	have.NoCommands = s.missing
@@ -80,16 +82,16 @@ func (s CommandSet) FindCommand(name string) (*HostCommand, *core.Error) {
 	return nil, RefusedError("there is no command %q in this sandbox", name)
 }
 
-// RefusedError returns the error of a command that is not started.
+// RefusedError returns the error for a command that is not started.
 func RefusedError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, opCommand, format, args...)
 }
 
-// opCommand is the Op of these errors.
+// opCommand is the Op field of this package's errors.
 const opCommand = "isolate.command"
 
-// UnstartableError returns the error of a command that cannot be started because of err. If err is already such an error,
-// it is returned unchanged.
+// UnstartableError returns the error for a command that cannot be started because of err. If err is already such an
+// error, it is returned unchanged.
 func UnstartableError(name string, err error) *core.Error {
 	var known *core.Error
 	if !errors.As(err, &known) {
@@ -103,8 +105,8 @@ func UnstartableError(name string, err error) *core.Error {
 	return &e
 }
 
-// SandboxPlan returns the part of the confinement that is the same for every command: the allowed system calls, its
-// arguments, and limits of threads and files.
+// SandboxPlan returns the part of the confinement that is the same in every backend: the allowed system calls, the
+// command line, and limits of threads and files.
 func (c *HostCommand) SandboxPlan(args []string) confine.SandboxPlan {
 	p := confine.SandboxPlan{
 		Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: tmpSize, Files: files,
@@ -122,8 +124,8 @@ const (
 	files   = 64
 )
 
-// BoundedOutput keeps the first bytes that are written to it. If more is written, it ends the writer. It is for use by one
-// goroutine.
+// BoundedOutput keeps the first bytes of a command's output. If the command writes more, it is ended. It is for use
+// by one goroutine.
 type BoundedOutput struct {
 	most  int
 	end   func()
@@ -131,7 +133,7 @@ type BoundedOutput struct {
 	spilt bool
 }
 
-// NewOutput returns an Output that keeps up to most bytes. It calls end once if there are more.
+// NewOutput returns a BoundedOutput that keeps up to most bytes. It calls end once if more are written.
 func NewOutput(most int, end func()) *BoundedOutput { return &BoundedOutput{most: most, end: end} }
 
 // Write implements io.Writer. It never fails.
@@ -145,14 +147,13 @@ func (o *BoundedOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// NewResult returns the result of a command that exited with code and wrote to both outputs. Nothing may write to them
-// any more.
+// NewResult returns the result of a command that exited with code. Nothing may write to stdout and stderr any more.
 func NewResult(code int, stdout, stderr *BoundedOutput) sandbox.CommandResult {
 	return sandbox.CommandResult{Code: code, Stdout: stdout.data, Stderr: stderr.data, Truncated: stdout.spilt || stderr.spilt}
 }
 
-// StartError returns the reason why a child never became the command, or nil if it did. It relies on the child's
-// output. A command that fakes this output misleads only the program that started it.
+// StartError returns the reason why a child failed to become the command, or nil if it did not fail. It reads the
+// reason from the child's output. A command that fakes this output misleads only the program that started it.
 func StartError(name string, ended sandbox.CommandResult) error {
 	text := string(ended.Stderr)
 	switch {
@@ -164,19 +165,19 @@ func StartError(name string, ended sandbox.CommandResult) error {
 	return RefusedError("%s could not be started: %.200q", name, strings.TrimSpace(text))
 }
 
-// ChangedError returns the error of a command whose file has changed.
+// ChangedError returns the error for a command whose file has changed since it was found.
 func ChangedError(name string) *core.Error {
 	return RefusedError("%s has changed since Retort started", name).WithHint("ask the user to restart Retort")
 }
 
-// MemoryError returns the error of a command that exceeded its program's memory limit.
+// MemoryError returns the error for a command that exceeded its program's memory limit.
 func MemoryError(name string) *core.Error {
 	return core.Errorf(
 		core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name,
 	).WithHint("pass it less data at a time")
 }
 
-// CancelledError returns the error of a command that was ended together with its program.
+// CancelledError returns the error for a command that was ended together with its program.
 func CancelledError(name string) *core.Error {
 	return core.Errorf(core.KindCancelled, "isolate.command", "%s was ended with its program", name)
 }

@@ -20,8 +20,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// FindCommands finds the programs that the settings name: absolute paths, or names that are looked up in PATH now. A program
-// that does not exist or can never be started is recorded with the reason; the others can be started.
+// FindCommands finds the host commands that the settings name: absolute paths, or names that are now looked up in
+// PATH. A command that does not exist or can never be started is recorded with the reason; the others can be started.
 func FindCommands(written []string) CommandSet {
 	s := &commandSearch{CommandSet: CommandSet{found: map[string]*HostCommand{}}, paths: map[string]string{}}
 	for _, w := range written {
@@ -33,14 +33,14 @@ func FindCommands(written []string) CommandSet {
 	return s.CommandSet
 }
 
-// commandSearch is the state of Look. Scripts are handled last, when it is known which interpreters there are.
+// commandSearch is the state of FindCommands. It adds scripts last, when all interpreters are known.
 type commandSearch struct {
 	CommandSet
 	paths   map[string]string // as written, by name
 	scripts []shebangScript
 }
 
-// shebangScript represents a file that begins with "#!".
+// shebangScript is a file that begins with "#!".
 type shebangScript struct {
 	name, written, file string
 	line                string // the first, without #!
@@ -140,8 +140,8 @@ func (s *commandSearch) addScript(f shebangScript) {
 	s.found[f.name] = c
 }
 
-// withScript returns the files that a script needs: those of its interpreter, the script, and the package it belongs
-// to.
+// withScript returns the files that a script needs: those of its interpreter, the script itself, and the npm package
+// that it belongs to.
 func withScript(by *HostCommand, file string) (*interpreter.FileImage, error) {
 	image, err := by.Image()
 	if err != nil {
@@ -150,8 +150,8 @@ func withScript(by *HostCommand, file string) (*interpreter.FileImage, error) {
 	return image.WithFile(packageOf(file)), nil
 }
 
-// packageOf returns the folder of the installed npm package that a file belongs to, or else the file. A command sees
-// no other folder of the machine, because it could hold more than a program.
+// packageOf returns the folder of the installed npm package that a file belongs to, or the file itself if it belongs
+// to none. A command sees no other folder of the host, because other folders could contain private data.
 func packageOf(file string) string {
 	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
 		above := path.Dir(dir)
@@ -165,8 +165,8 @@ func packageOf(file string) string {
 	return file
 }
 
-// identifyFile returns the identity of a file and what follows "#!" in its first line. It returns an error for files that
-// must never be started.
+// identifyFile returns the identity of a file and the text after "#!" in its first line. It returns an error for
+// files that must never be started, such as setuid files.
 func identifyFile(file string) (same confine.FileIdentity, line string, err error) {
 	f, err := openRegular(file)
 	if err != nil {
@@ -198,8 +198,8 @@ func isPython(name string) bool {
 	return strings.HasPrefix(name, "python") && strings.Trim(name[len("python"):], "0123456789.") == ""
 }
 
-// lookAt returns the command for a file that can be started by itself. The command has the identity of the file, so
-// that only exactly this file is started later.
+// lookAt returns the command for an executable file. The command has the file's identity, so that only exactly this
+// file is started later.
 func lookAt(name, file string) (*HostCommand, error) {
 	f, err := openRegular(file)
 	if err != nil {
@@ -227,13 +227,13 @@ func lookAt(name, file string) (*HostCommand, error) {
 	return c, nil
 }
 
-// openRegular opens a file that is not a symbolic link. It does not block on a pipe.
+// openRegular opens a regular file. It refuses symbolic links and does not block on a named pipe.
 func openRegular(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// Open opens the file if it is unchanged since it was found. Its content is the expected one unless Check fails after
-// it was read.
+// Open opens the command's file if it is unchanged since it was found. After reading it, the caller must call
+// CheckFile to make sure that it did not change meanwhile.
 func (c *HostCommand) Open() (*os.File, error) {
 	f, err := openRegular(c.path)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c *HostCommand) CheckFile(f *os.File) error {
 	return err
 }
 
-// CheckStandalone returns an error if the command needs more than single files of the machine, which a sandbox that copies its
+// CheckStandalone returns an error if the command needs whole folders of the host, which a sandbox that copies single
 // files cannot provide.
 func (c *HostCommand) CheckStandalone() *core.Error {
 	f, err := c.Open() // before Image reads it

@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// FindCommands records for all programs that they cannot be started on this system.
+// FindCommands records every command as one that cannot be started on this system.
 func FindCommands(written []string) CommandSet {
 	s := CommandSet{found: map[string]*HostCommand{}}
 	for _, w := range written {

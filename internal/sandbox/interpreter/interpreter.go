@@ -1,5 +1,5 @@
-// Package interpreter finds the files that a runtime of the machine needs, so that it runs where nothing else exists:
-// in a confined process, a container or a virtual machine.
+// Package interpreter finds the files that a runtime needs, so that the runtime works in a sandbox that has nothing
+// else: in a confined process, a container or a virtual machine.
 package interpreter
 
 import (
@@ -17,29 +17,28 @@ import (
 	"retort/internal/core"
 )
 
-// Interpreter represents a runtime that is installed on the machine, with the harness that turns it into a guest.
+// Interpreter describes a runtime that is installed on the machine, with the harness that turns it into a guest.
 type Interpreter struct {
 	Runtime string   // "python", "node", "bun", "deno"; also the name of the confinement profile
 	Command string   // path, or a name that is looked for in PATH
 	Flags   []string // before the path of the harness
 	Env     []string // its whole environment
 	Main    string   // the file of the harness to start with
-	// Harness returns the files of the harness by name. They are in HarnessDir in every sandbox.
+	// Harness returns the files of the harness by name. In every sandbox they are in the folder HarnessDir.
 	Harness func() map[string][]byte
-	// Exhausted reports whether its standard error says that it ran out of memory.
+	// Exhausted reports whether the interpreter's standard error says that it ran out of memory.
 	Exhausted func(stderr string) bool
-	// Crashed reads its standard error after a crash of the program in file. It returns the line at which it crashed,
-	// or 0 if unknown, and whether the stack was too deep. It may be nil.
+	// Crashed interprets the interpreter's standard error after a crash. file is the name of the program. It returns
+	// the line at which the program crashed, or 0 if unknown, and whether the stack was too deep. It may be nil.
 	Crashed func(stderr, file string) (line int, deep bool)
-	// Proc reports whether it needs a /proc to run.
+	// Proc reports whether the interpreter needs a /proc to run.
 	Proc bool
-	// Compiles reports whether the harness supports the arguments with which it compiles itself and waits for the
-	// compiled form.
+	// Compiles reports whether the harness can compile itself and start from its compiled form.
 	Compiles bool
-	// Threads gives the number of threads that it needs.
+	// Threads is the number of threads that the interpreter needs.
 	Threads int
-	// Proxied reports whether its programs reach the network through a proxy. The harness reads the proxy's address
-	// from HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
+	// Proxied reports whether programs reach the network through a proxy. The harness reads the proxy's address from
+	// HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
 	Proxied bool
 }
 
@@ -52,7 +51,8 @@ const (
 
 const asking = 10 * time.Second
 
-// FindProgram returns the path of the program. Its error is a *core.Error with a hint on how to install it.
+// FindProgram returns the path of the interpreter's executable. The error is a *core.Error with a hint on how to
+// install it.
 func (i Interpreter) FindProgram() (string, error) {
 	found, err := exec.LookPath(i.Command)
 	if err == nil {
@@ -68,20 +68,20 @@ func (i Interpreter) FindProgram() (string, error) {
 	return found, nil
 }
 
-// FileImage lists the files of the machine that a program needs.
+// FileImage lists the files of the host that a program needs, with their paths in the sandbox.
 type FileImage struct {
 	Program string            // inside
 	Sources map[string]string // path inside → file or directory of the machine, without symbolic links on the way
 	Empty   []string          // directories below Sources that are not needed
 }
 
-// NewImage returns the files that a program of the machine needs, including itself at the path inside.
+// NewImage returns the files that an executable of the host needs. The executable itself appears at the path inside.
 func NewImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Program: inside, Sources: map[string]string{inside: program}}
 	return m, m.addLibraries(program, path.Dir(inside))
 }
 
-// CollectImage returns the files that the interpreter at path found needs. found is the result of Look.
+// CollectImage returns the files that the interpreter at path found needs. found is the result of FindProgram.
 func (i Interpreter) CollectImage(found string) (*FileImage, error) {
 	m, err := i.collectFiles(found)
 	if err != nil {
@@ -98,14 +98,14 @@ func (i Interpreter) collectFiles(found string) (*FileImage, error) {
 	return NewImage(path.Join(BinDir, i.Runtime), found)
 }
 
-// PythonAt returns the Python executable that a file is or leads to. The shims of version managers lead to another
-// file.
+// PythonAt returns the Python executable behind a file. The file may be a shim of a version manager, which starts
+// another file.
 func PythonAt(found string) (string, error) {
 	said, err := pythonOf(found)
 	return said.Executable, err
 }
 
-// PythonImage returns the files that a Python needs, including itself at the path inside.
+// PythonImage returns the files that a Python needs. The executable itself appears at the path inside.
 func PythonImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Sources: map[string]string{}}
 	if err := m.addPython(program); err != nil {
@@ -119,7 +119,7 @@ func PythonImage(inside, program string) (*FileImage, error) {
 	return m, nil
 }
 
-// WithFile returns the image with one more file or folder of the machine, at its own path.
+// WithFile returns a copy of the image with one more file or folder of the host, at its own path.
 func (m *FileImage) WithFile(file string) *FileImage {
 	more := &FileImage{Program: m.Program, Sources: maps.Clone(m.Sources), Empty: m.Empty}
 	more.Sources[file] = file
@@ -131,7 +131,7 @@ func (i Interpreter) CommandLine(m *FileImage) []string {
 	return append(append([]string{m.Program}, i.Flags...), path.Join(HarnessDir, i.Main))
 }
 
-// pythonSays is the description that a Python gives of itself.
+// pythonSays is the description that a Python prints of itself: its version and the paths of its files.
 type pythonSays struct {
 	Executable string   `json:"executable"`
 	Prefix     string   `json:"prefix"`
@@ -146,8 +146,8 @@ dynload = [p for p in sys.path if p.endswith("lib-dynload")]
 print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.base_prefix), "library": library,
 	"version": list(sys.version_info[:2]), "extensions": [os.path.realpath(f) for d in dynload for f in glob.glob(d + "/*.so")]}))`
 
-// addPython adds the files of a Python: the program, its library, and the libraries that both are linked with. It leaves
-// out installed packages.
+// addPython adds the files of a Python: the executable, the standard library, and all shared libraries that they
+// need. It leaves out installed packages.
 func (m *FileImage) addPython(found string) error {
 	python, err := pythonOf(found)
 	if err != nil {
@@ -156,7 +156,7 @@ func (m *FileImage) addPython(found string) error {
 	return m.addPythonFiles(python)
 }
 
-// pythonOf asks a Python for the locations of its files.
+// pythonOf runs a Python to ask for the locations of its files.
 func pythonOf(found string) (python pythonSays, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), asking)
 	defer cancel()
@@ -198,7 +198,8 @@ func (m *FileImage) addPythonFiles(python pythonSays) error {
 	return nil
 }
 
-// relativeLibrary returns the path of a Python's library relative to its prefix: lib/python3.11 or lib64/python3.11.
+// relativeLibrary returns the path of a Python's standard library relative to its prefix: lib/python3.11 or
+// lib64/python3.11.
 func relativeLibrary(p pythonSays, version string) string {
 	if rel, err := filepath.Rel(p.Prefix, p.Library); err == nil && path.Base(rel) == version && path.Dir(rel) != "." && rel[0] != '.' {
 		return rel

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// addLibraries adds the libraries that a program or library is linked with, each at the path where the dynamic loader
-// looks for it. dir is the file's directory in the sandbox.
+// addLibraries adds the shared libraries that an executable or library needs, each at the path where the dynamic
+// loader looks for it. dir is the file's directory in the sandbox.
 func (m *FileImage) addLibraries(file, dir string) error {
 	search := append(loaderConfig("/etc/ld.so.conf", 0), standardDirs()...)
 	return m.addNeeded(file, dir, search)
 }
 
-// addNeeded adds the libraries that one ELF file needs, and recursively those that they need.
+// addNeeded adds the shared libraries that one ELF file needs, and recursively those that these need.
 func (m *FileImage) addNeeded(file, dir string, search []string) error {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -131,7 +131,7 @@ func expandOrigin(dir, origin string) string {
 	return path.Clean(strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(dir))
 }
 
-// loaderConfig reads the directories of an ld.so.conf and of what it includes.
+// loaderConfig returns the directories that an ld.so.conf and the files that it includes name.
 func loaderConfig(file string, depth int) []string {
 	f, err := os.Open(file)
 	if err != nil || depth > 4 {

@@ -6,22 +6,23 @@ import (
 	"strconv"
 )
 
-// ProxyNetwork describes how programs of proxied interpreters reach their proxy.
+// ProxyNetwork describes how programs of interpreters with Proxied set reach their proxy.
 type ProxyNetwork struct {
 	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
-// CertificatesPath gives the path of the certificate authorities in a sandbox.
+// CertificatesPath is the path of the certificate authorities in a sandbox.
 const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// certificateFiles lists the files in which systems keep the certificate authorities that they trust.
+// certificateFiles lists the files in which operating systems keep the certificate authorities that they trust.
 var certificateFiles = []string{
 	CertificatesPath, "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// ProxyEnvironment returns the environment that tells the interpreter about a proxy at a port of its own loopback address, and
-// the file of this machine that must appear at CertificatesPath, or "" if none must. A nil Network adds nothing.
+// ProxyEnvironment adds to env the variables that tell the interpreter about a proxy at a port of its own loopback
+// address. authorities is the host's file that must appear at CertificatesPath, or "". A nil ProxyNetwork adds
+// nothing.
 func (n *ProxyNetwork) ProxyEnvironment(env []string, port int) (joined []string, authorities string) {
 	joined = append([]string{}, env...)
 	if n == nil {

@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// wrapCommand returns the command unchanged: this system cannot confine a child from outside.
+// wrapCommand returns the command unchanged: on this system a child cannot be confined from outside.
 func wrapCommand(command []string) *exec.Cmd { return exec.Command(command[0], command[1:]...) }

@@ -21,14 +21,14 @@ import (
 
 const (
 	greeting = 10 * time.Second // time in which a child must become ready
-	// minSampledRuntime sets the running time below which the peak memory of a program is assumed to be the child's before.
-	// Measuring it would take as long as the program.
+	// minSampledRuntime is the running time below which a program's peak memory is not measured; the child's memory
+	// before the program is reported instead. Measuring would take as long as running such a program.
 	minSampledRuntime = 5 * time.Millisecond
 
 	helperThreads = 128
 )
 
-// guestChild represents one child process.
+// guestChild is a child process with a guest in it.
 type guestChild struct {
 	cmd      *exec.Cmd
 	pipes    *pipeConn
@@ -71,7 +71,8 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	return b.greetChild(k, weak, nil)
 }
 
-// greetChild starts a child and sends it code first, unless that is empty.
+// greetChild starts a child and waits until it is ready for a program. If code is not empty, the child is first sent
+// this compiled harness.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
 	c, err := b.startChild(k, weak)
 	if err != nil {
@@ -96,14 +97,14 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
 }
 
-// refusedWalls reports whether a child failed to start because the system does not let it confine itself.
+// refusedWalls reports whether a child failed to start because the operating system does not let it confine itself.
 func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) ||
 		strings.Contains(err.Error(), ": walls: ")
 }
 
-// StartHelper starts another role of this program with the confinement of a guest and at most the given bytes of memory.
-// The connection is its standard input and output. Closing it ends the process.
+// StartHelper starts this binary in a role other than guest, with the confinement of a guest. most bounds its memory,
+// in bytes. The connection is its standard input and output; closing it ends the process.
 func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
 	// for two starts, one after the other.
@@ -178,21 +179,21 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 // Kill ends the child. It is idempotent and does not wait.
 func (c *guestChild) Kill() { _ = c.conn.Close() }
 
-// endChild ends the child when its connection is closed.
+// endChild kills the child when its connection is closed.
 func (c *guestChild) endChild() {
 	c.measureMemory()
 	_ = c.cmd.Process.Kill()
 }
 
-// measureMemory records the memory of the child.
+// measureMemory records how much memory the child uses before its program arrives.
 func (c *guestChild) measureMemory() {
 	if time.Since(c.began) > minSampledRuntime {
 		c.peak.Note(highWater(c.cmd.Process.Pid))
 	}
 }
 
-// stderrSuffix returns what the child's standard error says about its end, in the form of a message's tail. The child
-// must have exited.
+// stderrSuffix returns the cause of the child's end that its standard error names, as a suffix for an error message.
+// The child must have exited.
 func (c *guestChild) stderrSuffix() string {
 	return exitcause.Detail(c.stderr.String())
 }

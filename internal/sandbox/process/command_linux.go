@@ -14,7 +14,7 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// commandPlan returns the confinement of a command: it sees its own file, the libraries that it is linked with, a few
+// commandPlan returns the confinement of a command. The command sees its own file, its shared libraries, a few
 // devices and an empty /tmp.
 func commandPlan(c *hostcmd.HostCommand, args []string) (confine.SandboxPlan, error) {
 	image, err := c.Image()
@@ -34,8 +34,8 @@ func commandPlan(c *hostcmd.HostCommand, args []string) (confine.SandboxPlan, er
 	return p, nil
 }
 
-// Start implements sandbox.Commander. The command's child starts like that of an interpreter but becomes the command.
-// It receives only the command's arguments and input.
+// Start implements sandbox.Commander. It starts a child like that of an interpreter, which then becomes the command.
+// The command gets only its arguments and its input.
 func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	b := s.backend
 	found, absent := b.commands.FindCommand(c.Name)
@@ -67,7 +67,7 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 	return b.runCommand(ctx, &childKind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
 }
 
-// enterRunning registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
+// enterRunning registers work that Backend.Close must wait for. It returns an error if the program has ended.
 func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused
 	return s.limits.WithDefaults(core.DefaultLimits()), s.backend.children.Done, nil
 }
 
-// runCommand runs a command in a child of its own and waits for its end.
+// runCommand runs a command in its own child process and waits for its end.
 func (b *Backend) runCommand(
 	whole context.Context, k *childKind, c sandbox.HostCommand, limits core.Limits,
 ) (sandbox.CommandResult, error) {
@@ -127,14 +127,14 @@ func (b *Backend) runCommand(
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// errFull is the reason for ending a command that fills the workspace.
+// errFull is the cause with which a command is ended that exceeds the workspace's quota.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
-// measureInterval sets the interval at which writable folders are measured. A command can exceed the quota by what it
-// writes in this time.
+// measureInterval is the interval at which the size of writable folders is measured. A command can exceed the quota
+// by the amount that it writes in one interval.
 const measureInterval = 250 * time.Millisecond
 
-// watchFolders measures folders periodically and ends the command that fills them.
+// watchFolders measures the writable folders periodically and ends the command when they exceed the quota.
 func watchFolders(full func() bool, cancel context.CancelCauseFunc) (stop func()) {
 	if full == nil {
 		return func() {}

@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// explainExit sets the end of a program whose child exited by itself.
+// explainExit records in end how a program ended whose child exited by itself.
 func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	c := s.child
 	<-c.exited
@@ -28,7 +28,7 @@ func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) 
 	}
 }
 
-// exitError returns the error for the end of a child that exceeded no limit.
+// exitError returns the error for a child that ended without having exceeded a limit.
 func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *core.Error {
 	signal := signalOf(state)
 	return exitcause.Explain(exitcause.Exit{
@@ -38,7 +38,7 @@ func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *c
 	})
 }
 
-// signalOf returns the signal that ended a process, or -1.
+// signalOf returns the signal that killed a process, or -1.
 func signalOf(state *os.ProcessState) syscall.Signal {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -47,7 +47,7 @@ func signalOf(state *os.ProcessState) syscall.Signal {
 	return status.Signal()
 }
 
-// processorTime returns the total processor time that a program may use on all processors.
+// processorTime returns the processor time that a program may use, summed over all processors.
 func processorTime(l core.Limits) time.Duration {
 	return l.Computing.Truncate(time.Second)*2 + 10*time.Second
 }

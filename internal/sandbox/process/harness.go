@@ -12,21 +12,22 @@ import (
 
 // Arguments that are added to a guest's command line.
 const (
-	// CompileArgument makes the guest write its compiled harness to standard output and exit.
+	// CompileArgument makes the guest write its compiled harness to standard output and exit. The harness is our code
+	// inside the sandbox that runs a program.
 	CompileArgument = "compile"
-	// CompiledArgument makes the guest wait for its compiled harness in the first frame.
+	// CompiledArgument makes the guest read its compiled harness from the first frame.
 	CompiledArgument = "compiled"
 )
 
-// compiledHarness is the harness of a kind in the form to which its runtime compiles it. All children of the kind
-// start with it. It is made by a child in which no program ever runs.
+// compiledHarness is the compiled form of the harness, our code inside the sandbox, of one kind of children. All
+// children of the kind start with it. It is compiled by a child in which no program ever runs.
 type compiledHarness struct {
 	children atomic.Int64 // started so far
 	code     atomic.Pointer[[]byte]
 }
 
-// compiledHarness returns the compiled harness of k, or nil. Starting the second child has it made in the
-// background: a user who runs one program does not need it.
+// compiledHarness returns the compiled harness of k, or nil if there is none yet. It is compiled in the background
+// when the second child starts, because a user who runs a single program does not need it.
 func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {
 		return nil
@@ -62,7 +63,7 @@ func (b *Backend) compileHarness(k *childKind, weak bool) ([]byte, error) {
 	return code, nil
 }
 
-// withArgument returns k with one more argument for its guest.
+// withArgument returns a copy of k with one more argument for its guest.
 func (k *childKind) withArgument(argument string) *childKind {
 	c := *k
 	if len(c.plan.Argv) > 0 {

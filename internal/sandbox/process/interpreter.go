@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// RuntimeInterpreter represents a runtime that is installed on the machine. Its name is also the name of its confinement
-// profile. Its harness is what confine.Enter receives in the child.
+// RuntimeInterpreter describes a runtime that is installed on the machine. Its name is also the name of its
+// confinement profile. Its harness is passed to confine.Enter in the child.
 type RuntimeInterpreter = interpreter.Interpreter
 
 const (
@@ -25,8 +25,8 @@ const (
 	tmpSize = 64 << 20
 )
 
-// interpreterKind returns the kind of children that become an interpreter. The interpreter is looked for on first use.
-// dir returns the directory for harnesses if children have no file system of their own, and else "".
+// interpreterKind returns the kind of children that become an interpreter. The interpreter is searched for on first
+// use. dir returns the directory for harnesses if children see the host's file system, otherwise "".
 func interpreterKind(i RuntimeInterpreter, guest []string, dir func() (string, error), network *interpreter.ProxyNetwork) *childKind {
 	k := &childKind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
 	if i.Compiles {
@@ -70,8 +70,8 @@ func imageMounts(m *interpreter.FileImage) []confine.PlanMount {
 	return list
 }
 
-// barePlan returns the plan for a confinement without a file system of its own: all files are at their places on the
-// machine, and the harness is in a directory made for it.
+// barePlan returns the plan of a child that sees the host's file system: all files are at their places on the host,
+// and the harness is in a directory made for it.
 func barePlan(i RuntimeInterpreter, p confine.SandboxPlan, dir string) (confine.SandboxPlan, error) {
 	p.Harness = filepath.Join(dir, i.Runtime)
 	if err := os.Mkdir(p.Harness, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

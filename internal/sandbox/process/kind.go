@@ -10,23 +10,23 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// childKind describes a kind of children: what they run and how they are confined.
+// childKind describes a kind of children: their program and their confinement.
 type childKind struct {
 	runtime string
 	command []string // of the child: this program again
 	plan    confine.SandboxPlan
 	pool    *warmpool.Pool[*guestChild]
-	// harness is the compiled harness. It is nil if the guest cannot compile it.
+	// harness is the compiled harness. It is nil if the guest does not support compiling its harness.
 	harness *compiledHarness
-	// native reports whether only the kernel and the confinement restrict programs of this runtime, which could
-	// otherwise do what any process can.
+	// native is set for runtimes whose programs can do what any process can, so that only the kernel and the
+	// confinement restrict them.
 	native bool
 	// exhausted reports whether the runtime's standard error says that it ran out of memory.
 	exhausted func(stderr string) bool
 	// crashed is Interpreter.Crashed, or nil.
 	crashed func(stderr, file string) (line int, deep bool)
-	// find completes the description of an interpreter. It is called once, and is nil if nothing must be found. Its
-	// errors are *core.Error.
+	// find completes the description of an interpreter. It is called once. It is nil if nothing must be searched for.
+	// Its errors are *core.Error.
 	find func() error
 }
 
@@ -37,7 +37,7 @@ const (
 	maxThreads = 32
 )
 
-// builtinKind returns the kind of children that run this binary: the built-in guest and its other confined roles.
+// builtinKind returns the kind of children that run this binary as the built-in guest or in another confined role.
 func builtinKind(command []string) *childKind {
 	return &childKind{
 		runtime: quickjs, command: command, exhausted: exitcause.OutOfMemory,
@@ -45,7 +45,7 @@ func builtinKind(command []string) *childKind {
 	}
 }
 
-// checkFound completes the kind and returns an error if it cannot be used.
+// checkFound completes the description of the kind. It returns an error if the kind cannot be used on this machine.
 func (k *childKind) checkFound() error {
 	if k.find == nil {
 		return nil
@@ -53,8 +53,8 @@ func (k *childKind) checkFound() error {
 	return k.find()
 }
 
-// buildCommand returns the command that starts a child of this kind, the file to which its plan must be written, and the file
-// over which it sends its listener if it has a network. Without confinement both files are nil.
+// buildCommand returns the command that starts a child of this kind, the file to which its plan must be written, and
+// the socket over which it sends its listener if it has network access. Without confinement both files are nil.
 func (k *childKind) buildCommand(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
 		cmd = wrapCommand(k.command)

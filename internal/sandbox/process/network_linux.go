@@ -17,7 +17,7 @@ import (
 // maxConnections bounds the concurrent connections of a program.
 const maxConnections = 128
 
-// addNetwork adds a network to a plan.
+// addNetwork adds access to the proxy to the confinement plan of a child.
 func addNetwork(n *interpreter.ProxyNetwork, p *confine.SandboxPlan) {
 	env, authorities := n.ProxyEnvironment(p.Env, confine.ProxyPort)
 	p.Network, p.Env = confine.Handed, env
@@ -26,8 +26,8 @@ func addNetwork(n *interpreter.ProxyNetwork, p *confine.SandboxPlan) {
 	}
 }
 
-// allowLoopback gives a child the capability to bring up the loopback device of its own namespace. The child keeps no
-// other capability over exec.
+// allowLoopback lets a child bring up the loopback device of its own network namespace. The child loses this
+// capability when it executes the interpreter.
 func allowLoopback(a *syscall.SysProcAttr) {
 	if len(a.AmbientCaps) > 0 {
 		a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -49,7 +49,7 @@ func closeFile(f *os.File) {
 	}
 }
 
-// receivedListener returns the listener that a child sent before it was ready, or nil.
+// receivedListener returns the listener that a child has sent before it was ready, or nil.
 func (c *guestChild) receivedListener() net.Listener {
 	if c.listener == nil {
 		return nil
@@ -90,8 +90,8 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// forwardConnections passes the connections that the program opens to its proxy to h, if h is a Proxy. shut stops this and returns
-// when no connection is left.
+// forwardConnections passes the connections that the program opens to h, if h is a sandbox.Proxy. shut stops this and
+// returns when no connection is left.
 func (c *guestChild) forwardConnections(h sandbox.Host) (shut func()) {
 	l := c.receivedListener()
 	if l == nil {

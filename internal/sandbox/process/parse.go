@@ -15,17 +15,19 @@ import (
 const (
 	// parseTime bounds the time that a child may take to parse one program.
 	parseTime = 5 * time.Second
-	// parsedChildLifetime sets how long a child that has parsed a program waits to run it. maxParsed bounds these children.
+	// parsedChildLifetime is how long a child that has parsed a program waits to run it. maxParsed bounds the number
+	// of such children.
 	parsedChildLifetime = 2 * time.Second
 	maxParsed           = 8
-	// longProgramSize sets the size in bytes from which parsing and checking a program take noticeable time on two cores.
-	// longProgramPause is how long the pool then waits before it starts another child.
+	// longProgramSize is the size in bytes from which parsing and checking a program takes noticeable time on two
+	// cores. longProgramPause is how long the pool then waits before it starts another child.
 	longProgramSize  = 16 << 10
 	longProgramPause = 60 * time.Millisecond
 )
 
-// Parse lets a new child of a runtime parse code, see wire.Parse. This child may later run exactly that program and
-// no other, so hostile code that takes over the parser affects only itself. Errors are *core.Error or the context's.
+// Parse lets a new child of a runtime parse code, as wire.Parse describes. This child may later run exactly that
+// program and no other, so hostile code that takes over the parser affects only itself. Errors are *core.Error or the
+// context's.
 func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedProgram, error) {
 	s, err := b.Prepare(ctx, sandbox.SandboxSpec{Runtime: runtime, Limits: core.DefaultLimits()})
 	if err != nil {
@@ -59,13 +61,13 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedP
 	}}, nil
 }
 
-// parseOutcome represents the result of compiling.
+// parseOutcome is the result of compiling a program.
 type parseOutcome struct {
 	told json.RawMessage
 	err  error
 }
 
-// parseError closes a sandbox that could not parse a program and returns the reason.
+// parseError closes the sandbox after it failed to parse a program, and returns the reason.
 func (s *childSandbox) parseError(ctx, limited context.Context) error {
 	_ = s.Close()
 	switch {
@@ -97,7 +99,7 @@ type parsedChild struct {
 	end           *time.Timer
 }
 
-// keepChild stores a child until the program that it has parsed is run.
+// keepChild stores a child until the program that it has parsed runs.
 func (p *parsedChildren) keepChild(runtime, code string, c *guestChild) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +116,7 @@ func (p *parsedChildren) keepChild(runtime, code string, c *guestChild) {
 	p.list = append(p.list, w)
 }
 
-// takeChild returns the child that has parsed the program of a sandbox, or nil.
+// takeChild removes and returns the child that has parsed the program of a sandbox, or nil.
 func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	p.mu.Lock()
 	var found *parsedChild
@@ -135,7 +137,7 @@ func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	return found.child
 }
 
-// remove removes w and reports whether it was still there.
+// remove removes w and reports whether it was stored.
 func (p *parsedChildren) remove(w *parsedChild) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

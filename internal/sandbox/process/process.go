@@ -1,6 +1,6 @@
-// Package process runs each program in a child process of its own, confined by package confine. The child is this
-// binary again, as `retort guest`, which has the JavaScript runtime built in, or an interpreter of the machine. It
-// has no files, no network and no environment. It is started in advance, runs one program and is killed.
+// Package process runs each program in its own child process, which package confine restricts. The child is either
+// this binary as `retort guest`, with the built-in JavaScript runtime, or an interpreter of the machine. It has no
+// files, no network and no environment variables. It is started in advance, runs one program and is killed.
 package process
 
 import (
@@ -28,39 +28,39 @@ const (
 
 var kind = sandbox.BackendKind{Name: name, Strength: sandbox.Process}
 
-// FallbackMode says what may run if the system refuses full confinement. The child is then restricted by Landlock, the
-// allow list of system calls, and limits.
+// FallbackMode says which programs may run if the system refuses full confinement. Their children are then restricted
+// only by Landlock, the allow list of system calls, and limits.
 type FallbackMode string
 
-// The fallbacks.
+// The modes of falling back to weaker confinement.
 const (
 	FallbackNone    FallbackMode = ""        // nothing runs
 	FallbackQuickJS FallbackMode = "quickjs" // programs for the built-in runtime
 	FallbackAll     FallbackMode = "all"     // programs for every runtime
 )
 
-// Options configure a Backend. The zero value is a good default.
+// Options configures a Backend. The zero value is a good default.
 type Options struct {
-	// Command starts a guest that speaks package wire on its standard input and output. Empty means this binary with
-	// the argument "guest". With an additional first argument "walls" it must call confine.Enter first.
+	// Command starts a guest that speaks the protocol of package wire on its standard input and output. Empty means
+	// this binary with the argument "guest". If its first argument is "walls", it must call confine.Enter first.
 	Command []string
-	// Compiles reports whether Command supports CompileArgument and CompiledArgument.
+	// Compiles reports whether the guest started by Command supports CompileArgument and CompiledArgument.
 	Compiles bool
 	// Warm sets the number of children that wait for programs under low load. Zero means 2; a negative number means
 	// none.
 	Warm int
 	// MaxWarm sets the number of children that may wait under load. Zero means 8.
 	MaxWarm int
-	// Once is set if only one program is expected: a child that is taken is not replaced. Lazy is set if none is
-	// expected: no child is started before the first request.
+	// Once is set if only one program is expected: a child that was taken is then not replaced. Lazy is set if no
+	// program is expected: no child is then started before the first request.
 	Once, Lazy bool
-	// Limits holds the limits that most programs have. They are set for waiting children. Zero fields mean the
+	// Limits are the limits that most programs have. Waiting children have them set already. Zero fields mean the
 	// defaults.
 	Limits core.Limits
 	// Fallback says what may run without full confinement.
 	Fallback FallbackMode
-	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Nil means no
-	// connections.
+	// Network connects programs to the sandbox.Proxy of their Host, if the Host has one and the interpreter is
+	// proxied. Nil means no connections.
 	Network *interpreter.ProxyNetwork
 	// Interpreters lists the runtimes that the machine may have. Their children are started on first use.
 	Interpreters []RuntimeInterpreter
@@ -68,7 +68,7 @@ type Options struct {
 	Commands hostcmd.CommandSet
 }
 
-// Backend is a sandbox.Backend of child processes. It is safe for concurrent use.
+// Backend is a sandbox.Backend that runs programs in child processes. It is safe for concurrent use.
 type Backend struct {
 	kinds    map[string]*childKind
 	fallback FallbackMode
@@ -93,7 +93,7 @@ type Backend struct {
 	children sync.WaitGroup // children that have been started and not yet waited for
 }
 
-// machineState is what the machine allows.
+// machineState says which confinement this machine allows, and why not more.
 type machineState struct {
 	weak    bool        // there are no namespaces, and the fallback allows that
 	refusal *core.Error // nothing can run
@@ -102,7 +102,7 @@ type machineState struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New makes a Backend and starts children in the background. The caller must close it.
+// New returns a Backend and starts children in the background. The caller must close it.
 func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 
 func newBackend(o Options, g *procgroup.GroupSet) *Backend {
@@ -139,7 +139,7 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	return b
 }
 
-// openPool creates the pool of a kind.
+// openPool creates the pool of waiting children of a kind.
 func (b *Backend) openPool(k *childKind, o Options) {
 	warm, most := o.Warm, o.MaxWarm
 	if warm == 0 {
@@ -158,7 +158,7 @@ func (b *Backend) openPool(k *childKind, o Options) {
 	})
 }
 
-// probeMachine tries what the machine allows.
+// probeMachine finds out which confinement this machine allows by starting a child.
 func (b *Backend) probeMachine() machineState {
 	k := b.kinds[quickjs]
 	c, err := b.startGreeted(k, false)
@@ -187,7 +187,7 @@ func (b *Backend) Kind() sandbox.BackendKind { return kind }
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 
-// findCapabilities finds the capabilities of the backend. It does not notice what is installed later.
+// findCapabilities determines the capabilities of the backend. Interpreters that are installed later are not noticed.
 func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Capabilities {
 	defer close(b.looked)
 	found := b.check()
@@ -214,8 +214,8 @@ func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Ca
 	return have
 }
 
-// harnessDir returns the directory for harnesses of interpreters without a file system of their own, or "" if they
-// have one. Close removes it.
+// harnessDir returns the directory for the harnesses of interpreters that see the host's file system, or "" if
+// interpreters have their own file system. Close removes the directory.
 func (b *Backend) harnessDir() (string, error) {
 	if !b.check().weak {
 		return "", nil
@@ -265,7 +265,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon works like Capabilities with a context, for callers that may stop waiting for what it tries.
+// haveSoon works like Capabilities, but returns the context's error if ctx ends while the machine is still being
+// probed.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
 	case <-b.looked:

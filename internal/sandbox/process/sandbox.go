@@ -11,7 +11,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// childSandbox is one child with its limits. It runs one program.
+// childSandbox is the sandbox of one program: a child process with its limits.
 type childSandbox struct {
 	backend *Backend
 	kind    *childKind
@@ -74,8 +74,9 @@ func (s *childSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// idleExitDelay sets how long an idle child stays before it exits. Tearing it down takes a processor that the reader of the
-// answer needs. It is shorter than the pool's pause, so that the child is gone before the next one is started.
+// idleExitDelay is the time for which an idle child keeps running before it exits. If it exited at once, it would
+// take a processor from the process that reads the answer. The delay is shorter than the pool's pause, so that the
+// child is gone before the next one is started.
 const idleExitDelay = 5 * time.Millisecond
 
 // releaseChild lets the child exit. It is idempotent.
@@ -87,8 +88,8 @@ func (s *childSandbox) releaseChild() {
 	time.AfterFunc(idleExitDelay, s.child.Kill)
 }
 
-// Close implements sandbox.Sandbox. When it returns, a busy child is dead, and an idle one soon exits. Close of the
-// Backend waits until they are reaped.
+// Close implements sandbox.Sandbox. When it returns, a busy child is dead and an idle one soon exits. Backend.Close
+// waits until all children are reaped.
 func (s *childSandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true

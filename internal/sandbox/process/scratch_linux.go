@@ -22,7 +22,7 @@ type scratchDir struct {
 	lock *os.File // held as long as the engine lives, in whatever way it ends
 }
 
-// newScratch creates a directory. The directory gets its name after it is locked.
+// newScratch creates and locks a directory. It gives the directory its final name only after locking it.
 func newScratch() (s scratchDir, err error) {
 	sweepDeadEngines()
 	made, err := os.MkdirTemp("", "retort-new-")
@@ -54,8 +54,8 @@ func (s scratchDir) remove() {
 	_ = s.lock.Close()
 }
 
-// sweepDeadEngines removes the directories of this user's dead engines. It does not rely on process ids, because they are
-// reused, and containers that share a directory have ids of their own.
+// sweepDeadEngines removes the directories that dead engines of this user left behind. It checks locks instead of
+// process ids, because ids are reused, and containers that share a directory have their own ids.
 func sweepDeadEngines() {
 	stale, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchName+"*"))
 	for _, dir := range stale {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// seatbeltProfile returns the profile for macOS's sandbox-exec with the built-in guest. What it does not allow is denied.
-// The guest can read its own files and use the descriptors that it was given. It has no network, no file to write, no
-// access to other processes or signals to them, and no services.
+// seatbeltProfile returns the profile for macOS's sandbox-exec with the built-in guest. Everything that the profile
+// does not allow is denied. The guest can read its own files and use the descriptors that it inherited. It cannot use
+// the network, write files, see or signal other processes, or reach system services.
 func seatbeltProfile(program string) string {
 	literal := func(path string) string { return fmt.Sprintf("(literal %s)", schemeString(path)) }
 	subpath := func(path string) string { return fmt.Sprintf("(subpath %s)", schemeString(path)) }
@@ -33,7 +33,7 @@ func seatbeltProfile(program string) string {
 	}, "\n")
 }
 
-// schemeString quotes a path for a profile.
+// schemeString quotes a path for a sandbox-exec profile.
 func schemeString(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
 }

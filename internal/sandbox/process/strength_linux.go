@@ -2,7 +2,7 @@ package process
 
 import "retort/internal/sandbox"
 
-// How the backend describes itself: a process confined by the operating system, and the same without namespaces.
+// How the backend describes itself: a process confined by the operating system, or the same without namespaces.
 const (
 	strength     = sandbox.Process
 	strengthWeak = 20

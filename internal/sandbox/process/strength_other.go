@@ -2,7 +2,7 @@
 
 package process
 
-// How the backend describes itself: a process that is restricted only by the runtime in it.
+// How the backend describes itself on this system: a process that only its runtime restricts.
 const (
 	strength     = 10
 	strengthWeak = 10

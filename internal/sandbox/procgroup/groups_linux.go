@@ -1,5 +1,5 @@
-// Package procgroup starts the processes of sandboxes: each in a control group of its
-// own, where the machine delegates any, and so that none outlives the engine.
+// Package procgroup starts the processes of sandboxes. Each gets its own control group where the machine permits
+// that, and none outlives the engine.
 package procgroup
 
 import (
@@ -19,10 +19,10 @@ import (
 	"retort/internal/core"
 )
 
-// GroupSet holds the engine's own control groups. Each child gets a group below them. On a machine that delegates no
-// groups, the limits of the process and a watcher are used instead. A child is created in its group: moving an
-// existing process makes the kernel wait until every processor was idle once, which takes longer than the rest of the
-// confinement.
+// GroupSet holds the engine's own control groups. Each child gets its own group below them. Where this user may not
+// create groups, the process's resource limits and a watcher are used instead. A child is created inside its group:
+// moving an existing process makes the kernel wait until every processor was idle once, which takes longer than the
+// rest of the confinement.
 type GroupSet struct {
 	version int
 	dirs    map[string]string // controller → the engine's directory
@@ -46,16 +46,16 @@ func OpenGroups() *GroupSet {
 	return openV2(own, string(mounts))
 }
 
-// home is the group in which this process was before it made groups, as /proc/PID/cgroup reported it. That file may
-// later report the group of a child: it describes the process's first thread, which may be the one that starts
-// children.
+// home is the control group that this process was in before it created groups, as /proc/PID/cgroup reported it. That
+// file may later report the group of a child: it describes the process's first thread, which may be the one that
+// starts children.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	return string(own), err
 })
 
-// killedEngineGrace bounds the wait for processes of killed engines. The kernel may have signalled them already, but they
-// take a while to end.
+// killedEngineGrace bounds the wait for processes of killed engines, which take a while to end after the kernel has
+// signalled them.
 const killedEngineGrace = 3 * time.Second
 
 // prefix begins the names of the engine's directories; its process id follows.
@@ -103,8 +103,8 @@ func openV2(own, mounts string) *GroupSet {
 	return &GroupSet{version: 2, dirs: map[string]string{"memory": dir}}
 }
 
-// delegatesMemory reports whether a group has its memory controller enabled for its children. If it is not enabled,
-// delegates tries to enable it. That requires a group without processes of its own: only the engine may be in it.
+// delegatesMemory reports whether a control group has its memory controller enabled for its children. If not, it
+// tries to enable the controller, which requires that the engine is the only process in the group.
 func delegatesMemory(dir string) bool {
 	passed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
@@ -149,7 +149,8 @@ func claimDir(parent string, within time.Duration) (string, error) {
 	return dir, err
 }
 
-// removeGroup removes a group and those below it, unless one of them has a process. Groups have no files to remove.
+// removeGroup removes a control group and those below it, unless one of them contains a process. The kernel's files
+// in a group need not be removed.
 func removeGroup(dir string) (gone bool) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -171,13 +172,13 @@ func (g *GroupSet) Close() {
 	}
 }
 
-// ChildGroup is the control group of one child. A nil Group does nothing.
+// ChildGroup is the control group of one child. The methods of a nil ChildGroup do nothing.
 type ChildGroup struct {
 	*GroupSet
 	dirs map[string]string // controller → the child's directory
 }
 
-// AddGroup makes a group for a child that will be started later.
+// AddGroup creates a group for a child that will be started later.
 func (g *GroupSet) AddGroup() *ChildGroup {
 	if g == nil {
 		return nil
@@ -197,8 +198,8 @@ func (g *GroupSet) AddGroup() *ChildGroup {
 	return one
 }
 
-// startInside calls start, which forks, so that the child is created in the group. The caller must have locked its goroutine
-// to the thread. inside reports whether the child is in the group.
+// startInside calls start, which forks, in such a way that the child is created inside the group. The calling
+// goroutine must be locked to its thread. inside reports whether that succeeded.
 func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
 	switch {
 	case o == nil:
@@ -217,7 +218,7 @@ func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() e
 	return true, start()
 }
 
-// enterGroup moves the calling thread into the group, as far as possible.
+// enterGroup moves the calling thread into the group, where possible.
 func (o *ChildGroup) enterGroup() (inside bool) {
 	for controller, dir := range o.dirs {
 		if writeControl(dir, "tasks", "0") != nil {
@@ -235,7 +236,7 @@ func (o *ChildGroup) leaveGroup() {
 	}
 }
 
-// DescribeLimits describes what limits a child.
+// DescribeLimits returns a short description of the mechanism that limits a child, for reports.
 func (o *ChildGroup) DescribeLimits() string {
 	if o == nil {
 		return "rlimits, watcher"
@@ -243,8 +244,8 @@ func (o *ChildGroup) DescribeLimits() string {
 	return fmt.Sprintf("cgroup v%d", o.version)
 }
 
-// SetLimits sets the group's limits for one program. If one cannot be set, the process's own limits and the watcher still
-// apply.
+// SetLimits sets the group's limits for one program. Limits that cannot be set are left to the process's own limits
+// and the watcher.
 func (o *ChildGroup) SetLimits(memory int64, l core.Limits, threads int) {
 	if o == nil {
 		return
@@ -296,7 +297,7 @@ func (o *ChildGroup) PeakBytes() int64 {
 	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
 }
 
-// readBytes reads a number from the file of control groups version 2 or, if it does not exist, of version 1.
+// readBytes reads a number from the control group's file of version 2 or, if that does not exist, of version 1.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0
@@ -348,10 +349,10 @@ func writeControl(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// mountPoint is the place where a part of a control group hierarchy is mounted.
+// mountPoint is the directory where a part of the control group hierarchy is mounted.
 type mountPoint struct{ dir, root string }
 
-// groupDir returns the directory of a group, or "" if the group is outside the mounted part.
+// groupDir returns the directory of a group. For a group outside the mounted part, it returns the mount point itself.
 func (m mountPoint) groupDir(place string) string {
 	rel, err := filepath.Rel(m.root, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -360,7 +361,7 @@ func (m mountPoint) groupDir(place string) string {
 	return path.Join(m.dir, rel)
 }
 
-// mountOf finds a hierarchy in proc_pid_mountinfo(5).
+// mountOf finds the mount point of a control group hierarchy in /proc/PID/mountinfo.
 func mountOf(mounts, kind, controller string) mountPoint {
 	for line := range strings.Lines(mounts) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -388,8 +389,8 @@ func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// placeOf finds the group of this process for a controller in /proc/self/cgroup. The empty controller stands for
-// version 2.
+// placeOf returns this process's group for a controller, read from the text of /proc/self/cgroup. The empty
+// controller stands for control groups version 2.
 func placeOf(own, controller string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

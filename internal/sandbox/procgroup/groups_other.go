@@ -16,7 +16,7 @@ type (
 	ChildGroup struct{}
 )
 
-// OpenGroups returns nil.
+// OpenGroups returns nil: this system has no control groups.
 func OpenGroups() *GroupSet { return nil }
 
 // Close does nothing.

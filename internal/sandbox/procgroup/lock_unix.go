@@ -15,12 +15,13 @@ import (
 	"retort/internal/base/seal"
 )
 
-// inheritedLockGrace sets how long Abandoned waits for the lock of a dead engine, which its children may have inherited.
+// inheritedLockGrace is how long IsAbandoned waits for the lock of a dead engine, which children of that engine may
+// have inherited.
 const inheritedLockGrace = 2 * time.Second
 
 // IsAbandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
 // process that locked the file is alive. If that process was killed while it was starting a child, the child also has
-// the lock until it executes its program or dies. Abandoned waits for that.
+// the lock until it executes its program or dies. IsAbandoned waits for that.
 func IsAbandoned(f *os.File) bool { return tryLock(f, inheritedLockGrace) }
 
 func tryLock(f *os.File, within time.Duration) bool {
@@ -32,8 +33,8 @@ func tryLock(f *os.File, within time.Duration) bool {
 	}
 }
 
-// lockerLives reports whether the process that locked f exists or cannot be determined. The kernel does not list
-// processes of another process id namespace.
+// lockerLives reports whether the process that locked f still exists. It also returns true if that cannot be
+// determined: the kernel does not list processes of another process id namespace.
 func lockerLives(f *os.File) bool {
 	var stat syscall.Stat_t
 	locks, err := os.ReadFile("/proc/locks")

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// ChildSpawner starts children from one thread that lives as long as they do. The kernel sends a child its death signal
-// when the thread that forked it ends, and Go may end other threads at any time.
+// ChildSpawner starts children from one thread that lives as long as they do. The kernel sends a child its death
+// signal when the thread that forked it ends, and Go may end ordinary threads at any time.
 type ChildSpawner struct {
 	groups *GroupSet
 	tasks  chan func()
 	done   sync.Once
 }
 
-// New makes a Spawner that puts each child into a group of its own below groups, unless groups is nil. The caller
+// New returns a ChildSpawner. It puts each child into its own group below groups, unless groups is nil. The caller
 // must close it.
 func New(groups *GroupSet) *ChildSpawner {
 	s := &ChildSpawner{groups: groups, tasks: make(chan func())}

@@ -4,11 +4,10 @@ package procgroup
 
 import "os/exec"
 
-// ChildSpawner starts children. They end with the engine because their standard
-// input does.
+// ChildSpawner starts children. They end with the engine, because their standard input is then closed.
 type ChildSpawner struct{}
 
-// New makes a Spawner.
+// New returns a ChildSpawner.
 func New(*GroupSet) *ChildSpawner { return &ChildSpawner{} }
 
 // Start starts cmd without a group.

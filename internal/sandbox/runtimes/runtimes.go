@@ -11,11 +11,11 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// maxThreads bounds the threads of a runtime of the machine.
+// maxThreads bounds the threads of an installed runtime.
 const maxThreads = 64
 
-// SupportedRuntimes returns the runtimes, for programs with at most memory bytes. commands maps runtimes to paths or names of
-// programs; without an entry, the usual name is looked up.
+// SupportedRuntimes returns the supported runtimes, set up for programs with at most memory bytes. commands maps
+// runtimes to paths or names of executables; a runtime that is not in commands is looked up under its usual name.
 func SupportedRuntimes(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
 		Runtime: "python", Command: cmp.Or(commands["python"], core.DefaultCommand("python")), Flags: []string{"-I", "-S", "-B"},

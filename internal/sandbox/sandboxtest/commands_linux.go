@@ -20,8 +20,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// CheckCommands checks that a backend fulfills the contract of sandbox.Commander. Its programs must be able to start the
-// file path as the command "tool". The main program of that file must call BeCommand if its first argument is
+// CheckCommands tests that a backend fulfils the contract of sandbox.Commander. Its programs must be able to start
+// the file path as the command "tool". The main program of that file must call BeCommand if its first argument is
 // "command".
 func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("results", func(t *testing.T) { commandResults(t, b, path) })
@@ -30,7 +30,7 @@ func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("ends with its program", func(t *testing.T) { commandEndsWithItsProgram(t, b) })
 }
 
-// BeCommand is the main program of the command that Commands starts. It returns its exit status.
+// BeCommand is the main program of the command that CheckCommands starts. It returns the command's exit status.
 func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "argv":
@@ -79,7 +79,7 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// StartCommand runs a program on b that starts a command, and returns the command's result.
+// StartCommand runs a program on b that starts a command. It returns the command's result.
 func StartCommand(
 	t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand,
 ) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
@@ -87,7 +87,8 @@ func StartCommand(
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
-// startedWith works like Started, but runs the program with ctx and calls starting just before it starts the command.
+// startedWith works like StartCommand, but runs the program with ctx and calls starting just before it starts the
+// command.
 func startedWith(
 	ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand, starting func(),
 ) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
@@ -112,7 +113,7 @@ func startedWith(
 	return ended, core.AsError(failed), report
 }
 
-// ToolCommand returns the command of Commands, which does what its arguments say.
+// ToolCommand returns the command that CheckCommands uses. Each test selects its action by its arguments.
 func ToolCommand(args ...string) sandbox.HostCommand {
 	return sandbox.HostCommand{Name: "tool", Args: append([]string{"command"}, args...)}
 }

@@ -15,7 +15,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// testCancel cancels programs at several moments.
+// testCancel tests that programs can be cancelled at several moments.
 func (s *backendSuite) testCancel(t *testing.T) {
 	b := s.sharedBackend(t)
 	for name, m := range map[string]struct {
@@ -49,12 +49,12 @@ const (
 	afterCall            // while it runs on after its call was answered
 )
 
-// busyFor sets how long a program runs on after its call before a test ends it. The outcome does not depend on the
-// value.
+// busyFor is how long a program runs on after its call before a test ends it. The outcome of the test does not depend
+// on the value.
 const busyFor = 30 * time.Millisecond
 
-// endingHost returns a Host that calls do when the program has made a call: while the call is under way,
-// or busyFor later if m is afterCall.
+// endingHost returns a Host that calls do once the program has made a call: during the call or, if m is afterCall,
+// the time busyFor after it.
 func endingHost(m endMoment, do func()) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if m == afterCall {
@@ -95,7 +95,8 @@ func (s *backendSuite) cancelAt(t *testing.T, b sandbox.Backend, code programTex
 	}
 }
 
-// cancelAtTheEnd cancels a program about when it ends by itself. It must end either by itself or as cancelled.
+// cancelAtTheEnd cancels a program at about the time when it ends by itself. The program must end in one of the two
+// ways.
 func (s *backendSuite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
 	code := programText{"await box.put(0); return 1", "box.put(0)\n1"}
 	step := 1
@@ -185,8 +186,8 @@ func (s *backendSuite) testRefusals(t *testing.T) {
 	}
 }
 
-// nothingIsLeft runs programs that end in different ways, closes the backend, and checks that nothing
-// has leaked.
+// nothingIsLeft runs programs that end in different ways, closes the backend, and checks that no process, file or
+// goroutine remains.
 func (s *backendSuite) nothingIsLeft(t *testing.T) {
 	s.closeShared(t) // it may start sandboxes at any time
 	ownTemporaryFolder(t)
@@ -253,7 +254,7 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 	}
 }
 
-// leftWithTwo is a Host. A call whose arguments contain a 2 does not return before its program ends.
+// leftWithTwo is a Host that does not answer a call whose arguments contain a 2 before the program ends.
 var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()
@@ -262,8 +263,8 @@ var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (c
 	return core.CallResult{Value: c.Arguments}, nil
 })
 
-// ownTemporaryFolder sets TMPDIR to a new directory for the test, since other processes use the
-// default one. Its path is short enough for the Unix sockets that some backends create below it.
+// ownTemporaryFolder sets TMPDIR to a new directory for the test, because other processes use the default one. The
+// directory's path is short enough for the Unix sockets that some backends create below it.
 func ownTemporaryFolder(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "own")
@@ -274,12 +275,12 @@ func ownTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 }
 
-// prepareLock is locked while Prepared prepares a sandbox.
+// prepareLock is held while PrepareSandbox prepares a sandbox.
 var prepareLock sync.Mutex
 
-// PrepareSandbox returns a sandbox for an engine process, which needs many of them and has no test to fail.
-// It prepares one sandbox at a time: a backend has a timeout for each, and fifty that start at the
-// same time on a few processors would exceed it. Prepared panics on an error.
+// PrepareSandbox returns a sandbox for an engine process, which has no *testing.T. It prepares one sandbox at a time:
+// each has a timeout, which would be exceeded if fifty started at the same time on a few processors. PrepareSandbox
+// panics on an error.
 func PrepareSandbox(b sandbox.Backend, spec sandbox.SandboxSpec) sandbox.Sandbox {
 	prepareLock.Lock()
 	defer prepareLock.Unlock()

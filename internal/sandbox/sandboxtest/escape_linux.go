@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// escapeAttempt tries one way out of the sandbox. The way is open if do returns nil.
+// escapeAttempt tries one way out of the sandbox. If do returns nil, the sandbox has failed to close that way.
 type escapeAttempt struct {
 	name string
 	do   func() error
@@ -31,14 +31,15 @@ type escapeAttempt struct {
 //go:embed escape.py
 var escapePython string
 
-// CheckEscapes runs Probe as a guest of b. Probe tries every way out that a sandbox must close. b must use it as the guest
-// for runtime. leftOut names the resource floods that end the whole sandbox on b, which are skipped.
+// CheckEscapes runs RunProbe as a guest of b. RunProbe tries every way out that a sandbox must close. b must use it
+// as the guest for runtime. leftOut names attempts to skip: those that use up a resource and thereby end the whole
+// sandbox on b.
 func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }
 
-// PythonEscapes tries the same with a Python program, which has ctypes. without lists lines of the program that do
-// not apply to b.
+// PythonEscapes works like CheckEscapes with a Python program, which uses ctypes. without lists lines of the program
+// to leave out because they do not apply to b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {
@@ -50,7 +51,7 @@ func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	CheckProbe(t, probeOutput(t, b, "python", fmt.Sprintf("SECRET, PARENT = %q, %d\n%s", makeSecret(t), os.Getpid(), code)), 60)
 }
 
-// makeSecret creates a file on the machine that anybody may read.
+// makeSecret creates a file on the host that every user may read.
 func makeSecret(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -60,7 +61,7 @@ func makeSecret(t *testing.T) string {
 	return file
 }
 
-// probeOutput runs a program and returns its output.
+// probeOutput runs a probing program and returns its output.
 func probeOutput(t *testing.T, b sandbox.Backend, runtime, code string) string {
 	t.Helper()
 	return triedWith(t, b, runtime, code, echo)
@@ -81,8 +82,8 @@ func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.
 	return string(r.Output)
 }
 
-// CheckProbe checks the lines of a probe: "closed NAME: why" or "OPEN NAME". It fails the test for an open way, or for
-// fewer than least lines.
+// CheckProbe checks the output of a probe, which has lines "closed NAME: why" and "OPEN NAME". It fails the test if a
+// way out is open or if there are fewer than least lines.
 func CheckProbe(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0
@@ -100,9 +101,9 @@ func CheckProbe(t *testing.T, output string, least int) {
 	t.Logf("%d ways out are closed", closed)
 }
 
-// RunProbe is the main program of a guest that tries every way out. It reports itself as a guest for runtime. Its
-// program's code is the path of a file on the machine, followed by lines with the names of the ways that it must not
-// try.
+// RunProbe is the main program of a guest that tries every way out of its sandbox. It reports itself as a guest for
+// runtime. The code of its program is the path of a file on the host, followed by lines with the names of ways that
+// it must not try.
 func RunProbe(runtime string, in io.Reader, out io.Writer) {
 	conn := wire.NewConn(stdioStream{in, out})
 	conn.Accept(wire.GuestSizes())
@@ -207,7 +208,7 @@ func linkAttempts(secret string) []escapeAttempt {
 	}
 }
 
-// execAttempts returns attempts to execute another program and to leave the root.
+// execAttempts returns attempts to execute another program or to leave the root directory.
 func execAttempts(secret string) []escapeAttempt {
 	return []escapeAttempt{
 		{"make a device", func() error { return unix.Mknod("/tmp/mem", unix.S_IFCHR|0o666, 1<<8|1) }},
@@ -238,7 +239,7 @@ func execAttempts(secret string) []escapeAttempt {
 	}
 }
 
-// syscallAttempt makes a system call that must not succeed.
+// syscallAttempt returns an attempt to make a system call that must fail.
 func syscallAttempt(name string, trap uintptr, arguments ...uintptr) escapeAttempt {
 	return escapeAttempt{name, func() error {
 		var a [6]uintptr
@@ -319,7 +320,7 @@ func callAttempts() []escapeAttempt {
 	return append(list, syscallAttempt("a pair of sockets: IPv4", unix.SYS_SOCKETPAIR, unix.AF_INET, unix.SOCK_STREAM, 0, addressOf(zeros)))
 }
 
-// floodAttempts returns attempts that use up a resource. Each must end.
+// floodAttempts returns attempts to use up a resource. Each attempt must end.
 func floodAttempts() []escapeAttempt {
 	return []escapeAttempt{
 		{"a sparse file of 1 TB", func() error { return os.Truncate(createFile("/tmp/sparse"), 1<<40) }},
@@ -373,11 +374,11 @@ func createFile(path string) string {
 	return path
 }
 
-// stdioStream joins the standard input and output of a guest.
+// stdioStream combines the standard input and output of a guest into one stream.
 type stdioStream struct {
 	io.Reader
 	io.Writer
 }
 
-// Close does nothing, because the process exits instead.
+// Close does nothing: the process exits instead.
 func (stdioStream) Close() error { return nil }

@@ -1,4 +1,4 @@
-// Package sandboxtest defines the contract of sandboxes as tests that every backend must pass with each of its
+// Package sandboxtest defines the contract of sandboxes as tests. Every backend must pass them with each of its
 // runtimes. The packages guest and python describe the form of the programs.
 package sandboxtest
 
@@ -18,21 +18,20 @@ import (
 	"retort/internal/sandbox/guest/guesttest"
 )
 
-// Run tests one runtime of the backends that newBackend makes. The suite closes
-// them.
+// Run tests one runtime of a backend. newBackend creates the backends for the tests, which close them.
 func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Backend) {
 	RunSlow(t, runtime, 1, newBackend)
 }
 
-// RunSlow works like Run for a backend whose processor is emulated and therefore slower by a factor than the
-// machine's. Time limits are multiplied by the factor. On such a backend, a program that catches every out-of-memory
-// error of its runtime ends by its timeout. Everything else must be as on other backends.
+// RunSlow works like Run for a backend whose emulated processor is slower than the machine's by factor. Time limits
+// are multiplied by factor. On such a backend, a program that catches every out-of-memory error ends by its timeout.
+// Everything else must be as on other backends.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }
 
-// RunPart works like RunSlow, but runs only the tests with the given names. It is for a backend that differs only in
-// what these tests cover from one that passes all tests. It runs all tests if there are no names or RETORT_FULL is
+// RunPart works like RunSlow, but runs only the tests with the given names. It is for backends that resemble a fully
+// tested backend and differ only in what these tests cover. It runs all tests if there are no names or RETORT_FULL is
 // set.
 func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend, names ...string) {
 	s := &backendSuite{runtime: runtime, newBackend: func(*testing.T) sandbox.Backend { return newBackend(t) }, slower: factor}
@@ -50,15 +49,15 @@ func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testin
 	}
 }
 
-// OfInterpreters returns the names of the tests that depend on which guest a backend runs: how the
-// guest is started, limited and ended, and what it leaves behind. The other tests cover what happens
-// between guest and engine, which is the same in every sandbox.
+// OfInterpreters returns the names of the tests that depend on which guest a backend runs: on how the guest is
+// started, limited and ended, and what it leaves behind. The other tests cover the communication of guest and engine,
+// which is the same in every sandbox.
 func OfInterpreters() []string {
 	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
 }
 
-// OfRelays returns the names of the tests that depend on the relay between a guest with a network and
-// the engine.
+// OfRelays returns the names of the tests that depend on the relay, the process between a guest with network access
+// and the engine.
 func OfRelays() []string {
 	return []string{"calls", "concurrency", "limits", "close", "nothing is left"}
 }
@@ -95,8 +94,8 @@ type backendSuite struct {
 	shared sandbox.Backend // for all tests that do not change it; nil if none is open
 }
 
-// programText represents one program in JavaScript and in Python. It is empty for a language in which the test does not
-// apply.
+// programText is the text of one program in JavaScript and in Python. The text is empty for a language in which the
+// test does not apply.
 type programText struct{ js, py string }
 
 // textFor returns the program in the language of the suite's runtime.
@@ -107,7 +106,7 @@ func (s *backendSuite) textFor(p programText) string {
 	return p.js
 }
 
-// expectedEnds maps runtimes to the expected end of a program. A key can name several runtimes.
+// expectedEnds maps runtimes to the expected end of a program. A key may name several runtimes.
 type expectedEnds map[string]string
 
 func (e expectedEnds) endOn(runtime string) (end string, known bool) {
@@ -122,7 +121,7 @@ func (e expectedEnds) endOn(runtime string) (end string, known bool) {
 // hangTimeout bounds the time of a program that is expected to end by itself.
 const hangTimeout = testenv.Patience
 
-// sharedBackend returns the backend that is shared by all tests that do not change it. The first call creates it.
+// sharedBackend returns the backend that all tests share that do not change it. The first call creates the backend.
 func (s *backendSuite) sharedBackend(t *testing.T) sandbox.Backend {
 	if s.shared == nil {
 		s.shared = s.newBackend(t)
@@ -148,7 +147,7 @@ func (s *backendSuite) completeLimits(l core.Limits) core.Limits {
 	return l
 }
 
-// scaleDuration converts a duration on the machine's own processor to one on the suite's backend.
+// scaleDuration converts a duration on the machine's own processor to the duration on the suite's backend.
 func (s *backendSuite) scaleDuration(d time.Duration) time.Duration {
 	return time.Duration(s.slower) * d
 }
@@ -168,7 +167,7 @@ func (s *backendSuite) makeProgram(p programText, l core.Limits) core.CheckedPro
 	}}
 }
 
-// echo returns the arguments of every call.
+// echo is a Host that answers every call with the call's arguments.
 var echo = sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 	return core.CallResult{Value: c.Arguments}, nil
 })
@@ -182,7 +181,7 @@ func (s *backendSuite) prepareSandbox(t testing.TB, b sandbox.Backend, l core.Li
 	return sandbox
 }
 
-// executeProgram runs one program in a sandbox of its own.
+// executeProgram runs one program in its own sandbox.
 func (s *backendSuite) executeProgram(t testing.TB, b sandbox.Backend, p programText, l core.Limits, h sandbox.Host) sandbox.RunReport {
 	t.Helper()
 	sandbox := s.prepareSandbox(t, b, l)
@@ -235,7 +234,7 @@ func (s *backendSuite) testValues(t *testing.T) {
 	}
 }
 
-// testErrors compares error messages. Those of Python are from 3.11 and later.
+// testErrors compares the error messages of failing programs. Those of Python are from version 3.11 and later.
 func (s *backendSuite) testErrors(t *testing.T) {
 	b := s.sharedBackend(t)
 	refuse := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -297,7 +296,7 @@ func (s *backendSuite) testErrors(t *testing.T) {
 	}
 }
 
-// testCalls checks that data between program and host is not changed.
+// testCalls tests that data passes between program and host unchanged.
 func (s *backendSuite) testCalls(t *testing.T) {
 	b := s.sharedBackend(t)
 	var got []core.ToolCall
@@ -362,8 +361,8 @@ func (s *backendSuite) testConcurrency(t *testing.T) {
 	}
 }
 
-// pausedClock checks that a call that pauses the clock, such as to wait for a person, also pauses and
-// resumes the clock that the caller of Run keeps.
+// pausedClock tests that a call that pauses the program's clock, for example to wait for a person, also pauses and
+// resumes the clock of the caller of Run.
 func (s *backendSuite) pausedClock(t *testing.T) {
 	b := s.sharedBackend(t)
 	var paused, resumed int

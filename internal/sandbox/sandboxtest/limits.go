@@ -16,19 +16,20 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// limitedProgram represents a program that must reach a limit.
+// limitedProgram is a program that must reach a limit.
 type limitedProgram struct {
 	name   string
 	code   programText
 	limits core.Limits
 	status core.OutcomeStatus
-	// except lists the runtimes on which it ends otherwise: with a status, or with an error kind that is not a limit.
+	// except lists the runtimes on which the program ends in another way than by the limit, each with a status or an
+	// error kind.
 	except expectedEnds
-	// stays reports whether the program stays at its memory limit. Backends stronger than a process, such as
-	// containers, watch memory from outside and may end it for that.
+	// stays reports whether the program stays at its memory limit without ending. Backends stronger than a process,
+	// such as containers, watch memory from outside and may end such a program.
 	stays bool
-	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is
-	// set. It may contain emulated, for programs that compute for long.
+	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is set. The entry
+	// emulated stands for emulated processors; it is for programs that compute for long.
 	skip string
 }
 
@@ -37,7 +38,7 @@ const (
 	usual = 512 << 20
 )
 
-// firstOutput is printed first by each of these programs. The output must be kept.
+// firstOutput is what each of these programs prints first. The report must contain this output.
 const firstOutput = "before\n"
 
 func (s *backendSuite) testLimits(t *testing.T) {
@@ -87,8 +88,8 @@ func (s *backendSuite) testLimits(t *testing.T) {
 	}
 }
 
-// testTime runs programs that are busy in different ways. The runtime itself cannot interrupt most of
-// them. Each is stopped as by its timeout when it has been busy for a while.
+// testTime runs programs that are busy in different ways; the runtime itself cannot interrupt most of them. The test
+// stops each as if its timeout had passed.
 func (s *backendSuite) testTime(t *testing.T) {
 	s.limitOfTime(t)
 	programs := []limitedProgram{
@@ -148,8 +149,8 @@ func (s *backendSuite) testTime(t *testing.T) {
 	s.checkLimits(t, programs)
 }
 
-// limitOfTime runs programs until their actual timeout. On a slow machine, that can pass before they
-// have begun, so the test expects no output.
+// limitOfTime runs programs until their real timeout. On a slow machine the timeout can pass before they have begun,
+// so the test expects no output.
 func (s *backendSuite) limitOfTime(t *testing.T) {
 	b := s.sharedBackend(t)
 	for _, code := range []programText{forth, asleep} {
@@ -160,7 +161,8 @@ func (s *backendSuite) limitOfTime(t *testing.T) {
 	}
 }
 
-// testMemory runs programs that use memory in all ways. The memory of the host must grow by less than a program may use.
+// testMemory runs programs that use up memory in different ways. The host's own memory must grow by less than a
+// program may use.
 func (s *backendSuite) testMemory(t *testing.T) {
 	s.watchHost(t)
 	programs := append(hungryPrograms(), limitedProgram{name: "caught for ever", stays: true, skip: "deno emulated", code: programText{
@@ -178,8 +180,8 @@ func (s *backendSuite) testMemory(t *testing.T) {
 	}))
 }
 
-// catchesForEver returns the runtimes on which a program that catches every out-of-memory error runs
-// until its timeout.
+// catchesForEver returns the runtimes on which a program that catches every out-of-memory error runs until its
+// timeout.
 func (s *backendSuite) catchesForEver() expectedEnds {
 	if s.slower > 1 { // its memory is bounded from outside with room for the machine itself
 		return expectedEnds{"quickjs": "timeout", "python": "timeout"}
@@ -187,8 +189,8 @@ func (s *backendSuite) catchesForEver() expectedEnds {
 	return expectedEnds{"quickjs": "timeout"}
 }
 
-// hungryPrograms returns programs that need more memory than they may use. Node and Deno have the same
-// engine, which takes longest to give up, so each of them runs only some of the programs.
+// hungryPrograms returns programs that use more memory than they may. Node and Deno have the same JavaScript engine,
+// which takes longest to give up, so each of them runs only some of the programs.
 func hungryPrograms() []limitedProgram {
 	return []limitedProgram{
 		{name: "growing text", skip: "deno", code: programText{"let s = 'x'; for (;;) s += s", "s = 'x'\nwhile True: s += s"}},
@@ -249,7 +251,7 @@ func hungryPrograms() []limitedProgram {
 	}
 }
 
-// hungryFor returns programs that need more memory than the given limit, which is large.
+// hungryFor returns programs that use more memory than the given limit, which is large.
 func hungryFor(memory int64) []limitedProgram {
 	programs := slices.DeleteFunc(hungryPrograms(), func(p limitedProgram) bool {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)
@@ -322,10 +324,10 @@ func (s *backendSuite) checkLimits(t *testing.T, programs []limitedProgram) {
 	}
 }
 
-// emulatedRuntimes, in the field skip, stands for all runtimes on an emulated processor.
+// emulatedRuntimes stands, in limitedProgram.skip, for all runtimes on an emulated processor.
 const emulatedRuntimes = "emulated"
 
-// isSkipped reports whether p runs only if RETORT_FULL is set.
+// isSkipped reports whether p is left out because RETORT_FULL is not set.
 func (s *backendSuite) isSkipped(p limitedProgram) bool {
 	skip := strings.Fields(p.skip)
 	return slices.Contains(skip, s.runtime) || s.slower > 1 && slices.Contains(skip, emulatedRuntimes)
@@ -360,8 +362,7 @@ func (s *backendSuite) reachOne(t *testing.T, b sandbox.Backend, p limitedProgra
 	t.Logf("%s, %d MB: %s", r.Status, r.MemoryBytes>>20, r.Error.Message)
 }
 
-// runOutOfTime runs a program and stops it, as by its timeout, when it has been busy for a while after
-// a call.
+// runOutOfTime runs a program that makes a call and then stays busy, and stops it as if its timeout had passed.
 func (s *backendSuite) runOutOfTime(t *testing.T, b sandbox.Backend, code programText, l core.Limits) sandbox.RunReport {
 	t.Helper()
 	sandbox := s.prepareSandbox(t, b, l)
@@ -376,7 +377,7 @@ func (s *backendSuite) runOutOfTime(t *testing.T, b sandbox.Backend, code progra
 	return r
 }
 
-// watchHost checks at the end of the test that this process has not grown much.
+// watchHost checks, at the end of the test, that the memory of the test process has not grown much.
 func (s *backendSuite) watchHost(t *testing.T) {
 	const most = 64 << 20
 	was := peakResident()

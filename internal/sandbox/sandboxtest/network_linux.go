@@ -17,11 +17,11 @@ import (
 	"retort/internal/sandbox"
 )
 
-// proxyPort gives the port on the loopback device where programs with a network find the proxy.
+// proxyPort is the port on the loopback device where programs with network access find their proxy.
 const proxyPort = 3128
 
-// connectAttempt tries to connect to an IPv4 address. A successful connection is held until the other side sends
-// something or closes it, which proves that it arrived.
+// connectAttempt returns an attempt to connect to an IPv4 address. It waits until the other side sends something or
+// closes the connection, which proves that the connection arrived.
 func connectAttempt(name string, port int, address ...byte) escapeAttempt {
 	return escapeAttempt{name, func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -51,7 +51,8 @@ func waitConnected(fd int) error {
 	return nil
 }
 
-// networkAttempts returns attempts to reach a network. Only the proxy may be reachable, and only if there is one.
+// networkAttempts returns attempts to reach a network. They must fail, except the one that reaches the proxy if there
+// is a proxy.
 func networkAttempts() []escapeAttempt {
 	list := []escapeAttempt{
 		connectAttempt("the proxy", proxyPort, 127, 0, 0, 1), connectAttempt("another port", 22, 127, 0, 0, 1),
@@ -94,8 +95,8 @@ func (p *echoProxy) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(conn, conn)
 }
 
-// NetworkedEscapes works like Escapes for a guest of b whose programs have a network. One more way is open. It leads
-// to the Host, or to nothing if the Host is not a Proxy. leftOut is as for Escapes.
+// NetworkedEscapes works like CheckEscapes for a guest of b whose programs have network access. Two more ways are
+// open: creating a socket, and reaching the Host if it is a Proxy. leftOut names attempts to skip.
 func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	t.Helper()
 	h := &echoProxy{HostFunc: echo}
@@ -122,8 +123,8 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	}
 }
 
-// networkCode opens several connections at once while it makes calls with large answers. It reads some of them late
-// and one never.
+// networkCode is a program that opens several connections at once while it makes calls with large answers. It reads
+// some connections late and one never.
 const networkCode = `
 import asyncio, hashlib, os, socket, threading
 at = os.environ["HTTPS_PROXY"].rpartition("/")[2].split(":")
@@ -176,8 +177,8 @@ for n in range(200):
 result = [len(done), all(done), sum(lengths)]
 `
 
-// CheckConnections checks the network of a Python program: connections carry data unchanged and block neither each other
-// nor concurrent calls.
+// CheckConnections tests the network of a Python program: connections carry data unchanged and do not block each
+// other or concurrent calls.
 func CheckConnections(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	large := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -11,18 +11,17 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// programsAtOnce sets the number of programs that run concurrently.
+// programsAtOnce is the number of programs that run concurrently.
 const programsAtOnce = 8
 
-// Programs runs the programs of package guesttest on one runtime of a backend. It checks that each ends in every
-// detail as it does without a sandbox. The caller closes b.
+// Programs runs the programs of package guesttest on one runtime of a backend. It checks that each ends exactly as it
+// does without a sandbox. The caller closes b.
 //
-// If RETORT_FULL is not set, only some of the programs run, since what a sandbox adds to a guest is the
-// same for every program. Process sandboxes run a quarter of the programs on QuickJS, half of them on
-// Python, and another quarter on Node, Deno and Bun, each of which has a third of it. The tests of packages
-// guest and guest/python run all programs on QuickJS, and on the other runtimes those that process sandboxes
-// do not. Containers, user-space kernels and virtual machines each run a different eighth of the programs,
-// and emulated machines a quarter of theirs.
+// If RETORT_FULL is not set, only some of the programs run, because a sandbox affects every program in the same way.
+// Process sandboxes run a quarter of the programs on QuickJS, half of them on Python, and another quarter divided
+// among Node, Deno and Bun. The tests of packages guest and guest/python run all programs on QuickJS, and on the
+// other runtimes those that process sandboxes do not run. Containers, user-space kernels and virtual machines each
+// run a different eighth of the programs, and emulated machines a quarter of theirs.
 func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
 // ProgramsSlow works like Programs for an emulated processor: see RunSlow.
@@ -55,8 +54,8 @@ func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	programs.RunPrograms(t)
 }
 
-// runToEnd runs a program in a sandbox of its own and returns how it ended, without the warnings that the backend adds to
-// every program.
+// runToEnd runs a program in its own sandbox. It returns how the program ended, without the warnings that the backend
+// adds to every program.
 func (s *backendSuite) runToEnd(t testing.TB, b sandbox.Backend, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
 	sandbox := s.prepareSandbox(t, b, p.Limits)

@@ -11,8 +11,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// SharedMemory runs Python programs that do all they can to the memory that their guest shares with the engine. Only
-// the program itself may be affected.
+// SharedMemory runs Python programs that attack the memory that their guest shares with the engine. Only the
+// attacking program may be affected.
 func SharedMemory(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	const open = `import posix as os

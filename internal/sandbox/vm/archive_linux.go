@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// cpioArchive writes the cpio archive (format "newc") that a kernel unpacks into its memory.
+// cpioArchive writes the archive (format "newc") that a Linux kernel unpacks into memory when it starts.
 type cpioArchive struct {
 	w    *bufio.Writer
 	n    int64 // bytes so far
@@ -61,7 +61,7 @@ const (
 	typeDir, typeFile, typeLink = 0o040000, 0o100000, 0o120000
 )
 
-// writeDir adds a directory and those above it.
+// writeDir adds a directory and its parents.
 func (a *cpioArchive) writeDir(name string) error {
 	name = path.Clean("/" + name)
 	if name == "/" || a.made[name] {

@@ -19,7 +19,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// vmBackend holds what the virtual machines of one engine share.
+// vmBackend runs programs in virtual machines. It holds what all machines of one engine share.
 type vmBackend struct {
 	Options
 	find   func() error // controls the virtual machine monitor
@@ -35,16 +35,17 @@ type vmBackend struct {
 	spawner procgroup.LazySpawner
 }
 
-// savedImage represents an image with the folder of its saved machine.
+// savedImage is an image of a runtime together with the folder of its saved machine.
 type savedImage struct {
 	*machineImage
 	dir string
 }
 
-// runningProgram gives the path of the program that this process runs, even after an upgrade has replaced the file.
+// runningProgram is the path of this process's own executable. It works even after an upgrade has replaced the file.
 const runningProgram = "/proc/self/exe"
 
-// New makes a backend, which the caller must close. It starts and writes nothing before the first request.
+// New returns a virtual machine backend, which the caller must close. It starts nothing and writes nothing before the
+// first request.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func newBackend(o Options) *vmBackend {
@@ -88,7 +89,7 @@ func (b *vmBackend) close() error {
 	return nil
 }
 
-// poolKind returns how machines of a runtime are started; i is nil for the built-in runtime.
+// poolKind returns how the pool starts the machines of a runtime. i is nil for the built-in runtime.
 func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
 	b.saveOnUse(runtime, i)
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -105,13 +106,13 @@ func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpoo
 	}
 }
 
-// isKept reports whether the saved machine still exists. An engine of another version may remove it.
+// isKept reports whether the saved machine still exists on disk. An engine of another version may have removed it.
 func (k *savedImage) isKept() bool {
 	_, err := os.Stat(filepath.Join(k.dir, readyFile))
 	return err == nil
 }
 
-// saveOnUse arranges that the machine of a runtime is made and saved on first use.
+// saveOnUse arranges that the machine of a runtime is booted and saved on first use.
 func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
 	b.images[runtime] = retryableOnce((*savedImage).isKept, func() (*savedImage, error) {
 		described, err := b.describeImage(runtime, i)
@@ -123,7 +124,7 @@ func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
 	})
 }
 
-// startCopy starts a copy of the machine of a runtime.
+// startCopy starts a copy of the saved machine of a runtime.
 func (b *vmBackend) startCopy(ctx context.Context, runtime string) (*machine, error) {
 	for again := false; ; again = true {
 		k, err := b.images[runtime]()
@@ -140,7 +141,7 @@ func (b *vmBackend) startCopy(ctx context.Context, runtime string) (*machine, er
 	}
 }
 
-// findKernel looks for the kernel that the settings name, or else that Setup has chosen.
+// findKernel returns the kernel that the settings name, or else the one that SetupMachines has chosen.
 func (b *vmBackend) findKernel() (*guestKernel, error) {
 	dir := b.Kernel
 	if dir == "" {
@@ -158,7 +159,7 @@ func (b *vmBackend) findKernel() (*guestKernel, error) {
 	return k, nil
 }
 
-// absolutePath returns an absolute path, for a program with another working directory.
+// absolutePath makes a path absolute, so that a process with another working directory can use it.
 func absolutePath(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole
@@ -166,7 +167,8 @@ func absolutePath(dir string) string {
 	return dir
 }
 
-// findProgram looks for the virtual machine monitor: the one that Setup has chosen, if it still exists.
+// findProgram finds the virtual machine monitor. It prefers the one that SetupMachines has chosen, if that still
+// exists.
 func (b *vmBackend) findProgram() error {
 	if runtime.GOARCH != "amd64" {
 		return core.Errorf(
@@ -204,7 +206,7 @@ func (b *vmBackend) findProgram() error {
 	return nil
 }
 
-// findProgram returns the file of a program, given its path or its name.
+// findProgram returns the file of an executable, given its path or its name.
 func findProgram(name, usual string) (string, error) {
 	if name == "" {
 		name = usual
@@ -219,7 +221,8 @@ func findProgram(name, usual string) (string, error) {
 	return found, err
 }
 
-// findCapabilities finds the capabilities by running a machine. It does not notice what is installed later.
+// findCapabilities determines the capabilities by starting a machine. Software that is installed later is not
+// noticed.
 func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	err := b.tryMachine()
@@ -243,11 +246,11 @@ func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// trialTime sets how long the first machine may take to be restored. The machine's wait for a processor counts,
-// so it is much longer than that takes.
+// trialTime bounds the time within which the first machine must be restored. Restoring takes far less, but the time
+// that the machine waits for a processor counts, too.
 const trialTime = 2 * time.Minute
 
-// tryMachine starts a copy of a machine and ends it again.
+// tryMachine checks that machines work: it starts a copy of one and ends it again.
 func (b *vmBackend) tryMachine() error {
 	if err := b.find(); err != nil {
 		return err
@@ -262,7 +265,7 @@ func (b *vmBackend) tryMachine() error {
 	return nil
 }
 
-// tryWake resumes a copy of a saved machine and ends it again.
+// tryWake checks that a saved machine can be resumed: it resumes a copy and ends it again.
 func (b *vmBackend) tryWake(k *savedImage) error {
 	ctx, cancel := context.WithTimeout(b.life, trialTime)
 	defer cancel()

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// forCommands takes the place of a runtime in the name of the machine that is copied for each command. The copy
-	// is told which command to run.
+	// forCommands replaces the runtime in the name of the machine that is copied for each command. The copy then
+	// receives the command to run.
 	forCommands = "commands"
 	// spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
 	spareMapping = 1 << 30
 )
 
-// commandOrder represents the order that a machine receives, with the sources of its files.
+// commandOrder describes a command to the machine that runs it, with the sources of the files that the command needs.
 type commandOrder struct {
 	vminit.CommandOrder
 	command *hostcmd.HostCommand
@@ -37,8 +37,8 @@ type commandOrder struct {
 	file    *os.File // the command's own
 }
 
-// newOrder returns the order for a command: its own file, if it is unchanged since it was found, and the libraries
-// that it is linked with. The caller must close it.
+// newOrder returns the order for a command. Its files are the command itself, if it is unchanged since it was found,
+// and the libraries that it is linked with. The caller must close the order.
 func newOrder(found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits) (*commandOrder, error) {
 	if refused := found.CheckStandalone(); refused != nil {
 		return nil, refused
@@ -71,7 +71,7 @@ func (o *commandOrder) describeCommand(c sandbox.HostCommand, l core.Limits) (er
 	return nil
 }
 
-// memoryUse returns how much of the machine's memory an order takes, in bytes.
+// memoryUse returns how much of the machine's memory the files of the order take, in bytes.
 func (o *commandOrder) memoryUse() (sum int64) {
 	for _, f := range o.Files {
 		sum += f.Size
@@ -79,7 +79,7 @@ func (o *commandOrder) memoryUse() (sum int64) {
 	return sum + 2*o.Stdin
 }
 
-// openFile opens a file of an order.
+// openFile opens a file that the command needs.
 func (o *commandOrder) openFile(f vminit.OrderFile) (io.ReadCloser, error) {
 	if f.Path == o.command.Inside {
 		return io.NopCloser(o.file), nil
@@ -87,10 +87,10 @@ func (o *commandOrder) openFile(f vminit.OrderFile) (io.ReadCloser, error) {
 	return os.Open(o.image.Sources[f.Path])
 }
 
-// checkUnchanged returns an error if the command's file changed before it was read.
+// checkUnchanged returns an error if the command's file has changed since it was found.
 func (o *commandOrder) checkUnchanged() error { return o.command.CheckFile(o.file) }
 
-// runCommand runs a command in a machine of its own.
+// runCommand runs a command in its own machine.
 func (b *vmBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	found, absent := b.Commands.FindCommand(c.Name)
 	if absent != nil {
@@ -122,8 +122,8 @@ func (b *vmBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l cor
 	return m.runOrder(ctx, o, c, l)
 }
 
-// waitPrepared waits until there is a machine to copy or ctx ends. Making the first one takes longer than many programs
-// may run; it continues without them.
+// waitPrepared waits until there is a saved machine to copy or ctx ends. Making the first one takes longer than many
+// programs may run; it continues in the background.
 func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 	made := make(chan error, 1)
 	go func() {
@@ -140,7 +140,7 @@ func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 	return ctx.Err()
 }
 
-// runOrder runs a command in the machine and waits for the end of both.
+// runOrder runs a command in the machine. It returns when both the command and the machine have ended.
 func (m *machine) runOrder(whole context.Context, o *commandOrder, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
@@ -175,7 +175,7 @@ func (m *machine) runOrder(whole context.Context, o *commandOrder, c sandbox.Hos
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// readParts copies the output of a command until the machine reports how it ended.
+// readParts copies the output of a command until the machine reports how the command ended.
 func readParts(wire io.Reader, stdout, stderr io.Writer, end *vminit.GuestEnd) error {
 	for r := bufio.NewReader(wire); ; {
 		kind, data, err := vminit.ReadPart(r)

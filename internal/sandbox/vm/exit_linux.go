@@ -48,7 +48,7 @@ func (i *machineImage) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// whyNot completes the error of a machine that is not ready. The machine ends.
+// whyNot adds the cause to the error of a machine that did not become ready, and ends the machine.
 func (m *machine) whyNot(err error) error {
 	select {
 	case <-m.said:
@@ -67,7 +67,7 @@ func (m *machine) whyNot(err error) error {
 	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.Detail(m.stderr.String()))
 }
 
-// endsItself reports whether the machine has ended, or does so within a moment, without being killed here.
+// endsItself reports whether the machine has ended by itself or does so within a moment.
 func (m *machine) endsItself() bool {
 	select {
 	case <-m.over:
@@ -77,8 +77,8 @@ func (m *machine) endsItself() bool {
 	return m.ended.Load() == nil
 }
 
-// startError returns the reason why a machine whose connections failed with err is not ready. own is set if it ended by
-// itself. The machine must be gone.
+// startError returns the reason why a machine did not become ready. err is the error of its connections. own is set
+// if the machine ended by itself. The machine must have ended.
 func (m *machine) startError(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:
@@ -93,7 +93,7 @@ func (m *machine) startError(err error, own bool) error {
 	return errors.New("the machine closed its connections, and was ended")
 }
 
-// exitError returns the error for the end of a machine, or of its guest, that exceeded no limit.
+// exitError returns the error for a machine or a guest that ended without having exceeded a limit.
 func (m *machine) exitError(stderr, file string) *core.Error {
 	if m.end == nil {
 		return exitcause.Explain(exitcause.Exit{

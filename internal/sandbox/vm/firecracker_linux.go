@@ -16,25 +16,26 @@ import (
 
 const (
 	kernelFile = "vmlinux"
-	// Paths of the sockets that Firecracker creates in its confinement.
+	// apiPath is a path of a socket that Firecracker creates in its confinement.
 	apiPath, vsockPath = "/tmp/api", "/tmp/vsock"
 	statePath          = "/machine/state"
-	// guestCID gives the address of the machine. All machines have the same, each on a vsock of its own.
+	// guestCID is the vsock address of every machine. Each machine has its own vsock, so the addresses do not
+	// collide.
 	guestCID = 3
 	// socketFolderSize sets the size of Firecracker's temporary folder, in bytes, and bounds the files that it may write there.
 	// The folder holds only sockets.
 	socketFolderSize = 1 << 20
-	// firecrackerLine is the kernel's command line. It does not need most options of QEMU's, because the processor is
-	// real and the kernel gets its clock rate from KVM.
+	// firecrackerLine is the kernel's command line under Firecracker. It needs few of the options for QEMU, because
+	// the processor is real and the kernel gets its clock rate from KVM.
 	firecrackerLine = "quiet panic=-1 reboot=k mitigations=off nokaslr pci=off 8250.nr_uarts=0 i8042.noaux i8042.nomux i8042.dumbkbd " +
 		"random.trust_cpu=on audit=0 cgroup_disable=memory transparent_hugepage=never rdinit=" + vminit.Program + " -- " + vminit.Argument
 )
 
-// firecrackerDriver controls Firecracker, which runs machines on the host's processor with KVM. It is controlled over a
-// socket.
+// firecrackerDriver controls Firecracker over a socket. Firecracker runs machines on the host's processor with KVM.
 type firecrackerDriver struct{ path string }
 
-// driverVersion includes the processor, because the saved machine has detected it.
+// driverVersion returns Firecracker's version and the processor's model, because the saved machine has detected the
+// processor.
 func (f firecrackerDriver) driverVersion() (string, error) {
 	out, err := exec.Command(f.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -52,11 +53,12 @@ func (f firecrackerDriver) kernelModules(k *guestKernel, c *vminit.MachineConfig
 
 func (f firecrackerDriver) supportsSharedMemory() bool { return false }
 
-// makePorts returns no connections: Firecracker makes them.
+// makePorts returns no connections: Firecracker creates its own.
 func (f firecrackerDriver) makePorts() (*machinePorts, error) { return &machinePorts{}, nil }
 
-// basePlan returns what boot and restore have in common. The sockets are in a temporary folder that disappears with the
-// process. Firecracker can write no more to a file than this folder can hold.
+// basePlan returns the part of the confinement that booting and restoring share. Firecracker's sockets are in a
+// temporary folder that disappears with the process. size is the size of that folder and the largest file that
+// Firecracker may write, in bytes.
 func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*confine.SandboxPlan, error) {
 	files, err := linkedMounts(f.path)
 	if err != nil {
@@ -74,7 +76,7 @@ func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*c
 	}, nil
 }
 
-// bootPlan gives Firecracker files into which the machine is saved later.
+// bootPlan creates the files into which the machine will be saved, and lets Firecracker write to them.
 func (f firecrackerDriver) bootPlan(i *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	kernel, err := readVmlinux(i.kernel.vmlinuz)
 	if err == nil {
@@ -135,8 +137,8 @@ func (f firecrackerDriver) connectGuest(ctx context.Context, p *machinePorts) (e
 	return err
 }
 
-// saveMachine saves only the pages that the machine has used, so that the rest of the file is a hole. Versions that cannot
-// tell which these are write all of them.
+// saveMachine saves only the memory pages that the machine has used, so that the rest of the file is a hole. Versions
+// of Firecracker that do not track used pages write all of them.
 func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir string) error {
 	a, err := p.dialAPI(ctx)
 	if err != nil {
@@ -157,7 +159,7 @@ func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir
 	return errors.Join(err, os.Remove(filepath.Join(dir, kernelFile)))
 }
 
-// restorePlan lets a copy write nothing except in the folder of its sockets.
+// restorePlan returns a plan in which Firecracker can write only to the folder of its sockets.
 func (f firecrackerDriver) restorePlan(_ *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	return f.basePlan(socketFolderSize,
 		confine.PlanMount{Source: filepath.Join(dir, memoryFile), Target: memoryPath},

@@ -33,8 +33,8 @@ const (
 	making      = "making-"
 	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
 	tmpSize = 64 << 20
-	// otherMachines sets the number of saved machines of a runtime that are kept in addition to the one in use, for
-	// engines of another version or with another interpreter. forgotten is how long they are kept without being used.
+	// otherMachines is the number of saved machines of a runtime that are kept in addition to the current one, for
+	// engines of another version or with another interpreter. forgotten is how long an unused one is kept.
 	otherMachines  = 2
 	unusedLifetime = 7 * 24 * time.Hour
 	// bootTime sets how long a machine may take from its start until its guest is idle. Time in which it waits for a
@@ -42,7 +42,7 @@ const (
 	bootTime = 4 * time.Minute
 )
 
-// machineImage describes the machine of a runtime, from which copies are made.
+// machineImage describes the machine of a runtime before it is saved: its kernel, files, memory and driver.
 type machineImage struct {
 	runtime string
 	kernel  *guestKernel
@@ -55,7 +55,7 @@ type machineImage struct {
 	memory  int64 // of the machine, in bytes
 }
 
-// describeImage finds out what the machine of a runtime consists of.
+// describeImage determines the parts of the machine for a runtime.
 func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*machineImage, error) {
 	k, err := b.kernel()
 	if err != nil {
@@ -121,7 +121,7 @@ func machineMemory(l core.Limits) int64 {
 	return max(minMemory, (l.Memory+systemMemory+step-1)/step*step)
 }
 
-// writeArchive writes the archive.
+// writeArchive writes the archive that the machine's kernel unpacks at its start.
 func (i *machineImage) writeArchive(w io.Writer) error {
 	a := newArchive(w)
 	config, err := json.Marshal(i.config)
@@ -180,8 +180,8 @@ func (i *machineImage) writeSources(a *cpioArchive) error {
 	return nil
 }
 
-// imageKey identifies what the machine is made of: the path, size and time of everything in its archive, the kernel, and
-// the driver.
+// imageKey returns a hash of everything that the machine is made of: the path, size and time of all files in its
+// archive, the kernel, and the version of the driver.
 func (i *machineImage) imageKey(version string) (string, error) {
 	h := sha256.New()
 	config, err := json.Marshal(i.config)
@@ -211,7 +211,8 @@ func (i *machineImage) imageKey(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }
 
-// ensureMachine returns the folder of the image's saved machine. If it does not exist, it starts and saves the machine first.
+// ensureMachine returns the folder of the image's saved machine. If there is none yet, it first boots the machine and
+// saves it.
 func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	version, err := b.driver.driverVersion()
 	if err != nil {
@@ -243,8 +244,8 @@ func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// removeUnfinished removes unfinished machines of processes that died. The caller must hold the lock, which every process that
-// makes a machine holds.
+// removeUnfinished removes machines that a process has not finished saving because it died. The caller must hold the
+// lock, which every process holds while it makes a machine.
 func (b *vmBackend) removeUnfinished() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
 	for _, name := range append(half, b.orphanedFiles()...) {
@@ -252,9 +253,9 @@ func (b *vmBackend) removeUnfinished() {
 	}
 }
 
-// removeUnused makes room for a machine of a runtime. It removes those for other binaries, kernels or interpreters that have
-// not been used for a while or are too many. Running copies have their memory file open and continue. The caller must
-// hold the lock.
+// removeUnused makes room for a new machine of a runtime. It removes machines of other binaries, kernels or
+// interpreters that were not used for a while or are too many. Running copies are not affected: they have their
+// memory file open. The caller must hold the lock.
 func (b *vmBackend) removeUnused(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for incomplete machines
@@ -276,7 +277,7 @@ func (b *vmBackend) removeUnused(runtime string) {
 	}
 }
 
-// checkOwned returns an error if other users could put files into the folder.
+// checkOwned returns an error if the folder does not belong to this user or other users can write to it.
 func checkOwned(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -289,7 +290,7 @@ func checkOwned(dir string) error {
 	return nil
 }
 
-// makeMachine starts a machine in dir and saves it when its guest waits for a program.
+// makeMachine boots a machine in dir and saves it once its guest waits for a program.
 func (b *vmBackend) makeMachine(i *machineImage, dir string) error {
 	b.logProgress("starting a machine for " + i.runtime + ", once")
 	if err := i.writeArchiveFile(dir); err != nil {
@@ -327,7 +328,7 @@ func (b *vmBackend) logProgress(what string) {
 	}
 }
 
-// retryableOnce works like sync.OnceValues, but calls f again after an error and when the value is no longer valid.
+// retryableOnce works like sync.OnceValues, but calls f again after an error and when valid rejects the stored value.
 func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T
@@ -344,7 +345,7 @@ func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, er
 	}
 }
 
-// unusableError converts err to the error for callers that wanted a machine.
+// unusableError converts err to the error that callers get when no machine is available.
 func unusableError(err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// guestKernel represents a kernel for machines, with the modules that it needs.
+// guestKernel is a Linux kernel for machines, with the kernel modules that machines need.
 type guestKernel struct {
 	vmlinuz string
 	dir     string // of its modules
@@ -34,8 +34,7 @@ var (
 // errKernel means that no kernel was found.
 var errKernel = errors.New("there is no Linux kernel for machines")
 
-// findKernel returns the newest kernel below a folder. It looks in boot, where Debian has them, and next to the
-// modules, where Fedora does.
+// findKernel returns the newest kernel below a folder. It looks in boot (Debian) and next to the modules (Fedora).
 func findKernel(dir string) (*guestKernel, error) {
 	found, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	slices.Sort(found)
@@ -56,7 +55,7 @@ func findKernel(dir string) (*guestKernel, error) {
 	return nil, why
 }
 
-// findModules returns the folder of a kernel's modules. In some packages lib is below usr.
+// findModules returns the folder of a kernel's modules. In some packages it is below usr/lib instead of lib.
 func findModules(dir, version string) string {
 	below := filepath.Join("lib", "modules", version)
 	if usr := filepath.Join(dir, "usr", below); fileExists(usr) && !fileExists(filepath.Join(dir, below)) {
@@ -81,8 +80,8 @@ func newKernel(vmlinuz, modules string) (*guestKernel, error) {
 	return k, err
 }
 
-// moduleFiles returns the files of those parts that are not built into the kernel, in the order in which they must be
-// loaded.
+// moduleFiles returns the files of the kernel modules to load, in order. Parts that are built into the kernel have
+// none.
 func (k *guestKernel) moduleFiles(parts []string) (files []string, err error) {
 	builtin, err := os.ReadFile(k.builtin)
 	if err != nil {
@@ -103,8 +102,8 @@ func (k *guestKernel) moduleFiles(parts []string) (files []string, err error) {
 
 var dependencies = regexp.MustCompile(`\x00depends=([a-z0-9_,-]*)\x00`)
 
-// orderModules sorts modules so that each follows those that it depends on. The dependencies differ between kernel
-// versions.
+// orderModules sorts kernel modules so that each follows the modules that it depends on. The dependencies differ
+// between kernel versions.
 func orderModules(files []string) (sorted []string, err error) {
 	needs := map[string][]string{} // by the name of a module
 	name := func(file string) string {
@@ -154,7 +153,7 @@ func findModule(file string) (string, error) {
 	return "", err
 }
 
-// maxModule bounds the size of a module, in bytes.
+// maxModule bounds the size of a kernel module, in bytes.
 const maxModule = 64 << 20
 
 // readModule reads a module.

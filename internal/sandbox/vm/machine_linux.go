@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// guestOverhead gives the memory that a guest and its kernel need in addition to the program's own, and QEMU for
-	// translated code, in bytes.
+	// guestOverhead is the memory that the guest, its kernel and QEMU's translated code need in addition to the
+	// program's own, in bytes.
 	guestOverhead = 128<<20 + translationBufferMB<<20
 	lookEvery     = 20 * time.Millisecond
 	ending        = 5 * time.Second
-	// lastMessageTimeout bounds the time that a machine whose guest has gone may take to report the reason.
+	// lastMessageTimeout bounds the time that a machine may take to report why its guest ended.
 	lastMessageTimeout = 2 * time.Second
 	// monitorThreads bounds the threads of QEMU.
 	monitorThreads = 64
 )
 
-// machine represents a running virtual machine with the process of its monitor.
+// machine is a running virtual machine, with the process of its monitor.
 type machine struct {
 	*machinePorts
 	image   *machineImage
@@ -58,7 +58,7 @@ type machine struct {
 	end  *vminit.GuestEnd
 }
 
-// startMachine starts the monitor of a machine in a confinement of its own.
+// startMachine starts the monitor of a machine in its own confinement.
 func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*machine, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine
 	return m, nil
 }
 
-// bootMachine starts a machine from its kernel.
+// bootMachine boots a machine from its kernel.
 func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string) (*machine, error) {
 	p, err := b.driver.makePorts()
 	if err != nil {
@@ -121,7 +121,8 @@ func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string
 	return m, nil
 }
 
-// endWith kills the machine when ctx ends. The end of ctx is then the cause of all failures. stop ends this.
+// endWith kills the machine when ctx ends and records the cause, so that later failures report it. Calling stop ends
+// this.
 func (m *machine) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() {
 		m.abandonMachine(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx)))
@@ -129,7 +130,7 @@ func (m *machine) endWith(ctx context.Context) (stop func()) {
 	return func() { cancel() }
 }
 
-// abandonMachine kills a machine that is not ready.
+// abandonMachine kills a machine that has not become ready.
 func (m *machine) abandonMachine(why error) {
 	m.ended.CompareAndSwap(nil, &why)
 	m.Kill()
@@ -183,7 +184,8 @@ func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir str
 	return m, nil
 }
 
-// sendWake tells the machine what has changed since it was saved.
+// sendWake sends a restored machine the current time and new random numbers, and what else changed since it was
+// saved.
 func (m *machine) sendWake() error {
 	seed := make([]byte, 64)
 	_, _ = rand.Read(seed) // never fails
@@ -201,8 +203,8 @@ func (m *machine) sendWake() error {
 	return err
 }
 
-// listenControl waits for the only message that a machine may send: that its guest has exited. A machine that sends
-// anything else is killed.
+// listenControl waits for the only message that a machine may send on this connection: that its guest has exited. A
+// machine that sends anything else is killed.
 func (m *machine) listenControl() {
 	defer close(m.said)
 	if m.events == nil { // the connection was never made
@@ -250,7 +252,7 @@ func (m *machine) readGreeting() ([]byte, error) {
 	return seen.Bytes(), err
 }
 
-// teeReader records what is read.
+// teeReader is a reader that keeps a copy of all data read through it.
 type teeReader struct {
 	*os.File
 	seen *bytes.Buffer
@@ -294,7 +296,8 @@ func (m *machine) processorTicks() (sum int64) {
 func (m *machine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
 func (m *machine) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
-// copiedWire is the connection to a copy. It first returns what the guest had sent before it was saved.
+// copiedWire is the connection to the guest of a restored copy. Its reader first returns what the guest had sent
+// before the machine was saved.
 type copiedWire struct {
 	*os.File
 	ready []byte
@@ -333,8 +336,8 @@ func (m *machine) awaitExit() {
 	close(m.gone)
 }
 
-// Limit implements warmpool.Guest. The limits are a backstop: inside, the guest limits its own memory, and the
-// program then gets an error.
+// Limit implements warmpool.Guest. The limits are a backstop: inside the machine the guest limits its own memory
+// first, so that the program gets an error.
 func (m *machine) Limit(l core.Limits) {
 	m.watch.Do(func() {
 		m.footing = m.usedMemory()
@@ -343,7 +346,7 @@ func (m *machine) Limit(l core.Limits) {
 	})
 }
 
-// memoryAllowance returns how much more memory a machine may use than at its start.
+// memoryAllowance returns how much more memory a machine may use than it did at its start, in bytes.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
 // checkMemory kills a machine that uses more memory than it may.
@@ -357,7 +360,8 @@ func (m *machine) checkMemory(l core.Limits) {
 
 func (m *machine) measurePeak() int64 { return m.peak.Note(m.usedMemory()) }
 
-// usedMemory returns the machine's own memory in bytes: the pages that it has changed, and QEMU.
+// usedMemory returns the memory that the machine and QEMU use themselves, in bytes. Unchanged pages of the saved
+// machine are not included.
 func (m *machine) usedMemory() int64 { return procgroup.OwnMemory(m.cmd.Process.Pid) }
 
 // Peak implements warmpool.Guest.

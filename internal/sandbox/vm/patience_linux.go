@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// starvationFactor sets the factor by which a machine may exceed its bound while it waits for a processor.
+	// starvationFactor is how many times longer than its bound a machine may take while it waits for a processor.
 	starvationFactor = 5
 	askEvery         = 250 * time.Millisecond
 )
 
-// killAfter kills the machine if stop is not called within most. The time that the machine waits for a processor
-// does not count, because a busy computer gives it little.
+// killAfter kills the machine after the time most, unless stop is called first. Time in which the machine waits for a
+// processor does not count, because a busy computer gives it little.
 func (m *machine) killAfter(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -48,8 +48,8 @@ func errSlow(took, waited time.Duration) error {
 	)
 }
 
-// starvedFor returns the longest time that a thread of the process has waited for a processor. It returns 0 if
-// the system does not count that.
+// starvedFor returns the longest time that a thread of the process has waited for a processor, or 0 if the system
+// does not count it.
 func starvedFor(pid int) (longest time.Duration) {
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
 	for _, file := range files {

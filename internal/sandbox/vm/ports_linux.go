@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// machinePorts holds the connections with one machine and with its monitor. QEMU's are socket pairs, which have no names
-// that others could find. Firecracker makes its own.
+// machinePorts holds the connections to one machine and to its monitor. QEMU's are socket pairs, which have no names
+// that other processes could find. Firecracker creates its own sockets.
 type machinePorts struct {
 	wire, control, monitor *os.File
 	far                    []*os.File // the monitor's ends, its descriptors 3, 4 and 5
@@ -21,13 +21,13 @@ type machinePorts struct {
 
 	shared *shm.SharedMemory // nil if the machine shares none
 
-	// Of the program, once it runs: its number, and when it has ended.
+	// pid is the process id of the monitor once it runs. over is closed when the monitor has ended.
 	pid  int
 	over chan struct{}
 }
 
-// maxLineLength bounds a line from a machine, which is not trusted once a program runs in it, or from the monitor. A longer
-// line is an error and is not stored.
+// maxLineLength bounds a line from the monitor or from a machine, which is not trusted once a program runs in it. A
+// longer line is an error and is not stored.
 const maxLineLength = 64 << 10
 
 func newPorts() (*machinePorts, error) {
@@ -45,7 +45,7 @@ func newPorts() (*machinePorts, error) {
 	return p, nil
 }
 
-// closeProgramEnds closes this process's copies of the monitor's ends.
+// closeProgramEnds closes the socket ends that the monitor has inherited, in this process.
 func (p *machinePorts) closeProgramEnds() {
 	for _, f := range p.far {
 		_ = f.Close()
@@ -69,7 +69,7 @@ type monitorCommand struct {
 	Arguments any    `json:"arguments,omitempty"`
 }
 
-// monitorAnswer is a message of the monitor: a return value, an error or an event.
+// monitorAnswer is a message from QEMU's monitor: a return value, an error or an event.
 type monitorAnswer struct {
 	Return json.RawMessage `json:"return"`
 	Error  *struct {
@@ -78,8 +78,8 @@ type monitorAnswer struct {
 	Event string `json:"event"`
 }
 
-// runMonitor makes the monitor execute commands one after the other and returns the last result. Unless until is empty, it
-// also waits for the event of that name.
+// runMonitor has QEMU's monitor execute commands one after the other and returns the last result. If until is not
+// empty, it also waits for the event of that name.
 func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (last json.RawMessage, err error) {
 	var text []byte
 	for _, c := range commands {

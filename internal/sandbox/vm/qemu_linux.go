@@ -25,18 +25,18 @@ const (
 	memoryFile, stateFile = "memory", "state"
 	// maxState bounds the saved state of a machine without its memory, in bytes.
 	maxState = 64 << 20
-	// minMemory is the minimum memory of a machine, in bytes. itself is the part of it for the kernel, the archive and
-	// the runtime. The host provides only the memory that a machine uses.
+	// minMemory is the minimum memory of a machine, in bytes. systemMemory is the part of it for the kernel, the
+	// archive and the runtime. The host provides only the memory that a machine actually uses.
 	minMemory, systemMemory = 2 << 30, 1 << 30
 	// translationBufferMB sets the size of QEMU's buffer for translated code, in MB.
 	translationBufferMB = 128
-	// serialDevice is the serial device. It has only three ports, because Linux checks all possible ports at each
-	// interrupt. The first port is reserved for consoles.
+	// serialDevice configures the machine's serial device. It has only three ports, because Linux checks all possible
+	// ports at each interrupt. The first port is reserved for consoles.
 	serialDevice = "virtio-serial-device,max_ports=3"
-	// commandLine is the kernel's command line. It turns off protections between processes, which are expensive on an
-	// emulated processor, because a machine runs one program and is then thrown away. It turns off the accounting of
-	// waiting times, which nothing reads. It turns off high-resolution timers, because otherwise Go's monitoring
-	// thread sets one every 20 µs.
+	// commandLine is the kernel's command line under QEMU. It turns off protections between processes, which are
+	// expensive on an emulated processor, because a machine runs one program and is then discarded. It turns off the
+	// accounting of waiting times, which nothing reads. It turns off high-resolution timers, because Go's monitoring
+	// thread would set one every 20 µs.
 	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
 		"audit=0 psi=0 cgroup_disable=memory transparent_hugepage=never tsc_early_khz=%d memmap=%d$%d rdinit=" + vminit.Program + " -- " +
 		vminit.Argument
@@ -61,13 +61,13 @@ func (q qemuDriver) kernelModules(k *guestKernel, _ *vminit.MachineConfig) ([]st
 	return k.moduleFiles(serialParts)
 }
 
-// supportsSharedMemory returns false for machines with KVM: an exit to the host costs little there, and how a guest may cache a
-// device's memory differs between processors.
+// supportsSharedMemory returns false for machines with KVM. There an exit to the host costs little, and processors
+// differ in how a guest may cache a device's memory.
 func (q qemuDriver) supportsSharedMemory() bool { return !q.kvm }
 
 func (q qemuDriver) makePorts() (*machinePorts, error) { return newPorts() }
 
-// configureMachine does nothing, because QEMU's arguments are complete.
+// configureMachine does nothing, because QEMU gets everything as arguments.
 func (q qemuDriver) configureMachine(context.Context, *machineImage, *machinePorts) error { return nil }
 
 func newQEMU(path string, kvm bool) qemuDriver {
@@ -82,7 +82,7 @@ const (
 	kernelPath  = "/machine/kernel"
 )
 
-// linkedMounts returns mounts for a program and the libraries that it is linked with.
+// linkedMounts returns the mounts for an executable and its shared libraries.
 func linkedMounts(program string) (mounts []confine.PlanMount, err error) {
 	image, err := interpreter.NewImage(program, program)
 	if err != nil {
@@ -118,7 +118,8 @@ func programFiles(program string) ([]confine.PlanMount, error) {
 	return mounts, nil
 }
 
-// driverVersion includes the processor if the saved machine has detected it.
+// driverVersion returns QEMU's version. With KVM it adds the processor's model, because the saved machine has
+// detected the processor.
 func (q qemuDriver) driverVersion() (string, error) {
 	out, err := exec.Command(q.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -136,8 +137,8 @@ func processorModel() string {
 	return strings.Trim(line, "\t: ")
 }
 
-// guestProcessor returns the model of the guest's processor. It lacks fast string instructions, which are slow when they are
-// emulated, so that Linux does not use them.
+// guestProcessor returns the processor model that the guest sees. The model has no fast string instructions, because
+// they are slow when emulated and Linux would use them.
 func (q qemuDriver) guestProcessor() string {
 	if q.kvm {
 		return "max,la57=off"
@@ -145,7 +146,7 @@ func (q qemuDriver) guestProcessor() string {
 	return "max,la57=off,erms=off,fsrm=off"
 }
 
-// acceleratorName returns QEMU's name for what executes the machine's code.
+// acceleratorName returns the value of QEMU's option -accel: KVM, or emulation with its buffer size.
 func (q qemuDriver) acceleratorName() string {
 	if q.kvm {
 		return "kvm"
@@ -153,8 +154,8 @@ func (q qemuDriver) acceleratorName() string {
 	return "tcg,tb-size=" + strconv.Itoa(translationBufferMB)
 }
 
-// plan returns what boot and restore have in common. Of the host's files QEMU sees only its own, read-only, and the
-// machine's memory.
+// plan returns what booting and restoring have in common. Of the host's files, QEMU sees only its own, read-only, and
+// the machine's memory file.
 func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePorts, more ...string) (*confine.SandboxPlan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // descriptors after that of the plan
@@ -198,8 +199,7 @@ func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePort
 	}, nil
 }
 
-// bootPlan lets QEMU write to the memory file and, when the machine is saved, to the state file. QEMU needs the right to
-// write files for that.
+// bootPlan lets QEMU write to the memory file and, when the machine is saved, to the state file.
 func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error) {
 	f, err := os.OpenFile(filepath.Join(dir, memoryFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -226,13 +226,13 @@ func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*con
 	return plan, nil
 }
 
-// theRest makes QEMU save the state of a machine without its memory, which stays in its file.
+// theRest is the QEMU setting that saves the state of a machine without its memory, which is already in a file.
 var theRest = monitorCommand{
 	"migrate-set-capabilities",
 	map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}},
 }
 
-// saveMachine lets QEMU stop the machine while it saves it. A copy then runs at once.
+// saveMachine has QEMU stop the machine before it is saved. A copy runs as soon as it is restored.
 func (q qemuDriver) saveMachine(ctx context.Context, p *machinePorts, dir string) error {
 	state, err := os.OpenFile(filepath.Join(dir, stateFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -23,14 +23,14 @@ import (
 
 const (
 	setupLock = "setup.lock"
-	// kernelDir, in Dir, is the folder of a kernel that came from a package.
+	// kernelDir is the folder, below Options.Dir, of a kernel that was downloaded as a package.
 	kernelDir = "kernel"
 	fetching  = "fetching"
 )
 
-// SetupMachines finds a kernel or downloads one from the packages of Debian or Ubuntu. It then makes the machines of all
-// runtimes in o and starts a copy of each. Backends with the same Dir use them. The error is a *core.Error that says
-// what is missing and how to get it.
+// SetupMachines prepares virtual machines on this computer. It finds a kernel or downloads one from the packages of
+// Debian or Ubuntu, makes the machines of all runtimes in o, and starts a copy of each. Backends with the same
+// Options.Dir use these machines. The error is a *core.Error that says what is missing and how to install it.
 func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 	b := newBackend(o)
 	machines := b.openPool()
@@ -65,10 +65,10 @@ func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
 }
 
-// kernelSource returns the folder of a kernel and a description of its origin.
+// kernelSource is a folder with a kernel and a description of its origin.
 type kernelSource func(ctx context.Context) (dir, origin string, err error)
 
-// kernelSources returns the possible sources of a kernel, the nearest first.
+// kernelSources returns the places where a kernel can be found, local ones first.
 func (b *vmBackend) kernelSources() []kernelSource {
 	given := func(dir, origin string) kernelSource {
 		return func(context.Context) (string, string, error) { return dir, origin, nil }
@@ -79,7 +79,8 @@ func (b *vmBackend) kernelSources() []kernelSource {
 	return []kernelSource{given(filepath.Join(b.Dir, kernelDir), "a package, fetched before"), given("/", "this machine's own"), b.fetchKernel}
 }
 
-// prepareKernel makes the machine of the built-in runtime with the kernel in a folder, and records this choice.
+// prepareKernel makes the machine of the built-in runtime with the kernel in a folder. If that works, it records the
+// kernel as chosen.
 func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	dir = absolutePath(dir)
 	k, err := findKernel(dir)
@@ -110,8 +111,8 @@ func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	return seal.Replace(filepath.Join(b.Dir, chosenFile), data)
 }
 
-// prepareOthers creates a virtual machine for each further runtime that is installed, and one for commands if the
-// settings allow any.
+// prepareOthers makes a machine for each further runtime that is installed, and one for commands if the settings
+// allow any.
 func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	var more []string
 	for _, i := range b.Interpreters {
@@ -137,8 +138,8 @@ func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	return nil
 }
 
-// measureMachine makes the machine of a runtime if it does not exist yet, and starts a copy. If a saved machine cannot be resumed,
-// it is made again.
+// measureMachine makes the machine of a runtime unless it exists, and measures the start of a copy. A saved machine
+// that cannot be resumed is made again.
 func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	for again := false; ; again = true {
 		began := time.Now()
@@ -163,8 +164,8 @@ func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	}
 }
 
-// onDisk returns the disk space of the files in a folder, in bytes. Most of a machine's memory was never used and
-// takes none.
+// onDisk returns the disk space that the files in a folder occupy, in bytes. Unused memory of a machine occupies
+// none.
 func onDisk(dir string) (bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -191,7 +192,7 @@ func (b *vmBackend) lockFile(name string) (unlock func(), err error) {
 	return seal.Lock(filepath.Join(b.Dir, name), seal.Unbounded)
 }
 
-// kernelMetaPackages lists the packages that depend on the kernel which Debian and Ubuntu build for virtual machines.
+// kernelMetaPackages lists the packages of Debian and Ubuntu that depend on their newest kernel for virtual machines.
 var kernelMetaPackages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
 
 // fetchKernel downloads a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks the needed files. It
@@ -275,7 +276,7 @@ func runTool(ctx context.Context, dir, program string, args ...string) (string, 
 	return string(out), nil
 }
 
-// keepKernel moves the needed files of an unpacked kernel to another folder and replaces what is there.
+// keepKernel moves the needed files of an unpacked kernel from one folder to another and replaces the files there.
 func keepKernel(from, to string) error {
 	k, err := findKernel(from)
 	if err != nil {

@@ -15,17 +15,19 @@ import (
 )
 
 const (
-	// ringFile holds the saved content of the memory that a machine shares with the engine. The shared memory of a
-	// copy is in a file whose name begins with ringPrefix. It is locked until the copy has opened it.
+	// ringFile is the file with the saved content of the memory that a machine shares with the engine. A copy's
+	// shared memory is in a file whose name begins with ringPrefix; that file is locked until the copy has opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// memoryGap gives the address at which the memory of a machine is interrupted; the rest of it is mapped elsewhere.
+	// memoryGap is the address at which the memory of a machine is interrupted. The rest of the memory is mapped at
+	// higher addresses.
 	memoryGap = 3 << 30
-	// unlockedGrace sets the time in which such a file is locked after its creation.
+	// unlockedGrace is the time after its creation within which a shared memory file must be locked. An older
+	// unlocked file counts as orphaned.
 	unlockedGrace = time.Second
 )
 
-// shareMemory lets the machine of an image share memory with the engine if possible.
+// shareMemory lets the machine of an image share memory with the engine if the driver supports it.
 func (b *vmBackend) shareMemory(i *machineImage) {
 	p := &i.config.Plan
 	if b.driver.supportsSharedMemory() && i.memory+shm.Size <= memoryGap && p.Network == confine.NoNetwork && confine.SharesMemory(i.runtime) {
@@ -33,8 +35,8 @@ func (b *vmBackend) shareMemory(i *machineImage) {
 	}
 }
 
-// makeSharedMemory creates the shared memory of a machine whose image is in dir. If the image is complete, the memory is that
-// of a copy.
+// makeSharedMemory creates the memory that a machine in dir shares with the engine. If dir holds a saved machine, the
+// memory starts with the saved content. It returns nil if the machine shares no memory.
 func (i *machineImage) makeSharedMemory(dir string) (*shm.SharedMemory, error) {
 	if !i.config.Plan.Ring {
 		return nil, nil
@@ -54,7 +56,7 @@ func (i *machineImage) makeSharedMemory(dir string) (*shm.SharedMemory, error) {
 	return memory, err
 }
 
-// orphanedFiles returns the shared memory files in the folders of machines that are no longer in use.
+// orphanedFiles returns the shared memory files that no running machine uses any more.
 func (b *vmBackend) orphanedFiles() (files []string) {
 	all, _ := filepath.Glob(filepath.Join(b.Dir, prefix+"*", ringPrefix+"*"))
 	for _, name := range all {
@@ -70,7 +72,7 @@ func (b *vmBackend) orphanedFiles() (files []string) {
 	return files
 }
 
-// joinWire returns the wire that combines the machine's stream with its shared memory.
+// joinWire returns a connection that combines the machine's stream with its shared memory.
 func (p *machinePorts) joinWire(stream io.ReadWriter) io.ReadWriter {
 	if p.shared == nil {
 		return stream

@@ -19,11 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketTimeout bounds the time that Firecracker may take to create its sockets, apart from other work.
+// socketTimeout bounds the time that Firecracker may take to create its sockets.
 const socketTimeout = 20 * time.Second
 
-// dialSocket connects to a socket that the monitor has created in its confinement. It rejects a socket of any other
-// process.
+// dialSocket connects to a socket that the monitor has created in its confinement. It rejects a socket that another
+// process has created.
 func (p *machinePorts) dialSocket(ctx context.Context, path string) (*net.UnixConn, error) {
 	name := "/proc/" + strconv.Itoa(p.pid) + "/root" + path
 	for end := time.Now().Add(socketTimeout); ; {
@@ -44,7 +44,7 @@ func (p *machinePorts) dialSocket(ctx context.Context, path string) (*net.UnixCo
 	}
 }
 
-// pauseRetry waits briefly. It returns an error if there is nothing left to wait for.
+// pauseRetry waits two milliseconds before the next attempt. It returns an error if ctx or the monitor has ended.
 func (p *machinePorts) pauseRetry(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -56,7 +56,7 @@ func (p *machinePorts) pauseRetry(ctx context.Context) error {
 	}
 }
 
-// checkPeer returns an error unless the monitor is at the other end.
+// checkPeer returns an error unless the process at the other end of conn is the monitor.
 func (p *machinePorts) checkPeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -91,8 +91,8 @@ func (p *machinePorts) dialVsock(ctx context.Context, port int) (*os.File, error
 	}
 }
 
-// requestPort requests a connection to a port. It reads the answer byte by byte, because the data after it belongs to the
-// machine.
+// requestPort asks Firecracker to connect to a port of the machine. It reads the answer byte by byte, because the
+// bytes after it come from the machine.
 func requestPort(conn *net.UnixConn, port int) error {
 	if _, err := fmt.Fprintf(conn, "CONNECT %d\n", port); err != nil {
 		return err
@@ -137,7 +137,7 @@ type apiRequest struct {
 
 var errRefused = errors.New("refused by Firecracker")
 
-// sendRequest sends a request and waits until it is done.
+// sendRequest sends a request and waits for the response.
 func (a *firecrackerAPI) sendRequest(r apiRequest) error {
 	data, err := json.Marshal(r.body)
 	if err != nil {

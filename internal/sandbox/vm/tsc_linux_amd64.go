@@ -2,11 +2,11 @@ package vm
 
 import "time"
 
-// ticksNow returns the processor's time stamp counter. An emulated processor uses the same counter.
+// ticksNow returns the processor's time stamp counter. A processor that QEMU emulates has the same counter.
 func ticksNow() uint64
 
-// counterKHz measures the frequency of the counter. A machine of this type has no other clock with which its kernel
-// could measure it.
+// counterKHz measures the frequency of the time stamp counter, in kHz. The kernel of a machine cannot measure it,
+// because the machine has no other clock.
 func counterKHz() int64 {
 	const span = 50 * time.Millisecond
 	first := ticksNow()

@@ -1,8 +1,7 @@
-// Package vm runs each program in a virtual machine of its own, whose processor is emulated by
-// QEMU or, with KVM, is the host's. The machine consists of a Debian kernel and this binary in
-// memory, and nothing else. One machine for each runtime is started until its guest waits for a
-// program, and is then saved. Every program gets a copy of that machine. The copy is resumed with
-// the current time and new random numbers, runs the program and is thrown away.
+// Package vm runs each program in its own virtual machine. The processor is emulated by QEMU or, with KVM, is the
+// host's. The machine contains a Debian kernel and this binary in memory, and nothing else. For each runtime, one
+// machine is booted until its guest waits for a program, and is then saved. Every program gets a copy of that
+// machine. The copy is resumed with the current time and new random numbers, runs the program and is discarded.
 package vm
 
 import (
@@ -23,40 +22,40 @@ var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Machine}
 
 // Options configure a backend.
 type Options struct {
-	// Guest gives the path and the arguments of the guest program. It must speak package wire on its standard input
-	// and output and support vminit.Argument and confine.Argument. Empty means this binary with the arguments "guest
-	// restored".
+	// Guest is the path and the arguments of the guest program. The guest must speak the protocol of package wire on
+	// its standard input and output, and support vminit.Argument and confine.Argument. Empty means this binary with
+	// the arguments "guest restored".
 	Guest []string
 	// QEMU gives the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
 	QEMU string
-	// Firecracker gives the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". It is
-	// optional and used only if KVM is.
+	// Firecracker gives the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". Firecracker
+	// is optional. It is used only with KVM.
 	Firecracker string
 	// Dir names the folder for kernels and saved machines. Several engines may share it. It is created if missing.
 	Dir string
-	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like a kernel package. Empty means the one that Setup
-	// has chosen; without one there are no machines.
+	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like an unpacked kernel package. Empty means the
+	// kernel that SetupMachines has chosen. Without a kernel the backend is unavailable.
 	Kernel string
 	// Progress, unless it is nil, is called with a description of each step that takes long.
 	Progress func(string)
 	// Warm sets the number of machines that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
-	// Limits holds the limits that most programs have.
+	// Limits are the limits that most programs have. Machines are started with them.
 	Limits core.Limits
 	// Interpreters lists the runtimes that the host may have.
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a machine of its own.
 	Commands hostcmd.CommandSet
-	// Network connects programs of proxied interpreters to a sandbox.Proxy, if their Host is one. Their machines have
-	// no other network. Nil means no connections.
+	// Network connects programs to the sandbox.Proxy of their Host, if the Host has one and the interpreter is
+	// proxied. Their machines have no other network. Nil means no connections.
 	Network *interpreter.ProxyNetwork
 }
 
-// chosenFile, in Options.Dir, records which kernel Setup has chosen.
+// chosenFile is the file in Options.Dir that records which kernel SetupMachines has chosen.
 const chosenFile = "setup.json"
 
-// chosenKernel records the choice of Setup for backends.
+// chosenKernel is the content of the file with which SetupMachines tells backends which kernel it chose.
 type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
@@ -64,13 +63,13 @@ type chosenKernel struct {
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 
-// KernelDir returns the folder of the kernel that Setup has chosen for dir.
+// KernelDir returns the folder of the kernel that SetupMachines has chosen for dir.
 func KernelDir(dir string) (string, error) {
 	c, err := readChoice(dir)
 	return c.Kernel, err
 }
 
-// readChoice reads the choice of Setup in dir.
+// readChoice reads the choice that SetupMachines has recorded in dir.
 func readChoice(dir string) (c chosenKernel, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, chosenFile))
 	if err == nil {
@@ -79,7 +78,7 @@ func readChoice(dir string) (c chosenKernel, err error) {
 	return c, err
 }
 
-// SetupReport describes what Setup did.
+// SetupReport describes what SetupMachines did.
 type SetupReport struct {
 	Program  string                   `json:"program"`  // the virtual machine monitor and its version
 	Kernel   string                   `json:"kernel"`   // file
@@ -91,7 +90,7 @@ type SetupReport struct {
 	Missing  []sandbox.MissingRuntime `json:"missing,omitempty"`
 }
 
-// SavedMachine represents a saved machine.
+// SavedMachine describes one saved machine in a SetupReport.
 type SavedMachine struct {
 	Runtime string `json:"runtime"` // or "commands"
 	Dir     string `json:"dir"`
@@ -102,7 +101,8 @@ type SavedMachine struct {
 
 const quickjs = "quickjs"
 
-// describeConfinement describes what separates a program from the host when its machine is run by another program.
+// describeConfinement lists, for users, what separates a program from the host when its machine is run by the named
+// monitor.
 func describeConfinement(program, kind, device string) []string {
 	return []string{
 		"a virtual machine of its own (" + kind + "); it has no disk, no network and no device except a " + device,

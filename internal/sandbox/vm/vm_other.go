@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// New makes a backend that is unavailable on this system. The caller must close it.
+// New returns a backend that is unavailable, because this system has no virtual machines. The caller must close it.
 func New(Options) *warmpool.Backend {
 	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Unavailable: unsupportedError()}
 	return warmpool.New(warmpool.Options{Kind: kind, Capabilities: func() sandbox.Capabilities { return have }})

@@ -28,8 +28,8 @@ const (
 
 var errPacked = errors.New("this kernel's file has an unknown format")
 
-// readVmlinux reads a kernel image and returns it as an uncompressed ELF file, which a monitor can start.
-// Distributions ship kernels that unpack themselves.
+// readVmlinux reads a kernel file and returns the kernel as an uncompressed ELF file, which a monitor can boot.
+// Distributions ship kernels in a self-extracting form.
 func readVmlinux(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -47,7 +47,7 @@ func readVmlinux(file string) ([]byte, error) {
 	return data, nil
 }
 
-// unpackKernel returns the kernel inside a kernel file.
+// unpackKernel returns the uncompressed kernel that a kernel file contains.
 func unpackKernel(data []byte) ([]byte, error) {
 	if len(data) < headLength || string(data[bootMagic:bootMagic+4]) != "HdrS" ||
 		binary.LittleEndian.Uint16(data[bootVersion:]) < withPayload {
@@ -70,7 +70,7 @@ func unpackKernel(data []byte) ([]byte, error) {
 	return decompressKernel(data[from:to-size], full)
 }
 
-// decompressKernel decompresses data in any of the formats used for kernels. The result has size bytes.
+// decompressKernel decompresses data in any of the formats that kernels use. size is the size of the result in bytes.
 func decompressKernel(data []byte, size int64) (plain []byte, err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x02\x21\x4c\x18")):

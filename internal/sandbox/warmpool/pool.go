@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// shrinkDelay sets the time without requests after which a pool that has grown shrinks again.
+	// shrinkDelay is the time without requests after which a pool that has grown shrinks again.
 	shrinkDelay = 30 * time.Second
-	// refillDelay sets how long a program that got a ready guest has the machine to itself before a replacement is
-	// started.
+	// refillDelay is the wait before a replacement guest is started. During that time the program that got the ready
+	// guest does not compete with it for a processor.
 	refillDelay = 10 * time.Millisecond
-	// maxRefillDelay is the longest time for which a refill is postponed while a program runs and ready items remain.
-	// Starting an item would take processor time from the program.
+	// maxRefillDelay bounds the delay of a refill while a program runs and ready items remain. Starting an item would
+	// take processor time from the program.
 	maxRefillDelay = time.Second
 )
 
 // ErrClosed is the error of a pool or a backend that is closed.
 var ErrClosed = errors.New("the backend is closed")
 
-// PoolItem represents an element of a Pool.
+// PoolItem is an item that a Pool keeps ready.
 type PoolItem interface {
 	comparable
 	IsAlive() bool // reports whether it still runs
 	Kill()         // ends it without waiting; it is idempotent
 }
 
-// PoolOptions configure a Pool.
+// PoolOptions configures a Pool.
 type PoolOptions[T PoolItem] struct {
 	Start func() (T, error) // returns an item that is ready, or an error and leaves nothing behind
 	Least int               // number of ready items when idle
@@ -41,8 +41,8 @@ type PoolOptions[T PoolItem] struct {
 	Room  func() bool       // reports whether the machine has memory for waiting items; nil asks the system
 }
 
-// Pool keeps items ready. It hands out each item once. It grows when a caller had to wait, and shrinks when it is
-// idle.
+// Pool keeps items ready, such as started guests. It hands out each item once. It grows when a caller had to wait,
+// and shrinks when it is idle.
 type Pool[T PoolItem] struct {
 	PoolOptions[T]
 	mostAtOnce int // maximum number of concurrent starts
@@ -63,7 +63,7 @@ type startResult[T PoolItem] struct {
 	err  error
 }
 
-// NewPool makes a Pool and starts to fill it unless it is lazy. The caller must close it.
+// NewPool returns a Pool and starts to fill it, unless it is lazy. The caller must close it.
 func NewPool[T PoolItem](o PoolOptions[T]) *Pool[T] {
 	p := &Pool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
 	if o.Room == nil {
@@ -77,7 +77,7 @@ func NewPool[T PoolItem](o PoolOptions[T]) *Pool[T] {
 	return p
 }
 
-// Take returns an item that is ready, or waits for the next one.
+// Take returns a ready item, or waits for the next one.
 func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -117,7 +117,7 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 	}
 }
 
-// quietPeriod returns how long the receiver of an item has the machine to itself. p.mu must be held.
+// quietPeriod returns how long the receiver of an item has the processor to itself. The caller must hold p.mu.
 func (p *Pool[T]) quietPeriod() time.Duration {
 	if p.Calm && len(p.ready) > 0 {
 		return maxRefillDelay
@@ -125,7 +125,8 @@ func (p *Pool[T]) quietPeriod() time.Duration {
 	return refillDelay
 }
 
-// AllowRefill tells the pool that an item that was taken no longer needs the machine to itself.
+// AllowRefill tells the pool that the receiver of an item no longer needs the processor to itself, so that
+// replacements may be started.
 func (p *Pool[T]) AllowRefill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +135,8 @@ func (p *Pool[T]) AllowRefill() {
 	}
 }
 
-// PostponeRefill gives an item that was just taken the machine to itself for longer than usual.
+// PostponeRefill keeps the pool from starting replacements for the given time, so that the receiver of an item has
+// the processor to itself.
 func (p *Pool[T]) PostponeRefill(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +145,8 @@ func (p *Pool[T]) PostponeRefill(d time.Duration) {
 	}
 }
 
-// returnUnused takes back the item, or the place in the queue, of a waiter that gave up.
+// returnUnused removes a waiter that gave up from the queue. If it has already been given an item, the item goes back
+// to the pool.
 func (p *Pool[T]) returnUnused(waiter chan startResult[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +160,7 @@ func (p *Pool[T]) returnUnused(waiter chan startResult[T]) {
 	}
 }
 
-// startWanted starts as many items as are missing. p.mu must be held.
+// startWanted starts as many items as the pool lacks. The caller must hold p.mu.
 func (p *Pool[T]) startWanted() {
 	target := p.target
 	if target > 0 && !p.Room() {
@@ -193,7 +196,7 @@ func (p *Pool[T]) startItem() {
 	}
 }
 
-// addReady adds an item if it is still wanted. p.mu must be held.
+// addReady adds an item if the pool still needs it. The caller must hold p.mu.
 func (p *Pool[T]) addReady(item T) {
 	if p.closed || len(p.ready) >= p.target {
 		item.Kill()

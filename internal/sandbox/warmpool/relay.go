@@ -8,7 +8,8 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayedGuest represents a guest that is reached through a relay.
+// relayedGuest is a guest that the host reaches through a relay, which multiplexes the wire and the program's
+// connections over one stream.
 type relayedGuest struct {
 	Guest
 	mux   *mux.Mux
@@ -27,13 +28,14 @@ func relayGuest(g Guest) *relayedGuest {
 	return r
 }
 
-// Read reads from the wire.
+// Read reads from the wire of the guest.
 func (r *relayedGuest) Read(b []byte) (int, error) { return r.first.Read(b) }
 
-// Write writes to the wire.
+// Write writes to the wire of the guest.
 func (r *relayedGuest) Write(b []byte) (int, error) { return r.first.Write(b) }
 
-// acceptConnection handles a connection of the program. It closes the connection if nothing serves it.
+// acceptConnection serves a connection that the program has opened. It closes the connection if there is no proxy to
+// serve it.
 func (r *relayedGuest) acceptConnection(l *mux.Stream) {
 	defer l.Close()
 	r.mu.Lock()
@@ -48,8 +50,8 @@ func (r *relayedGuest) acceptConnection(l *mux.Stream) {
 	}
 }
 
-// forwardConnections passes the connections that a program opens to h, if h is a Proxy. shut stops this and returns when no
-// connection is left.
+// forwardConnections passes the connections that a program opens to h, if h is a sandbox.Proxy. shut stops this and
+// returns when no connection is left.
 func forwardConnections(g Guest, h sandbox.Host) (shut func()) {
 	r, ok := g.(*relayedGuest)
 	proxy, is := h.(sandbox.Proxy)

@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
-// minFreeMemory is the available memory, in bytes, below which no guests are kept ready. A waiting guest takes 10 to 60 MB.
+// minFreeMemory is the available memory, in bytes, below which the pool keeps no guests ready. A waiting guest takes
+// 10 to 60 MB.
 const minFreeMemory = 512 << 20
 
-// hasRoom reports whether the machine has memory for waiting guests.
+// hasRoom reports whether the machine has enough memory for waiting guests.
 func hasRoom() bool {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // closeTimeout bounds the time that the connections of a program that has ended may take to close.
 const closeTimeout = time.Second
 
-// pooledSandbox is one guest with its limits. It runs one program.
+// pooledSandbox is the sandbox of one program: a guest with its limits.
 type pooledSandbox struct {
 	backend *Backend
 	kind    *guestPool
@@ -61,7 +61,7 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbo
 	return report, nil
 }
 
-// explainExit asks the guest why it ended.
+// explainExit has the guest explain why it ended.
 func (s *pooledSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	s.member.guest.Explain(end, p)
 	end.Status = cmp.Or(end.Status, core.StatusError)
@@ -97,14 +97,14 @@ func (s *pooledSandbox) Close() error {
 	return nil
 }
 
-// finishRun marks that the program has ended.
+// finishRun records that the program has ended.
 func (s *pooledSandbox) finishRun() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 }
 
-// Start implements sandbox.Commander, for backends that have commands.
+// Start implements sandbox.Commander for backends that can run commands.
 func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	if s.backend.Command == nil {
 		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Kind())
@@ -127,7 +127,7 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	return ended, err
 }
 
-// enterRunning registers work that Close of the backend must wait for. It returns an error if the program no longer runs.
+// enterRunning registers work that Backend.Close must wait for. It returns an error if the program has ended.
 func (s *pooledSandbox) enterRunning() (done func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package warmpool is the host's side of sandboxes whose guest is reached over a stream: containers and virtual
-// machines. It keeps started guests ready, gives each to one program, serves it over package wire and ends the guest.
-// Such backends differ only in how a guest is started, which a Kind describes.
+// machines. It keeps started guests ready, gives each to one program, serves the program over the protocol of package
+// wire, and ends the guest. Such backends differ only in how they start a guest, which a GuestKind describes.
 package warmpool
 
 import (
@@ -17,62 +17,63 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Guest represents a started guest. It runs one program and is then discarded.
+// Guest is a started guest. It runs one program and is then discarded.
 type Guest interface {
 	// ReadWriteCloser is the wire. Closing it ends the guest.
 	io.ReadWriteCloser
 	// Kill ends the guest. It is idempotent and returns at once.
 	Kill()
-	// Gone returns a channel that is closed when nothing of the guest is left.
+	// Gone returns a channel that is closed when all processes and files of the guest are gone.
 	Gone() <-chan struct{}
-	// Limit sets the limits of the program for a guest that has no program yet, if they differ from those that it was
-	// started with.
+	// Limit sets the limits of the program, if they differ from those that the guest was started with. It is called
+	// before the guest gets the program.
 	Limit(core.Limits)
 	// Peak returns the peak memory of the guest, in bytes, or 0 if unknown.
 	Peak() int64
-	// Explain sets how a program ended whose guest ended by itself: it ran out of memory, was killed or crashed. It
-	// is called after the wire has ended and may wait a moment to find out. The caller fills in what it leaves empty.
+	// Explain completes end for a guest that ended by itself: because it ran out of memory, was killed or crashed. It
+	// is called after the wire has ended and may wait a moment for the cause. The caller fills in the fields that
+	// Explain does not set.
 	Explain(end *wire.ProgramEnd, p core.CheckedProgram)
 }
 
 // GuestKind describes how guests of one runtime are started.
 type GuestKind struct {
 	Runtime string
-	// Start starts a guest. After an error nothing may be left behind. The guest need not be ready or greeted. A
-	// *core.Error reaches the caller that asked for the sandbox unchanged.
+	// Start starts a guest. If it fails, nothing of the guest may remain. The guest need not be ready yet. A
+	// *core.Error is returned unchanged to the caller that requested the sandbox.
 	Start func(ctx context.Context) (Guest, error)
-	// Harness returns the compiled harness that a guest waits for in the first frame. It is nil if guests have their
-	// own.
+	// Harness returns the compiled harness, the code that runs programs in the guest. A guest receives it in the
+	// first frame. Harness is nil if guests bring their own.
 	Harness func() []byte
-	// Within bounds the time from start to ready. Zero means 30 s.
+	// Within bounds the time from a guest's start until it is ready. Zero means 30 s.
 	Within time.Duration
 	// Warm sets the number of guests that wait when idle. Zero means 2; a negative number means none. MaxWarm is the
 	// number that may wait under load. Zero means 8.
 	Warm, MaxWarm int
-	// Ahead starts guests before the first request.
+	// Ahead makes the pool start guests before the first request.
 	Ahead bool
-	// Bounds describes what enforces the limits, for reports.
+	// Bounds names the mechanisms that enforce the limits, for reports.
 	Bounds string
-	// Relayed marks guests behind a relay (confine.Relayed). They send several streams: the first is the wire, and
-	// the others are connections for the Proxy that the program's Host is.
+	// Relayed marks guests behind a relay (confine.Relayed). They send several streams: the first is the wire, the
+	// others are connections for the sandbox.Proxy of the program's Host.
 	Relayed bool
 }
 
-// Options configure a Backend.
+// Options configures a Backend.
 type Options struct {
 	Kind sandbox.BackendKind
-	// Capabilities returns what the backend can do now. It is called often and must return at once after the first
+	// Capabilities returns the current capabilities of the backend. It is called often; only its first call may take
 	// time. Its Warning is added to every report.
 	Capabilities func() sandbox.Capabilities
 	Kinds        []GuestKind
-	// Command runs a command in a sandbox of its own, with the limits of its program. It returns when nothing of the
-	// command is left. It is nil if there are no commands. Its error is a *core.Error.
+	// Command runs a command in its own sandbox, with the limits of its program. When it returns, no process or file
+	// of the command is left. It is nil if programs cannot start commands. Its error is a *core.Error.
 	Command func(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error)
 	// Closed is called once when all guests are gone. It may be nil.
 	Closed func() error
 }
 
-// Backend is a sandbox.Backend of guests. It is safe for concurrent use.
+// Backend is a sandbox.Backend that keeps started guests in pools. It is safe for concurrent use.
 type Backend struct {
 	Options
 	kinds map[string]*guestPool
@@ -94,7 +95,7 @@ type guestPool struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New makes a Backend, which the caller must close.
+// New returns a Backend, which the caller must close.
 func New(o Options) *Backend {
 	b := &Backend{Options: o, kinds: map[string]*guestPool{}, running: map[*pooledSandbox]struct{}{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
@@ -124,7 +125,7 @@ func (b *Backend) openPool(k GuestKind) *guestPool {
 	return opened
 }
 
-// greetedGuest represents a guest that has sent its greeting.
+// greetedGuest is a guest that has sent its ready frame.
 type greetedGuest struct {
 	guest Guest
 	conn  *wire.Conn
@@ -177,7 +178,7 @@ func (b *Backend) startGuest(k GuestKind) (*greetedGuest, error) {
 	return nil, b.failGuest(m, err)
 }
 
-// beginGuest starts a guest and counts it until it is gone.
+// beginGuest starts a guest. Close of the backend waits until the guest is gone.
 func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (Guest, error) {
 	b.mu.Lock()
 	if b.closed {
@@ -201,7 +202,7 @@ func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (Guest, error) {
 	return guest, nil
 }
 
-// failGuest ends a guest that did not become ready and returns the reason, as the guest explains it if it can.
+// failGuest ends a guest that did not become ready. It returns the reason, as explained by the guest if possible.
 func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	m.Kill()
 	if errors.Is(err, ErrClosed) {
@@ -255,7 +256,7 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon works like Capabilities with a context, for callers that may stop waiting for what it tries.
+// haveSoon works like Capabilities, but returns the context's error if ctx ends before the capabilities are known.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	found := make(chan sandbox.Capabilities, 1)
 	go func() { found <- b.Capabilities() }()

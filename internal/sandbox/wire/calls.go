@@ -12,12 +12,12 @@ type CallHost interface {
 	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
-// maxIdleWorkers bounds the workers that stay for the next call. A worker that has made a call has a grown stack, and
-// growing another would cost more than everything else here.
+// maxIdleWorkers bounds the worker goroutines that wait for the next call. They are kept because a worker that has
+// made a call has a grown stack, and growing another stack costs more than the rest of a call.
 const maxIdleWorkers = 8
 
-// maxPending bounds the memory of the calls that wait or are in progress. While they exceed it, the guest is not
-// read.
+// maxPending bounds the memory of the calls that wait or are in progress, in bytes. While they exceed it, the host
+// does not read from the guest.
 const maxPending = 128 << 20
 
 type hostCall struct {
@@ -88,8 +88,8 @@ func (c *callQueue) runCalls(next hostCall) {
 	}
 }
 
-// nextCall accounts for a call that has ended and returns the next one for its worker, waiting for it if necessary. more
-// is false if the worker should end.
+// nextCall records that a worker's call has ended and returns the worker's next call, waiting for one if necessary.
+// more is false if the worker should end.
 func (c *callQueue) nextCall(ended hostCall) (next hostCall, more bool) {
 	next, more, idle := c.finishCall(ended)
 	if idle {
@@ -123,7 +123,7 @@ func (c *callQueue) hasCalls() bool {
 	return c.running > 0
 }
 
-// waitIdle returns when no call is in progress. The context must have ended, and no call may be submitted any more.
+// waitIdle waits until no call is in progress. The context must have ended, and no call may be submitted any more.
 func (c *callQueue) waitIdle() {
 	close(c.next)
 	c.workers.Wait()

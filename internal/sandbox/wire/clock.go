@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// activeClock calls expired after a span of active time.
+// activeClock calls expired after a given active time. Time in which the clock is paused does not count.
 type activeClock struct {
 	mu      sync.Mutex
 	left    time.Duration // when the clock was last stopped
@@ -19,8 +19,8 @@ func startClock(span time.Duration, expired func()) *activeClock {
 	return &activeClock{left: span, started: time.Now(), timer: time.AfterFunc(span, expired)}
 }
 
-// pauseClock stops the clock until resume is called, which is idempotent. With several pauses at the same time, the clock
-// runs again after the last has ended.
+// pauseClock stops the clock until resume is called, which is idempotent. If several pauses overlap, the clock runs
+// again after the last has ended.
 func (c *activeClock) pauseClock() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 // Conn sends and receives frames. One goroutine may read while others write. Writers do not wait for each other's
 // writes: a goroutine that finds no write in progress becomes the writer and also writes what the others add in the
-// meantime. So a thousand small frames become a few writes.
+// meantime. This way, a thousand small frames take only a few writes.
 type Conn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
@@ -42,8 +42,7 @@ const (
 	gatherBytes = 64 << 10 // capacity of a gathering buffer
 )
 
-// NewConn returns a Conn that sends and receives frames over rw. It accepts no frames from the other side before
-// Accept is called.
+// NewConn returns a Conn that sends and receives frames over rw. Until Accept is called, Read accepts no frames.
 func NewConn(rw io.ReadWriteCloser) *Conn {
 	c := &Conn{rw: rw, in: bufio.NewReaderSize(rw, bufferSize)}
 	c.room.L = &c.mu
@@ -53,12 +52,12 @@ func NewConn(rw io.ReadWriteCloser) *Conn {
 // Accept sets which frames Read accepts from now on. It must not be called during Read.
 func (c *Conn) Accept(sizes FrameSizes) { c.sizes = sizes }
 
-// Read returns the next frame. The caller owns its memory. At the end of the input the error is io.EOF; for a breach
-// of the protocol it is a *Violation.
+// Read returns the next frame. The caller owns its memory. At the end of the input the error is io.EOF; if the other
+// side violates the protocol, the error is a *Violation.
 func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
 
-// Send queues f and writes the queue, unless another goroutine is writing, which then writes f, too. The Conn takes
-// ownership of f.Body and f.Claim.
+// Send queues f and writes the queue. If another goroutine is already writing, that goroutine writes f, too. The Conn
+// takes ownership of f.Body and f.Claim.
 func (c *Conn) Send(f Frame) error {
 	if err := c.QueueFrame(f); err != nil {
 		return err
@@ -66,7 +65,7 @@ func (c *Conn) Send(f Frame) error {
 	return c.Flush()
 }
 
-// QueueFrame queues f without writing it, unless much is queued already.
+// QueueFrame queues f without writing it, unless the queue is already large.
 func (c *Conn) QueueFrame(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()
@@ -89,7 +88,7 @@ func (c *Conn) QueueFrame(f Frame) error {
 	return err
 }
 
-// addFrame queues f. c.mu must be held.
+// addFrame queues f. The caller must hold c.mu.
 func (c *Conn) addFrame(f Frame) {
 	c.queued += headerSize + len(f.Head) + len(f.Body)
 	if f.Claim != nil {
@@ -108,7 +107,7 @@ func (c *Conn) addFrame(f Frame) {
 	c.queue = append(c.queue, f.Body[:len(f.Body):len(f.Body)])
 }
 
-// gatherBuffer returns an empty buffer for at least size bytes and a small body. c.mu must be held.
+// gatherBuffer returns an empty buffer with room for size bytes and a small body. The caller must hold c.mu.
 func (c *Conn) gatherBuffer(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {
@@ -165,7 +164,7 @@ func (c *Conn) FlushAndWait() {
 	}
 }
 
-// HasBuffered reports whether Read has a whole frame without waiting for the other side.
+// HasBuffered reports whether Read can return a whole frame without waiting for the other side.
 func (c *Conn) HasBuffered() bool {
 	if c.in.Buffered() < headerSize {
 		return false
@@ -180,7 +179,7 @@ func (c *Conn) Close() error {
 	return c.closeErr
 }
 
-// encodeHead returns a head as JSON. Heads are our own structs, which can always be encoded.
+// encodeHead encodes a frame's head as JSON. It cannot fail, because heads are our own structs.
 func encodeHead(head any) []byte {
 	data, err := json.Marshal(head)
 	if err != nil {

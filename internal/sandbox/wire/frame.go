@@ -13,7 +13,7 @@ import (
 // FrameKind is the type of a frame.
 type FrameKind uint8
 
-// The kinds of frames, see the package comment.
+// The kinds of frames; see the package comment.
 const (
 	KindReady FrameKind = iota + 1
 	KindStart
@@ -50,20 +50,22 @@ type Frame struct {
 	Head []byte // small JSON, may be empty
 	Body []byte // raw bytes, may be empty
 
-	// Claim is the part of the engine's memory that Body takes. It is released once Body is written. It may be nil.
+	// Claim is the share of the engine's memory budget that Body takes. It is released once Body is written. It may
+	// be nil.
 	Claim *core.MemoryClaim
 }
 
-// FrameSizes lists the accepted kinds of frames, each with the maximum size of head and body together in bytes.
+// FrameSizes maps the accepted kinds of frames to their maximum size, which is that of head and body together, in
+// bytes.
 type FrameSizes map[FrameKind]int
 
-// A Violation is a breach of the protocol by the other side.
+// Violation is the error for a frame from the other side that breaks the protocol.
 type Violation struct{ What string }
 
 func (v *Violation) Error() string { return "protocol violation: " + v.What }
 
-// errLarge is a call with arguments that are too large. It was read to its end and dropped, so that the frames after
-// it can be read.
+// errLarge is the error for a call whose arguments are too large. The call's bytes have been read and discarded, so
+// that later frames can be read.
 type errLarge struct {
 	id         uint32
 	size, most int64 // bytes
@@ -83,7 +85,7 @@ const (
 	headerSize = lengthSize + fixedSize
 )
 
-// appendHeader appends the part of f that precedes its head.
+// appendHeader appends the bytes of f before its head: length, kind, id and the length of the head.
 func appendHeader(b []byte, f Frame) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(fixedSize+len(f.Head)+len(f.Body)))
 	b = append(b, byte(f.Kind))
@@ -91,10 +93,10 @@ func appendHeader(b []byte, f Frame) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(len(f.Head)))
 }
 
-// readFrame reads one frame. If the input ends between two frames the error is io.EOF, within a frame
-// io.ErrUnexpectedEOF. A frame that is not in sizes, or is too large, gives a *Violation, and no memory is allocated
-// for it. A call that is too large gives an *errLarge. admit, unless it is nil, may wait until there is memory, or
-// refuse.
+// readFrame reads one frame. The error is io.EOF if the input ends between two frames, and io.ErrUnexpectedEOF within
+// a frame. A frame that is too large or whose kind is not in sizes gives a *Violation, and no memory is allocated for
+// it. A call that is too large gives an *errLarge. If admit is not nil, it is called before memory is allocated; it
+// may wait until there is room, or refuse.
 func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -131,8 +133,8 @@ func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) e
 	return f, nil
 }
 
-// readN reads n bytes. Memory for more than the first megabyte is allocated as
-// the bytes arrive, so that a length alone costs nothing.
+// readN reads n bytes. It allocates at most a megabyte in advance and more only as the bytes arrive, so that a false
+// length costs no memory.
 func readN(r io.Reader, n int) ([]byte, error) {
 	const trusted = 1 << 20
 	if n <= trusted {

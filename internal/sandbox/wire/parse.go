@@ -5,17 +5,17 @@ import (
 	"encoding/json"
 )
 
-// Requests to a guest before it has a program.
+// Bounds on requests to a guest that has no program yet.
 const (
 	maxCode     = 8 << 20
 	maxParsed   = 32 << 20
 	maxCompiled = 64 << 10
 )
 
-// Parse asks a guest to parse code. The guest must have been greeted and have no program. Parse returns what the
-// guest knows about the program as JSON, and the syntax tree. Both are only as trustworthy as the guest. The guest
-// then compiles the code: see Compiled. When ctx ends, conn is closed. After an error the guest must not be used
-// again.
+// Parse has a guest parse code. The guest must have sent its ready frame and have no program. Parse returns facts
+// about the program that only the guest's interpreter knows, as JSON, and the syntax tree. Both are only as
+// trustworthy as the guest. The guest then compiles the code; see AwaitCompiled. When ctx ends, conn is closed. After
+// an error the guest must not be used again.
 func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage, tree []byte, err error) {
 	if len(code) > maxCode {
 		return nil, nil, newViolation("code of %d bytes, at most %d are parsed", len(code), maxCode)
@@ -28,8 +28,8 @@ func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage,
 	return readParsed(ctx, conn, FrameSizes{KindParsed: maxParsed})
 }
 
-// AwaitCompiled waits until a guest has compiled the code that it was asked to parse. The JSON says whether it could.
-// Everything else is as for Parse.
+// AwaitCompiled waits until a guest has compiled the code that it has parsed. The returned JSON says whether the code
+// compiles. Errors and ctx are as for Parse.
 func AwaitCompiled(ctx context.Context, conn *Conn) (json.RawMessage, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()

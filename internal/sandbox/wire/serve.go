@@ -15,7 +15,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Maximum sizes of what a guest sends, except the value, whose limit is the program's.
+// Maximum sizes of a guest's messages, in bytes. The maximum size of the program's value is one of the program's
+// limits instead.
 const (
 	maxReady     = 4 << 10
 	maxOutput    = 256 << 10
@@ -36,7 +37,7 @@ func GuestSizes() FrameSizes { return FrameSizes{KindStart: 256 << 20, KindResul
 // HarnessSizes returns the frames that a guest accepts while it waits for its harness.
 func HarnessSizes() FrameSizes { return FrameSizes{KindHarness: MaxHarness} }
 
-// ReadGreeting reads the first frame of a guest, which says that it is ready and which runtime it is.
+// ReadGreeting reads the first frame of a guest, which reports that the guest is ready and which runtime it is.
 func ReadGreeting(conn *Conn) (GuestReady, error) {
 	conn.Accept(FrameSizes{KindReady: maxReady})
 	f, err := conn.Read()
@@ -62,14 +63,14 @@ type ProgramEnd struct {
 	Warnings []string
 }
 
-// Serve runs p on the guest at the other end of conn, which has been greeted,
-// and answers its calls from h, until the program ends, ctx ends or a limit is
-// reached. When it returns, no call is under way, and conn is closed unless the
-// guest has said its last word and waits for that. p.Limits must be complete.
+// Serve runs p on the guest at the other end of conn and answers its calls from h, until the program ends, ctx ends
+// or a limit is reached. The guest must have sent its ready frame. p.Limits must be complete. When Serve returns, no
+// call is in progress. conn is then closed, unless the guest has sent its last frame and waits for the connection to
+// close.
 //
-// A context that ends with a *Stop as its cause ends the program that way, any
-// other as cancelled, whatever the guest says after that. The error is nil, or ErrGone when the guest closed its
-// end before the program was done; End then holds the output so far.
+// If ctx ends with a *StopReason as its cause, the program ends with that status, otherwise as cancelled; what the
+// guest sends afterwards is ignored. The error is nil, or ErrGone if the guest closed its connection before the
+// program was done. In that case ProgramEnd has the output so far.
 func Serve(ctx context.Context, conn *Conn, p core.CheckedProgram, h CallHost) (ProgramEnd, error) {
 	s := &hostSession{conn: conn, limits: p.Limits}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
@@ -104,7 +105,8 @@ func Serve(ctx context.Context, conn *Conn, p core.CheckedProgram, h CallHost) (
 	return s.endOf(err, cause)
 }
 
-// pauseClocks stops the clock of the program and the clock that the caller of Serve keeps, if any.
+// pauseClocks stops the clock of the program and the clock that the caller of Serve has put into the context, if
+// there is one.
 func (s *hostSession) pauseClocks() (resume func()) {
 	outer, own := core.PauseClock(s.ctx), s.clock.pauseClock()
 	return func() { own(); outer() }
@@ -128,7 +130,7 @@ func startOf(p core.CheckedProgram) ProgramStart {
 	return start
 }
 
-// hostSession is the host's side of one program.
+// hostSession is the host's side of a running program.
 type hostSession struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -139,7 +141,7 @@ type hostSession struct {
 	calls  *callQueue
 	denied sentDenials
 
-	// Only the goroutine of Serve uses the following fields.
+	// made counts the calls. Like the fields after it, it is used only by the goroutine of Serve.
 	made   int // tool calls
 	head   []byte
 	target CallHead   // what head says
@@ -153,7 +155,7 @@ func (s *hostSession) acceptedSizes() FrameSizes {
 	return FrameSizes{KindOutput: maxOutput, KindCall: maxArguments, KindWake: 0, KindDone: int(s.limits.Result) + maxDoneHead}
 }
 
-// admitValue waits until there is memory for the value of the program.
+// admitValue waits until the memory budget has room for the program's value.
 func (s *hostSession) admitValue(k FrameKind, size int64) error {
 	if memory := core.MemoryOf(s.ctx); memory != nil && k == KindDone {
 		return memory.Receive(s.ctx, core.ClaimOf(s.ctx), size)
@@ -161,7 +163,7 @@ func (s *hostSession) admitValue(k FrameKind, size int64) error {
 	return nil
 }
 
-// receiveFrame handles one frame. An error ends the session.
+// receiveFrame handles one frame from the guest. An error ends the session.
 func (s *hostSession) receiveFrame() error {
 	f, err := s.conn.Read()
 	var large *errLarge
@@ -203,7 +205,7 @@ func (s *hostSession) printText(text []byte) error {
 	return outputStop(s.limits.Output)
 }
 
-// dispatchCall dispatches a call. Only calls to a tool count towards the limit.
+// dispatchCall passes a call on to the host. Only calls to tools count towards the limit of calls.
 func (s *hostSession) dispatchCall(f Frame) error {
 	head, err := s.callDestination(f)
 	if err != nil {
@@ -233,7 +235,8 @@ func (s *hostSession) countCall() error {
 	return nil
 }
 
-// refuseLarge answers a call that was dropped because it is too large. It counts towards the limit in any case.
+// refuseLarge answers a call that was discarded because its arguments are too large. Such a call always counts
+// towards the limit.
 func (s *hostSession) refuseLarge(large *errLarge) error {
 	if err := s.countCall(); err != nil {
 		return err
@@ -245,11 +248,12 @@ func (s *hostSession) refuseLarge(large *errLarge) error {
 
 const noJSON = "not JSON in UTF-8, or nested more than 10,000 levels deep"
 
-// isJSON reports whether data is JSON in valid UTF-8 that is not nested too deeply. Package json alone accepts
+// isJSON reports whether data is JSON in valid UTF-8 that is not nested too deeply. json.Valid alone would accept
 // invalid UTF-8 in strings.
 func isJSON(data []byte) bool { return utf8.Valid(data) && json.Valid(data) }
 
-// callDestination decodes the head of a call. It is usually equal to the previous head, which is cached.
+// callDestination decodes the head of a call, which names the function to call. It caches the previous head, because
+// most heads are equal to it.
 func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 	if s.head != nil && bytes.Equal(f.Head, s.head) {
 		return s.target, nil
@@ -262,7 +266,7 @@ func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 	return head, nil
 }
 
-// sendAnswer sends the result of a call. It ignores errors, because reading then fails, too.
+// sendAnswer sends the result of a call to the guest. It ignores write errors, because reading then fails, too.
 func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
 		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
@@ -285,7 +289,7 @@ func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	_ = s.conn.Send(f)
 }
 
-// finishProgram handles the guest's last frame. It trusts nothing in it.
+// finishProgram handles the guest's last frame. It validates every field, because the guest may be hostile.
 func (s *hostSession) finishProgram(f Frame) error {
 	var head ProgramDone
 	if err := decodeHead(f, &head); err != nil {
@@ -319,8 +323,8 @@ func (s *hostSession) finishProgram(f Frame) error {
 	return nil
 }
 
-// sentDenials stores the policy's errors, and other errors that only the host can produce, that were sent to a guest.
-// Only these are accepted as the guest's final error.
+// sentDenials remembers the errors sent to a guest that only the host can produce, such as policy errors. A guest may
+// report only these as its final error.
 type sentDenials struct {
 	mu   sync.Mutex
 	said map[string]bool
@@ -347,8 +351,8 @@ func (d *sentDenials) has(message string) bool {
 	return d.said[message]
 }
 
-// sanitizeError bounds the size of a guest's error and keeps it from blaming the host. A policy error, or another error
-// that only the host can produce, must be one that was sent to the guest.
+// sanitizeError bounds the size of a guest's error and checks its kind. An error of a kind that only the host can
+// produce, such as a policy error, must have been sent to the guest before; otherwise it becomes a runtime error.
 func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
@@ -362,8 +366,8 @@ func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	return &c
 }
 
-// boundWarnings bounds the number of a guest's warnings and the size of each. It replaces a long warning instead of cutting
-// it, because personal data in a cut text would not be recognized.
+// boundWarnings bounds the number and size of a guest's warnings. It replaces a long warning instead of cutting it,
+// because personal data in a cut text might not be recognised.
 func boundWarnings(warnings []string) []string {
 	const most, long = 16, 4 << 10
 	var kept []string
@@ -391,8 +395,8 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// endOf returns how the program ended. err is the error that ended reading, and cause the reason why the context had
-// ended before, or nil.
+// endOf returns how the program ended. err is the error that ended reading. cause is the reason why the context had
+// already ended, or nil.
 func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 	end := s.end
 	end.Output = []byte(strings.ToValidUTF8(string(s.output), "�"))
@@ -419,8 +423,8 @@ func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 	return end, nil
 }
 
-// protocolStop returns the Stop for a guest that violates the protocol. The harnesses never do that, but programs can reach
-// the descriptors of the wire.
+// protocolStop returns the StopReason for a guest that violates the protocol. Our guests never do this, but a program
+// may have got access to the guest's connection.
 func protocolStop(err error) *StopReason {
 	return &StopReason{Status: core.StatusError, Reason: core.Errorf(core.KindRuntime, "isolate.run", "the sandbox was ended: %w", err).
 		WithHint("a program must not use the descriptors that it was started with")}

@@ -8,12 +8,12 @@ import (
 	"retort/internal/core"
 )
 
-// ErrGone is the error of Serve if the guest's connection closed without a last frame. The backend then finds out
-// why.
+// ErrGone is the error of Serve if the guest closed its connection without a last frame. The backend then determines
+// the cause.
 var ErrGone = errors.New("the guest is gone")
 
-// StopReason represents the reason why a program was ended from outside. A backend that ends a program gives it as the
-// cause when it cancels the context of Serve.
+// StopReason says why a program was ended from outside. A backend that ends a program passes it as the cause when it
+// cancels the context of Serve.
 type StopReason struct {
 	Status core.OutcomeStatus
 	Reason *core.Error
@@ -28,34 +28,34 @@ func newStop(status core.OutcomeStatus, hint, format string, args ...any) *StopR
 	}
 }
 
-// MemoryStop ends a program that needs more than limit bytes.
+// MemoryStop returns the StopReason for a program that needs more than limit bytes of memory.
 func MemoryStop(limit int64) *StopReason {
 	return newStop(core.StatusMemoryLimit,
 		"work through the data in parts and keep only what the result needs",
 		"the program needed more than its %s of memory", FormatBytes(limit))
 }
 
-// ThreadStop ends a program that started more than limit threads.
+// ThreadStop returns the StopReason for a program that has started more than limit threads.
 func ThreadStop(limit int) *StopReason {
 	return newStop(core.StatusError, "use fewer threads: tool calls run concurrently without any",
 		"the program started more than the %d threads allowed", limit)
 }
 
-// ResultStop ends a program whose value has size bytes of JSON.
+// ResultStop returns the StopReason for a program whose value has size bytes of JSON, more than limit.
 func ResultStop(size, limit int64) *StopReason {
 	return newStop(core.StatusOutputLimit,
 		"return a summary, or write the data to a file in ./workspace and return its path",
 		"the returned value has %s, more than the %s allowed", FormatBytes(size), FormatBytes(limit))
 }
 
-// TimeoutStop returns the Stop for a program that has not ended after span of active time.
+// TimeoutStop returns the StopReason for a program that has not ended after span of active time.
 func TimeoutStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
 		"make fewer or smaller steps, run independent calls at once with Promise.all, or ask for a longer timeout_ms",
 		"the program had not ended after %v", span)
 }
 
-// ComputingStop returns the Stop for a program that has computed for span without waiting for anything.
+// ComputingStop returns the StopReason for a program that has computed for span without waiting for anything.
 func ComputingStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
 		"work through less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",
@@ -78,7 +78,7 @@ func cancelStop() *StopReason {
 	return &StopReason{Status: core.StatusCancelled, Reason: core.Errorf(core.KindCancelled, "isolate.run", "the execution was cancelled")}
 }
 
-// FormatBytes formats a size for people: "512 MB", "1.5 GB".
+// FormatBytes formats a size in bytes for people: "512 MB", "1.5 GB".
 func FormatBytes(n int64) string {
 	units := []string{"bytes", "kB", "MB", "GB", "TB"}
 	v, unit := float64(n), 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// wakeTimer sends wake frames. It has one timer and one goroutine, however many frames a guest requests, even if the
-// guest reads none.
+// wakeTimer sends the wake frames that a guest requests, each after a delay. It uses one timer and one goroutine,
+// however many wakes the guest requests and even if it reads none.
 type wakeTimer struct {
 	timer *time.Timer
 	due   chan struct{}          // holds a token while a frame is yet to be sent
@@ -17,7 +17,7 @@ type wakeTimer struct {
 	resume func() // set while the guest waits
 }
 
-// newWaker makes a waker that ends with ctx. conn must be closed when ctx ends.
+// newWaker returns a wakeTimer that ends with ctx. conn must be closed when ctx ends.
 func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wakeTimer {
 	w := &wakeTimer{due: make(chan struct{}, 1), waits: waits, resume: noResume}
 	w.timer = time.AfterFunc(time.Hour, w.sendWake)
@@ -46,13 +46,14 @@ func (w *wakeTimer) sendWake() {
 	}
 }
 
-// wakeAfter schedules a frame after span. It replaces a frame that is still pending.
+// wakeAfter schedules a wake frame after span. It replaces a frame that is still pending.
 func (w *wakeTimer) wakeAfter(span time.Duration) {
 	w.beginWait(w.waits())
 	w.timer.Reset(span)
 }
 
-// beginWait ends the previous wait and begins a new one, which resume ends.
+// beginWait records that the guest waits from now on, so that its computing time does not grow, until resume is
+// called. A previous wait ends.
 func (w *wakeTimer) beginWait(resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,12 +1,11 @@
-// Package wire is the framed protocol between the host and the guest inside a
-// sandbox. It is the same over a pipe, a unix socket or a virtio-serial port.
-// The guest is assumed to be hostile: its frames are bounded before memory
-// is allocated for them, and the first unexpected frame ends it.
+// Package wire is the framed protocol between the host and the guest inside a sandbox. It is the same over a pipe, a
+// unix socket or a virtio-serial port. The guest is assumed to be hostile: its frames are bounded before memory is
+// allocated for them, and the first unexpected frame ends it.
 //
-//	guest → host   ready   head Ready                 once, before anything else
+//	guest → host   ready   head GuestReady                 once, before anything else
 //	host → guest   start   head Start   body code     once
 //	guest → host   output  body text                  any number
-//	guest → host   call    head Call    body JSON     any number; the guest chooses the id
+//	guest → host   call    head Call    body JSON     any number
 //	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
 //	guest → host   wake    id milliseconds            any number; a newer one replaces an older
 //	host → guest   wake                               after that time, for guests that can wait only by reading
@@ -18,16 +17,15 @@
 //	guest → host   parsed  head JSON    body tree     one per parse: what the guest knows, the syntax tree
 //	guest → host   compiled head JSON                 one per parse, after parsed: whether it can be compiled
 //
-// A guest that was started to wait for it first gets its own harness, which its runtime
-// has compiled in another process:
+// A guest that was started to wait for it first gets its own harness, which its runtime has compiled in another
+// process:
 //
 //	host → guest   harness              body code     once, before anything else
 //
 // A guest exits when its input ends.
 //
-// Arguments, results and values are sent as bodies: raw bytes that are not decoded and
-// encoded again on the way, so that the digits of long integers and the
-// order of keys are preserved.
+// Arguments, results and values are sent as bodies: raw bytes that are not decoded and encoded again on the way, so
+// that the digits of long integers and the order of keys are preserved.
 package wire
 
 import (
@@ -36,18 +34,18 @@ import (
 	"retort/internal/core"
 )
 
-// Protocol is the version of the protocol. Host and guest are usually the same binary. If they are not, a different
-// version is an error.
+// Protocol is the version of the protocol. Host and guest are usually the same binary. If their versions differ, the
+// guest is refused.
 const Protocol = 1
 
-// GuestReady describes a guest that is ready.
+// GuestReady is the head of a ready frame: the guest's protocol version and runtime.
 type GuestReady struct {
 	Protocol int    `json:"protocol"`
 	Runtime  string `json:"runtime"`           // "quickjs", "python"
 	Version  string `json:"version,omitempty"` // of the runtime
 }
 
-// ProgramStart represents a program without its code.
+// ProgramStart is the head of a start frame: everything about the program except its code.
 type ProgramStart struct {
 	Name       string             `json:"name"`
 	Namespaces []Namespace        `json:"namespaces,omitempty"`
@@ -56,8 +54,7 @@ type ProgramStart struct {
 	Result     int64              `json:"result"` // bytes of the value's JSON
 }
 
-// Namespace is a core.ServerNamespace whose functions the guest decodes only if the
-// program looks at them.
+// Namespace is a core.ServerNamespace in encoded form. The guest decodes its functions only if the program uses them.
 type Namespace struct {
 	Server    string          `json:"server"`
 	Global    string          `json:"global,omitempty"`
@@ -65,18 +62,19 @@ type Namespace struct {
 	Functions json.RawMessage `json:"functions"` // []core.ToolFunction
 }
 
-// CallHead names the function that the arguments in the body are for.
+// CallHead is the head of a call frame. It names the function; the body has the arguments.
 type CallHead struct {
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool"`
 }
 
-// AnswerHead describes how a call ended. Without an error the body is its value.
+// AnswerHead is the head of a result frame. If it has no error, the body is the value of the call.
 type AnswerHead struct {
 	Error *core.Error `json:"error,omitempty"`
 }
 
-// ProgramDone describes how the program ended. HasValue distinguishes an undefined value from the JSON in the body.
+// ProgramDone is the head of a done frame: how the program ended. HasValue is false if the value is undefined;
+// otherwise the body has it as JSON.
 type ProgramDone struct {
 	Status   core.OutcomeStatus `json:"status"`
 	HasValue bool               `json:"has_value,omitempty"`
@@ -84,7 +82,7 @@ type ProgramDone struct {
 	Warnings []string           `json:"warnings,omitempty"`
 }
 
-// ReadyFrame returns the frame with which a guest of this runtime reports that it waits for its program.
+// ReadyFrame returns the frame with which a guest reports that it is ready for its program.
 func ReadyFrame(runtime string) Frame {
 	return Frame{Kind: KindReady, Head: encodeHead(GuestReady{Protocol: Protocol, Runtime: runtime})}
 }
@@ -95,12 +93,12 @@ func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: cod
 // OutputFrame returns a frame with console output.
 func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }
 
-// CallFrame returns a call to the host. The result has the same id.
+// CallFrame returns a frame that calls a function of the host. The host's result has the same id.
 func CallFrame(id uint32, c CallHead, arguments []byte) Frame {
 	return Frame{Kind: KindCall, ID: id, Head: encodeHead(c), Body: arguments}
 }
 
-// DoneFrame returns the frame that reports how the program ended, with its value if it has one.
+// DoneFrame returns the frame that reports how the program ended. Its body is the program's value, if there is one.
 func DoneFrame(d ProgramDone, value []byte) Frame {
 	return Frame{Kind: KindDone, Head: encodeHead(d), Body: value}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// toFunction returns a TypeScript program as a function. Its imports stay before the function, and a last expression is
-// returned.
+// toFunction converts a TypeScript program to a function. Its imports stay before the function, and the function
+// returns the program's last expression.
 func (p *sourceProgram) toFunction(name string) ExtractedFunction {
 	var imports, body strings.Builder
 	from := 0
@@ -43,7 +43,7 @@ func (p *sourceProgram) statementEnd(i int) int {
 	return len(p.code)
 }
 
-// addReturn makes the program return its last expression, unless it returns something already.
+// addReturn makes the program return its last expression, unless it already returns a value.
 func (p *sourceProgram) addReturn(from int) {
 	if slices.ContainsFunc(p.tokens, func(t sourceToken) bool { return t.kind == word && t.text == "return" && t.depth == 0 }) {
 		return
@@ -76,7 +76,7 @@ func (p *sourceProgram) addReturn(from int) {
 	}
 }
 
-// nameAfter returns the name of the function that begins at a token.
+// nameAfter returns the name of the function whose declaration begins at a token.
 func (p *sourceProgram) nameAfter(i int) string {
 	for j := i; j < i+4; j++ {
 		if t := p.tokenAt(j); t.kind == word && !reservedNames[t.text] && t.text != "async" {
@@ -186,10 +186,10 @@ func wordSet(words string) map[string]bool {
 }
 
 var (
-	// statementKeywords lists the keywords that begin a statement other than an expression.
+	// statementKeywords lists the keywords that begin a statement which is not an expression.
 	statementKeywords = wordSet("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
 		"def with assert del pass raise global nonlocal from elif else except finally")
-	// reservedNames cannot be names.
+	// reservedNames lists words that cannot be names.
 	reservedNames = wordSet("break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null " +
 		"return super switch this throw true try typeof var void while with yield let static await async None True False and as assert def del elif except from global is lambda nonlocal not or pass raise")
 )

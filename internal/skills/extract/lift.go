@@ -1,5 +1,6 @@
-// Package extract turns a program that has run into a function: literals that look like values become parameters. It
-// does no I/O and does not understand programs. The caller must check the result and can exclude parameters.
+// Package extract converts a program that has run to a function: literals that look like input values become
+// parameters. It does no I/O. It works on tokens only, so the caller must check the result and can exclude
+// parameters.
 package extract
 
 import (
@@ -31,13 +32,13 @@ const (
 	maxValue  = 500 // bytes of a literal
 )
 
-// sealedToken matches a token for a personal value, which stands for another value in each session.
+// sealedToken matches a privacy token, such as [EMAIL_1], which stands for another value in each session.
 var sealedToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 })
 
-// FromProgram turns a program into a function named after a skill. Parameters in skip stay literals. A program that
-// exports functions already is returned unchanged.
+// FromProgram converts a program to a function that is named after a skill. Literals of the parameters in skip stay
+// literals. A program that already exports functions is returned unchanged.
 func FromProgram(code string, lang core.Language, skill string, skip []string) (ExtractedFunction, *core.Error) {
 	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
 	p.tokens = scanTokens(p.code, p.python)
@@ -63,7 +64,7 @@ func FromProgram(code string, lang core.Language, skill string, skip []string) (
 	return p.toFunction(name), nil
 }
 
-// WrapBody turns a program into a function without parameters.
+// WrapBody converts a program to a function without parameters.
 func WrapBody(code string, lang core.Language, skill string) ExtractedFunction {
 	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, names: map[string]bool{}}
 	p.tokens = scanTokens(p.code, p.python)
@@ -90,7 +91,7 @@ var topReturn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^return\b`)
 })
 
-// sourceProgram represents a program that is being turned into a function.
+// sourceProgram is a program that is being converted to a function.
 type sourceProgram struct {
 	code   string
 	python bool
@@ -101,7 +102,7 @@ type sourceProgram struct {
 	edits  []textEdit
 }
 
-// textEdit replaces a part of the program with another text.
+// textEdit is a replacement of a part of the program by another text.
 type textEdit struct {
 	start, end int
 	text       string
@@ -118,7 +119,8 @@ func (p *sourceProgram) tokenAt(i int) sourceToken {
 	return p.tokens[i]
 }
 
-// findLiterals lifts literals that are the value of a member, of a keyword argument or of a constant.
+// findLiterals makes parameters of literals that are the value of an object member, of a keyword argument or of a
+// constant.
 func (p *sourceProgram) findLiterals() {
 	for i, t := range p.tokens {
 		if t.kind != text && t.kind != number || len(t.text) > maxValue || t.text == `""` || t.text == "''" || strings.Contains(t.text, "\n") ||
@@ -139,7 +141,8 @@ func (p *sourceProgram) findLiterals() {
 	}
 }
 
-// isInPattern reports whether a position is in a pattern, where a name would match anything.
+// isInPattern reports whether a position is in a match pattern, where a name in place of a literal would match
+// anything.
 func (p *sourceProgram) isInPattern(at int) bool {
 	line := p.code[strings.LastIndexByte(p.code[:at], '\n')+1 : at]
 	return strings.HasPrefix(strings.TrimSpace(line), "case ")
@@ -163,7 +166,7 @@ func (p *sourceProgram) hasNewline(from, to int) bool {
 	return to >= from && strings.Contains(p.code[from:to], "\n")
 }
 
-// liftConstant lifts the value of a constant and removes its declaration.
+// liftConstant makes a parameter of the value of a constant and removes the constant's declaration.
 func (p *sourceProgram) liftConstant(i int, key, value sourceToken) {
 	from := key.start
 	if p.python {
@@ -222,8 +225,8 @@ func snakeCase(name string) string {
 	return strings.ToLower(capital().ReplaceAllString(name, "${1}_${2}"))
 }
 
-// addParam makes a parameter of a literal, or returns the one that it already is. other is prefixed to a name that means
-// something else in the program. add returns the parameter's name, or "" if the literal stays.
+// addParam makes a literal a parameter, or finds the parameter that it already is. It returns the parameter's name,
+// or "" if the literal stays. If the name has another meaning in the program, other is put before it.
 func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {
@@ -248,7 +251,7 @@ func (p *sourceProgram) addParam(name string, value sourceToken, other string) s
 	}
 }
 
-// isUsedName reports whether a name is used for something other than a member.
+// isUsedName reports whether the program uses a name other than as the name of a member.
 func (p *sourceProgram) isUsedName(name string) bool {
 	for i, t := range p.tokens {
 		if t.kind != word || t.text != name {
@@ -262,7 +265,7 @@ func (p *sourceProgram) isUsedName(name string) bool {
 	return false
 }
 
-// editedText returns the part of the program between two positions with its edits.
+// editedText returns the part of the program between two positions, with the edits applied.
 func (p *sourceProgram) editedText(from, to int) string {
 	slices.SortFunc(p.edits, func(a, b textEdit) int { return a.start - b.start })
 	var b strings.Builder

@@ -95,7 +95,7 @@ func (s *tokenScanner) scanNext() {
 	}
 }
 
-// scanPrefixedText scans a Python string with a prefix, which does not count as a plain literal.
+// scanPrefixedText scans a Python string with a prefix, such as f"…", which does not count as a plain literal.
 func (s *tokenScanner) scanPrefixedText(start int) {
 	c := s.code[s.at]
 	if triple := strings.Repeat(string(c), 3); s.hasPrefix(triple) {
@@ -150,7 +150,7 @@ func (s *tokenScanner) scanTemplate() {
 	s.at = len(s.code)
 }
 
-// isRegexStart reports whether a slash begins a regular expression. After a value it is a division.
+// isRegexStart reports whether a slash begins a regular expression. After a value it is a division instead.
 func (s *tokenScanner) isRegexStart() bool {
 	if len(s.tokens) == 0 {
 		return true

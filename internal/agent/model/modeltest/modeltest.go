@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ScriptedStep describes one answer of the model. The zero Step answers nothing.
+// ScriptedStep describes one answer of the fake model. The zero value sends nothing.
 type ScriptedStep struct {
 	Text    string
 	Refuse  string            // the model refuses to answer
@@ -36,7 +36,7 @@ type ReceivedRequest struct {
 	Last   string // the last message
 }
 
-// FakeServer is a fake model.
+// FakeServer is a fake model behind a real HTTP server.
 type FakeServer struct {
 	URL string
 
@@ -47,7 +47,7 @@ type FakeServer struct {
 	asked  []ReceivedRequest
 }
 
-// New starts a model. It calls script for each request, with n counting from 1.
+// New starts a fake model. It calls script for each request; n is the number of the request, beginning at 1.
 func New(script func(n int, a ReceivedRequest) ScriptedStep) *FakeServer {
 	s := &FakeServer{script: script, end: make(chan struct{})}
 	s.server = httptest.NewServer(http.HandlerFunc(s.handleRequest))
@@ -55,7 +55,7 @@ func New(script func(n int, a ReceivedRequest) ScriptedStep) *FakeServer {
 	return s
 }
 
-// Serve runs a model on a listener until the listener is closed.
+// Serve runs a fake model on a listener until the listener is closed.
 func Serve(l net.Listener, script func(n int, a ReceivedRequest) ScriptedStep) error {
 	s := &FakeServer{script: script, end: make(chan struct{})}
 	return http.Serve(l, http.HandlerFunc(s.handleRequest))
@@ -137,7 +137,7 @@ func plainReply(step ScriptedStep, anthropic bool) string {
 	)
 }
 
-// streamReply sends the text in pieces.
+// streamReply sends the text in several events.
 func (s *FakeServer) streamReply(w http.ResponseWriter, r *http.Request, step ScriptedStep, anthropic bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(format string, args ...any) bool {

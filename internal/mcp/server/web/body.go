@@ -12,8 +12,8 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// readBody reads a body within its bounds and puts it back for the next handler. If it returns false, it has answered the
-// request.
+// readBody reads a request body within its size limit and makes it readable again for the next handler. If it returns
+// false, it has answered the request.
 func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Content, ok bool) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		l.refuseRequest(w, r, http.StatusUnsupportedMediaType, "the Content-Type must be application/json")
@@ -47,8 +47,8 @@ func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Co
 	return a, refused == nil
 }
 
-// isSessionless reports whether a request is of the era without sessions: by its header, or by
-// its body, which must then agree with the header.
+// isSessionless reports whether a request belongs to a protocol version without sessions. The header or the body says
+// which version; they must agree.
 func isSessionless(r *http.Request, a server.Content) bool {
 	return a.Modern || r.Header.Get(server.VersionHeader) >= server.Stateless
 }

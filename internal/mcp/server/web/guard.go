@@ -12,14 +12,15 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// single lists headers that may occur only once: otherwise two readers could see different requests.
+// single lists headers that may occur only once, because otherwise two readers could interpret the request
+// differently.
 var single = []string{
 	"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site",
 	server.SessionHeader, server.VersionHeader,
 }
 
-// checkOrigin refuses requests that a web page, or a name that was made to lead here, could have
-// sent. It reports whether the request may go on.
+// checkOrigin refuses requests that a web page of another site could have caused, and requests to foreign host names
+// (DNS rebinding). It reports whether the request may continue.
 func (l *Listener) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
 	for _, name := range single {
 		if len(r.Header.Values(name)) > 1 {
@@ -42,16 +43,16 @@ func (l *Listener) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// fromOtherSite reports whether a browser says that a page of another origin caused the request. Such a request has
-// no Origin header if the page cannot read the answer, as for an image.
+// fromOtherSite reports whether the browser says that a page of another site caused the request. This covers requests
+// without an Origin header, such as those for images.
 func fromOtherSite(r *http.Request) bool {
 	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
 	return site != "" && site != "same-origin" && site != "none"
 }
 
-// isAllowedHost reports whether a request may name a host. Names of this machine may always be
-// named. Other addresses, and the names of the certificate, may be where the listener can
-// be reached by them; a page can't make a browser name an address that is not its own.
+// isAllowedHost reports whether the Host header of a request may have this name. Names of this machine are always
+// allowed. Other addresses, and the names in the certificate, are allowed where the listener can be reached through
+// them: a web page cannot make a browser send an address that is not the page's own.
 func (l *Listener) isAllowedHost(given string) bool {
 	name := hostWithoutPort(given)
 	if isLoopbackName(name) || slices.ContainsFunc(
@@ -75,7 +76,7 @@ func hostWithoutPort(host string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// isLoopbackName reports whether a name is one of this machine alone.
+// isLoopbackName reports whether a host name refers only to this machine.
 func isLoopbackName(name string) bool {
 	address, err := netip.ParseAddr(name)
 	return name == "localhost" || err == nil && address.Unmap().IsLoopback()
@@ -93,8 +94,8 @@ func (l *Listener) isConfiguredOrigin(origin string) bool {
 	return slices.ContainsFunc(l.AllowedOrigins, func(o string) bool { return strings.EqualFold(strings.TrimSuffix(o, "/"), origin) })
 }
 
-// setCORSHeaders sets the headers that let pages of configured origins read answers. Pages of this machine may send requests,
-// too, but browsers do not let them read the answers.
+// setCORSHeaders sets the CORS headers that let pages of configured origins read answers. Pages of this machine may
+// send requests, too, but browsers do not let them read the answers.
 func (l *Listener) setCORSHeaders(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	origin := r.Header.Get("Origin")
 	if origin == "" || !l.isConfiguredOrigin(origin) {
@@ -118,7 +119,7 @@ func (l *Listener) setCORSHeaders(w http.ResponseWriter, r *http.Request) (prefl
 	return true
 }
 
-// mirroredHeaders returns the headers of tools' arguments that a page wants to send.
+// mirroredHeaders returns the headers for tool arguments that a page's preflight request asks to send.
 func mirroredHeaders(r *http.Request) (list string) {
 	for _, name := range strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		name = strings.TrimSpace(name)

@@ -116,7 +116,8 @@ func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Princ
 	return p, true
 }
 
-// noteRefusedToken reports a token that is not valid. A request without a token is no attempt: it asks how to log in.
+// noteRefusedToken reports a request with an invalid token. Requests without a token are not reported: clients send
+// them to find out how to log in.
 func (l *Listener) noteRefusedToken(r *http.Request, bearer string) {
 	if bearer != "" {
 		l.refused.noteRefusal(networkOf(r.RemoteAddr), "the token does not count", time.Now())
@@ -152,7 +153,8 @@ func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *tenant, c
 	l.routeRequest(w, r, t, c, a)
 }
 
-// beginCalls lets calls of tools begin. It answers itself if it reports false.
+// beginCalls counts the tool calls of a request against the principal's limit. If it returns false, it has answered
+// the request.
 func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *tenant, calls int) bool {
 	switch {
 	case l.draining.Load():
@@ -169,7 +171,7 @@ func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *tenant,
 	return false
 }
 
-// routeRequest hands a request to the handler of its era.
+// routeRequest passes a request to the handler for its protocol version.
 func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder, a server.Content) {
 	switch {
 	case r.URL.Path == EventsPath:
@@ -181,7 +183,7 @@ func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *tenant, 
 	}
 }
 
-// serveEvents serves the oldest transport: the stream is the session.
+// serveEvents serves the oldest HTTP transport, in which the event stream is the session.
 func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *tenant) {
 	if r.Method == http.MethodGet {
 		if !l.admitSession(w, r, t) {
@@ -221,7 +223,7 @@ func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *tenant, c *
 	t.http.Sessions.ServeHTTP(w, r)
 }
 
-// admitSession lets a session begin. It answers itself if it reports false.
+// admitSession counts a new session against the principal's limit. If it returns false, it has answered the request.
 func (l *Listener) admitSession(w http.ResponseWriter, r *http.Request, t *tenant) bool {
 	if l.draining.Load() || l.sessions.Load() >= int64(l.Limits.AllSessions) {
 		w.Header().Set("Retry-After", "5")
@@ -240,7 +242,7 @@ func (l *Listener) refuseForNow(w http.ResponseWriter, r *http.Request, wait tim
 	l.refuseRequest(w, r, http.StatusTooManyRequests, why)
 }
 
-// refuseRequest answers with an error that clients of the protocol can read.
+// refuseRequest answers a request with an error in the form of the protocol.
 func (l *Listener) refuseRequest(w http.ResponseWriter, r *http.Request, status int, why string) {
 	l.Log.Info("refused", "status", status, "why", why, "from", r.RemoteAddr)
 	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32000, "message": why}})

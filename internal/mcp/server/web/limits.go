@@ -45,8 +45,8 @@ const (
 	idleConnection = 2 * time.Minute
 )
 
-// limitedListener accepts a bounded number of connections; others wait. Connections of an address that has its share already
-// are closed, so that one client cannot keep out all others.
+// limitedListener accepts a bounded number of connections; others wait. It closes further connections from an address
+// that has used up its share, so that one client cannot keep out all others.
 type limitedListener struct {
 	net.Listener
 	free chan struct{}
@@ -118,7 +118,8 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// gatedEngine bounds the programs that run at once. A program that waits for an approval gives up its place meanwhile.
+// gatedEngine bounds the number of programs that run at the same time. A program that waits for an approval gives up
+// its place meanwhile.
 type gatedEngine struct {
 	Engine
 	slots chan struct{}

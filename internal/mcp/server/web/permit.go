@@ -6,15 +6,15 @@ import (
 	"retort/internal/core"
 )
 
-// tokenHolder has the principal of a request, or of all requests of a session, with the newest token. It is safe
-// for concurrent use.
+// tokenHolder has the principal of a request, or of all requests in a session, with its newest token. It is safe for
+// concurrent use.
 type tokenHolder struct {
 	tenant *tenant
 	mu     sync.Mutex
 	now    Principal
 }
 
-// renew replaces the token of the client by another one of the same principal.
+// renew replaces the token by a newer one of the same principal.
 func (c *tokenHolder) renew(p Principal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,8 +27,8 @@ func (c *tokenHolder) current() Principal {
 	return c.now
 }
 
-// permit returns the Permit for work that is done for the client. An expired token of an authorization server is
-// replaced by a newer one of the same principal, if any. A revoked token is not.
+// permit returns the Permit for work that is done for the client. If the token of an authorization server expires, a
+// newer one of the same principal takes its place, if there is one. A revoked token is not replaced.
 func (c *tokenHolder) permit() core.Permit {
 	p := c.current()
 	if p.Holds == nil {
@@ -43,12 +43,12 @@ func (c *tokenHolder) permit() core.Permit {
 	}}
 }
 
-// expiresByItself reports whether a token ends by itself, and cannot be revoked.
+// expiresByItself reports whether a token ends by expiring and cannot be revoked.
 func expiresByItself(p Principal) bool {
 	return p.Credential.Token == "" && !p.Credential.Expires.IsZero()
 }
 
-// noteToken notes the newest token that ends by itself.
+// noteToken stores the principal's newest token that expires by itself and cannot be revoked.
 func (t *tenant) noteToken(p Principal) {
 	if !expiresByItself(p) {
 		return
@@ -60,7 +60,7 @@ func (t *tenant) noteToken(p Principal) {
 	}
 }
 
-// isTokenCurrent reports whether the newest such token is valid.
+// isTokenCurrent reports whether the token stored by noteToken is still valid.
 func (t *tenant) isTokenCurrent() bool {
 	t.mu.Lock()
 	p := t.newest

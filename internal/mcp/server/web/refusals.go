@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// RefusedLogins represents of calls whose token did not count.
+// RefusedLogins describes requests from one network address whose tokens were invalid.
 type RefusedLogins struct {
 	From  string // the address, or the network of it; empty: several
 	Why   string
@@ -21,7 +21,7 @@ const (
 	maxRefusals = 8
 )
 
-// refusalLog logs the first failed login of an address, and the number of further ones at the end of each minute.
+// refusalLog logs the first failed login of each address and, at the end of each minute, the number of further ones.
 type refusalLog struct {
 	tell func(RefusedLogins) // may be nil
 
@@ -48,14 +48,14 @@ func (r *refusalLog) noteRefusal(from, why string, now time.Time) {
 	r.tell(RefusedLogins{From: from, Why: why, Count: 1})
 }
 
-// flushPending logs the attempts that were not logged yet.
+// flushPending logs the failed logins that were counted but not logged yet.
 func (r *refusalLog) flushPending(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.startWindow(now)
 }
 
-// endQuietWindow ends a window without recent attempts.
+// endQuietWindow ends the time window of counting if there were no recent attempts.
 func (r *refusalLog) endQuietWindow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *refusalLog) endQuietWindow(now time.Time) {
 	}
 }
 
-// startWindow begins another window; mu is held.
+// startWindow begins a new time window of counting. The caller must hold mu.
 func (r *refusalLog) startWindow(now time.Time) {
 	if r.more > 0 {
 		r.tell(RefusedLogins{Why: "further calls whose token does not count", Count: r.more})
@@ -72,8 +72,8 @@ func (r *refusalLog) startWindow(now time.Time) {
 	r.began, r.seen, r.more = now, map[string]bool{}, 0
 }
 
-// networkOf returns the part of an address that a client cannot choose freely: an IPv4 address, or the IPv6 network
-// of 64 bits that a customer has.
+// networkOf returns the part of an address that a client cannot choose freely: the whole IPv4 address, or the 64-bit
+// network of an IPv6 address.
 func networkOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

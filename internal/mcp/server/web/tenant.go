@@ -11,7 +11,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// tenant represents one principal: with a server of its own, so that what it names of another's is not known there.
+// tenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to it.
 type tenant struct {
 	server *server.Server
 	http   *server.HTTP
@@ -34,7 +34,7 @@ type tenantSession struct {
 	client *tokenHolder // nil: its stream ends with its token
 }
 
-// tenantOf returns that of a principal.
+// tenantOf returns the tenant of a principal, and creates it if needed.
 func (l *Listener) tenantOf(principal string) (*tenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *Listener) tenantOf(principal string) (*tenant, error) {
 	return t, nil
 }
 
-// enterRequests counts requests that are being answered.
+// enterRequests changes the number of requests that are being answered by n.
 func (t *tenant) enterRequests(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,7 @@ func (t *tenant) enterRequests(n int) {
 }
 
 // takeQuota takes n requests from the principal's quota. If too few are left, it takes none and returns how long the
-// principal has to wait, in whole seconds.
+// principal must wait.
 func (t *tenant) takeQuota(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +75,8 @@ func (t *tenant) takeQuota(n int) (wait time.Duration) {
 	return time.Duration(math.Ceil(wait.Seconds())) * time.Second
 }
 
-// beginCalls admits calls unless the principal has too many in progress. Executions without a request count, too.
+// beginCalls admits n calls unless the principal then has too many in progress. Executions that continue without a
+// request count, too.
 func (t *tenant) beginCalls(calls int) bool {
 	running := t.engine.Running()
 	t.mu.Lock()
@@ -93,8 +94,8 @@ func (t *tenant) endCalls(calls int) {
 	t.calls -= calls
 }
 
-// makeRoom makes room for a session, if need be by ending the one unused for longest. It
-// reports false if all are in use.
+// makeRoom makes room for a new session. If necessary, it ends the session that has been unused for longest. It
+// returns false if all sessions are in use.
 func (t *tenant) makeRoom() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,14 +115,14 @@ func (t *tenant) makeRoom() bool {
 	return true
 }
 
-// dropSession forgets a session and ends it; t.mu is held.
+// dropSession forgets a session and ends it. The caller must hold t.mu.
 func (t *tenant) dropSession(id string) {
 	delete(t.sessions, id)
 	t.all.Add(-1)
 	t.http.End(id)
 }
 
-// openSession notes a session that began, or a stream that is one by itself, as in use.
+// openSession adds a new session, or a stream that is itself a session, as in use.
 func (t *tenant) openSession(id string, c *tokenHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,8 +133,8 @@ func (t *tenant) openSession(id string, c *tokenHolder) {
 	t.sessions[id].busy++
 }
 
-// touchSession marks a session as used. It returns false if there is no such session, or no longer: ending a session takes
-// longer than forgetting it. Work in the session goes on while the current token of c is valid.
+// touchSession marks a session as used. It returns false if the session does not exist, even if it is still ending.
+// Work in the session may continue while the current token of c is valid.
 func (t *tenant) touchSession(id string, c *tokenHolder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +158,7 @@ func (t *tenant) releaseSession(id string) {
 	}
 }
 
-// closeSession forgets a session that its client has ended.
+// closeSession removes a session that its client has ended.
 func (t *tenant) closeSession(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +167,7 @@ func (t *tenant) closeSession(id string) {
 	}
 }
 
-// expireSessions ends unused sessions, and reports whether the principal has none left.
+// expireSessions ends unused sessions. It reports whether the principal has no sessions left.
 func (t *tenant) expireSessions(now time.Time) (empty bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,10 +179,11 @@ func (t *tenant) expireSessions(now time.Time) (empty bool) {
 	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgotten
 }
 
-// forgotten is how long a principal without sessions is remembered. By then its quota is full again.
+// forgotten is how long a principal without sessions is remembered. After that time its quota would be full again
+// anyway.
 const forgotten = 2 * time.Minute
 
-// sweepTenants ends unused sessions and principals until ctx ends.
+// sweepTenants periodically ends unused sessions and removes unused principals, until ctx ends.
 func (l *Listener) sweepTenants(ctx context.Context) {
 	tick := time.NewTicker(min(l.Limits.Idle/4+time.Millisecond, time.Minute))
 	defer tick.Stop()
@@ -203,5 +205,5 @@ func (l *Listener) sweepTenants(ctx context.Context) {
 	}
 }
 
-// newStreamName returns a name for a session that has none.
+// newStreamName returns a name for an event stream, which is a session without an id.
 func newStreamName() string { return "stream-" + rand.Text() }

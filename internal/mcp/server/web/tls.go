@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// reloadingCertificate is a TLS certificate that is read again when its file changes.
+// reloadingCertificate is a TLS certificate that is loaded again when its files change.
 type reloadingCertificate struct {
 	cert, key string
 
@@ -40,10 +40,10 @@ func (c *reloadingCertificate) loadFiles() error {
 	return nil
 }
 
-// every sets how often it is looked for a new certificate at the most.
+// every is the minimum interval between two checks for a new certificate.
 const every = time.Minute
 
-// getCertificate returns the certificate of now; the one before while a new one can't be read.
+// getCertificate returns the current certificate. If a new one cannot be loaded, it returns the previous one.
 func (c *reloadingCertificate) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *reloadingCertificate) getCertificate(*tls.ClientHelloInfo) (*tls.Certif
 	return c.now, nil
 }
 
-// isForHost reports whether the certificate is for a host.
+// isForHost reports whether the certificate is valid for a host name.
 func (c *reloadingCertificate) isForHost(host string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

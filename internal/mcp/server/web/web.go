@@ -1,6 +1,5 @@
-// Package web is the listener for MCP clients over HTTP: it decides who may ask, from where
-// and how much, and hands what is left to the server of that principal. Both eras of the
-// protocol are on one path.
+// Package web is the HTTP listener for MCP clients. It decides which requests are allowed, from where and how many,
+// and passes them to the MCP server of the caller's principal. All versions of the protocol use the same path.
 package web
 
 import (
@@ -18,7 +17,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// The paths of the listener.
+// The URL paths of the listener.
 const (
 	Path       = "/mcp"
 	EventsPath = "/sse" // the transport of clients before 2025-03-26
@@ -30,10 +29,10 @@ const (
 type Principal struct {
 	Name   string // never empty
 	Scopes []string
-	// Holds reports whether the token is still valid; nil means always. When it is no longer valid, everything that
-	// was requested with it ends: requests, streams, executions and tasks.
+	// Holds reports whether the token is still valid. nil means always. When the token becomes invalid, everything
+	// that was requested with it ends: requests, streams, executions and jobs.
 	Holds func() bool
-	// Credential is what jobs keep of the token, so that it can be checked after this process has ended.
+	// Credential is the part of the token that jobs store, so that the token can be checked again after a restart.
 	Credential core.Credential
 }
 
@@ -42,36 +41,36 @@ type Principal struct {
 // the listener works without authentication.
 type Authenticator interface {
 	// Authenticate returns the principal of a token; bearer is empty if the request had none. An error is answered
-	// with 401. An error with a method Challenge() string is answered with 403 and that challenge, and one with a
-	// method Refuse(http.ResponseWriter) by that method.
+	// with status 401. An error with a method Challenge() string is answered with 403 and that challenge. An error
+	// with a method Refuse(http.ResponseWriter) is answered by that method.
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
-	// Challenge returns the WWW-Authenticate header of a 401.
+	// Challenge returns the WWW-Authenticate header for answers with status 401.
 	Challenge(r *http.Request) string
 }
 
-// Engine describes what serves one principal.
+// Engine is the engine that serves one principal.
 type Engine interface {
 	server.Engine
 	server.Passthrough
 	server.Tasker
 	server.LogWanter
-	// Running counts the principal's executions that have not ended.
+	// Running returns the number of the principal's executions that have not ended.
 	Running() int
 }
 
-// Options for a Listener.
+// Options configures a Listener.
 type Options struct {
 	// Addr is the address to listen on, as host:port. Without an Authenticator it must be a loopback address.
 	Addr string
 	// Cert and Key are PEM files. Set both or neither. They are read again when they change.
 	Cert, Key string
-	// AllowedHosts lists the names that requests may have in their Host header, apart from those of this machine.
+	// AllowedHosts lists the names that the Host header of requests may have in addition to those of this machine.
 	// AllowedOrigins lists the origins of web pages that may send requests, as https://host:port.
 	AllowedHosts, AllowedOrigins []string
 	Authenticator                Authenticator // nil: whoever asks sits at this machine
 	// Engine returns the engine of a principal. "" is the local user.
 	Engine func(principal string) Engine
-	// Cancel ends the work that is still in progress after the grace period, and waits for it. It may be nil.
+	// Cancel cancels the work that is still in progress after the grace period, and waits for its end. It may be nil.
 	Cancel func()
 	// Refused is called for calls with invalid tokens, at a bounded rate. It must not block. It may be nil.
 	Refused func(RefusedLogins)
@@ -98,7 +97,7 @@ type Listener struct {
 	tenants map[string]*tenant
 }
 
-// Listen takes the address. Its errors are *core.Error.
+// Listen returns a Listener on the address in the options. Its errors are *core.Error.
 func Listen(o Options) (*Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.Addr)
 	if err != nil {
@@ -131,7 +130,7 @@ func Listen(o Options) (*Listener, error) {
 	return l, nil
 }
 
-// newListener returns a Listener that does not listen on an address yet.
+// newListener returns a Listener without a network listener.
 func newListener(o Options, loopback bool) *Listener {
 	o.Limits = o.Limits.withDefaults()
 	if o.Log == nil {
@@ -151,7 +150,7 @@ func newListener(o Options, loopback bool) *Listener {
 	return l
 }
 
-// URL returns where clients find the listener.
+// URL returns the URL that clients connect to.
 func (l *Listener) URL() string {
 	scheme := "http://"
 	if l.certs != nil {
@@ -160,8 +159,8 @@ func (l *Listener) URL() string {
 	return scheme + l.net.Addr().String() + Path
 }
 
-// Serve answers until ctx is done. Then it takes no more calls, gives those under way their
-// time, has the rest cancelled, and returns.
+// Serve serves clients until ctx is done. Then it accepts no more calls, gives pending ones time to finish, cancels
+// the rest, and returns.
 func (l *Listener) Serve(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- l.acceptRequests() }()
@@ -193,7 +192,7 @@ func (l *Listener) acceptRequests() error {
 	return l.http.ServeTLS(limited, "", "")
 }
 
-// answering sets how long the answers of what was cancelled are waited for.
+// answering is how long the listener waits until the answers of cancelled calls are sent.
 const answering = 2 * time.Second
 
 func (l *Listener) drainRequests() {
@@ -209,8 +208,8 @@ func (l *Listener) drainRequests() {
 	l.waitUntilQuiet(answering)
 }
 
-// waitUntilQuiet waits until no call is being answered and no program runs, and reports whether it
-// came to that.
+// waitUntilQuiet waits until no call is being answered and no program runs, for at most the time patience. It returns
+// false if calls are still being answered after that time.
 func (l *Listener) waitUntilQuiet(patience time.Duration) bool {
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		if l.calls.Load() == 0 && l.countRunning() == 0 {
@@ -220,7 +219,7 @@ func (l *Listener) waitUntilQuiet(patience time.Duration) bool {
 	return l.calls.Load() == 0
 }
 
-// countRunning counts executions that do not wait for a person: some run without a request.
+// countRunning returns the number of executions that do not wait for a person. Some of them run without a request.
 func (l *Listener) countRunning() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

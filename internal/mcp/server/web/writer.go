@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// permittedWriter gives a client so long to accept each part of an answer, and tells once which
-// headers the answer has.
+// permittedWriter writes an answer to a client. It bounds how long the client may take to accept each part, and stops
+// when the client's permission ends.
 type permittedWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -49,7 +49,7 @@ func (w *permittedWriter) FlushError() error {
 	return w.control.Flush()
 }
 
-// mayWrite reports whether the client may be told anything still.
+// mayWrite reports whether the client is still permitted to receive data, and extends the write deadline.
 func (w *permittedWriter) mayWrite() bool {
 	if w.permit.CheckValid() != nil {
 		return false

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// takenKey describes a key that a program reads from a tool's answer, as in issues[0]["title"] and issue.get("title").
+// takenKey is a key that a program reads from a tool's answer, as in issues[0]["title"] or issue.get("title").
 type takenKey struct {
 	key   string
 	path  []accessStep
@@ -19,11 +19,11 @@ type takenKey struct {
 	sourcePlace
 }
 
-// accessStep leads from an answer to a part of it: to the value of a key, or to a list item if the key is empty.
+// accessStep is a step from an answer to a part of it: to the value of a key, or to a list item if the key is empty.
 type accessStep struct{ key string }
 
-// maxTaken bounds the keys that are examined, maxPath how far each is followed, maxBound the places where a name is
-// bound, and maxSteps the total work.
+// Bounds on following values: maxTaken is the number of keys that are examined, maxPath how far each is followed,
+// maxBound the number of places where a name is bound, and maxSteps the total work.
 const (
 	maxTaken = 500
 	maxPath  = 24
@@ -31,21 +31,22 @@ const (
 	maxSteps = 20_000
 )
 
-// valueFlow knows where the values of names come from. It ignores the order of statements: a name bound to different
-// things is not followed at all.
+// valueFlow determines where the values of names come from. It ignores the order of statements: a name that is bound
+// to different things is not followed.
 type valueFlow struct {
 	s     *syntaxTree
 	bound map[textID][]nameOrigin
 	left  int // steps
 }
 
-// nameOrigin describes what a name is bound to.
+// nameOrigin is an expression that a name is bound to. If element is set, the name is bound to an item of the
+// expression's value.
 type nameOrigin struct {
 	value   nodeID // 0: it is not known
 	element bool   // an item of the value
 }
 
-// takenOf finds the keys that a program reads from values that come from a call.
+// takenOf returns the keys that a program reads from values returned by calls.
 func takenOf(v *factVisitor) (found []takenKey) {
 	f := &valueFlow{s: v.s, bound: map[textID][]nameOrigin{}, left: maxSteps}
 	f.findBindings()
@@ -61,7 +62,8 @@ func takenOf(v *factVisitor) (found []takenKey) {
 	return found
 }
 
-// keyLookup returns the value and the literal key of value["key"] or value.get("key").
+// keyLookup returns the value and the literal key of an expression value["key"] or value.get("key"), or 0 for another
+// expression.
 func (f *valueFlow) keyLookup(id nodeID) (value nodeID, key string, tried bool) {
 	switch f.s.classOf(id) {
 	case classSubscript:
@@ -115,7 +117,8 @@ func (f *valueFlow) bindName(name textID, to nameOrigin) {
 	}
 }
 
-// followValue traces an expression back to the call it comes from, and returns the path within the call's answer.
+// followValue follows an expression back to the call that its value comes from. It returns the path within the call's
+// answer.
 func (f *valueFlow) followValue(id nodeID, depth int) (path []accessStep, from nodeID) {
 	if f.left--; depth > maxPath || id == 0 || f.left < 0 {
 		return nil, 0
@@ -144,7 +147,7 @@ func (f *valueFlow) followFurther(next nodeID, last []accessStep, depth int) (pa
 	return append(path, last...), from
 }
 
-// followName returns where the value of a name comes from, if that is the same for all its bindings.
+// followName returns the origin of a name's value if all its bindings have the same origin.
 func (f *valueFlow) followName(name textID, depth int) (path []accessStep, from nodeID) {
 	all := f.bound[name]
 	if len(all) > maxBound {
@@ -164,7 +167,7 @@ func (f *valueFlow) followName(name textID, depth int) (path []accessStep, from 
 	return path, from
 }
 
-// followSubscript returns where value["key"], value[0] and value[1:] come from.
+// followSubscript returns the value in an expression value["key"], value[0] or value[1:], and the steps from it.
 func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep) {
 	value, index := f.s.childNode(id, fieldValue), f.s.childNode(id, fieldSlice)
 	if f.s.isText(index) {
@@ -179,7 +182,8 @@ func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep)
 	return 0, nil
 }
 
-// followPassing returns where the value of value.get("key"), sorted(value) and the like comes from, or 0 for other calls.
+// followPassing returns the value in a call such as value.get("key") or sorted(value), whose result is a part of
+// value. It returns 0 for other calls.
 func (f *valueFlow) followPassing(id nodeID) (value nodeID, last []accessStep) {
 	if value, key, _ := f.keyLookup(id); value != 0 {
 		return value, []accessStep{{key}}
@@ -229,7 +233,7 @@ func (p *pythonProgram) adviseAnswers() []string {
 	return said
 }
 
-// adviseKey returns the warning about a key, or "".
+// adviseKey returns a warning if a program reads a key that no answer has had, or "".
 func (p *pythonProgram) adviseKey(t *core.Tool, k takenKey) string {
 	at := answerOf(t.Learned.Schema)
 	for _, s := range k.path {
@@ -254,7 +258,7 @@ func (p *pythonProgram) adviseKey(t *core.Tool, k takenKey) string {
 	return string(text)
 }
 
-// answerSchema holds a learned schema. The zero value accepts anything.
+// answerSchema is the learned schema of a value. The zero value accepts everything.
 type answerSchema struct {
 	Type                 any
 	Properties           map[string]answerSchema
@@ -279,7 +283,7 @@ func (a answerSchema) stepInto(key string) answerSchema {
 	return answerSchema{}
 }
 
-// lacksKey reports whether a value is known not to have this key: it is a list, or an object with known fields.
+// lacksKey reports whether a value is known not to have a key, because it is a list, or an object with known fields.
 func (a answerSchema) lacksKey(key string) (source.UnknownField, bool) {
 	u := source.UnknownField{Name: key}
 	for name := range a.Properties {

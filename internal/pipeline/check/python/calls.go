@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkedCall holds a call of a tool while it is checked.
+// checkedCall is a call of a tool that is being checked.
 type checkedCall struct {
 	program *pythonProgram
 	tool    *core.Tool
@@ -56,7 +56,7 @@ func (k *checkedCall) addFinding(at sourcePlace, format string, args ...any) {
 	})
 }
 
-// isWhole reports whether a positional dict holds all arguments. The guest decides it in the same way.
+// isWhole reports whether a positional dict is the whole input of the tool. The guest decides in the same way.
 func (k *checkedCall) isWhole(a argumentFact) bool {
 	if a.Kind != "dict" {
 		return false
@@ -104,7 +104,7 @@ func (k *checkedCall) checkPositional(c *callFact) {
 	}
 }
 
-// byName finds a parameter by its name in the schema.
+// byName returns the parameter that has this name in the schema.
 func (k *checkedCall) byName(name string) (bindings.ToolParameter, bool) {
 	for _, p := range k.params.List {
 		if p.Name == name {
@@ -148,7 +148,8 @@ func (k *checkedCall) reportUnknown(name string, at sourcePlace, spell func(bind
 	k.addFinding(at, "%s", message)
 }
 
-// checkValue checks the value of a parameter: a literal must have its type. None stands for an omitted argument.
+// checkValue checks the value of a parameter. A literal must have the parameter's type. None counts as an omitted
+// argument.
 func (k *checkedCall) checkValue(p bindings.ToolParameter, a argumentFact) {
 	k.given[p.Name] = true
 	switch {

@@ -1,5 +1,6 @@
 // Package python checks a Python program against the tools that it names. Python itself parses the program, in a
-// sandbox, because parsing untrusted code is too risky on the host. This package judges the parser's report.
+// sandbox, because parsing untrusted code on the host would be too risky. This package judges the syntax tree and the
+// facts that the parser reports.
 package python
 
 import (
@@ -19,14 +20,14 @@ type CodeParser interface {
 	Parse(ctx context.Context, code string) (core.ParsedProgram, error)
 }
 
-// ProgramSource holds a program as it was written.
+// ProgramSource is a program in its original form.
 type ProgramSource struct {
 	Code   string
 	Level  rules.Level
 	Skills source.SkillLibrary // nil has none
 }
 
-// CheckedProgram holds a program that may run.
+// CheckedProgram is a program that has passed the check.
 type CheckedProgram struct {
 	Code       string
 	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
@@ -39,8 +40,8 @@ type CheckedProgram struct {
 	lines, indent int // before the program, and before each of its lines
 }
 
-// Locate converts a line and column of Code to those of the program as it was written. All are 1-based; columns count
-// code points.
+// Locate converts a line and column of Code to those of the original program. All are 1-based; columns count code
+// points.
 func (c CheckedProgram) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
 
 // Checker checks programs. It is safe for concurrent use.
@@ -63,7 +64,7 @@ func New(p CodeParser) *Checker {
 	}
 }
 
-// pythonProgram holds one program while it is checked.
+// pythonProgram is a program that is being checked.
 type pythonProgram struct {
 	checker *Checker
 	written string // as it was sent
@@ -82,8 +83,8 @@ type pythonProgram struct {
 // maxCode bounds the code that is parsed, in bytes.
 const maxCode = 4 << 20
 
-// Check checks a program against the tools it may see. Its error has the kind syntax, policy, type, tool_not_found,
-// limit or cancelled if the cause is the program or ctx. Any other error is the parser's.
+// Check checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
+// kind is syntax, policy, type, tool_not_found, limit or cancelled. All other errors come from the parser.
 func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
 	p, refusal := c.judgeProgram(ctx, src, tools)
 	if refusal != nil {
@@ -100,7 +101,8 @@ func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Tool
 	}, nil
 }
 
-// judgeProgram returns the program if it is correct, apart from the skills that it imports.
+// judgeProgram checks a program, apart from the skills that it imports. It returns an error if the program is not
+// correct.
 func (c *Checker) judgeProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (*pythonProgram, *core.Error) {
 	if len(src.Code) > maxCode {
 		return nil, core.Errorf(core.KindLimit, "gate.python", "the program has more than 4 MB").
@@ -115,8 +117,8 @@ func (c *Checker) judgeProgram(ctx context.Context, src ProgramSource, tools *co
 	})
 }
 
-// parseProgram finds the program in the text, parses it, and judges it while the interpreter compiles it. Text that does not
-// compile is refused, whatever the judgement.
+// parseProgram finds the program in the text, parses it, and judges it while the interpreter compiles it. If the
+// program does not compile, it is refused whatever the judgement is.
 func (c *Checker) parseProgram(
 	ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error,
 ) (*pythonProgram, *core.Error) {
@@ -141,7 +143,8 @@ func (c *Checker) parseProgram(
 	return nil, first.syntaxError()
 }
 
-// readProgram parses the text and judges it. If the text is not a program, failed holds the reason.
+// readProgram parses the text and judges it with judge. If the text is not a valid program, it sets p.failed to the
+// reason and returns nil for both results.
 func (p *pythonProgram) readProgram(ctx context.Context, judge func(*pythonProgram) *core.Error) (refusal *core.Error, err error) {
 	parsed, err := p.checker.parser.Parse(ctx, p.code)
 	if err != nil {
@@ -199,7 +202,7 @@ func (p *pythonProgram) readFacts(lines []string, known *guestFacts, pickle []by
 	return nil
 }
 
-// dedentText removes the white space that all lines of a program begin with.
+// dedentText removes the white space that is common to the beginning of all lines.
 func dedentText(text string) (string, int) {
 	lines := strings.Split(text, "\n")
 	common, found := "", false
@@ -224,7 +227,7 @@ func dedentText(text string) (string, int) {
 	return strings.Join(lines, "\n"), len(common)
 }
 
-// serverNamespaces returns the servers that the guest creates for a program.
+// serverNamespaces returns descriptions of the servers that the guest makes available to the program.
 func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range p.tools.Servers {
@@ -235,8 +238,7 @@ func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
 	return all
 }
 
-// globalName returns the name under which programs find a server without an import, or "" if the environment uses that
-// name itself.
+// globalName returns the global name of a server in programs, or "" if the environment uses that name itself.
 func (c *Checker) globalName(s *core.ToolServer) string {
 	if c.builtins[s.Python] {
 		return ""
@@ -244,7 +246,7 @@ func (c *Checker) globalName(s *core.ToolServer) string {
 	return s.Python
 }
 
-// namespaceOf returns a server as the guest creates it.
+// namespaceOf returns the description of a server from which the guest makes its module.
 func (c *Checker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: c.globalName(s)}
 	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {

@@ -39,7 +39,7 @@ func (p *pythonProgram) exportedFunctions() []source.SkillFunction {
 	return found
 }
 
-// checkImportable refuses a skill's code outside of functions that only a program may have.
+// checkImportable returns an error if a skill has code outside of functions that is allowed only in programs.
 func (p *pythonProgram) checkImportable() *core.Error {
 	s := p.scopes.s
 	what := ""
@@ -147,7 +147,7 @@ var schemaTypes = map[string]string{
 	"Sequence": "array", "Iterable": "array", "dict": "object", "Dict": "object", "Mapping": "object",
 }
 
-// annotationSchema returns the JSON Schema of an annotation. {} accepts anything.
+// annotationSchema returns the JSON Schema for a type annotation. {} accepts every value.
 func (s *syntaxTree) annotationSchema(id nodeID, depth int) map[string]any {
 	if id == 0 || depth > deepestSchema {
 		return map[string]any{}

@@ -28,7 +28,7 @@ type syntaxError struct {
 	sourcePlace
 }
 
-// sourcePlace locates a piece of text and its width, in code points.
+// sourcePlace is the position of a piece of text, and its width in code points.
 type sourcePlace struct{ Line, Column, Width int }
 
 // importedModule describes one imported module, or one name imported from it.
@@ -46,8 +46,8 @@ type usedName struct {
 	sourcePlace
 }
 
-// nameChain describes a chain of names, as in github.list_issues. Its root is an unbound name (Free), or a name bound by an
-// import of servers or client, in which case the path begins with the imported path.
+// nameChain is a chain of names such as github.list_issues. Its root is an unbound name (Free), or a name bound by an
+// import of servers or client; in that case the path begins with the imported path.
 type nameChain struct {
 	Path []string
 	Free bool
@@ -70,7 +70,7 @@ type keywordFact struct {
 	sourcePlace
 }
 
-// argumentFact holds what is known of a value without running the program.
+// argumentFact describes what the checker can tell about an argument's value without running the program.
 type argumentFact struct {
 	Kind string          // str bytes int float bool none list dict, or "" if unknown
 	JSON json.RawMessage // of a literal
@@ -79,9 +79,9 @@ type argumentFact struct {
 	sourcePlace
 }
 
-// guestFacts holds the guest's report on a program, except its tree. After the guest has compiled the program, only the
-// error counts. The guest has read untrusted code, so its report is not trusted: a false report can at most let a
-// program pass that then fails at run time.
+// guestFacts holds the guest's report on a program, except its tree. After the guest has compiled the program, only
+// the error counts. The guest has read untrusted code, so its report is not trusted. A false report can at most let a
+// program pass that fails when it runs.
 type guestFacts struct {
 	Error    *syntaxError
 	Version  string // of the interpreter: "3.11"
@@ -92,13 +92,13 @@ type guestFacts struct {
 	Large    bool // the program has too large a tree to be sent
 }
 
-// missingName describes a name that a module does not have, and its replacement.
+// missingName is a name that a module does not have, with its replacement.
 type missingName struct {
 	Module, Name string
 	Near         []string
 }
 
-// Bounds on the guest's report and on the findings.
+// Bounds on the guest's report and on the number of findings.
 const (
 	maxTold  = 1 << 20 // bytes
 	maxItems = 5000    // of each sort
@@ -108,10 +108,10 @@ const (
 
 var errFacts = errors.New("the interpreter's report on the program is invalid")
 
-// errMuch reports a program with too many or too long names.
+// errMuch is the error for a program with too many or too long names.
 var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)
 
-// decodeFacts parses a guest's report on a program with this many lines.
+// decodeFacts parses a guest's report. lines is the number of lines in the program.
 func decodeFacts(raw json.RawMessage, lines int) (*guestFacts, error) {
 	t := &guestFacts{}
 	if len(raw) <= maxTold && json.Unmarshal(raw, t) != nil {

@@ -12,7 +12,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// refusalFinding holds a reason to refuse a program.
+// refusalFinding is a reason to refuse a program, with its position.
 type refusalFinding struct {
 	kind         core.Kind
 	message      string
@@ -30,12 +30,12 @@ func (p *pythonProgram) nameErrors() source.NameErrors {
 	}
 }
 
-// toolSignature returns a tool's call on one line.
+// toolSignature returns the signature of a tool in one line.
 func (p *pythonProgram) toolSignature(t *core.Tool) string {
 	return bindings.RenderStub(p.tools, t, core.Python, bindings.Signature)
 }
 
-// syntaxError returns the error for a text that is not a program.
+// syntaxError returns the error for a text that is not a valid program.
 func (p *pythonProgram) syntaxError() *core.Error {
 	e := p.failed
 	f := refusalFinding{kind: core.KindSyntax, message: e.Name + ": " + e.Message, sourcePlace: e.sourcePlace}
@@ -54,7 +54,7 @@ func (p *pythonProgram) syntaxError() *core.Error {
 	return p.refuseFindings([]refusalFinding{f})
 }
 
-// judgeFacts returns all findings, in source order.
+// judgeFacts returns all reasons to refuse the program, in source order.
 func (p *pythonProgram) judgeFacts() []refusalFinding {
 	found := p.findAbsent()
 	found = append(found, p.findAbsentModules()...)
@@ -70,7 +70,8 @@ func (p *pythonProgram) judgeFacts() []refusalFinding {
 	return found
 }
 
-// findAbsent returns findings for servers and tools that the program names and that do not exist.
+// findAbsent returns a finding for each server or tool that the program names but cannot use, because it does not
+// exist or is hidden from the principal.
 func (p *pythonProgram) findAbsent() []refusalFinding {
 	var found []refusalFinding
 	said := map[string]bool{}
@@ -92,7 +93,7 @@ func (p *pythonProgram) findAbsent() []refusalFinding {
 	return found
 }
 
-// findAbsentModules returns findings for imports of things that do not exist.
+// findAbsentModules returns a finding for each import of something that does not exist.
 func (p *pythonProgram) findAbsentModules() []refusalFinding {
 	var found []refusalFinding
 	for _, i := range p.facts.Imports {
@@ -146,7 +147,7 @@ func (p *pythonProgram) findUnboundNames() []refusalFinding {
 	return found
 }
 
-// fromStar reports whether a star import binds a name.
+// fromStar reports whether a star import may bind a name.
 func (p *pythonProgram) fromStar(name string) bool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")
@@ -187,7 +188,7 @@ func (p *pythonProgram) nameHint(name string) string {
 	return "names come from imports, assignments in the program, and the servers; search_tools finds tools"
 }
 
-// toolOf returns the tool that a use refers to, if any.
+// toolOf returns the tool that a chain of names refers to, or nil.
 func (p *pythonProgram) toolOf(u nameChain) *core.Tool {
 	path := u.Path
 	if u.Free {
@@ -212,7 +213,7 @@ func (p *pythonProgram) toolOf(u nameChain) *core.Tool {
 	return nil
 }
 
-// starTool returns the tool that the only star import binds to a name.
+// starTool returns the tool that a name refers to through the program's only star import.
 func (p *pythonProgram) starTool(name string) *core.Tool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")

@@ -16,7 +16,7 @@ const (
 	exactInteger   = 1 << 53
 )
 
-// readArguments collects what is known of a call's arguments.
+// readArguments collects the known values of a call's arguments.
 func (v *factVisitor) readArguments(id nodeID) *callFact {
 	c := &callFact{node: id, sourcePlace: v.nodePlace(id)}
 	args := v.s.fieldList(id, fieldArgs)
@@ -48,7 +48,8 @@ func (v *factVisitor) readArguments(id nodeID) *callFact {
 	return c
 }
 
-// readArgument returns what is known of a value: its kind, its JSON if it is a literal, and the keys of a dict.
+// readArgument determines what can be known about an argument's value: its kind, its JSON if it is a literal, and the
+// keys of a dict.
 func (v *factVisitor) readArgument(id nodeID) argumentFact {
 	a := v.readPlain(id)
 	if v.s.classOf(id) != classDict {
@@ -68,7 +69,7 @@ func (v *factVisitor) readArgument(id nodeID) argumentFact {
 	return a
 }
 
-// readPlain returns what is known of a value, without the keys of a dict.
+// readPlain works like readArgument, but without the keys of a dict.
 func (v *factVisitor) readPlain(id nodeID) argumentFact {
 	a := argumentFact{Kind: v.s.argumentKind(id), sourcePlace: v.nodePlace(id)}
 	if literal, ok := v.s.appendLiteral(nil, id, 0); ok {
@@ -100,7 +101,7 @@ var constantKinds = map[valueSort]string{
 	sortLong: "int", sortHuge: "int", sortFloat: "float",
 }
 
-// appendLiteral appends a literal as JSON, and reports whether JSON can express the node.
+// appendLiteral appends a literal as JSON. It returns false if JSON cannot express it.
 func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	if depth > deepestLiteral {
 		return nil, false
@@ -118,7 +119,7 @@ func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMess
 	return nil, false
 }
 
-// appendNegative appends a number with its signs.
+// appendNegative appends a number that has signs before it.
 func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	minus := false
 	for ; s.classOf(id) == classUnaryOp; depth++ {
@@ -136,7 +137,7 @@ func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMes
 	return s.appendConstant(b, value, minus)
 }
 
-// appendConstant appends a constant, or a number with the opposite sign.
+// appendConstant appends a constant. If negative is set, it appends the number with the opposite sign.
 func (s *syntaxTree) appendConstant(b []byte, value attrValue, minus bool) (json.RawMessage, bool) {
 	switch value.sort {
 	case sortNone:
@@ -188,7 +189,7 @@ func (s *syntaxTree) literalList(b []byte, items []attrValue, depth int) (json.R
 	return append(b, ']'), true
 }
 
-// literalDict appends a dict with text keys. A repeated key replaces the earlier value in its place.
+// literalDict appends a dict literal whose keys are texts. If a key occurs again, its value replaces the earlier one.
 func (s *syntaxTree) literalDict(b []byte, keys, values []attrValue, depth int) (json.RawMessage, bool) {
 	if len(keys) > longestLiteral || len(keys) != len(values) || depth == deepestLiteral && len(keys) > 0 {
 		return nil, false
@@ -244,7 +245,7 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// floatText returns a number as Python writes it.
+// floatText formats a float as Python prints it.
 func floatText(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

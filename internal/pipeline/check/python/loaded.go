@@ -6,13 +6,13 @@ import (
 	"retort/internal/core"
 )
 
-// loadingCall names the function with which programs load the code of a skill.
+// loadingCall is the name of the function with which programs load the code of a skill.
 const loadingCall = "load_skill"
 
-// withImports returns the program's code with skill imports in place of exec. It replaces each statement
-// exec(load_skill("name")) at the top level, and exec(x) if x = load_skill("name") is the only assignment to x. Such
-// an import is checked like any other, so that the checked skill runs and not whatever exec would get. It returns
-// false if there is no such statement.
+// withImports returns the program with statements exec(load_skill("name")) at the top level replaced by imports of
+// the skill. It also replaces exec(x) if x = load_skill("name") is the only assignment to x. The imports are checked
+// like all others, so that the code which was checked is the code that runs. found is false if there is no such
+// statement.
 func (p *pythonProgram) withImports() (code string, found bool) {
 	if !strings.Contains(p.code, loadingCall) || !strings.Contains(p.code, "exec") {
 		return "", false
@@ -28,7 +28,7 @@ func (p *pythonProgram) withImports() (code string, found bool) {
 	return l.replaceLoading(p.code)
 }
 
-// skillLoading finds the statements that execute a skill's code.
+// skillLoading finds the statements with which a program executes a skill's code.
 type skillLoading struct {
 	s        *syntaxTree
 	x        *scopeTable
@@ -36,13 +36,14 @@ type skillLoading struct {
 	executed []nodeID          // statements exec(…) at the top level, in the order of the text
 }
 
-// isBound reports whether the program binds a name at its top level, or inside of a function by a global declaration.
+// isBound reports whether the program assigns to a name at its top level, or in a function through a global
+// declaration.
 func (l *skillLoading) isBound(name string) bool {
 	text, ok := l.s.places[name]
 	return ok && l.x.findScope(text, l.x.module) != 0
 }
 
-// walkScope visits a node's statements that belong to the module's scope.
+// walkScope visits the statements below a node that belong to the module's scope.
 func (l *skillLoading) walkScope(id nodeID) {
 	for child := range l.s.childNodes(id) {
 		switch l.s.classOf(child) {
@@ -71,7 +72,7 @@ func (l *skillLoading) noteAssignment(id nodeID) {
 	}
 }
 
-// isCallOf reports whether a node calls a function by its plain name and without keywords.
+// isCallOf reports whether a node calls a function by its simple name and without keyword arguments.
 func (l *skillLoading) isCallOf(id nodeID, function string) bool {
 	if id == 0 || l.s.classOf(id) != classCall || len(l.s.fieldList(id, fieldKeywords)) > 0 {
 		return false
@@ -80,8 +81,8 @@ func (l *skillLoading) isCallOf(id nodeID, function string) bool {
 	return l.s.classOf(called) == className && l.s.fieldString(called, fieldID) == function
 }
 
-// loadedSkill returns the skill whose code a node evaluates to, or "" if that is unknown. It recognizes load_skill("name"),
-// the same with ["code"] or .code, and a variable that holds it.
+// loadedSkill returns the skill whose code an expression evaluates to, or "" if that is unknown. It recognises
+// load_skill("name"), the same followed by ["code"] or .code, and a variable with such a value.
 func (l *skillLoading) loadedSkill(id nodeID) string {
 	switch l.s.classOf(id) {
 	case classSubscript:
@@ -129,7 +130,7 @@ func (l *skillLoading) replaceLoading(code string) (string, bool) {
 	return code, any
 }
 
-// bytesOf returns the byte range of a single-line node in the code.
+// bytesOf returns the range of bytes in the code of a node on a single line.
 func bytesOf(code string, lines []int, n syntaxNode) (start, end int, ok bool) {
 	if n.line < 1 || int(n.line) > len(lines) {
 		return 0, 0, false

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// packageAdvice maps advice to the well-known packages that are unavailable and that it replaces.
+// packageAdvice maps hints to the names of well-known packages that are not available and that the hint is about.
 var packageAdvice = map[string]string{
 	"urllib.request reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",
@@ -28,7 +28,7 @@ var packageAdvice = map[string]string{
 	"servers are connected already: from servers import <server>": "mcp fastmcp",
 }
 
-// suggestInstead returns advice on what to use instead of a package, or "".
+// suggestInstead returns a hint on what to use instead of a package, or "".
 func suggestInstead(head string) string {
 	for hint, names := range packageAdvice {
 		if slices.Contains(strings.Fields(names), head) {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// Opcodes of pickle protocol 4 that Python syntax trees use.
+// Opcodes of pickle protocol 4 that occur in pickled Python syntax trees.
 const (
 	opMark            = '('
 	opStop            = '.'
@@ -48,7 +48,7 @@ const (
 	opFrame           = 0x95
 )
 
-// Bounds on a pickled tree. Trees that the rules can judge are well below them.
+// Bounds on a pickled tree. Trees that are small enough for the rules are well below them.
 const (
 	maxPickle = 32 << 20 // bytes
 	maxSyntax = 1 << 20  // nodes
@@ -61,9 +61,9 @@ const (
 
 var errPickle = errors.New("the interpreter's report on the program is invalid")
 
-// treeUnpickler reads a pickled syntax tree. It can build nothing but a syntax tree in which every node has exactly one
-// parent: values from the memo have no children, and every other pushed value is removed from the stack by the value
-// it becomes part of.
+// treeUnpickler reads a pickled syntax tree from an untrusted guest. It can build only syntax trees in which every
+// node has exactly one parent: values from the memo have no children, and every other value on the stack is removed
+// from it by the value that it becomes a part of.
 type treeUnpickler struct {
 	syntaxTree
 	data    []byte
@@ -154,7 +154,7 @@ func (u *treeUnpickler) runOpcode() error {
 	return nil
 }
 
-// composeValue executes an opcode that takes values from the stack.
+// composeValue executes an opcode that builds a value from values on the stack.
 func (u *treeUnpickler) composeValue(op byte) error {
 	switch op {
 	case opBuild:
@@ -212,7 +212,7 @@ func (u *treeUnpickler) takeBytes(n int) ([]byte, error) {
 	return b, nil
 }
 
-// stackValue returns the n-th value from the top of the stack, counting from 1.
+// stackValue returns the n-th value from the top of the stack; 1 is the topmost.
 func (u *treeUnpickler) stackValue(n int) attrValue {
 	if len(u.stack) < n {
 		return attrValue{}
@@ -230,7 +230,7 @@ func (u *treeUnpickler) memoizeTop() error {
 	return nil
 }
 
-// recallMemo pushes a memoized value, unless that value must be unique.
+// recallMemo pushes a value from the memo. It is an error if the value must have only one parent.
 func (u *treeUnpickler) recallMemo(n int) error {
 	if n < 0 || n >= len(u.memo) {
 		return errPickle
@@ -278,7 +278,7 @@ func (u *treeUnpickler) pushLiteral(op byte) error {
 	return nil
 }
 
-// pushSized reads a text, bytes or an integer with a length prefix.
+// pushSized pushes a text, bytes or an integer that is preceded by its length.
 func (u *treeUnpickler) pushSized(op byte, length []byte) error {
 	n := int(length[0])
 	if len(length) == 4 {
@@ -307,7 +307,7 @@ func (u *treeUnpickler) pushFloat(s valueSort, f float64) {
 	u.kept++
 }
 
-// pushLong pushes an integer given by its bytes, lowest first.
+// pushLong pushes an integer given as little-endian bytes.
 func (u *treeUnpickler) pushLong(b []byte) {
 	if len(b) > 8 {
 		u.pushValue(sortHuge, 0)
@@ -325,7 +325,7 @@ func (u *treeUnpickler) pushLong(b []byte) {
 	u.kept++
 }
 
-// internText returns the ID of a text.
+// internText returns the id of a text.
 func (u *treeUnpickler) internText(b []byte) (textID, error) {
 	if at, ok := u.places[string(b)]; ok {
 		return at, nil
@@ -344,7 +344,7 @@ func (u *treeUnpickler) internText(b []byte) (textID, error) {
 	return at, nil
 }
 
-// pushClass replaces a module and a name by a class.
+// pushClass replaces the names of a module and a class on the stack by the class.
 func (u *treeUnpickler) pushClass() error {
 	module, name := u.stackValue(2), u.stackValue(1)
 	if module.sort != sortText || name.sort != sortText {
@@ -368,8 +368,8 @@ func (u *treeUnpickler) pushClass() error {
 	return errPickle
 }
 
-// makeTuple makes a tuple of the stack's values from an index on. It is either the parts of a complex number, or as many
-// None as a node has fields: newer interpreters create a node before they set its fields.
+// makeTuple replaces the values on the stack from an index on by a tuple. The tuple is either the parts of a complex
+// number, or as many None as a node has fields: newer interpreters create a node before they set its fields.
 func (u *treeUnpickler) makeTuple(from int) error {
 	if from < 0 || from > len(u.stack) {
 		return errPickle
@@ -389,7 +389,7 @@ func (u *treeUnpickler) makeTuple(from int) error {
 	return nil
 }
 
-// makeInstance replaces a class and a tuple by an instance.
+// makeInstance replaces a class and a tuple on the stack by a new node.
 func (u *treeUnpickler) makeInstance() error {
 	callee, arguments := u.stackValue(2), u.stackValue(1)
 	if callee.sort != sortClass {
@@ -409,7 +409,7 @@ func (u *treeUnpickler) makeInstance() error {
 	return nil
 }
 
-// openDict returns the dict under construction at an index of the stack, if any.
+// openDict returns the dict that is being built at an index of the stack, or nil.
 func (u *treeUnpickler) openDict(at int) *nodeDict {
 	if at < 0 || at >= len(u.stack) || u.stack[at].sort != sortDict || int(u.stack[at].at) != len(u.dicts)-1 {
 		return nil
@@ -417,7 +417,7 @@ func (u *treeUnpickler) openDict(at int) *nodeDict {
 	return &u.dicts[len(u.dicts)-1]
 }
 
-// setItems moves the stack's values from an index on into the dict below them.
+// setItems moves the values on the stack from an index on into the dict below them.
 func (u *treeUnpickler) setItems(from int) error {
 	d := u.openDict(from - 1)
 	if d == nil || d.first >= 0 || (len(u.stack)-from)%2 != 0 {
@@ -443,7 +443,7 @@ func (u *treeUnpickler) setItems(from int) error {
 	return nil
 }
 
-// setLabel sets one number of a span, and reports whether its value is valid.
+// setLabel sets one of the four numbers of a span. It returns false if the value is invalid.
 func (p *nodeSpan) setLabel(name fieldLabel, v attrValue) bool {
 	const wide = 1 << 24
 	if v.sort == sortNone {
@@ -465,7 +465,7 @@ func (p *nodeSpan) setLabel(name fieldLabel, v attrValue) bool {
 	return true
 }
 
-// appendItems moves the stack's values from an index on into the list below them.
+// appendItems moves the values on the stack from an index on into the list below them.
 func (u *treeUnpickler) appendItems(from int) error {
 	if from < 1 || from > len(u.stack) || u.stack[from-1].sort != sortList {
 		return errPickle
@@ -483,7 +483,7 @@ func (u *treeUnpickler) appendItems(from int) error {
 	return nil
 }
 
-// buildNode sets the fields of an instance.
+// buildNode sets the fields of a node.
 func (u *treeUnpickler) buildNode() error {
 	d := u.openDict(len(u.stack) - 1)
 	if d == nil {
@@ -546,7 +546,8 @@ func decodeLatin1(b []byte) []byte {
 	return text
 }
 
-// joinSurrogates decodes surrogates that were encoded like characters. Pairs become the characters they stand for.
+// joinSurrogates decodes surrogates that were encoded as if they were characters. Pairs become the characters that
+// they stand for.
 func joinSurrogates(text string) string {
 	var units []uint16
 	for i := 0; i < len(text); {

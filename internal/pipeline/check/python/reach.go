@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// programReach lists what a program can reach, as far as its text shows.
+// programReach lists the tools that a program can call and the modules that it can import, judged by its text.
 type programReach struct {
 	servers map[*core.ToolServer]*serverNeeds
 	called  map[*core.Tool]bool // named in call_mcp_tool
@@ -21,7 +21,7 @@ type serverNeeds struct {
 	whole bool // any of its tools may be meant
 }
 
-// absentName describes a server or tool that does not exist.
+// absentName is a server or tool that a program names but that does not exist.
 type absentName struct {
 	server *core.ToolServer // nil if it is the server that does not exist
 	name   string
@@ -41,7 +41,7 @@ func (r *programReach) needServer(s *core.ToolServer) *serverNeeds {
 	return n
 }
 
-// findReach determines what a program can reach.
+// findReach determines which tools a program can call and which modules it can import.
 func (p *pythonProgram) findReach() *programReach {
 	r := newReach()
 	r.unknown = p.facts.Computes
@@ -54,7 +54,7 @@ func (p *pythonProgram) findReach() *programReach {
 	return r
 }
 
-// addImport notes what an import binds. Imported names count as uses only when they are used.
+// addImport records what an import binds. Imported names count as used only when the program uses them.
 func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 	parts := strings.Split(i.Module, ".")
 	if parts[0] != "servers" {
@@ -89,8 +89,8 @@ func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 	}
 }
 
-// helperNames lists the members of every server module that are not tools, unless a tool has the same name. The guest has
-// the same list.
+// helperNames lists the members of every server module that are not tools. If a tool has the same name, the tool is
+// meant. The guest has the same list.
 var helperNames = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
 
 // simplifyPath simplifies a path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes client.ToolError.
@@ -112,8 +112,8 @@ func (p *pythonProgram) simplifyPath(path []string) []string {
 	return path
 }
 
-// addTool notes a tool by its name in Python. A tool that exists only under another name counts as missing, unless
-// modules may have raw names.
+// addTool records a tool by its Python name. If raw is set, its original name is also accepted. A tool that exists
+// only under another name counts as missing.
 func (p *pythonProgram) addTool(r *programReach, s *core.ToolServer, name string, at sourcePlace, raw bool) {
 	for _, t := range s.Tools {
 		if t.Python == name || raw && t.Name == name {
@@ -126,7 +126,7 @@ func (p *pythonProgram) addTool(r *programReach, s *core.ToolServer, name string
 	}
 }
 
-// addUse notes a chain of names.
+// addUse records a chain of names that the program uses.
 func (p *pythonProgram) addUse(r *programReach, u nameChain) {
 	path := u.Path
 	if u.Free {
@@ -150,7 +150,7 @@ func (p *pythonProgram) addUse(r *programReach, u nameChain) {
 	}
 }
 
-// addMember notes servers.x and servers.x.tool.
+// addMember records a use of servers.x or servers.x.tool.
 func (p *pythonProgram) addMember(r *programReach, u nameChain, path []string) {
 	s, ok := p.tools.FindServer(path[1])
 	switch {
@@ -165,7 +165,8 @@ func (p *pythonProgram) addMember(r *programReach, u nameChain, path []string) {
 	}
 }
 
-// importsAbsent reports whether an import names a server that does not exist. Such an import has its own finding.
+// importsAbsent reports whether the program imports this server although it does not exist. The import has its own
+// finding.
 func (p *pythonProgram) importsAbsent(server string) bool {
 	for _, i := range p.facts.Imports {
 		if i.Module == "servers."+server || i.Module == "servers" && i.Name == server {
@@ -175,7 +176,7 @@ func (p *pythonProgram) importsAbsent(server string) bool {
 	return false
 }
 
-// addOwn notes a use of call_mcp_tool.
+// addOwn records a use of call_mcp_tool.
 func (p *pythonProgram) addOwn(r *programReach, u nameChain, name string) {
 	if name != "call_mcp_tool" && name != "callMCPTool" {
 		return
@@ -200,7 +201,7 @@ func (p *pythonProgram) globalServer(name string) *core.ToolServer {
 	return nil
 }
 
-// reachableTools returns every tool that the program can reach, in the order of the toolset.
+// reachableTools returns all tools that the program can call, in the order of the toolset.
 func (r *programReach) reachableTools(tools *core.Toolset) []*core.Tool {
 	var found []*core.Tool
 	for _, s := range tools.Servers {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// findingPlace returns the position of a rule's finding in the program as it was written.
+// findingPlace returns the position of a rule's finding in the original program.
 func (p *pythonProgram) findingPlace(f rules.Finding) (line, column, width int) {
 	before := p.code[:min(f.Start, len(p.code))]
 	start := strings.LastIndexAny(before, "\n\r") + 1
@@ -19,7 +19,7 @@ func (p *pythonProgram) findingPlace(f rules.Finding) (line, column, width int) 
 	return line + p.lines, utf8.RuneCountInString(before[start:]) + 1 + p.indent, utf8.RuneCountInString(marked)
 }
 
-// judgeTree applies the rules to the program, and refuses it if they deny it.
+// judgeTree applies the rules to the program. It returns an error if they refuse it.
 func (p *pythonProgram) judgeTree(level rules.Level) *core.Error {
 	var err error
 	if p.report, err = rules.JudgeTree(p.tree); err != nil {
@@ -32,7 +32,7 @@ func (p *pythonProgram) judgeTree(level rules.Level) *core.Error {
 	return e
 }
 
-// Judge returns what the rules find in a program, whether or not it matches the tools.
+// Judge returns the findings of the rules in a program. It does not check the program against the tools.
 func (c *Checker) Judge(ctx context.Context, code string) (rules.Report, *core.Error) {
 	var report rules.Report
 	_, refusal := c.parseProgram(ctx, code, core.NewToolset(nil), func(p *pythonProgram) *core.Error {

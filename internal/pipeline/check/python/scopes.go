@@ -1,6 +1,6 @@
 package python
 
-// scopeID is the index of a scope. There is no scope 0.
+// scopeID is the index of a scope. 0 means none.
 type scopeID = int32
 
 type scopeKind uint8
@@ -12,14 +12,14 @@ const (
 	scopeComprehension
 )
 
-// nameScope describes a part of the program with its own names.
+// nameScope is a part of the program with its own names, such as a function.
 type nameScope struct {
 	kind      scopeKind
 	parent    scopeID
 	elsewhere bool // some of its names are declared global or nonlocal
 }
 
-// nameBinding describes what binds a name in a scope.
+// nameBinding describes how a name is bound in a scope.
 type nameBinding struct {
 	count            int32
 	statement, alias nodeID // the last import that binds it
@@ -65,7 +65,7 @@ func (x *scopeTable) bindName(at scopeID, name textID) {
 	x.bindings[v] = b
 }
 
-// findScope returns the scope that a name used in a scope belongs to, or 0 if nothing binds it.
+// findScope returns the scope that binds a name used in the given scope, or 0 if no scope binds it.
 func (x *scopeTable) findScope(name textID, from scopeID) scopeID {
 	for at := from; at != 0; at = x.list[at].parent {
 		sc, v := &x.list[at], scopeVariable{at, name}
@@ -89,8 +89,8 @@ func (x *scopeTable) findScope(name textID, from scopeID) scopeID {
 	return 0
 }
 
-// importedName returns the dotted name of the import that is a variable's only binding, or "" if there is another binding
-// or the import is relative.
+// importedName returns the dotted name of an import if that import is a variable's only binding. It returns "" if
+// there is another binding or the import is relative.
 func (x *scopeTable) importedName(v scopeVariable) string {
 	b := x.bindings[v]
 	if b.count != 1 || b.alias == 0 {
@@ -110,7 +110,7 @@ func (x *scopeTable) importedName(v scopeVariable) string {
 	return module + "." + name
 }
 
-// importLevel returns the number of dots at the beginning of an import.
+// importLevel returns the number of dots at the beginning of a relative import.
 func (s *syntaxTree) importLevel(id nodeID) int32 {
 	if v := s.get(id, fieldLevel); v.sort == sortInteger {
 		return v.at
@@ -132,7 +132,7 @@ func (x *scopeTable) enterList(list []attrValue, at scopeID) {
 	}
 }
 
-// enterNode notes the names that a node binds and the scopes inside it.
+// enterNode records the names that a node binds and the scopes in it.
 func (x *scopeTable) enterNode(id nodeID, at scopeID) {
 	switch c := x.s.classOf(id); {
 	case c == classConstant:
@@ -190,7 +190,7 @@ func (x *scopeTable) classDef(id nodeID, at scopeID) {
 	}
 }
 
-// enterComprehension enters a comprehension. Its first iterable belongs to the surrounding scope.
+// enterComprehension records the scope of a comprehension. Its first iterable belongs to the surrounding scope.
 func (x *scopeTable) enterComprehension(id nodeID, at scopeID) {
 	inner := x.openScope(scopeComprehension, id, at)
 	for child := range x.s.childNodes(id) {
@@ -217,7 +217,7 @@ func (s *syntaxTree) firstIterable(id nodeID) nodeID {
 	return 0
 }
 
-// noteBinder notes what a node binds if it is not a name.
+// noteBinder records the name that a node other than a Name binds, such as a function definition.
 func (x *scopeTable) noteBinder(id nodeID, c nodeClass, at scopeID) {
 	name := fieldName
 	switch c {

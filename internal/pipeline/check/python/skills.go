@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill holds a checked skill and what the next importer needs.
+// LinkedSkill is a checked skill, with the data that is needed to link it into a module that imports it.
 type LinkedSkill struct {
 	source.CheckedSkill
 
@@ -20,14 +20,14 @@ type LinkedSkill struct {
 	reach   *programReach   // of it and of all that it imports
 }
 
-// skillKey contains everything that the judgement on a skill's text depends on.
+// skillKey has everything that the result of checking a skill's text depends on.
 type skillKey struct {
 	name, code string
 	level      rules.Level
 	tools      *core.Toolset
 }
 
-// skillLinker checks the skills that a program uses, each once.
+// skillLinker checks the skills that a program uses. It checks each skill only once.
 type skillLinker struct {
 	checker *Checker
 	library source.SkillLibrary
@@ -44,7 +44,7 @@ func (c *Checker) newLinker(src ProgramSource, tools *core.Toolset) *skillLinker
 	return &skillLinker{checker: c, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// namedSkill describes a skill as a program names it.
+// namedSkill is a skill that a program names, with the position.
 type namedSkill struct {
 	skill  string
 	member string // that is imported from it; "" if it is the whole
@@ -52,7 +52,7 @@ type namedSkill struct {
 	sourcePlace
 }
 
-// namedSkills returns the skills that a program names, in the order of the text, and the places where it refers to all
+// namedSkills returns the skills that a program names, in source order, and the positions where it refers to all
 // skills.
 func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) {
 	for _, i := range p.facts.Imports {
@@ -86,7 +86,7 @@ func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) 
 	return found, loose
 }
 
-// skillOf returns the skill that a Python identifier refers to, or "".
+// skillOf returns the name of the skill for a Python identifier, or "".
 func skillOf(identifier string) string {
 	name := core.SkillName(identifier)
 	if core.ValidSkillName(name) != nil || core.SkillIdentifier(name, core.Python) != identifier {
@@ -95,7 +95,7 @@ func skillOf(identifier string) string {
 	return name
 }
 
-// checkUses checks the skills that a program names. Its error refers to a place in p.
+// checkUses checks the skills that a program names. The error has the position in p where the skill is named.
 func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain source.ImportChain) *core.Error {
 	list, loose := p.namedSkills()
 	for _, at := range loose {
@@ -125,7 +125,7 @@ func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain sou
 	return nil
 }
 
-// importError returns a skill's error, located where the program names the skill.
+// importError returns the error for a skill, with the position where the program names the skill.
 func (p *pythonProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = at.Line+p.lines, at.Column+p.indent
@@ -141,7 +141,7 @@ func (l *skillLinker) linkSkill(ctx context.Context, name string, chain source.I
 	})
 }
 
-// checkSkill checks a skill and what it imports.
+// checkSkill checks a skill and the skills that it imports.
 func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 	key := skillKey{skill.Name, skill.Code, l.level, l.tools}
 	p, kept := l.checker.skills.Find(key)
@@ -176,7 +176,7 @@ func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain so
 	return s, nil
 }
 
-// skillModules returns the skills as the guest gets them, sorted by name.
+// skillModules returns the checked skills in the form that the guest gets, sorted by name.
 func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	global := map[string]bool{}
 	list, _ := p.namedSkills()
@@ -196,7 +196,7 @@ func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	return all
 }
 
-// joinReach adds what a skill can reach to the reach of an importing program.
+// joinReach adds everything that a skill can call to what the importing program can call.
 func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {

@@ -2,11 +2,11 @@ package python
 
 import "unicode/utf8"
 
-// nodeClass identifies a node class of Python's module ast.
+// nodeClass is a class of nodes in Python's module ast.
 type nodeClass uint8
 
-// Node classes that matter here. All others are classOther: those of a newer Python, or those with nothing but
-// children.
+// Node classes that the checks distinguish. All others are classOther: classes of newer Python versions, and those
+// whose children alone matter.
 const (
 	classOther nodeClass = iota
 	classModule
@@ -116,7 +116,7 @@ var classNames = [classCount]string{
 	"IsNot", "In", "NotIn", "",
 }
 
-// operatorTexts maps operator classes to their source text.
+// operatorTexts maps operator classes to operators in source code.
 var operatorTexts = [classCount]string{
 	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//",
 	classLShift: "<<", classRShift: ">>",
@@ -130,7 +130,7 @@ var operatorTexts = [classCount]string{
 // fieldLabel identifies an attribute of a node.
 type fieldLabel uint8
 
-// Fields that matter here. All others are fieldOther. The first four locate a node.
+// Fields that the checks distinguish. All others are fieldOther. The first four have the position of a node.
 const (
 	fieldOther fieldLabel = iota
 	fieldLine
@@ -207,7 +207,7 @@ var labelNames = [fieldLabels]string{
 	"optional_vars", "exc", "cause", "format_spec", "rest",
 }
 
-// valueSort says what a value holds.
+// valueSort is the kind of a value in a pickled syntax tree.
 type valueSort uint8
 
 const (
@@ -231,13 +231,14 @@ const (
 	sortDict                // the fields of a node
 )
 
-// attrValue holds the contents of a node's field; see sort.
+// attrValue is the value of a node's field. Its sort says which type it has.
 type attrValue struct {
 	sort valueSort
 	at   int32
 }
 
-// nodeSpan locates a node: lines count from 1, columns in bytes from 0. The zero value is no location.
+// nodeSpan is the position of a node. Lines count from 1, columns in bytes from 0. The zero value means that there is
+// no position.
 type nodeSpan struct{ line, column, endLine, endColumn int32 }
 
 type nodeField struct {
@@ -253,13 +254,13 @@ type syntaxNode struct {
 	nodeSpan
 }
 
-// nodeID is the index of a node. There is no node 0.
+// nodeID is the index of a node. 0 means none.
 type nodeID = int32
 
-// textID is the index of a text. Text 0 is empty. Equal texts have the same index.
+// textID is the index of a text. Index 0 is the empty text. Equal texts have the same index.
 type textID = int32
 
-// syntaxTree holds a syntax tree as Python's parser produces it. Every node has exactly one parent.
+// syntaxTree is a syntax tree as Python's parser makes it. Every node except the root has exactly one parent.
 type syntaxTree struct {
 	root     nodeID
 	nodes    []syntaxNode
@@ -323,7 +324,7 @@ func (s *syntaxTree) fieldSymbol(id nodeID, name fieldLabel) nodeClass {
 
 func (s *syntaxTree) classOf(id nodeID) nodeClass { return s.nodes[id].class }
 
-// childNodes yields the children of a node, in the order of the text except for decorators.
+// childNodes yields the children of a node, in source order except for decorators.
 func (s *syntaxTree) childNodes(id nodeID) func(func(nodeID) bool) {
 	return func(yield func(nodeID) bool) {
 		n := &s.nodes[id]

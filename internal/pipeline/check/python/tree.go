@@ -7,10 +7,10 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// maxTree bounds the nodes of a tree that the rules examine.
+// maxTree bounds the number of nodes in a tree for the rules.
 const maxTree = 400_000
 
-// nodeContext holds the scope of a node and its byte range.
+// nodeContext is the scope of a node and its range of bytes.
 type nodeContext struct {
 	scope      scopeID
 	start, end int32
@@ -21,7 +21,7 @@ func (w nodeContext) inScope(scope scopeID) nodeContext {
 	return w
 }
 
-// treeBuilder converts Python's tree to the tree that the rules read.
+// treeBuilder converts Python's syntax tree to the tree of package rules.
 type treeBuilder struct {
 	s         *syntaxTree
 	x         *scopeTable
@@ -31,7 +31,7 @@ type treeBuilder struct {
 	large     bool
 }
 
-// treeOf returns a program's syntax tree in the form that the rules read. Its error is rules.ErrLarge.
+// treeOf returns a program's syntax tree for package rules. The error is rules.ErrLarge.
 func treeOf(code string, x *scopeTable) (*rules.Tree, error) {
 	b := &treeBuilder{
 		s: x.s, x: x, lines: lineStarts(code), variables: map[scopeVariable]int32{},
@@ -45,7 +45,7 @@ func treeOf(code string, x *scopeTable) (*rules.Tree, error) {
 	return b.tree, nil
 }
 
-// lineStarts returns the offsets of lines as Python counts them.
+// lineStarts returns the offsets of the lines. It splits lines like Python.
 func lineStarts(code string) []int {
 	starts := []int{0}
 	for i := range len(code) {
@@ -63,7 +63,7 @@ func (b *treeBuilder) byteOffset(line, column int32) int32 {
 	return int32(min(b.lines[line-1]+int(column), len(b.tree.Source)))
 }
 
-// openNode begins a node. Nodes added until close are its children.
+// openNode begins a node. Nodes added until closeNode are its children.
 func (b *treeBuilder) openNode(kind rules.Kind, text string, bind int32, w nodeContext) int {
 	if len(b.tree.Nodes) >= maxTree {
 		b.large = true
@@ -79,7 +79,7 @@ func (b *treeBuilder) closeNode(at int) {
 	}
 }
 
-// addNode adds a node whose children inner adds.
+// addNode adds a node. The function inner adds its children.
 func (b *treeBuilder) addNode(kind rules.Kind, text string, w nodeContext, inner func()) {
 	at := b.openNode(kind, text, 0, w)
 	inner()
@@ -115,7 +115,7 @@ func (b *treeBuilder) addItems(items []attrValue, w nodeContext) {
 	}
 }
 
-// variableNumber returns the number of the variable a name is bound to, or 0.
+// variableNumber returns the number of the variable that a name refers to, or 0.
 func (b *treeBuilder) variableNumber(name textID, from scopeID) int32 {
 	owner := b.x.findScope(name, from)
 	if owner == 0 {
@@ -158,7 +158,7 @@ func (b *treeBuilder) addTree(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// addAtom adds a node of a frequent class. It returns false for other classes.
+// addAtom adds a node of a common class. It returns false for other classes.
 func (b *treeBuilder) addAtom(id nodeID, c nodeClass, w nodeContext) bool {
 	s := b.s
 	switch c {
@@ -330,7 +330,7 @@ func (b *treeBuilder) addCall(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// addAssignment adds an assignment. With several targets, the assignment to the first contains the others.
+// addAssignment adds an assignment. If it has several targets, the assignment to the first contains the others.
 func (b *treeBuilder) addAssignment(id nodeID, w nodeContext) {
 	var opened []int
 	for _, target := range b.s.fieldList(id, fieldTargets) {
@@ -369,7 +369,7 @@ func (b *treeBuilder) addComparison(id nodeID, w nodeContext) {
 	b.addWithFields(rules.Binary, text, id, w, fieldLeft, fieldComparators)
 }
 
-// addComprehension adds a comprehension. Its first iterable belongs to the surrounding scope.
+// addComprehension adds a comprehension. Its first iterable is evaluated in the surrounding scope.
 func (b *treeBuilder) addComprehension(id nodeID, c nodeClass, w nodeContext) {
 	inner := w.inScope(b.scopeAt(id, w.scope))
 	at := b.openNode(rules.Loop, "comprehension", 0, w)
@@ -477,7 +477,7 @@ func (b *treeBuilder) addMembers(id nodeID, w nodeContext) {
 	}
 }
 
-// addParameters adds a function's parameters. Their annotations and defaults belong to the surrounding scope.
+// addParameters adds the parameters of a function. Annotations and defaults are evaluated in the surrounding scope.
 func (b *treeBuilder) addParameters(id nodeID, w nodeContext, inner scopeID) {
 	arguments := b.s.childNode(id, fieldArgs)
 	defaults := b.s.parameterDefaults(arguments)
@@ -540,7 +540,8 @@ func (b *treeBuilder) addModule(alias nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// importsFrom adds an import of names. A star stands for all names. The module itself gets no name here.
+// importsFrom adds a from import. A star import is recorded as binding all names. The module itself is not bound to a
+// name.
 func (b *treeBuilder) importsFrom(id nodeID, w nodeContext) {
 	at := b.openNode(rules.Import, strings.Repeat(".", int(min(b.s.importLevel(id), maxText)))+b.s.fieldString(id, fieldModule), 0, w)
 	for _, item := range b.s.fieldList(id, fieldNames) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// computingFunctions lists the functions with which programs access names that they compute.
+// computingFunctions lists the functions with which programs access names that they compute at run time.
 var computingFunctions = map[string]bool{
 	"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true,
 }
@@ -36,7 +36,7 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// factsOf returns the facts of a program, given its lines.
+// factsOf collects the facts about a program that the rules use, given its source lines.
 func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	n := len(x.s.nodes)
 	v := &factVisitor{
@@ -70,7 +70,7 @@ func (p sourcePlace) compare(q sourcePlace) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// nodePlace returns the position of a node and its width on its first line.
+// nodePlace returns the position of a node and the width of its first line.
 func (v *factVisitor) nodePlace(id nodeID) sourcePlace {
 	n := &v.s.nodes[id]
 	start := v.columnNumber(n.line, n.column)
@@ -83,7 +83,7 @@ func (v *factVisitor) nodePlace(id nodeID) sourcePlace {
 
 func (v *factVisitor) lineNumber(line int32) int { return min(max(int(line), 1), len(v.lines)) }
 
-// columnNumber returns a column in code points, counting from 1.
+// columnNumber returns a column in code points, beginning at 1.
 func (v *factVisitor) columnNumber(line, offset int32) int {
 	i := int(line) - 1
 	if i < 0 || i >= len(v.lines) || v.ascii[i] {
@@ -102,7 +102,7 @@ func (v *factVisitor) memberPlace(id nodeID) sourcePlace {
 	return sourcePlace{v.lineNumber(n.endLine), max(v.columnNumber(n.endLine, n.endColumn)-width, 1), width}
 }
 
-// visitNode visits a node in a scope. If quiet, as for annotations, names are not reported.
+// visitNode visits a node in a scope. If quiet is set, as for annotations, names in it are not reported.
 func (v *factVisitor) visitNode(id nodeID, at scopeID, quiet bool) {
 	quiet = quiet || v.noted[id]
 	switch c := v.s.classOf(id); c {
@@ -129,8 +129,8 @@ func (v *factVisitor) visitNode(id nodeID, at scopeID, quiet bool) {
 	v.visitScope(id, at, inner, quiet)
 }
 
-// visitScope visits the children of a node with its own scope. Decorators, defaults and annotations, and the first
-// iterable of a comprehension, belong to the surrounding scope.
+// visitScope visits the children of a node that has its own scope. Decorators, defaults, annotations, and the first
+// iterable of a comprehension belong to the surrounding scope.
 func (v *factVisitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
 	c := v.s.classOf(id)
 	n := v.s.nodes[id]
@@ -153,7 +153,7 @@ func (v *factVisitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
 	}
 }
 
-// noteGuard notes names whose existence the program tests.
+// noteGuard records names whose existence the program tests, for example with try and except NameError.
 func (v *factVisitor) noteGuard(id nodeID) {
 	caught := map[string]bool{}
 	for _, item := range v.s.fieldList(id, fieldHandlers) {
@@ -197,8 +197,8 @@ func (v *factVisitor) noteImports(id nodeID, c nodeClass) {
 	}
 }
 
-// noteChain notes a.b.c if a is unbound or imported from the servers. Chains inside another chain, and called ones, were
-// noted before.
+// noteChain records a chain a.b.c if a is unbound or imported from servers. Chains that are part of a longer chain or
+// are called were already recorded.
 func (v *factVisitor) noteChain(id nodeID, at scopeID, quiet bool) {
 	if v.s.classOf(id) == classAttribute {
 		v.passed[v.s.childNode(id, fieldValue)] = true
@@ -208,7 +208,7 @@ func (v *factVisitor) noteChain(id nodeID, at scopeID, quiet bool) {
 	}
 }
 
-// noteCall notes a chain that is called, and getattr with a literal.
+// noteCall records a chain that is called, or a call of getattr with a literal name.
 func (v *factVisitor) noteCall(id nodeID, at scopeID) {
 	called, args := v.s.childNode(id, fieldFunc), v.s.fieldList(id, fieldArgs)
 	c := v.s.classOf(called)
@@ -228,7 +228,8 @@ func (v *factVisitor) noteCall(id nodeID, at scopeID) {
 	v.noteUse(called, at, false, id, 0)
 }
 
-// dottedNames returns the names of a.b.c, the root's first, and the root's node. It returns none for anything else.
+// dottedNames returns the names in a chain a.b.c, beginning with the root, and the root's node. It returns none for
+// other expressions.
 func (v *factVisitor) dottedNames(id nodeID) (names []string, root nodeID) {
 	n := 1
 	for root = id; v.s.classOf(root) == classAttribute; root = v.s.childNode(root, fieldValue) {
@@ -246,8 +247,8 @@ func (v *factVisitor) dottedNames(id nodeID) (names []string, root nodeID) {
 	return names, root
 }
 
-// noteUse notes a chain. If called is not 0, it is the call of the chain. If member is not 0, it is a literal that names
-// one more member.
+// noteUse records a chain. If called is not 0, it is the node of the chain's call. If member is not 0, it is a
+// literal with the name of one more member.
 func (v *factVisitor) noteUse(id nodeID, at scopeID, quiet bool, called, member nodeID) {
 	path, root := v.dottedNames(id)
 	if path == nil || v.s.fieldSymbol(id, fieldContext) != classLoad {
@@ -277,7 +278,7 @@ func (v *factVisitor) noteUse(id nodeID, at scopeID, quiet bool, called, member 
 	v.Uses = append(v.Uses, u)
 }
 
-// noteFree notes an unbound name.
+// noteFree records an unbound name.
 func (v *factVisitor) noteFree(root nodeID, text textID, quiet bool) {
 	word := v.s.texts[text]
 	v.Computes = v.Computes || computingFunctions[word]

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ArgumentTargets lists what the arguments of one call name, and so what the call may touch.
+// ArgumentTargets lists the files, hosts and commands that the arguments of a call name. The call may touch these.
 type ArgumentTargets struct {
 	Files    []string // by keys such as path and filename
 	Domains  []string // hosts of the addresses in its texts
@@ -25,7 +25,7 @@ var (
 	inlineShell = compileLazily(`(?i)\b(sh|bash|zsh|dash|ksh|cmd|powershell|pwsh)(\.exe)?\s+(-\w+\s+)*[-/]c\w*\s+`)
 )
 
-// isCritical reports whether a command is never approved automatically.
+// isCritical reports whether a command is so dangerous that it must never be approved automatically.
 func isCritical(c destructiveText) bool {
 	return c.rule == "tool.shell" || c.critical
 }
@@ -67,7 +67,8 @@ func (r *argumentReader) readValue(key string, value any, depth int) {
 	}
 }
 
-// readObject reads a command together with the arguments next to it: {"command": "rm", "args": ["-rf", "/"]}.
+// readObject examines a command together with the arguments next to it, as in {"command": "rm", "args": ["-rf",
+// "/"]}.
 func (r *argumentReader) readObject(object map[string]any, depth int) {
 	keys := slices.Sorted(maps.Keys(object))
 	for _, key := range keys {
@@ -107,7 +108,7 @@ func (r *argumentReader) readCommand(line string) {
 	r.judgeText(line)
 }
 
-// judgeText finds critical commands in a text, also in nested shell commands.
+// judgeText finds critical commands in a text, including nested shell commands.
 func (r *argumentReader) judgeText(text string) {
 	if r.found.Critical != "" {
 		return

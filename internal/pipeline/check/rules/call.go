@@ -25,7 +25,7 @@ func (j *treeJudge) judgeCall(i int32) {
 	}
 }
 
-// judgeBound judges calls that bind some arguments of a function.
+// judgeBound judges calls that bind some arguments of a function, such as f.bind(…) or partial(f, …).
 func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	if len(args) < 2 {
 		return
@@ -40,7 +40,7 @@ func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	}
 }
 
-// callOf judges a call of the function that a path stands for.
+// callOf judges a call of the function with the given path, such as globalThis.eval.
 func (j *treeJudge) callOf(i int32, path string, args []int32) {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
 	if d, ok := lookupDanger(j.Language, path); ok && j.isBound(j.nthChild(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
@@ -59,7 +59,7 @@ func (j *treeJudge) callOf(i int32, path string, args []int32) {
 	}
 }
 
-// isBound reports whether a node is a variable of the program.
+// isBound reports whether a node is a variable that the program declares.
 func (j *treeJudge) isBound(i int32) bool { return j.hasKind(i, Name) && j.Nodes[i].Bind > 0 }
 
 // judgeMethod judges calls of methods that are dangerous on any object.
@@ -84,7 +84,7 @@ func (j *treeJudge) judgeMethod(i, callee int32, args []int32) {
 	}
 }
 
-// fromAddress finds modules that are imported from a URL.
+// fromAddress finds imports of modules from a URL.
 func (j *treeJudge) fromAddress(i int32, module string) {
 	for _, scheme := range []string{"data:", "http:", "https:", "blob:", "file:"} {
 		if strings.HasPrefix(module, scheme) && j.Language == Script {
@@ -93,7 +93,7 @@ func (j *treeJudge) fromAddress(i int32, module string) {
 	}
 }
 
-// wholeGlobal finds calls that get the whole global object.
+// wholeGlobal finds calls that get the global object as an argument.
 func (j *treeJudge) wholeGlobal(path string, args []int32) {
 	if slices.Contains([]string{"call", "apply", "bind"}, lastName(path)) ||
 		slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
@@ -108,14 +108,14 @@ func (j *treeJudge) wholeGlobal(path string, args []int32) {
 
 var formatWalk = compileLazily(`\{[^{}]*(\.__\w+__|\[__\w+__\])`)
 
-// judgeFormat finds format strings that walk attributes.
+// judgeFormat finds Python format strings that access attributes.
 func (j *treeJudge) judgeFormat(i int32, s string) {
 	if m := formatWalk().FindString(s); m != "" {
 		j.addFinding("dunder.format", i, m)
 	}
 }
 
-// findIndirect finds disguised calls of other functions.
+// findIndirect finds calls that call another function indirectly, for example a timer that runs a text as code.
 func (j *treeJudge) findIndirect(i int32, path string, args []int32) {
 	switch {
 	case path == "setTimeout", path == "setInterval", path == "setImmediate":
@@ -133,7 +133,7 @@ func (j *treeJudge) findIndirect(i int32, path string, args []int32) {
 	}
 }
 
-// memberReaders lists functions that return a member by its name.
+// memberReaders lists functions that return a member of an object by its name.
 var memberReaders = []string{"Reflect.get", "Reflect.getOwnPropertyDescriptor", "Object.getOwnPropertyDescriptor"}
 
 // judgeMemberRead judges access to a member by its name.
@@ -197,7 +197,7 @@ func (j *treeJudge) judgeAttribute(i int32, path string, args []int32) {
 	}
 }
 
-// findReplacing finds calls that change what every object has.
+// findReplacing finds calls that change members which all objects share, such as those of Object.prototype.
 func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	switch path {
 	case "Object.defineProperty", "Object.defineProperties", "Object.assign", "Object.setPrototypeOf", "Reflect.set",
@@ -226,7 +226,7 @@ func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	}
 }
 
-// reportRun reports a place where text is run as code. The finding depends on where the text comes from.
+// reportRun reports a place where a text is run as code. The severity depends on where the text comes from.
 func (j *treeJudge) reportRun(i int32, rule, path string) {
 	call := i
 	if parent := j.parents[i]; !j.hasKind(i, Call, New) && j.hasKind(parent, Call, New) {
@@ -251,7 +251,7 @@ func (j *treeJudge) reportRun(i int32, rule, path string) {
 	}
 }
 
-// valueOrigin classifies where a value comes from.
+// valueOrigin says where a value comes from, such as from the program itself or from a server's answer.
 type valueOrigin uint8
 
 const (
@@ -261,7 +261,7 @@ const (
 
 const maxFollowed = 2000 // nodes that one question of origin looks at
 
-// followOrigin follows an expression through variables to the origin of its values.
+// followOrigin returns where the values of an expression come from. It follows variables.
 func (j *treeJudge) followOrigin(i int32) (from valueOrigin) {
 	todo, left, seen := []int32{i}, maxFollowed, map[int32]bool{}
 	for len(todo) > 0 && left > 0 {

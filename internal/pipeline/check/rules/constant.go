@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// constantText returns the constant string that an expression evaluates to, however it is put together.
+// constantText returns the constant string that an expression evaluates to, even if it is assembled from parts. ok is
+// false if it is not constant.
 func (p *analyzedTree) constantText(i int32) (string, bool) {
 	if i < 0 {
 		return "", false
@@ -95,7 +96,7 @@ func (p *analyzedTree) concatConstants(items []int32, with string) (string, bool
 	return b.String(), true
 }
 
-// foldIndex evaluates x[::-1].
+// foldIndex evaluates x[::-1], which reverses a constant string.
 func (p *analyzedTree) foldIndex(i int32) (string, bool) {
 	s, ok := p.constantText(p.nthChild(i, 0))
 	if key := p.nthChild(i, 1); ok && p.hasKind(key, Slice) && p.Nodes[key].Text == "::-1" {
@@ -182,7 +183,7 @@ func decodeRot13(s string) (string, bool) {
 	}, s), true
 }
 
-// charactersText evaluates a string given by character codes.
+// charactersText evaluates a string that is given as character codes.
 func (p *analyzedTree) charactersText(args []int32) (string, bool) {
 	var b strings.Builder
 	for _, c := range args {
@@ -246,7 +247,7 @@ func (p *analyzedTree) constantMethod(callee int32, args []int32) (string, bool)
 	return "", false
 }
 
-// joinCall evaluates ['a', 'b'].join(”) and ”.join(['a', 'b']), also of constants that were split and reversed
+// joinCall evaluates ['a', 'b'].join("") and "".join(['a', 'b']), even if the constants were split or reversed
 // before.
 func (p *analyzedTree) joinCall(object int32, args []int32) (string, bool) {
 	list, with := object, ","
@@ -302,7 +303,8 @@ func (p *analyzedTree) joinList(list int32, with string) (string, bool) {
 	return "", false
 }
 
-// onlyValue returns the only expression that is assigned to a variable, or the expression itself.
+// onlyValue follows variables that have exactly one assignment, and returns the expression at the end. It returns any
+// other expression unchanged.
 func (p *analyzedTree) onlyValue(i int32) int32 {
 	for range 8 {
 		if i < 0 || p.Nodes[i].Kind != Name || p.Nodes[i].Bind == 0 || len(p.defs[p.Nodes[i].Bind]) != 1 {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// fileUse says how a call uses a file.
+// fileUse says how a call uses a file: it reads, writes or deletes it.
 type fileUse uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	useWipes // a whole tree
 )
 
-// fileFunctions maps the last names of functions in file modules to their use of a file.
+// fileFunctions maps the names of functions in file modules to how they use a file.
 var fileFunctions = map[string]fileUse{
 	"readFile": useReads, "readFileSync": useReads, "readdir": useReads, "readdirSync": useReads,
 	"createReadStream": useReads, "access": useReads, "stat": useReads, "open": useReads, "openSync": useReads,
@@ -59,7 +59,7 @@ var (
 	topFolder = compileLazily(`^(/|/\*|~|~/|\.\.?|\.\./?|\./?|/[\w.-]+/?|\*|[a-zA-Z]:\\?)$`)
 )
 
-// fileCall judges how a program uses files.
+// fileCall judges a call of a function that uses files.
 func (j *treeJudge) fileCall(i int32, path string, args []int32) {
 	use := fileUseOf(path)
 	if use == 0 {
@@ -89,7 +89,7 @@ func (j *treeJudge) fileCall(i int32, path string, args []int32) {
 	}
 }
 
-// pathOf returns the path that Path(…).method() refers to.
+// pathOf returns the path argument of Path(…) in a call Path(…).method().
 func (j *treeJudge) pathOf(i int32) string {
 	if s, ok := j.constantText(j.nthChild(max(j.nthChild(i, 0), 0), 0)); ok {
 		return s

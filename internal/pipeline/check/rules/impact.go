@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// ProgramImpact lists what a program can touch, as far as its tree shows.
+// ProgramImpact lists what a program can touch, judged by its syntax tree.
 type ProgramImpact struct {
 	Calls   []ToolUse // the tools it names, each once, in source order
 	Reads   []string  // files, as far as their names are constant
 	Writes  []string
 	Deletes []string
 	Domains []string // hosts of the addresses in its strings
-	// Affects lists the files that the program writes, moves, replaces or deletes, and Commands the commands that it
-	// starts, with constant arguments. They are shown to the person who approves. Computed parts appear as Computed.
+	// Affects lists the files that the program writes, moves, replaces or deletes. Commands lists the commands that
+	// it starts, with constant arguments. Both are shown to the person who approves the program. Computed stands for
+	// parts that are not constant.
 	Affects, Commands []string
 	Repeats           bool // it may do something more than once
 }
@@ -87,16 +88,16 @@ func (j *treeJudge) impactOf(i int32, m *ProgramImpact) {
 	}
 }
 
-// Computed stands for a name that a program computes.
+// Computed is the text that stands for a name which a program computes.
 const Computed = "(a name that the program computes)"
 
-// secondArgument lists the functions whose second argument is a file that they write.
+// secondArgument lists the functions that write the file named by their second argument.
 var secondArgument = []string{
 	"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync",
 	"replace", "link", "linkSync", "symlink", "symlinkSync",
 }
 
-// noteFiles notes files that a call changes.
+// noteFiles adds the files that a call changes.
 func (m *ProgramImpact) noteFiles(j *treeJudge, i int32, path, name string, use fileUse) {
 	if use != useReads {
 		m.Affects = addDistinct(m.Affects, namedOr(name))
@@ -114,7 +115,7 @@ func namedOr(name string) string {
 	return shortenText(name)
 }
 
-// noteCommand notes a command that a call starts.
+// noteCommand adds the command that a call starts.
 func (m *ProgramImpact) noteCommand(j *treeJudge, i int32, path string) {
 	d, ok := lookupDanger(j.Language, path)
 	if !ok || d.rule != "process.command" && d.rule != "process.spawn" {
@@ -144,7 +145,7 @@ func constantOf(j *treeJudge, i int32) string {
 	return "(computed)"
 }
 
-// noteTool records that the program calls a tool.
+// noteTool adds a tool that the program calls.
 func (m *ProgramImpact) noteTool(name string, loop bool) {
 	if name == "" || !strings.ContainsAny(name, "._") {
 		return
@@ -228,7 +229,7 @@ func (p *analyzedTree) loopBody(i int32) []int32 {
 	return slices.DeleteFunc(p.childList(i), func(c int32) bool { return p.hasKind(c, Assign) && p.Nodes[c].Text == "of" })
 }
 
-// functionOf returns the function that a variable holds, or -1.
+// functionOf returns the function that a variable holds, or -1 if it holds none.
 func (p *analyzedTree) functionOf(bind int32) int32 {
 	if bind == 0 {
 		return -1

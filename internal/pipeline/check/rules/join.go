@@ -1,7 +1,7 @@
 package rules
 
-// JoinReports merges the reports on a program and its skills. What one part does counts as repeated if another part repeats
-// anything, because it may repeat that.
+// JoinReports merges the reports on a program and its skills. If one of them repeats calls, all calls of the others
+// count as repeated, too, because they may be made inside the repetition.
 func JoinReports(program Report, skills []Report) Report {
 	all := append([]Report{program}, skills...)
 	repeating := 0

@@ -13,7 +13,7 @@ type Finding struct {
 	Detail     string // what was found, as short as possible: "os.system"
 }
 
-// Report holds everything found in a program. It depends on the program only.
+// Report has everything that the rules found in a program. It depends only on the program.
 type Report struct {
 	Findings   []Finding // in source order
 	Impact     ProgramImpact
@@ -27,7 +27,8 @@ const (
 	maxDetail   = 60
 )
 
-// JudgeTree applies all rules to a program. Its time grows with the size of the tree. Its error is ErrTree or ErrDeep.
+// JudgeTree applies all rules to a program. Its time is bounded by the size of the tree. The error is ErrTree or
+// ErrDeep.
 func JudgeTree(t *Tree) (Report, error) {
 	if err := t.Check(); err != nil {
 		return Report{}, err
@@ -48,11 +49,11 @@ type treeJudge struct {
 	found []Finding
 	said  map[string]int
 	most  int // complexity
-	// commands counts the bytes of commands for tools that were examined.
+	// commands counts the bytes of commands in tool arguments that were examined.
 	commands int
 }
 
-// addFinding adds a finding with the rule's own severity.
+// addFinding adds a finding with the severity of its rule.
 func (j *treeJudge) addFinding(rule string, i int32, detail string) {
 	j.findAs(rule, severityOf(rule), i, detail)
 }
@@ -79,7 +80,7 @@ func (j *treeJudge) findAt(rule string, s Severity, start, end int, detail strin
 	j.found = append(j.found, Finding{rule, s, start, end, detail})
 }
 
-// makeRoom drops a finding that is milder than severity.
+// makeRoom drops a finding that is less severe than severity, if the report is full.
 func (j *treeJudge) makeRoom(s Severity) bool {
 	mildest := 0
 	for k, f := range j.found {
@@ -126,7 +127,7 @@ func (j *treeJudge) judgeNode(i int32) {
 	}
 }
 
-// judgeReference finds uses of names that no program needs, in whatever way they are accessed.
+// judgeReference finds uses of names that programs never need, in whatever way they are accessed.
 func (j *treeJudge) judgeReference(i int32) {
 	if j.isInner(i) {
 		return
@@ -155,19 +156,20 @@ func (j *treeJudge) judgeReference(i int32) {
 	}
 }
 
-// isTakenApart reports whether a name is what a pattern extracts from a value.
+// isTakenApart reports whether a node is a name that a destructuring pattern assigns.
 func (j *treeJudge) isTakenApart(i int32) bool {
 	return j.hasKind(j.parents[i], Property) &&
 		slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })
 }
 
-// isInner reports whether a node is the beginning of a longer name, which is judged itself.
+// isInner reports whether a node is the beginning of a longer name, such as a in a.b. The longer name is judged
+// instead.
 func (j *treeJudge) isInner(i int32) bool {
 	parent := j.parents[i]
 	return j.hasKind(parent, Member, Index) && parent+1 == i && !j.hasKind(i, Call)
 }
 
-// isAsked reports whether a program only tests what a name is.
+// isAsked reports whether a program only tests the type or the existence of a name, as with typeof.
 func (j *treeJudge) isAsked(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Unary, Binary) {
@@ -180,14 +182,15 @@ func (j *treeJudge) isAsked(i int32) bool {
 	return false
 }
 
-// isWhole reports whether a value is used as a whole, not for one of its members.
+// isWhole reports whether a value is used as a whole, and not only to access one of its members.
 func (j *treeJudge) isWhole(i int32) bool {
 	parent := j.parents[i]
 	return !j.hasKind(parent, Member, Index, Unary, Binary, Logical) ||
 		j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
-// isConstantCall reports whether a node is called with a constant, which is judged then.
+// isConstantCall reports whether a node is the function of a call with a constant argument. The call is judged
+// instead.
 func (j *treeJudge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i {
@@ -197,7 +200,7 @@ func (j *treeJudge) isConstantCall(i int32) bool {
 	return ok
 }
 
-// isDecoding reports whether a function such as Buffer.from is called with the name of an encoding that hides text.
+// isDecoding reports whether a call such as Buffer.from(…) names an encoding that hides text, such as base64.
 func (j *treeJudge) isDecoding(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i || len(j.childList(parent)) != 3 {
@@ -207,7 +210,7 @@ func (j *treeJudge) isDecoding(i int32) bool {
 	return !ok || slices.Contains([]string{"base64", "base64url", "hex"}, encoding)
 }
 
-// judgeImports finds imports of modules that no program needs.
+// judgeImports finds imports of modules that programs never need.
 func (j *treeJudge) judgeImports(i int32) {
 	path := j.modulePath(j.Nodes[i].Text)
 	j.fromAddress(i, j.Nodes[i].Text)
@@ -220,7 +223,7 @@ func (j *treeJudge) judgeImports(i int32) {
 	}
 }
 
-// judgeMember finds accesses to members that lead out of an object.
+// judgeMember finds accesses to members through which a program can get from an object to its type or to others.
 func (j *treeJudge) judgeMember(i int32) {
 	n := &j.Nodes[i]
 	key, object := n.Text, j.nthChild(i, 0)
@@ -242,7 +245,7 @@ func (j *treeJudge) judgeMember(i int32) {
 	}
 }
 
-// findHiddenName finds names that are assembled from parts.
+// findHiddenName finds names that are assembled from parts to hide them.
 func (j *treeJudge) findHiddenName(i int32, name string) {
 	if !j.hasKind(i, String) && !j.hasKind(i, Name) && slices.Contains(hideableNames, name) {
 		j.addFinding("code.hidden", i, name)
@@ -252,7 +255,7 @@ func (j *treeJudge) findHiddenName(i int32, name string) {
 	}
 }
 
-// hideableNames lists names that no honest program puts together from pieces.
+// hideableNames lists names that an honest program never assembles from parts.
 var hideableNames = []string{
 	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
 	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",
@@ -260,7 +263,7 @@ var hideableNames = []string{
 	"net", "vm", "binding", "pty", "pickle",
 }
 
-// findComputedMember finds computed member names of the global object and of dangerous modules.
+// findComputedMember finds accesses to computed members of the global object and of dangerous modules.
 func (j *treeJudge) findComputedMember(i, object int32, key string) {
 	if key != "[?]" {
 		return
@@ -273,7 +276,7 @@ func (j *treeJudge) findComputedMember(i, object int32, key string) {
 	}
 }
 
-// findConstructor finds access to the Function constructor through any value.
+// findConstructor finds accesses to the Function constructor through a value, as in x.constructor.constructor.
 func (j *treeJudge) findConstructor(i, object int32) {
 	for _, path := range j.possiblePaths(i) {
 		switch {
@@ -284,7 +287,8 @@ func (j *treeJudge) findConstructor(i, object int32) {
 	}
 }
 
-// findDunder finds attributes that lead from any Python object to all others.
+// findDunder finds Python attributes such as __subclasses__, through which a program can get from any object to all
+// others.
 func (j *treeJudge) findDunder(i, object int32, key string) {
 	switch key {
 	case "__subclasses__":
@@ -316,8 +320,8 @@ func (j *treeJudge) isSuper(i int32) bool {
 	return slices.ContainsFunc(j.possiblePaths(i), func(s string) bool { return s == "super()" || s == "object" })
 }
 
-// judgeProperty judges a property: hooks that Python's deserialization calls, names assembled from parts, and React's HTML
-// sink.
+// judgeProperty judges a property: hooks that Python's deserialisation calls, names assembled from parts, and React's
+// property for raw HTML.
 func (j *treeJudge) judgeProperty(i int32) {
 	if key := j.Nodes[i].Text; j.Language == Python && (key == "__reduce__" || key == "__reduce_ex__") {
 		j.addFinding("code.deserialize", i, key)
@@ -335,10 +339,10 @@ func (j *treeJudge) judgeProperty(i int32) {
 	j.judgeIdentifier(i, j.Nodes[i].Text)
 }
 
-// reactSink is the property with which React writes HTML into a page.
+// reactSink is the property with which React writes raw HTML into a page.
 const reactSink = "dangerouslySetInnerHTML"
 
-// judgeAssigned finds assignments that replace something every program relies on.
+// judgeAssigned finds assignments that replace built-in functions or objects.
 func (j *treeJudge) judgeAssigned(i int32) {
 	target := j.nthChild(i, 0)
 	if !j.hasKind(target, Member, Index) || j.isOf(i) {
@@ -373,7 +377,7 @@ func (j *treeJudge) isGlobalMember(i int32) bool {
 	})
 }
 
-// builtinObjects lists objects whose members every program relies on.
+// builtinObjects lists built-in objects whose members must not be replaced.
 var builtinObjects = []string{
 	"JSON", "Math", "Object", "Promise", "Reflect", "Array", "String", "Symbol", "Number", "Date", "RegExp",
 	"Function", "@json", "@os", "@sys",

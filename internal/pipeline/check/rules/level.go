@@ -19,24 +19,26 @@ func (s Severity) String() string { return severityNames[min(int(s), len(severit
 // Level says how strictly programs are judged.
 type Level uint8
 
-// Levels. The zero Level is Standard.
+// The levels of strictness. The zero value is Standard.
 const (
 	Standard Level = iota
+	// Permissive is the row of actions for the permissive level; the columns are the severities info, low, medium,
+	// high and critical.
 	Permissive
 	Strict // high
 	Maximum
 )
 
-// Networked is added to a level where programs have network access, so that using it is ordinary.
+// Networked is added to a level if programs have network access, so that using the network is not reported.
 const Networked Level = 1 << 7
 
-// Commanding is added to a level where programs may start commands, so that doing so is ordinary.
+// Commanding is added to a level if programs may start commands, so that starting commands is not reported.
 const Commanding Level = 1 << 6
 
 // baseLevel returns the level without Networked and Commanding.
 func (l Level) baseLevel() int { return int(l &^ (Networked | Commanding)) }
 
-// LevelOf returns the level of this name in the settings, or Standard for an unknown name.
+// LevelOf returns the level with this name in the settings. For an unknown name it returns Standard.
 func LevelOf(name string) Level {
 	for l, n := range levelNames {
 		if n == name {
@@ -50,7 +52,7 @@ var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
 func (l Level) String() string { return levelNames[min(l.baseLevel(), len(levelNames)-1)] }
 
-// FindingAction says what happens to a program because of a finding.
+// FindingAction is the consequence of a finding for the program: none, a warning or a refusal.
 type FindingAction uint8
 
 // Actions, mildest first.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// analyzedTree extends a tree with what the rules need: the parent of each node, what a name stands for, and which strings
-// are constant.
+// analyzedTree is a syntax tree with facts that the rules need: the parent of each node, the meanings of names, and
+// constant strings.
 type analyzedTree struct {
 	*Tree
 	parents []int32
@@ -19,7 +19,7 @@ type analyzedTree struct {
 	stars   []string // modules with a star import in Python
 }
 
-// nodeMemo caches what is known of one node.
+// nodeMemo caches the results of analysing one node.
 type nodeMemo[T any] struct {
 	state memoState
 	value T
@@ -34,7 +34,7 @@ const (
 	memoNone
 )
 
-// variableDef describes one value that a variable may hold.
+// variableDef is one value that a variable may have.
 type variableDef struct {
 	node int32    // the value; -1 if nothing is known of it
 	keys []string // of the value's members on the way to it, when it is taken apart
@@ -72,7 +72,7 @@ func newProgram(t *Tree) *analyzedTree {
 	return p
 }
 
-// noteDefinitions notes the variables that a node assigns.
+// noteDefinitions records the variables to which a node assigns values.
 func (p *analyzedTree) noteDefinitions(i int32) {
 	switch n := &p.Nodes[i]; n.Kind {
 	case Assign:
@@ -110,7 +110,7 @@ func (p *analyzedTree) addDefinition(i int32, d variableDef) {
 	}
 }
 
-// bindTarget assigns a value to a name, or to the names in a pattern.
+// bindTarget records that a value is assigned to a name, or to the names in a pattern.
 func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	type pair struct {
 		target int32
@@ -145,7 +145,7 @@ func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	}
 }
 
-// memberDef returns the value of a key of a value.
+// memberDef returns the definition for a member of the value.
 func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return variableDef{node: -1}
@@ -153,7 +153,7 @@ func (d variableDef) memberDef(key string) variableDef {
 	return variableDef{node: d.node, keys: append(slices.Clip(d.keys), key)}
 }
 
-// keyOf returns the key of a Property, or "" if it is computed.
+// keyOf returns the key of a property node, or "" if the key is computed.
 func (p *analyzedTree) keyOf(i int32) string {
 	n := &p.Nodes[i]
 	if n.Text != "" {
@@ -165,7 +165,7 @@ func (p *analyzedTree) keyOf(i int32) string {
 	return ""
 }
 
-// valueOf returns the value of a Property, or -1.
+// valueOf returns the value of a property node, or -1.
 func (p *analyzedTree) valueOf(i int32) int32 {
 	if p.Nodes[i].Text == "" && p.nthChild(i, 1) >= 0 {
 		return p.nthChild(i, 1)
@@ -178,7 +178,8 @@ func (p *analyzedTree) valueOf(i int32) int32 {
 // call gives. The global object has the path of everything that it holds: eval is
 // eval, however it is reached.
 
-// possiblePaths lists what an expression may stand for, or nothing if that is unknown.
+// possiblePaths returns the paths, such as fs.readFile, that an expression may refer to. It returns none if they are
+// unknown.
 func (p *analyzedTree) possiblePaths(i int32) []string {
 	if i < 0 {
 		return nil
@@ -251,7 +252,7 @@ func appendSuffix(paths []string, suffix string) []string {
 	return found
 }
 
-// variablePaths lists what a variable may stand for.
+// variablePaths returns the paths that a variable may refer to.
 func (p *analyzedTree) variablePaths(bind int32) []string {
 	var found []string
 	if p.deep++; p.deep > maxDeep {
@@ -276,7 +277,7 @@ func (p *analyzedTree) variablePaths(bind int32) []string {
 	return found
 }
 
-// indexKey returns the constant name in an index, "[?]" if it is not constant, or "[]" for a number.
+// indexKey returns the constant key in an index expression, "[?]" if the key is not constant, or "[]" for a number.
 func (p *analyzedTree) indexKey(i int32) string {
 	if s, ok := p.constantText(i); ok {
 		return s
@@ -287,8 +288,8 @@ func (p *analyzedTree) indexKey(i int32) string {
 	return "[?]"
 }
 
-// memberOf lists what a member of an expression may stand for. For an object literal in the program this is the
-// member's value.
+// memberOf returns the paths that a member of an expression may refer to. For an object literal in the program, these
+// are the paths of the member's value.
 func (p *analyzedTree) memberOf(object int32, key string) []string {
 	var found []string
 	if o := p.onlyValue(object); p.hasKind(o, Object) {
@@ -304,7 +305,7 @@ func (p *analyzedTree) memberOf(object int32, key string) []string {
 	return p.memberPaths(object, key)
 }
 
-// memberPaths lists the members that an expression's key may stand for.
+// memberPaths returns the paths that result from accessing the member key of an expression.
 func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	paths := p.possiblePaths(object)
 	if len(paths) == 0 {
@@ -317,7 +318,7 @@ func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	return found
 }
 
-// joinPath returns the path of a member.
+// joinPath returns the path of a member of a path.
 func (p *analyzedTree) joinPath(path, key string) string {
 	switch {
 	case path == globalObject && key != "__dict__":
@@ -337,13 +338,13 @@ func (p *analyzedTree) joinPath(path, key string) string {
 	return path + "." + key
 }
 
-// reexportedModules lists modules that other modules import and so have as members.
+// reexportedModules lists modules that are also available as members of other modules, because those import them.
 var reexportedModules = []string{
 	"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect",
 	"marshal", "pickle",
 }
 
-// globalObject is the path of globalThis, and of Python's builtins and globals().
+// globalObject is the path of the global object: of globalThis, and of Python's builtins and globals().
 const globalObject = "global"
 
 // globalPath returns the dotted path of a name that the program does not declare itself.
@@ -375,7 +376,7 @@ func (p *analyzedTree) globalPath(name string) string {
 	return name
 }
 
-// modulePath returns the path that a module's name stands for.
+// modulePath returns the path for the module with this name.
 func (p *analyzedTree) modulePath(name string) string { return importedPath(p.Language, name, "*") }
 
 func importedPath(l TreeLanguage, module, name string) string {
@@ -396,7 +397,7 @@ func importedPath(l TreeLanguage, module, name string) string {
 	return "@" + module + "." + name
 }
 
-// calledPaths lists what a call's result may be.
+// calledPaths returns the paths that the result of a call may refer to.
 func (p *analyzedTree) calledPaths(i int32) []string {
 	var found []string
 	callee := p.nthChild(i, 0)
@@ -409,7 +410,7 @@ func (p *analyzedTree) calledPaths(i int32) []string {
 	return found
 }
 
-// resultPaths lists what calling a path may return.
+// resultPaths returns the paths that the result of calling a given path may refer to.
 func (p *analyzedTree) resultPaths(i int32, callee string) []string {
 	first, second := p.nthChild(i, 1), p.nthChild(i, 2)
 	switch {
@@ -440,7 +441,7 @@ func (p *analyzedTree) resultPaths(i int32, callee string) []string {
 	return []string{callee + "()"}
 }
 
-// importerFunctions lists functions that return the module whose name they get.
+// importerFunctions lists functions that return the module named by their argument.
 var importerFunctions = []string{
 	"require", "import", "process.getBuiltinModule", "module.require", "__import__", "@importlib.import_module",
 	"@importlib.__import__",

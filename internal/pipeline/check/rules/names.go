@@ -2,15 +2,15 @@ package rules
 
 import "strings"
 
-// nameDanger says which rule a name falls under.
+// nameDanger says which rule a name belongs to.
 type nameDanger struct {
 	rule     string
 	severity Severity // 0 is the rule's own
 	whole    bool     // its members are meant too
 }
 
-// lookupDanger finds the rule for a path: for the path itself, for a module or object that contains it, or for another way
-// to call a function.
+// lookupDanger returns the rule for a path: for the path itself, for a module or object that contains it, or for
+// another way of calling the function.
 func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	names := scriptNames
 	if l == Python {
@@ -127,8 +127,8 @@ func makePythonNames() map[string]nameDanger {
 	return m
 }
 
-// scriptGlobals lists names that every JavaScript program has. Members of any other undeclared name are assumed to be
-// tools.
+// scriptGlobals lists the global names of JavaScript. Other undeclared names are assumed to be servers, and their
+// members tools.
 var scriptGlobals = setOf(
 	"Object", "Array", "String", "Number", "Boolean", "Symbol", "BigInt", "Math", "JSON", "Date", "RegExp", "Promise", "Map", "Set", "WeakMap", "WeakSet", "WeakRef",
 	"Error", "TypeError", "RangeError", "SyntaxError", "AggregateError", "ReferenceError", "EvalError", "URIError", "Reflect", "Proxy", "Intl", "Iterator",
@@ -142,7 +142,7 @@ var scriptGlobals = setOf(
 	"FormData", "Headers", "Request", "Response", "exec", "execScript", "RTCPeerConnection", "AsyncFunction", "fs",
 )
 
-// pythonGlobals lists names that every Python program has.
+// pythonGlobals lists the global names of Python.
 var pythonGlobals = setOf(
 	"abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex", "delattr",
 	"dict", "dir", "divmod", "enumerate", "eval", "exec", "execfile", "exit", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "help",

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Thresholds for obfuscation.
+// Thresholds from which on text counts as obfuscated.
 const (
 	minEscapes    = 12     // escapes of plain letters in one string
 	minRandom     = 120    // bytes of a string that looks like noise
@@ -20,7 +20,7 @@ const (
 	maxIdentifier = 400    // bytes of a name that is looked at
 )
 
-// judgeLiteral judges how a string literal is written.
+// judgeLiteral finds string literals that are written in an obfuscated way.
 func (j *treeJudge) judgeLiteral(i int32) {
 	s, raw := j.Nodes[i].Text, j.sourceOf(i)
 	if n := countEscapes(raw); n >= minEscapes && 4*n*2 > len(raw) {
@@ -37,13 +37,13 @@ func (j *treeJudge) judgeLiteral(i int32) {
 	}
 }
 
-// isFormat reports whether a string is used as a format elsewhere, by taking its method.
+// isFormat reports whether the program uses a string literal as a format through its method, as in '…'.format.
 func (j *treeJudge) isFormat(i int32) bool {
 	parent := j.parents[i]
 	return j.hasKind(parent, Assign) || j.hasKind(parent, Member) && strings.HasPrefix(j.Nodes[parent].Text, "format")
 }
 
-// countEscapes counts the escapes in a literal that stand for plain letters and digits.
+// countEscapes counts the escapes in a literal that stand for ordinary letters and digits.
 func countEscapes(raw string) (n int) {
 	for k := 0; k+3 < len(raw); k++ {
 		if raw[k] != '\\' {
@@ -74,7 +74,7 @@ func isPlain(digits string) bool {
 	return len(digits) == 2 && digits[0] >= '2' && digits[0] <= '7' && strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[1]))
 }
 
-// isNoise reports whether a text has no words and as many different characters as encoded data.
+// isNoise reports whether a text looks like encoded data: it has no words and very many different characters.
 func isNoise(s string) bool {
 	var counts [256]int
 	for k := range len(s) {
@@ -100,7 +100,7 @@ func (j *treeJudge) findNumberText(i int32) {
 	}
 }
 
-// characterCodes finds a call's arguments that are the character codes of a text.
+// characterCodes reports calls whose arguments are the character codes of a text.
 func (j *treeJudge) characterCodes(i int32, args []int32) {
 	if s, ok := j.charactersText(args); ok && len(s) >= minCodes {
 		j.addFinding("obfuscation.charcodes", i, s)
@@ -110,7 +110,7 @@ func (j *treeJudge) characterCodes(i int32, args []int32) {
 	}
 }
 
-// spellsText reports whether a list of numbers spells a text.
+// spellsText reports whether a list of numbers consists of the character codes of a text.
 func (j *treeJudge) spellsText(i int32) bool {
 	total, letters, signs := 0, 0, 0
 	for c := range j.childNodes(i) {
@@ -165,10 +165,11 @@ func (j *treeJudge) judgeIdentifier(i int32, name string) {
 // lookalikeLetters lists letters of other scripts that look like Latin ones.
 const lookalikeLetters = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
 
-// isStyled reports whether a letter is a styled form of a Latin one, which Python reads as that.
+// isStyled reports whether a letter is a styled form of a Latin letter. Python treats both as the same in names.
 func isStyled(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff || r >= 0xff21 && r <= 0xff5a }
 
-// isInvisible reports whether a character is invisible. Joiners belong to some scripts and to emoji.
+// isInvisible reports whether a character is invisible. Joiners do not count, because some scripts and emoji need
+// them.
 func isInvisible(r rune) bool {
 	switch r {
 	case 0x200b, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0x180e, 0x3164, 0x115f, 0x1160, 0xffa0, 0xfeff:
@@ -177,7 +178,7 @@ func isInvisible(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe007f
 }
 
-// judgeLetters finds characters in the source that make it look like another program.
+// judgeLetters finds characters that make source code look different from the code that runs.
 func (j *treeJudge) judgeLetters() {
 	var before rune
 	tagged := 0
@@ -201,7 +202,7 @@ func (j *treeJudge) judgeLetters() {
 	}
 }
 
-// judgeSymbols finds programs written only in punctuation.
+// judgeSymbols finds programs that consist only of punctuation.
 func (j *treeJudge) judgeSymbols() {
 	if len(j.Nodes) < minSymbols {
 		return

@@ -11,8 +11,8 @@ import (
 // width on its first line, in code points.
 type PlaceFunc func(f Finding) (line, column, width int)
 
-// RefusalError returns the error for a program that the level denies, or nil. It describes the gravest finding in full and
-// some others in one line each.
+// RefusalError returns the error for a program that the level refuses, or nil. It describes the most severe finding
+// in full and some others in one line each.
 func (r Report) RefusalError(l Level, at PlaceFunc) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
@@ -36,7 +36,7 @@ const (
 	maxWarnings = 4
 )
 
-// otherFindings describes the first finding of each other rule that denies the program.
+// otherFindings describes the first finding of each further rule that refuses the program.
 func (r Report) otherFindings(l Level, rule string, at PlaceFunc) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
@@ -63,7 +63,7 @@ func (f Finding) messageText() string {
 	return fmt.Sprintf("%s: %s (rule %s)", rule.Message, f.Detail, f.Rule)
 }
 
-// ListWarnings returns the level's warnings about a program that it does not deny, one line each.
+// ListWarnings returns the level's warnings about a program that it does not refuse, one line each.
 func (r Report) ListWarnings(l Level, at PlaceFunc) []string {
 	var list []string
 	said := map[string]bool{}

@@ -19,14 +19,14 @@ const (
 	RiskCritical RiskLevel = "critical" // 80 and more
 )
 
-// UsedTool describes a tool that a program can call.
+// UsedTool is a tool that a program can call.
 type UsedTool struct {
 	Tool   string // as programs write it: github.listIssues
 	Effect core.EffectInfo
 	Loop   bool // it may be called more than once
 }
 
-// ProgramRisk says how risky a program is, and why.
+// ProgramRisk is the risk of a program: its score, its level and the reasons.
 type ProgramRisk struct {
 	Score   int // 0 to 100
 	Level   RiskLevel
@@ -38,7 +38,7 @@ type ProgramRisk struct {
 	report Report
 }
 
-// WithoutUses returns the risk without the uses for which told returns true.
+// WithoutUses returns the risk that the program would have without those tool uses for which told returns true.
 func (r ProgramRisk) WithoutUses(told func(UsedTool) bool) ProgramRisk {
 	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
 	return WeighRisk(r.report, rest, r.Unknown && len(rest) > 0)
@@ -49,7 +49,7 @@ func (r ProgramRisk) UsesNetwork() bool {
 	return slices.ContainsFunc(r.report.Findings, func(f Finding) bool { return strings.HasPrefix(f.Rule, "network.") })
 }
 
-// Weights of the score.
+// The weights in the risk score.
 const (
 	weightRead        = 5
 	weightWrite       = 25
@@ -66,10 +66,11 @@ const (
 	weightComplex     = 3
 )
 
-// weightOf returns the points that the gravest finding of a severity adds.
+// weightOf returns the points for the most severe finding, according to its severity.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
-// WeighRisk determines the risk of a program that can call these tools. unknown means that it computes names of tools.
+// WeighRisk computes the risk of a program that can call these tools. unknown means that the program computes names
+// of tools.
 func WeighRisk(r Report, uses []UsedTool, unknown bool) ProgramRisk {
 	slices.SortStableFunc(uses, func(a, b UsedTool) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
 	w := &riskWeighing{risk: ProgramRisk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
@@ -115,7 +116,7 @@ func (w *riskWeighing) addPart(points int, format string, args ...any) {
 	w.parts = append(w.parts, riskPart{points, fmt.Sprintf(format, args...)})
 }
 
-// weighTools weighs the tools: the one with the strongest effect fully, the others a little.
+// weighTools adds the points for tools: all for the tool with the furthest-reaching effect, a few for each other one.
 func (w *riskWeighing) weighTools(uses []UsedTool, unknown bool) {
 	if len(uses) == 0 {
 		return
@@ -150,7 +151,7 @@ func (w *riskWeighing) weighLoops(uses []UsedTool) {
 	}
 }
 
-// weighFlow weighs that data of one server can be sent to another.
+// weighFlow adds points if the program can send data from one server to another.
 func (w *riskWeighing) weighFlow(uses []UsedTool) {
 	from, to := map[string]bool{}, ""
 	for _, u := range uses {
@@ -177,7 +178,8 @@ func (w *riskWeighing) weighFiles(m ProgramImpact) {
 	w.addPart(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listNames(m.Domains))
 }
 
-// weighFindings weighs the rules' findings: the gravest fully, the others a little.
+// weighFindings adds the points for findings: all for the most severe one, a few for each other one. It also adds
+// points for a function with many branches.
 func (w *riskWeighing) weighFindings(r Report) {
 	worst := -1
 	for k, f := range r.Findings {

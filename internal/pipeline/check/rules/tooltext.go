@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// toolPath returns the tool that a path refers to, as "server.tool", or "". A path whose first name has no other
-// meaning begins with a server's name.
+// toolPath returns the tool that a path refers to, as "server.tool", or "". If the first name in a path has no other
+// meaning, it is assumed to be a server.
 func (p *analyzedTree) toolPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "servers."); ok && strings.Contains(rest, ".") {
 		return rest
@@ -28,7 +28,7 @@ func (p *analyzedTree) toolPath(path string) string {
 }
 
 // serverModule splits the path of a member of a server's module, such as ./servers/github/index.createIssue, into the
-// module's and the member's name. Both are empty if the path is none of these.
+// names of the server's module and of the member. Both are empty for other paths.
 func serverModule(path string) (module, member string) {
 	k := strings.LastIndex(path, "servers")
 	if k < 0 {
@@ -46,16 +46,16 @@ func serverModule(path string) (module, member string) {
 	return module, strings.TrimPrefix(member, "default.")
 }
 
-// rawCallers lists functions that call the tool named by their first argument.
+// rawCallers lists functions that call the tool whose name is their first argument.
 var rawCallers = []string{
 	"callMCPTool", "call_mcp_tool", "@./client.callMCPTool", "@client.call_mcp_tool", "@client.callMCPTool",
 	"@servers.client.call_mcp_tool",
 }
 
-// commandNames lists parameters, and parts of tool names, that take commands.
+// commandNames lists names of parameters, and parts of tool names, that indicate commands as arguments.
 var commandNames = compileLazily(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
 
-// sqlNames lists those of commandNames that take SQL.
+// sqlNames lists those of commandNames that indicate SQL.
 var sqlNames = compileLazily(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
 
 // toolCall finds dangerous commands in a tool's arguments.
@@ -77,7 +77,8 @@ func (j *treeJudge) toolCall(path string, args []int32) {
 
 const maxGiven = 8 // how deep in an argument commands are looked for
 
-// anyCall judges the arguments of an unknown function, which may be a tool. Only names with an obvious meaning count.
+// anyCall judges the arguments of an unknown function, which may be a tool. It considers only arguments whose names
+// clearly mean a command.
 func (j *treeJudge) anyCall(args []int32) {
 	for _, arg := range args {
 		list := []int32{arg}
@@ -92,7 +93,7 @@ func (j *treeJudge) anyCall(args []int32) {
 	}
 }
 
-// judgeArgument judges one argument. isCommand means that the parameter takes commands.
+// judgeArgument judges one argument. isCommand means that the parameter's value is run as a command.
 func (j *treeJudge) judgeArgument(i int32, key string, isCommand bool, deep int) {
 	if deep == 0 {
 		return
@@ -123,7 +124,7 @@ func (j *treeJudge) judgeArgument(i int32, key string, isCommand bool, deep int)
 	}
 }
 
-// knownText returns the constant parts of a string. Each other part is replaced by a blank name.
+// knownText returns a string whose variable parts are replaced by a placeholder.
 func (j *treeJudge) knownText(i int32) string {
 	if s, ok := j.constantText(i); ok {
 		return s
@@ -147,7 +148,7 @@ func (j *treeJudge) knownText(i int32) string {
 	return placeholderPattern().ReplaceAllString(b.String(), "x")
 }
 
-// placeholderPattern matches the places where a format inserts values.
+// placeholderPattern matches the places in a format string where values are inserted.
 var placeholderPattern = compileLazily(`%[sd]|\{\w*\}`)
 
 const (
@@ -178,13 +179,13 @@ func (j *treeJudge) commandText(i int32, key, text string) {
 
 var sqlComment = compileLazily(`(?s)/\*.*?\*/|--[^\n]*`)
 
-// destructiveText matches a text that destroys something where it is run.
+// destructiveText is a pattern of commands that destroy something when they are run.
 type destructiveText struct {
 	rule    string
 	pattern func() *regexp.Regexp
 	but     func() *regexp.Regexp // what makes it harmless
-	// critical means that a call with it is never approved automatically, although its rule is milder than
-	// tool.shell.
+	// critical means that a call with such a command is never approved automatically, although its rule is milder
+	// than tool.shell.
 	critical bool
 }
 

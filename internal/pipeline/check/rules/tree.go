@@ -1,14 +1,15 @@
-// Package rules judges a program by its syntax tree: what it does that programs have no use for, what it can touch,
-// and how risky it is. It never searches text for words: a comment or string that says eval is not a finding.
-// Programs of every language come as one neutral Tree, so that a rule for several languages is written once.
+// Package rules judges a program by its syntax tree: whether it does something that programs never need, what it can
+// touch, and how risky it is. It does not search the program's text: a comment or string that contains eval is not a
+// finding. Programs in all languages are given as the same kind of Tree, so that a rule can apply to several
+// languages.
 package rules
 
 import "errors"
 
-// Kind classifies the nodes of a Tree. The set is closed.
+// Kind is the kind of a node in a Tree. The set of kinds is closed.
 type Kind uint8
 
-// Kinds of nodes, with their text and children. Trees do not contain parentheses, casts and types.
+// The kinds of nodes, with their text and children. Trees do not contain parentheses, casts and types.
 const (
 	Other     Kind = iota // anything else; its children in order
 	Name                  // a variable that is used or assigned; Text, Bind
@@ -77,7 +78,7 @@ type TreeNode struct {
 	Bind       int32 // which variable a name means, from 1 on; 0 for one that the program does not declare
 }
 
-// TreeLanguage names a family of languages.
+// TreeLanguage is a family of languages: JavaScript with TypeScript, or Python.
 type TreeLanguage uint8
 
 // Families of languages.
@@ -86,14 +87,14 @@ const (
 	Python
 )
 
-// Tree holds a program as nodes in preorder: children follow their parent.
+// Tree is a program as a list of nodes in preorder: the children of a node follow it.
 type Tree struct {
 	Language TreeLanguage
 	Source   string
 	Nodes    []TreeNode
 }
 
-// Bounds of trees. Larger ones are refused before any rule examines them.
+// Bounds on trees. Larger ones are refused before any rule examines them.
 const (
 	MaxNodes = 2_000_000
 	maxDepth = 4000
@@ -106,7 +107,8 @@ var (
 	ErrLarge = errors.New("the program is too large to be judged")
 )
 
-// Check returns an error unless every node lies within its parent and the source, and none is nested too deeply.
+// Check returns an error unless every node lies within its parent and the source code, and no node is nested too
+// deeply.
 func (t *Tree) Check() error {
 	if len(t.Nodes) == 0 || len(t.Nodes) > MaxNodes || int(t.Nodes[0].Size) != len(t.Nodes) {
 		return ErrTree

@@ -7,15 +7,15 @@ import (
 	"retort/internal/core"
 )
 
-// NameErrors builds the errors about wrong names, with the spelling of one language.
+// NameErrors makes the errors about unknown tools and servers, with names spelled as in one language.
 type NameErrors struct {
 	Server    func(*core.ToolServer) string
 	Tool      func(*core.Tool) string
 	Signature func(*core.Tool) string // its call in one line
 }
 
-// RefusalOf returns why an existing tool is hidden from the principal, or nil if the tool does not exist. s is its
-// server, or nil if name is a qualified name.
+// RefusalOf returns the reason why an existing tool is hidden from the principal, or nil if the tool does not exist.
+// s is the tool's server, or nil if name is a full name with the server.
 func RefusalOf(tools *core.Toolset, s *core.ToolServer, name string) *core.Error {
 	if s != nil {
 		name = s.Name + "." + name
@@ -23,7 +23,7 @@ func RefusalOf(tools *core.Toolset, s *core.ToolServer, name string) *core.Error
 	return tools.RefusalOf(name)
 }
 
-// NoTool returns the error for a tool that s does not have.
+// NoTool returns the error for a tool name that the server s does not have.
 func (w NameErrors) NoTool(s *core.ToolServer, name string) (message, hint string) {
 	message = fmt.Sprintf("%s has no tool %q", w.Server(s), name)
 	names := make([]string, len(s.Tools))
@@ -46,7 +46,7 @@ func (w NameErrors) NoTool(s *core.ToolServer, name string) (message, hint strin
 	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
 }
 
-// NoServer returns the error for a name that may be a server's or a qualified tool name.
+// NoServer returns the error for an unknown name that may be meant as a server or a full tool name.
 func (w NameErrors) NoServer(tools *core.Toolset, name string) (message, hint string) {
 	if strings.Contains(name, "__") || strings.Contains(name, ".") {
 		return w.noQualified(tools, name)
@@ -65,7 +65,7 @@ func (w NameErrors) NoServer(tools *core.Toolset, name string) (message, hint st
 	return message, "there are " + strings.Join(names[:min(20, len(names))], ", ")
 }
 
-// noQualified returns the error for a qualified tool name.
+// noQualified returns the error for an unknown full tool name.
 func (w NameErrors) noQualified(tools *core.Toolset, name string) (message, hint string) {
 	e := tools.NotFound(name)
 	var names []string
@@ -80,7 +80,7 @@ func (w NameErrors) noQualified(tools *core.Toolset, name string) (message, hint
 	return e.Message, e.Hint
 }
 
-// OrList joins a list for people: "a, b or c".
+// OrList joins a list in the form "a, b or c".
 func OrList(names []string) string {
 	if len(names) == 1 {
 		return names[0]

@@ -9,8 +9,8 @@ import (
 // frameWidth bounds how much of a long line a frame shows, in code points.
 const frameWidth = 110
 
-// CodeFrame shows a place in a program: the line before, the line, and a caret under
-// the place, which is width code points long.
+// CodeFrame returns a text that shows a place in a program: the line before it, its line, and carets under it. width
+// is the length of the place in code points.
 //
 //	  3 | const a = 1;
 //	> 4 | const b = a.c;

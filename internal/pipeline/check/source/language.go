@@ -8,21 +8,21 @@ import (
 	"retort/internal/core"
 )
 
-// RecognizedLanguage holds the language assumed for a program that does not name one.
+// RecognizedLanguage is the language that a program without a stated language is assumed to have.
 type RecognizedLanguage struct {
 	Language core.Language // TypeScript or Python
 	Sure     bool          // nothing in the text speaks for the other language
 }
 
-// leastPython is the lowest score at which a text without signs of TypeScript counts as Python. Features that both
-// languages share, such as a call of a method named get, can produce a lower score.
+// leastPython is the lowest score from which on a text without signs of TypeScript counts as Python. Features that
+// both languages have, such as a call of a method named get, can give a lower score.
 const leastPython = 2
 
 // maxRecognized bounds how much of a text is examined, in bytes.
 const maxRecognized = 16 << 10
 
-// RecognizeLanguage determines a program's language from its syntax: from the info string of a Markdown fence, else from
-// features of only one language. It depends on nothing but the text. A text without features of Python is TypeScript.
+// RecognizeLanguage determines a program's language from its text: from the info string of a Markdown fence or,
+// without one, from syntax that only one language has. A text without any Python syntax counts as TypeScript.
 func RecognizeLanguage(code string) RecognizedLanguage {
 	if lang := fenceLanguage(code); lang != "" {
 		return RecognizedLanguage{lang, true}
@@ -64,7 +64,7 @@ type languageEvidence struct {
 
 type syntaxOf []languageEvidence
 
-// scoreText adds up the weights of the patterns that occur in a text.
+// scoreText returns the sum of the weights of the patterns that occur in a text.
 func (s syntaxOf) scoreText(text string) int {
 	total := 0
 	for _, e := range s {
@@ -75,7 +75,7 @@ func (s syntaxOf) scoreText(text string) int {
 	return total
 }
 
-// pythonSyntax returns patterns that match Python and not TypeScript, in a text without strings and comments. They
+// pythonSyntax returns patterns that match Python but not TypeScript, in a text without strings and comments. They
 // are compiled on first use, because every process of Retort loads this package and few need them.
 var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
@@ -152,8 +152,8 @@ var scriptSyntax = sync.OnceValue(func() syntaxOf {
 	}
 })
 
-// withoutPython returns a text with empty Python strings and without comments. Lines that are comments in TypeScript
-// only are removed, too, because they contain prose.
+// withoutPython returns a text without the contents of Python strings and without comments. Lines that are comments
+// only in TypeScript are removed, too, because they contain prose.
 func withoutPython(text string) string {
 	return stripText(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
 		switch {
@@ -171,7 +171,7 @@ func withoutPython(text string) string {
 // commentLine matches a line that is entirely a TypeScript comment.
 var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*//.*$|(?s)/\*.*?\*/`) })
 
-// withoutScript returns a text with empty TypeScript strings and without comments.
+// withoutScript returns a text without the contents of TypeScript strings and without comments.
 func withoutScript(text string) string {
 	text = hashLine().ReplaceAllString(text, "")
 	return stripText(text, func(rest string) (opening string, multiline bool) {
@@ -225,8 +225,8 @@ func quotesOf(opening string) string {
 	return `""`
 }
 
-// stringEnd returns the length in bytes of the string at the start of a text. An unclosed string ends with the line,
-// or with the text if it may span lines.
+// stringEnd returns the length in bytes of the string literal at the start of a text. An unclosed string ends with
+// its line, or with the text if such strings can span lines.
 func stringEnd(text, opening string, multiline bool) int {
 	closing := opening
 	if opening == "/*" {
@@ -252,8 +252,8 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// MarkGuessed returns the refusal of a program whose language was recognized, not stated. It adds a hint if the wrong
-// language may be the reason.
+// MarkGuessed returns the error for a program whose language was recognised and not stated. It adds a hint if the
+// wrong language may be the reason for the error.
 func (r RecognizedLanguage) MarkGuessed(e *core.Error) *core.Error {
 	if e.Kind != core.KindSyntax && (r.Sure || e.Kind != core.KindType) {
 		return e

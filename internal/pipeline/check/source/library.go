@@ -6,17 +6,18 @@ import (
 	"retort/internal/core"
 )
 
-// SkillLibrary provides the source of skills. An execution asks for each skill once, so that the checked code is what
-// runs.
+// SkillLibrary provides the source code of skills. An execution asks for each skill only once, so that the code that
+// was checked is the code that runs.
 type SkillLibrary interface {
-	// FindSkill returns the skill of this name. The error says that it does not exist in that language, and what to do.
+	// FindSkill returns the skill with this name. If it does not exist in the language, the error says so, with a
+	// hint.
 	FindSkill(name string, lang core.Language) (core.Skill, *core.Error)
 }
 
-// NoSkills implements Library without skills.
+// NoSkills is a SkillLibrary without any skills.
 type NoSkills struct{}
 
-// FindSkill returns an error: there are no skills.
+// FindSkill returns an error that says that there are no skills.
 func (NoSkills) FindSkill(name string, _ core.Language) (core.Skill, *core.Error) {
 	return core.Skill{}, core.Errorf(
 		core.KindType, "gate.skills", "there is no skill %q", name,
@@ -32,7 +33,7 @@ type SkillFunction struct {
 	Doc    string
 }
 
-// FunctionParam describes a parameter of a Function.
+// FunctionParam describes a parameter of a SkillFunction.
 type FunctionParam struct {
 	Name     string
 	Type     string // as written; "" if it is not written
@@ -42,7 +43,7 @@ type FunctionParam struct {
 	Rest     bool
 }
 
-// ListExported describes which functions a skill has.
+// ListExported returns a text that lists the functions that a skill exports.
 func ListExported(skill string, functions []SkillFunction) string {
 	var names []string
 	for _, f := range functions {
@@ -51,16 +52,17 @@ func ListExported(skill string, functions []SkillFunction) string {
 	return skill + " has " + OrList(names)
 }
 
-// maxSkills bounds how many skills one program imports, and maxChain how deep.
+// Bounds on skills: maxSkills is how many one program may import, maxChain how deeply imports may be nested.
 const (
 	maxSkills = 64
 	maxChain  = 16
 )
 
-// ImportChain lists the skills being followed. Each is imported by the one before.
+// ImportChain lists the skills that are currently being checked. Each is imported by the one before.
 type ImportChain []string
 
-// WithSkill returns the chain with one more skill. It returns an error that names the cycle if the skill would close one.
+// WithSkill returns the chain with one more skill. If the skill is already in the chain, it returns an error that
+// names the cycle.
 func (c ImportChain) WithSkill(name string, seen int) (ImportChain, *core.Error) {
 	for i, n := range c {
 		if n == name {
@@ -91,7 +93,7 @@ func (c ImportChain) String() string {
 	return text
 }
 
-// InSkill converts an error in a skill to an error for the program that uses it.
+// InSkill converts an error in a skill to an error for the program that uses the skill.
 func InSkill(s core.Skill, e *core.Error) *core.Error {
 	if e.Skill != "" {
 		return e
@@ -116,7 +118,8 @@ func errorPlace(e *core.Error) string {
 	return fmt.Sprintf(":%d:%d", e.Line, e.Column)
 }
 
-// LinkSkill returns the checked skill of this name, checking it on first use. linked caches the results for all importers.
+// LinkSkill returns the checked skill with this name. It checks the skill on first use. linked caches the results for
+// all importers.
 func LinkSkill[S any](
 	linked map[string]*S, library SkillLibrary, name string, lang core.Language, chain ImportChain,
 	check func(core.Skill, ImportChain) (*S, *core.Error),

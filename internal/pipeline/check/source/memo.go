@@ -2,14 +2,15 @@ package source
 
 import "sync"
 
-// MemoCache caches values by key. When it is full, it forgets everything, and values still in use are built again.
+// MemoCache caches values by key. When it is full, it is emptied, and values that are still in use are computed
+// again.
 type MemoCache[K comparable, V any] struct {
 	limit int
 	mu    *sync.Mutex
 	made  map[K]V
 }
 
-// NewMemo returns a Memo of at most limit keys.
+// NewMemo returns a MemoCache for at most limit keys.
 func NewMemo[K comparable, V any](limit int) MemoCache[K, V] {
 	return MemoCache[K, V]{limit: limit, mu: &sync.Mutex{}, made: map[K]V{}}
 }

@@ -5,7 +5,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// CheckedSkill holds a checked skill in the form that an importing program needs.
+// CheckedSkill is a skill that has passed the check, in the form that an importing program needs.
 type CheckedSkill struct {
 	core.Skill
 	Module    core.SkillModule // without its global
@@ -15,6 +15,6 @@ type CheckedSkill struct {
 	Uses      []string // skills that it imports, sorted
 	Warnings  []string
 	Report    rules.Report
-	// Locate converts a line and column of the module's code to those of the skill's.
+	// Locate converts a line and column in the module's code to those in the skill's own code.
 	Locate func(line, column int) (int, int)
 }

@@ -13,10 +13,10 @@ type SourceRange struct {
 	Lines int // before it
 }
 
-// ProgramRanges returns the candidates for the program in text, best first: the whole text, and the part between its first
-// and last Markdown fence. In JavaScript three backticks are an empty template followed by another one, so a text
-// with a fence may parse. It counts as a program as a whole only if the fence may stand in a comment or string, which
-// begin with one of openings.
+// ProgramRanges returns the candidates for the program in text, best first: the whole text, and the part between its
+// first and last Markdown fence. In JavaScript three backticks are an empty template followed by another one, so a
+// text with a fence may be valid code. The whole text is a candidate only if the fence may be inside a comment or
+// string, which must begin with one of openings.
 func ProgramRanges(text string, openings ...string) []SourceRange {
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole := SourceRange{Code: text}
@@ -44,8 +44,8 @@ func openingFence(lines []string) (int, string) {
 	return -1, ""
 }
 
-// closingFence returns the index of the last line that closes the fence at first. A program that was cut off has none
-// and extends to the end.
+// closingFence returns the index of the last line that closes the fence at line first. If there is none, because the
+// program was cut off, the program extends to the end of the text.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
 		marker, info := ParseFence(lines[i])

@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// UnknownField describes a field that a program reads from a tool's answer although no answer had it so far.
+// UnknownField is a field that a program reads from a tool's answer although no answer has had it so far.
 type UnknownField struct {
 	Tool *core.Tool // with the learned answer schema
 	Name string     // of the field
@@ -16,20 +16,20 @@ type UnknownField struct {
 	Near string     // the field that is probably meant, if known
 	List bool       // the value is a list
 	Type string     // of the value
-	// Loose means that most fields may be missing. Tried means that the program also handles a value without the
+	// Loose means that most fields of the object are optional. Tried means that the program also handles a missing
 	// field.
 	Loose, Tried bool
 }
 
-// Numbers of answers without a field from which on its absence is significant.
+// Numbers of answers from which on a field that none of them has is reported.
 const (
 	fewAnswers  = 3
 	someAnswers = 5
 )
 
-// IsTelling reports whether the past answers are sufficient evidence against the field. A misspelt name needs less
-// evidence than others. The next answer may have the field if recent answers brought new fields, if answers differ
-// much, or if the program handles its absence.
+// IsTelling reports whether the past answers are enough evidence that the field does not exist. A misspelt name needs
+// less evidence. More evidence is needed if recent answers had new fields, if the answers differ much, or if the
+// program handles a missing field.
 func (u UnknownField) IsTelling() bool {
 	n := u.Tool.Learned.Observations
 	switch misspelt := core.CorrectSpelling(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {

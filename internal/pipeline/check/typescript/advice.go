@@ -7,7 +7,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// usesLearned reports whether a program names tools whose answer types are only learned from earlier answers.
+// usesLearned reports whether a program names tools whose answer types were learned from earlier answers.
 func (r *programReach) usesLearned() bool {
 	for s, needs := range r.servers {
 		for _, t := range s.Tools {
@@ -19,7 +19,8 @@ func (r *programReach) usesLearned() bool {
 	return false
 }
 
-// splitAdvice separates the diagnostics about fields that no answer has had from the others.
+// splitAdvice separates the compiler's diagnostics about fields that no answer has had, which are only advice, from
+// all others.
 func (p *scriptProgram) splitAdvice(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []checkFinding) {
 	for _, d := range diagnostics {
 		t := p.learnedToolOf(d)

@@ -1,5 +1,5 @@
-// Package typescript checks a TypeScript or JavaScript program against the tools that it names, and produces what the
-// runtime evaluates. It uses the compiler of github.com/microsoft/typescript-go/tsc.
+// Package typescript checks a TypeScript or JavaScript program against the tools that it names, and produces the
+// JavaScript that the sandbox runs. It uses the compiler of github.com/microsoft/typescript-go/tsc.
 package typescript
 
 import (
@@ -14,7 +14,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// ProgramSource holds a program as it was written.
+// ProgramSource is a program in its original form.
 type ProgramSource struct {
 	Code     string
 	Name     string // file name, for messages
@@ -23,7 +23,7 @@ type ProgramSource struct {
 	Skills   source.SkillLibrary // nil has none
 }
 
-// CheckedProgram holds a program that may run.
+// CheckedProgram is a program that has passed the check.
 type CheckedProgram struct {
 	Code       string                 // the body of an async function, in JavaScript
 	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
@@ -37,8 +37,8 @@ type CheckedProgram struct {
 	lines  int // before the program, in the text as written
 }
 
-// Locate converts a line and column of Code to those of the program as it was written. All are 1-based; columns count
-// code points.
+// Locate converts a line and column of Code to those of the original program. All are 1-based; columns count code
+// points.
 func (c CheckedProgram) Locate(line, column int) (int, int) {
 	if c.result == nil {
 		return line, column
@@ -57,8 +57,8 @@ type Checker struct {
 	parsed    source.MemoCache[[2]string, *scriptProgram] // skills by name and code
 }
 
-// New returns a checker whose compiler runs in processes that start starts. The first check waits for one, unless
-// Warm was called before. Call Close to end them.
+// New returns a Checker. start starts the processes in which its compiler runs. Unless Warm was called before, the
+// first check waits for one. The caller must close the Checker.
 func New(start ProcessStarter) *Checker {
 	return &Checker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
@@ -76,8 +76,9 @@ func (c *Checker) Close() error {
 	return nil
 }
 
-// Check checks a program against the tools it may see. Its error has the kind syntax, policy, type, tool_not_found,
-// limit or cancelled if the cause is the program or ctx, and internal if it is the compiler.
+// Check checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
+// kind is syntax, policy, type, tool_not_found, limit or cancelled; if the cause is the compiler, its kind is
+// internal.
 func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Tool
 	}, nil
 }
 
-// scriptProgram holds one program while it is checked.
+// scriptProgram is a program that is being checked.
 type scriptProgram struct {
 	src    ProgramSource
 	tools  *core.Toolset
@@ -151,7 +152,7 @@ func parseProgram(ctx context.Context, compiler *compilerProcess, src ProgramSou
 	return nil, first.refuseFindings(first.syntaxFindings())
 }
 
-// failureError returns the error for a program that could not be checked at all.
+// failureError returns the error for a program that could not be checked, for example because the compiler failed.
 func (p *scriptProgram) failureError(err error) *core.Error {
 	var refused *core.Error
 	if errors.As(err, &refused) { // by what starts the compiler's processes
@@ -183,7 +184,7 @@ func (p *scriptProgram) failureError(err error) *core.Error {
 	return e.WithHint("this is a bug in Retort; writing the program differently may avoid it")
 }
 
-// serverNamespaces returns the servers that the guest creates for a program.
+// serverNamespaces returns descriptions of the servers that the guest makes available to the program.
 func (c *Checker) serverNamespaces(r *programReach) []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range r.namedServers() {

@@ -21,19 +21,21 @@ import (
 // its own, one program at a time each, which end with a program that takes too
 // long. A process that has done well checks the next program.
 
-// ProcessStarter starts a process that calls Serve, and returns its other end. Closing that ends the process at once.
+// ProcessStarter starts a process that calls Serve, and returns the connection to it. Closing the connection ends the
+// process at once.
 type ProcessStarter func() (io.ReadWriteCloser, error)
 
 const (
-	// checkTime bounds how long one program may occupy a process. It exceeds the compiler's own deadline.
+	// checkTime bounds how long one program may occupy a compiler process. It is longer than the compiler's own
+	// deadline.
 	checkTime = 7 * time.Second
-	// idleTime is how long processes are kept that are only needed for many programs at once.
+	// idleTime is how long additional processes are kept after many programs were checked at once.
 	idleTime = 30 * time.Second
-	// maxMessage bounds a process's answer, in bytes.
+	// maxMessage bounds the answer of a compiler process, in bytes.
 	maxMessage = 128 << 20
 )
 
-// compilerRequest asks for one of the two steps of package tsc.
+// compilerRequest is a request for one of the two steps of package tsc: parse or check.
 type compilerRequest struct {
 	Text  string // to be parsed
 	Kind  tsc.Kind
@@ -51,10 +53,10 @@ type compilerResponse struct {
 	Line    int
 }
 
-// knownErrors lists the errors of package tsc that keep their identity between processes.
+// knownErrors lists the errors of package tsc that keep their identity when they are sent to another process.
 var knownErrors = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 
-// compilerFault represents an error that occurred in Serve.
+// compilerFault is an error that occurred in a compiler process.
 type compilerFault struct {
 	text   string
 	reason error
@@ -110,7 +112,7 @@ func newCompilers(start ProcessStarter) *compilerPool {
 	return c
 }
 
-// takeProcess returns a process for one program.
+// takeProcess returns a process for checking one program.
 func (c *compilerPool) takeProcess(ctx context.Context) (*compilerProcess, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -140,16 +142,16 @@ func (c *compilerPool) takeProcess(ctx context.Context) (*compilerProcess, error
 	return newProcess(c.start, c.limit), nil
 }
 
-// warmingDone returns a channel that is closed when the process started by warm is ready, or nil if warm started none.
-// take waits for it instead of starting a second process.
+// warmingDone returns a channel that is closed when the process started by warmProcess is ready, or nil if it has
+// started none. takeProcess waits for that process instead of starting a second one.
 func (c *compilerPool) warmingDone() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warmed
 }
 
-// warmProcess starts a process if none was started before, and returns when it is ready. The process checks an empty
-// program, which makes the compiler parse the declarations that all programs share.
+// warmProcess starts a process if there is none, and returns when it is ready. The process checks an empty program,
+// so that the compiler has parsed the declarations that all programs share.
 func (c *compilerPool) warmProcess() {
 	p := c.firstProcess()
 	if p == nil {
@@ -160,7 +162,7 @@ func (c *compilerPool) warmProcess() {
 	close(c.warmed)
 }
 
-// firstProcess returns the process that warm starts, or nil if one was started before.
+// firstProcess returns the process that warmProcess starts, or nil if one was started before.
 func (c *compilerPool) firstProcess() *compilerProcess {
 	c.slots <- struct{}{}
 	c.mu.Lock()
@@ -173,7 +175,7 @@ func (c *compilerPool) firstProcess() *compilerProcess {
 	return newProcess(c.start, c.limit)
 }
 
-// returnProcess takes a process back. A process that failed is ended.
+// returnProcess returns a process to the pool. A process that has failed is ended.
 func (c *compilerPool) returnProcess(p *compilerProcess) {
 	defer func() { <-c.slots }()
 	c.mu.Lock()
@@ -215,7 +217,7 @@ func (c *compilerPool) close() {
 
 var errClosed = fmt.Errorf("%w: it is closed", tsc.ErrInternal)
 
-// endedError returns the error for a context that ended: reason, unless it was cancelled.
+// endedError returns the error for a context that has ended: reason, unless the context was cancelled.
 func endedError(ctx context.Context, reason error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -260,7 +262,8 @@ func (p *compilerProcess) close() {
 	}
 }
 
-// parseText runs Compiler.Parse. A process that has died, for instance when the system was out of memory, is replaced.
+// parseText parses a text in the process. If the process has died, for example because the system was out of memory,
+// it is replaced.
 func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.Kind) (*tsc.Source, error) {
 	reused := p.conn != nil
 	answer, err := p.sendRequest(ctx, compilerRequest{Text: text, Kind: kind})
@@ -279,7 +282,7 @@ func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.K
 	return answer.Parsed.Source(text), nil
 }
 
-// checkSource runs Compiler.Check on what was parsed last. bare means that in contains only what every program has.
+// checkSource checks the text that was parsed last. bare means that the program uses only what every program has.
 func (p *compilerProcess) checkSource(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
 	if bare && p.early != nil {
 		return p.early.Result(src)
@@ -299,8 +302,8 @@ var (
 	errCrash = errors.New("the type check exceeded its memory limit")
 )
 
-// sendRequest sends a request and waits for the answer. The process is broken after anything but an answer, and after an
-// answer that leaves work unfinished.
+// sendRequest sends a request and waits for the answer. If there is no answer, or if the answer leaves work
+// unfinished, the process counts as broken.
 func (p *compilerProcess) sendRequest(ctx context.Context, r compilerRequest) (*compilerResponse, error) {
 	if p.conn == nil {
 		if err := p.startProcess(); err != nil {

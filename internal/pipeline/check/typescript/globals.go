@@ -12,7 +12,7 @@ import (
 // serverNames holds the names of servers in programs.
 type serverNames struct{ builtins map[string]bool }
 
-// globalName returns the name under which programs find a server without an import, or "" if a built-in has it.
+// globalName returns the global name of a server in programs, or "" if a built-in object has that name.
 func (n serverNames) globalName(s *core.ToolServer) string {
 	if n.builtins[s.TypeScript] {
 		return ""
@@ -30,7 +30,7 @@ func (n serverNames) globalServers(tools *core.Toolset) map[string]*core.ToolSer
 	return m
 }
 
-// namespaceOf returns a server as the guest creates it.
+// namespaceOf returns the description of a server from which the guest makes its namespace.
 func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: global}
 	for _, spelling := range []string{s.TypeScript, s.Name, s.Python} {
@@ -44,7 +44,8 @@ func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	return n
 }
 
-// addSpellings returns a namespace with additional functions for tools that a program names in another spelling.
+// addSpellings returns a namespace with additional functions for those tools that a program names in another
+// spelling.
 func addSpellings(n core.ServerNamespace, other map[string]*core.Tool) core.ServerNamespace {
 	n.Functions = slices.Clip(n.Functions)
 	for _, name := range slices.Sorted(maps.Keys(other)) {
@@ -53,7 +54,7 @@ func addSpellings(n core.ServerNamespace, other map[string]*core.Tool) core.Serv
 	return n
 }
 
-// schemaParams returns the properties of a schema, in its order.
+// schemaParams returns the names of a schema's properties, in the schema's order.
 func schemaParams(schema json.RawMessage) []string {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(schema, &s) != nil || len(s.Properties) == 0 {

@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkFinding describes a problem of a program. Without a kind it is a warning.
+// checkFinding is a problem in a program. Without a kind it is a warning, otherwise a reason to refuse the program.
 type checkFinding struct {
 	kind       core.Kind
 	message    string
@@ -35,13 +35,13 @@ func (p *scriptProgram) syntaxFindings() []checkFinding {
 	return found
 }
 
-// textFrom returns the program's text from the line of an offset on.
+// textFrom returns the program's text from the line that contains an offset.
 func (p *scriptProgram) textFrom(offset int) string {
 	text := p.source.Text()
 	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
 }
 
-// judgeFindings returns all findings in source order. advice is added to them.
+// judgeFindings returns all findings, including advice, in source order.
 func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []string, advice []checkFinding) []checkFinding {
 	found := p.findAbsent()
 	found = append(found, p.findAbsentModules(modules)...)
@@ -63,14 +63,14 @@ func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []st
 	return found
 }
 
-// isSameFinding reports whether one finding only repeats another, elsewhere or for the same place.
+// isSameFinding reports whether one finding only repeats another: it overlaps it or has the same message.
 func isSameFinding(f, g checkFinding) bool {
 	overlap := f.start < g.end && g.start < f.end
 	repeated := f.message == g.message && f.tool == g.tool && (f.kind == "" || f.kind == core.KindSyntax)
 	return overlap || repeated
 }
 
-// findAbsent returns findings for servers and tools that the program names and that do not exist.
+// findAbsent returns a finding for each server or tool that the program names but that does not exist.
 func (p *scriptProgram) findAbsent() []checkFinding {
 	var found []checkFinding
 	for _, a := range p.reach.missing {
@@ -177,7 +177,7 @@ func (p *scriptProgram) originalPosition(offset int) (line, column int) {
 	return line + p.lines, column
 }
 
-// findingWidth returns how many columns of its first line a finding covers.
+// findingWidth returns how many columns a finding covers in its first line.
 func (p *scriptProgram) findingWidth(f checkFinding) int {
 	text := p.source.Text()
 	marked, _, _ := strings.Cut(text[min(f.start, len(text)):min(max(f.end, f.start), len(text))], "\n")
@@ -189,8 +189,8 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// findingWarnings returns the findings that are not reasons to refuse. Of those about types that JavaScript does not state,
-// only the ones about tools are included.
+// findingWarnings returns the warnings for findings that are not reasons to refuse the program. In JavaScript, only
+// those about tools' answers are included.
 func (p *scriptProgram) findingWarnings(found []checkFinding) []string {
 	var list []string
 	for _, f := range found {

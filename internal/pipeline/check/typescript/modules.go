@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// moduleKind classifies what an import specifier refers to.
+// moduleKind is the kind of module that an import specifier refers to.
 type moduleKind int
 
 const (
@@ -31,8 +31,8 @@ type importedModule struct {
 	skill     string // its name, if it can be one
 }
 
-// resolveSpecifier returns what a specifier refers to, in any spelling: ./servers/x, servers/x, ../servers/x,
-// /servers/x/index.ts, with the server's raw name, in camelCase or in snake_case.
+// resolveSpecifier returns the module that an import specifier refers to. It accepts many spellings: ./servers/x,
+// servers/x, ../servers/x, /servers/x/index.ts, with the server's original name, in camelCase or in snake_case.
 func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 	path, inTree := treePath(specifier)
 	switch {
@@ -52,8 +52,8 @@ func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 	return importedModule{canonical: specifier}
 }
 
-// treePath returns a specifier without the prefix that leads into the visible tree and without a file suffix. inTree
-// reports whether there was such a prefix.
+// treePath returns a specifier without a prefix such as ./ and without a file suffix. inTree reports whether there
+// was such a prefix.
 func treePath(specifier string) (path string, inTree bool) {
 	path = specifier
 	for {
@@ -80,7 +80,7 @@ func treePath(specifier string) (path string, inTree bool) {
 	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
 }
 
-// generatedFolder is the folder in which programs written for other clients expect generated wrappers of servers.
+// generatedFolder is the folder in which programs written for other MCP clients expect generated wrappers.
 const generatedFolder = ".claude/mcp-api"
 
 func resolveServer(name string, tools *core.Toolset) importedModule {
@@ -103,8 +103,8 @@ func serverModule(s *core.ToolServer) importedModule {
 	return importedModule{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
 }
 
-// skillModule returns a skill's module, given by its name, its identifier or its file. It does not check that the
-// skill exists.
+// skillModule returns the module of a skill, given the skill's name, its identifier or its file. It does not check
+// that the skill exists.
 func skillModule(path string) importedModule {
 	name, file, _ := strings.Cut(path, "/")
 	if core.ValidSkillName(name) != nil {
@@ -116,8 +116,8 @@ func skillModule(path string) importedModule {
 	return importedModule{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
 }
 
-// toolPath returns the path of a tool's declaration file, without suffix. A tool named index must not replace its
-// server's own file.
+// toolPath returns the path of a tool's declaration file without suffix. The path of a tool named index differs,
+// because index is the server's own file.
 func toolPath(s *core.ToolServer, t *core.Tool) string {
 	name := t.TypeScript
 	if name == "index" {

@@ -2,7 +2,7 @@ package typescript
 
 import "strings"
 
-// Advice on what to use instead of common packages and modules.
+// Hints on what to use instead of common packages and modules.
 const (
 	noNetwork   = "fetch reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it"
 	noProcesses = "programs start no processes and threads: await Promise.all([…]) runs calls side by side"
@@ -22,7 +22,7 @@ const (
 	forMCP      = "servers are connected already: import * as name from './servers/name'"
 )
 
-// packageAdvice maps advice to the well-known package names that it applies to.
+// packageAdvice maps hints to the names of the well-known packages that they are about.
 var packageAdvice = map[string]string{
 	noNetwork: "axios node-fetch got ky undici superagent request request-promise cross-fetch isomorphic-fetch whatwg-fetch needle " +
 		"http https http2 net tls dns dgram ws socket.io-client puppeteer playwright express nodemailer " +
@@ -44,7 +44,7 @@ var packageAdvice = map[string]string{
 	forMCP:      "@modelcontextprotocol/sdk mcp-client",
 }
 
-// suggestInstead returns advice on what to use instead of a package, or "".
+// suggestInstead returns a hint on what to use instead of a package, or "".
 func suggestInstead(specifier string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(specifier, "node:"), "npm:")
 	parts := strings.SplitN(name, "/", 3)

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// programReach lists what a program can reach, as far as its text shows.
+// programReach lists the tools that a program can call and the modules that it can import, judged by its text.
 type programReach struct {
 	tools   *core.Toolset
 	servers map[*core.ToolServer]*serverNeeds
@@ -40,18 +40,18 @@ type serverNeeds struct {
 	client bool                  // what ./client has is named as a member
 }
 
-// clientNames lists the members of ./client. Every server module has them too, unless it has another member of that
-// name.
+// clientNames lists the members of the module ./client. Every server module has them, too, unless it has another
+// member with that name.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
-// absentName describes a missing part of the tree of servers.
+// absentName is a server, tool or module that a program names but that does not exist.
 type absentName struct {
 	server     *core.ToolServer // nil if it is the server that does not exist
 	name       string
 	start, end int
 }
 
-// noteSpelling notes another spelling of a tool's name.
+// noteSpelling records that the program names a tool in another spelling.
 func (n *serverNeeds) noteSpelling(name string, t *core.Tool) {
 	if n.other == nil {
 		n.other = map[string]*core.Tool{}
@@ -153,7 +153,7 @@ func (r *programReach) addSkill(name string, start, end int) {
 	}
 }
 
-// addSkills notes how a program accesses skills by name.
+// addSkills records how a program accesses skills by name.
 func (r *programReach) addSkills(use *tsc.Use) {
 	if use.Whole || use.Called {
 		r.loose = append(r.loose, sourcePlace{use.Start, use.End})
@@ -173,7 +173,7 @@ func (r *programReach) addMemberSkill(identifier string, use *tsc.Use) {
 	r.addSkill(name, use.Start, use.End)
 }
 
-// joinReach adds what a skill can reach to the reach of an importing program.
+// joinReach adds everything that a skill can call to what the importing program can call.
 func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {
@@ -193,14 +193,14 @@ func (r *programReach) joinReach(o *programReach) {
 	}
 }
 
-// addClient notes a name imported from ./client.
+// addClient records a name imported from ./client.
 func (r *programReach) addClient(name string, use *tsc.Use) {
 	if (name == "callMCPTool" || name == "*") && use.Whole {
 		r.unknown = true
 	}
 }
 
-// addNamed notes a name imported from a server's module.
+// addNamed records a name imported from a server's module.
 func (r *programReach) addNamed(s *core.ToolServer, name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		r.addServer(s, use, erased)
@@ -209,7 +209,7 @@ func (r *programReach) addNamed(s *core.ToolServer, name string, use *tsc.Use, e
 	r.addMember(s, name, use, erased)
 }
 
-// addAll notes a name imported from ./servers.
+// addAll records a name imported from ./servers.
 func (r *programReach) addAll(name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		if use.Whole {
@@ -229,7 +229,7 @@ func (r *programReach) addAll(name string, use *tsc.Use, erased bool) {
 	}
 }
 
-// isBare reports whether the program uses no servers, skills or modules, only what every program has.
+// isBare reports whether the program uses no servers, skills or modules, but only what every program has.
 func (r *programReach) isBare() bool {
 	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
 }
@@ -284,8 +284,8 @@ func (r *programReach) addMember(s *core.ToolServer, name string, use *tsc.Use, 
 	r.addType(s, name)
 }
 
-// addType notes a type's name. Types are named after their tool. A type with another name may belong to any tool of
-// the server.
+// addType records the name of a type. Types are named after their tool; a type with another name may belong to any
+// tool of the server.
 func (r *programReach) addType(s *core.ToolServer, name string) {
 	found := false
 	for _, t := range s.Tools {
@@ -318,7 +318,8 @@ func (r *programReach) addCall(c tsc.Call) {
 	r.missing = append(r.missing, absentName{nil, c.Literal, c.Start, c.End})
 }
 
-// isRawCall reports whether a call is one of callMCPTool: the global, that of ./client or a member of servers.
+// isRawCall reports whether a call is one of callMCPTool, either the global function or a member of ./client or
+// servers.
 func (r *programReach) isRawCall(c tsc.Call) bool {
 	root, members, _ := strings.Cut(c.Name, ".")
 	if c.Name != "callMCPTool" && !strings.HasSuffix(members, "callMCPTool") {
@@ -332,7 +333,7 @@ func (r *programReach) isRawCall(c tsc.Call) bool {
 	return members == "" || root == "servers" || isServer && !hasTool(s, "callMCPTool")
 }
 
-// reachableTools returns every tool that the program can reach, in the order of the toolset.
+// reachableTools returns all tools that the program can call, in the order of the toolset.
 func (r *programReach) reachableTools() []*core.Tool {
 	var found []*core.Tool
 	for _, s := range r.tools.Servers {

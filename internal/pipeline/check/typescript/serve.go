@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// Serve runs in a compiler process and answers requests until in ends. It needs only memory from the machine.
+// Serve answers requests in a compiler process until the input in ends. It uses no files and no network.
 func Serve(in io.Reader, out io.Writer) error { return serveRequests(in, out, tsc.Limits{}) }
 
 func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
@@ -41,14 +41,14 @@ func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
 	}
 }
 
-// heapSize is the memory, in bytes, that the process may use before it collects garbage at any cost.
+// heapSize is the memory, in bytes, above which the compiler process collects garbage whatever that costs.
 const heapSize = 512 << 20
 
 // firstCollection is the heap size in bytes of the first collection. Checking a program of usual length needs less.
 const firstCollection = 64 << 20
 
-// TuneCollector tunes the garbage collector for a compiler process, so that a long program is checked before the second
-// collection.
+// TuneCollector sets up the garbage collector for a compiler process, so that even a long program is checked before
+// the second collection.
 func TuneCollector() {
 	debug.SetMemoryLimit(heapSize)
 	memory.DelayFirstCollection(firstCollection, 200)
@@ -104,8 +104,8 @@ func (s *compilerService) parseRequest(ctx context.Context, r compilerRequest) *
 	return answer
 }
 
-// isBare reports whether a program names only what every program has. Its check then needs nothing more from the
-// engine.
+// isBare reports whether a program names only what every program has. The process can then check it without further
+// data from the engine.
 func (s *compilerService) isBare(source *tsc.Source) bool {
 	facts := source.Facts()
 	if len(source.Errors()) > 0 || len(facts.Imports) > 0 || facts.Unknown {

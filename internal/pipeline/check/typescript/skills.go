@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill holds a checked skill and what the next importer needs.
+// LinkedSkill is a checked skill, with the data that is needed to link it into a module that imports it.
 type LinkedSkill struct {
 	source.CheckedSkill
 
@@ -25,14 +25,14 @@ type LinkedSkill struct {
 	reach   *programReach // of it and of all that it imports
 }
 
-// skillKey contains everything that the judgement on a skill depends on.
+// skillKey has everything that the result of checking a skill depends on.
 type skillKey struct {
 	closure string
 	level   rules.Level
 	tools   *core.Toolset
 }
 
-// skillLinker checks the skills that a program uses, each once.
+// skillLinker checks the skills that a program uses. It checks each skill only once.
 type skillLinker struct {
 	checker  *Checker
 	compiler *compilerProcess
@@ -51,7 +51,8 @@ func (c *Checker) newLinker(compiler *compilerProcess, src ProgramSource, tools 
 	return &skillLinker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// checkUses checks the skills that r names, in order. at converts an error to one about a place in the importing text.
+// checkUses checks the skills that r names, in order. The function at converts an error to one with a position in the
+// importing text.
 func (l *skillLinker) checkUses(
 	ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error,
 ) *core.Error {
@@ -85,8 +86,9 @@ func (l *skillLinker) checkProgram(ctx context.Context, p *scriptProgram) (*tsc.
 	return result, findings, nil
 }
 
-// collectFindings returns the compiler's findings in src, the text it parsed last. Learned answer types only serve advice
-// about fields. If a text has other findings, it is checked again without learned types.
+// collectFindings returns the compiler's findings in src, which must be the text that was parsed last. Learned answer
+// types are used only for advice about fields: if there are other findings, the text is checked again without learned
+// types.
 func (l *skillLinker) collectFindings(ctx context.Context, p *scriptProgram, src *tsc.Source) (*tsc.Result, []checkFinding, error) {
 	result, err := l.compiler.checkSource(ctx, src, l.compilerInput(p, true), !p.module && p.reach.isBare() && l.level&rules.Commanding == 0)
 	if err != nil {
@@ -102,7 +104,7 @@ func (l *skillLinker) collectFindings(ctx context.Context, p *scriptProgram, src
 	return result, p.judgeFindings(diagnostics, l.checker.wrappers.otherModules(), advice), nil
 }
 
-// importError returns a skill's error, located where the program names the skill.
+// importError returns the error for a skill, with the position where the program names the skill.
 func (p *scriptProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = p.originalPosition(at.start)
@@ -112,14 +114,14 @@ func (p *scriptProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	return &c
 }
 
-// linkSkill returns the checked skill of this name, checking it on first use.
+// linkSkill returns the checked skill with this name. It checks the skill on first use.
 func (l *skillLinker) linkSkill(ctx context.Context, name string, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 	return source.LinkSkill(l.linked, l.library, name, core.TypeScript, chain, func(s core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 		return l.checkSkill(ctx, s, chain)
 	})
 }
 
-// checkSkill checks a skill. Afterwards the compiler has parsed another text.
+// checkSkill checks a skill. Afterwards, the text that the compiler has parsed last is another one.
 func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 	p, refusal := l.parseSkill(ctx, skill)
 	if refusal != nil {
@@ -197,7 +199,7 @@ func (l *skillLinker) compileSkill(ctx context.Context, p *scriptProgram, s *Lin
 	return nil
 }
 
-// closureHash returns the hash of a skill and of everything it imports.
+// closureHash returns a hash of a skill and of everything that it imports.
 func (l *skillLinker) closureHash(skill core.Skill, r *programReach) string {
 	h := sha256.New()
 	h.Write([]byte(skill.Name + "\x00" + skill.Code))
@@ -207,7 +209,8 @@ func (l *skillLinker) closureHash(skill core.Skill, r *programReach) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// compilerInput returns what a text is checked against: what it can reach, and the linked skills.
+// compilerInput returns the declarations against which a program is checked: those of everything that it can call,
+// and of the linked skills.
 func (l *skillLinker) compilerInput(p *scriptProgram, learned bool) tsc.Input {
 	r := p.reach
 	in := l.checker.wrappers.declareInput(r, learned)
@@ -238,7 +241,7 @@ func (l *skillLinker) compilerInput(p *scriptProgram, learned bool) tsc.Input {
 	return in
 }
 
-// skillModules returns the skills as the guest gets them, sorted by name.
+// skillModules returns the checked skills in the form that the guest gets, sorted by name.
 func (l *skillLinker) skillModules(r *programReach) (all []*LinkedSkill) {
 	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
 		s := *l.linked[name]
@@ -250,7 +253,7 @@ func (l *skillLinker) skillModules(r *programReach) (all []*LinkedSkill) {
 	return all
 }
 
-// namesGlobally reports whether the program, or a skill, accesses this skill as a member of skills.
+// namesGlobally reports whether the program or a skill accesses this skill as a member of the global object skills.
 func (l *skillLinker) namesGlobally(name string, r *programReach) bool {
 	if r.skillIndex[name] {
 		return true

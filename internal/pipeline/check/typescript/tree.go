@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// treeOf returns a program's syntax tree in the form that the rules read.
+// treeOf returns a program's syntax tree for package rules.
 func treeOf(src *tsc.Source) *rules.Tree {
 	nodes := src.Tree()
 	t := &rules.Tree{Language: rules.Script, Source: src.Text(), Nodes: make([]rules.TreeNode, len(nodes))}
@@ -35,7 +35,7 @@ func (p *scriptProgram) findingPlace(f rules.Finding) (line, column, width int) 
 	return line, column, p.findingWidth(checkFinding{start: f.Start, end: f.End})
 }
 
-// checkPolicy refuses a program that the rules deny.
+// checkPolicy returns an error if the rules refuse the program.
 func (p *scriptProgram) checkPolicy() *core.Error {
 	e, width := p.report.RefusalError(p.src.Level, p.findingPlace)
 	if e != nil {
@@ -44,7 +44,7 @@ func (p *scriptProgram) checkPolicy() *core.Error {
 	return e
 }
 
-// Judge returns what the rules find in a program, whether or not it matches the tools.
+// Judge returns the findings of the rules in a program. It does not check the program against the tools.
 func (c *Checker) Judge(ctx context.Context, src ProgramSource) (rules.Report, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {

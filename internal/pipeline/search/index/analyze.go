@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// toolField selects a searched part of a tool.
+// toolField is a part of a tool that is searched: server, name, title, description or parameters.
 type toolField int
 
 const (
@@ -21,9 +21,9 @@ const (
 
 const maxDescription = 8 << 10 // bytes of a description that are searched
 
-// rankingTuning holds the constants of the ranking. It contains typical lengths where BM25F uses averages over the
-// collection. A posting's weight therefore depends only on its own tool, is computed once, and does not change when
-// other servers come and go.
+// rankingTuning has the constants of the ranking. Instead of average lengths in the collection, which BM25F normally
+// uses, it has typical lengths. Therefore the weight of a posting depends only on its own tool, is computed once, and
+// does not change when other servers are added or removed.
 type rankingTuning struct {
 	fields [fieldCount]struct {
 		weight  float64 // of a word in this field
@@ -54,8 +54,8 @@ func defaultTuning() rankingTuning {
 	return t
 }
 
-// termImpact holds BM25F's saturated weight of a term in a tool, between 0 and 1, in 15 bits. The lowest bit means that
-// the tool's name contains the term.
+// termImpact is the weight of a term in a tool: BM25F's saturated weight, between 0 and 1, in 15 bits. The lowest bit
+// means that the tool's name contains the term.
 type termImpact uint16
 
 const (
@@ -65,7 +65,7 @@ const (
 
 func (i termImpact) toFloat() float32 { return float32(i>>1) * (1.0 / fullScale) }
 
-// toolAnalyzer converts tools to terms with impacts. It can be reused, but not concurrently.
+// toolAnalyzer converts tools to weighted terms. It can be reused, but not concurrently.
 type toolAnalyzer struct {
 	tuning  *rankingTuning
 	words   *termVocabulary
@@ -82,7 +82,7 @@ type toolDocument struct {
 	name    int // distinct terms of the name
 }
 
-// readTool appends the tool's terms to d.
+// readTool appends the weighted terms of a tool to d.
 func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
 	a.addField(inServer, t.Server)
 	a.addField(inName, t.Name)
@@ -103,7 +103,7 @@ func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
 	a.seen = a.seen[:0]
 }
 
-// addField weighs the words of one field. Stop words count only in names, as in who_am_i.
+// addField adds the words of one field. Stop words count only in names, as in who_am_i.
 func (a *toolAnalyzer) addField(f toolField, texts ...string) {
 	a.field = a.field[:0]
 	for _, text := range texts {

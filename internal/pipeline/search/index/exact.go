@@ -10,14 +10,14 @@ import (
 	"retort/internal/core"
 )
 
-// nameHash is the hash of a name that a query can spell out: a tool's name, with or without its server's name. Only
-// letters and digits count: github.list_issues, "GitHub list issues" and github__listIssues are the same name.
+// nameHash is the hash of a name that a query can spell out: a tool's name with or without the server's name. Only
+// letters and digits count, so github.list_issues, "GitHub list issues" and github__listIssues have the same hash.
 type nameHash struct {
 	hash uint64
 	doc  uint32
 }
 
-// nameRank grades how well a query that spells out a name matches a tool.
+// nameRank says how well a tool's name matches a query that spells it out.
 type nameRank uint8
 
 const (
@@ -41,7 +41,7 @@ func hashNames(entries []documentEntry) []nameHash {
 	return names
 }
 
-// findSpelled finds the documents whose name the query spells out.
+// findSpelled returns the documents whose name the query spells out, with their rank.
 func (s *indexSnapshot) findSpelled(query string) map[uint32]nameRank {
 	if len(query) > maxQuery {
 		return nil
@@ -72,7 +72,7 @@ func rankSpelling(want string, t *core.Tool) nameRank {
 	return byWords
 }
 
-// appendFolded appends the characters of a name that matter in comparisons.
+// appendFolded appends those characters of a name that count in comparisons.
 func appendFolded(dst []byte, name string) []byte {
 	for _, r := range name {
 		switch {

@@ -1,6 +1,6 @@
 // Package index finds tools by their names and descriptions. It uses BM25F over server, name, title, description and
-// parameters, with stemming, bonuses for coverage, and a small tolerance for typing errors. It is pure: no input or
-// output, no clock.
+// parameters, with stemming, bonuses for coverage, and a small tolerance for typing errors. It does no I/O and reads
+// no clock.
 package index
 
 import (
@@ -31,8 +31,8 @@ func newTuned(t rankingTuning) *Index {
 // Toolset returns the indexed toolset.
 func (x *Index) Toolset() *core.Toolset { return x.current.Load().tools }
 
-// Update makes the index hold ts. Tools with the same server, name and pin are reused. The others cost reading them,
-// plus one pass over the postings.
+// Update changes the index to the toolset ts. Tools whose server, name and pin are unchanged are reused. The other
+// tools are analysed, and the postings are copied once.
 func (x *Index) Update(ts *core.Toolset) {
 	x.updates.Lock()
 	defer x.updates.Unlock()
@@ -42,8 +42,8 @@ func (x *Index) Update(ts *core.Toolset) {
 	}
 }
 
-// indexSnapshot holds one immutable state of an index. Documents are numbered. The postings of term t are docs and impacts
-// [starts[t]:starts[t+1]].
+// indexSnapshot is one immutable state of an index. Each tool is a document with a number. The postings of term t are
+// docs and impacts [starts[t]:starts[t+1]].
 type indexSnapshot struct {
 	tuning  *rankingTuning
 	tools   *core.Toolset
@@ -64,7 +64,7 @@ type documentEntry struct {
 	name uint32 // distinct terms of its name
 }
 
-// documentChange describes what an update does to the documents.
+// documentChange says which documents an update keeps and which it adds.
 type documentChange struct {
 	kept  []documentEntry // of the old documents, in their order
 	moved []int64         // old document → new one, or -1
@@ -85,8 +85,8 @@ func (s *indexSnapshot) withToolset(ts *core.Toolset) *indexSnapshot {
 
 type documentKey struct{ server, name string }
 
-// compareToolset finds the documents that stay. A tool without a pin is always read again, and so is the second of two tools
-// with the same name on one server.
+// compareToolset determines which documents an update keeps. A tool without a pin is always analysed again, and so is
+// the second of two tools with the same name on one server.
 func (s *indexSnapshot) compareToolset(ts *core.Toolset) documentChange {
 	old := make(map[documentKey]int, len(s.entries))
 	for d, e := range s.entries {
@@ -115,14 +115,14 @@ func (s *indexSnapshot) compareToolset(ts *core.Toolset) documentChange {
 	return c
 }
 
-// termBatch holds the terms of new documents, one after the other.
+// termBatch has the terms of the new documents, one document after the other.
 type termBatch struct {
 	toolDocument
 	ends []int // of each fresh document in terms
 }
 
-// readFresh adds the new documents and returns their terms. It clones the vocabulary, because readers still use the old
-// one.
+// readFresh adds the new documents and returns their terms. It copies the vocabulary before changing it, because
+// searches still use the old one.
 func (s *indexSnapshot) readFresh(fresh []*core.Tool) termBatch {
 	var b termBatch
 	if len(fresh) == 0 {
@@ -139,8 +139,8 @@ func (s *indexSnapshot) readFresh(fresh []*core.Tool) termBatch {
 	return b
 }
 
-// mergePostings builds the postings from those of the old documents that stay and those of the batch, whose documents are
-// numbered last. It is a counting sort by term.
+// mergePostings builds the postings from those of the documents that are kept and those of the batch, whose documents
+// get the last numbers. It is a counting sort by term.
 func (s *indexSnapshot) mergePostings(old *indexSnapshot, moved []int64, b termBatch) {
 	starts := make([]uint32, s.words.count+1)
 	for t := range old.termCount() {

@@ -30,7 +30,7 @@ type wantedTerm struct {
 	weight float64 // idf, less what the query makes of it
 }
 
-// parseQuery converts a query to the terms to look up, each once.
+// parseQuery converts a query to the terms to search for, each only once.
 func (s *indexSnapshot) parseQuery(query string) []wantedTerm {
 	words := s.splitQuery(query)
 	var found []wantedTerm
@@ -102,14 +102,14 @@ func (s *indexSnapshot) lookUp(text string, add func(termID, float64)) {
 	}
 }
 
-// addJoined looks up two words as one: webhook for web hook.
+// addJoined adds the term for two words of the query written as one, such as webhook for web hook.
 func (s *indexSnapshot) addJoined(a, b string, add func(termID, float64)) {
 	if i, ok := s.words.index[a+b]; ok {
 		add(s.words.words[i].term, asCompound)
 	}
 }
 
-// addSimilar looks up candidates for a word that no tool has: two words written as one, a prefix, a typing error.
+// addSimilar adds terms for a word that no tool contains: it may be two words written as one, a prefix, or mistyped.
 func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
 	if s.addHalves(text, add) {
 		return
@@ -133,7 +133,8 @@ func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
 	}
 }
 
-// addHalves looks up a word as two known words that form it.
+// addHalves adds the terms of two known words that together form a word of the query. It returns false if there are
+// none.
 func (s *indexSnapshot) addHalves(text string, add func(termID, float64)) bool {
 	for i := minCompound; i <= len(text)-minCompound; i++ {
 		a, okA := s.words.index[text[:i]]
@@ -152,8 +153,8 @@ type wordLikeness struct {
 	weight float64
 }
 
-// compareWord returns how similar w is to text, if it is similar at all. Words with different first letters never are,
-// because the first letter is rarely mistyped.
+// compareWord returns how similar w is to text. ok is false if it is not similar. Words with different first letters
+// are never similar, because the first letter is rarely mistyped.
 func compareWord(text string, runes int, letters uint32, w *indexedWord) (wordLikeness, bool) {
 	if w.stop || w.text[0] != text[0] {
 		return wordLikeness{}, false

@@ -13,15 +13,15 @@ const (
 	maxProse  = 16 << 10 // bytes of their descriptions that are searched
 )
 
-// schemaText collects the names and texts of a schema.
+// schemaText has the names of properties and the texts in a schema.
 type schemaText struct {
 	names []string
 	prose []string // descriptions, titles and enumerated words
 	bytes int      // of prose
 }
 
-// readSchema collects the names of all properties of a JSON Schema, nested ones too, and the text that describes
-// them. Of an invalid schema it returns what it could read. Errors are reported elsewhere.
+// readSchema returns the names of all properties in a JSON Schema, including nested ones, and the texts that describe
+// them. For an invalid schema, it returns what it could read.
 func readSchema(schema []byte) schemaText {
 	var r schemaReader
 	for len(schema) > 0 {
@@ -34,7 +34,7 @@ func readSchema(schema []byte) schemaText {
 	return r.found
 }
 
-// schemaRole is the meaning of a value within its schema.
+// schemaRole is the role of a value in a schema: property names, a text, a subschema or plain data.
 type schemaRole int
 
 const (
@@ -125,7 +125,7 @@ func (r *schemaReader) addText(text []byte) {
 	}
 }
 
-// decodeString decodes the contents of a JSON string. A truncated or invalid string is used as it is.
+// decodeString decodes the content of a JSON string. If it is truncated or invalid, it is returned unchanged.
 func decodeString(inside []byte) string {
 	if bytes.IndexByte(inside, '\\') < 0 {
 		return string(inside)

@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// SearchFilter limits a search. An empty field does not limit it.
+// SearchFilter restricts a search. An empty field restricts nothing.
 type SearchFilter struct {
 	Server   string // as configured
 	Category string
@@ -48,7 +48,7 @@ func (x *Index) Search(query string, f SearchFilter, limit int) (hits []Hit, tot
 	return best.sortedHits(), total
 }
 
-// scoreDocuments adds up the scores of each document's terms.
+// scoreDocuments returns the score of each document that contains terms of the query.
 func (s *indexSnapshot) scoreDocuments(terms []wantedTerm) *scoreTable {
 	found := s.newScores()
 	for _, w := range terms {
@@ -68,7 +68,7 @@ func (s *indexSnapshot) scoreDocuments(terms []wantedTerm) *scoreTable {
 	return found
 }
 
-// scoreTable is the work space of one search.
+// scoreTable is the working memory of one search.
 type scoreTable struct {
 	cells   []scoreCell
 	touched []uint32
@@ -104,8 +104,8 @@ func (f *scoreTable) touchCell(d uint32) *scoreCell {
 	return c
 }
 
-// weighDocument returns the score of one document. It grows with the part of the query that the document contains, and with
-// the part of its name that the query contains.
+// weighDocument returns the score of one document. It grows with the share of the query that the document contains,
+// and with the share of the document's name that the query contains.
 func (f *scoreTable) weighDocument(s *indexSnapshot, d uint32) float64 {
 	c := &f.cells[d]
 	score := float64(c.score)
@@ -135,7 +135,7 @@ func compareRanked(a, b rankedDocument) int {
 	return cmp.Or(cmp.Compare(a.Tool.Server, b.Tool.Server), cmp.Compare(a.Tool.Name, b.Tool.Name))
 }
 
-// topRanking keeps the best of the hits it is offered, as a heap with the worst on top.
+// topRanking keeps the best hits in a heap whose root is the worst of them.
 type topRanking struct {
 	limit int
 	heap  []rankedDocument

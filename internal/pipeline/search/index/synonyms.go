@@ -2,8 +2,8 @@ package index
 
 import "strings"
 
-// synonymTable lists words that tools and people most often use for the same thing. There are few on purpose, and they
-// count for little: larger tables find more that was not meant.
+// synonymTable lists groups of words that people and tools often use for the same thing. There are few, and matches
+// by synonyms count little, because large tables find too many unrelated tools.
 var synonymTable = synonymGroups(`
 create make add new
 delete remove
@@ -16,7 +16,7 @@ email mail
 repository repo
 `)
 
-// synonymGroups maps each word to the other words of its line.
+// synonymGroups maps each word in the table to the other words in its line.
 func synonymGroups(table string) map[string][]string {
 	m := map[string][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {

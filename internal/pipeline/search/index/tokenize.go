@@ -10,10 +10,10 @@ const (
 	shortPrefix = 3  // letters before digits that are a word of their own: sha256 is also sha
 )
 
-// eachToken calls yield for every word of text, in lower case and in order. A run of letters and digits is split where
-// its case changes (listIssues, HTTPServer). If it has two parts, the whole is a word too, because GitHub and YouTube
-// are written both ways. Letters before digits are also a word: oauth2, oauth. Scripts without spaces yield
-// overlapping pairs of characters.
+// eachToken calls yield for every word of text, in lower case and in order. A run of letters and digits is split
+// where its case changes (listIssues, HTTPServer). If it has two parts, the whole is a word too, because GitHub and
+// YouTube are written both ways. Letters before digits are also a word: oauth2 yields oauth, too. Scripts without
+// spaces yield overlapping pairs of characters.
 func eachToken(text string, yield func(word string)) {
 	var t textTokenizer
 	for i := 0; i < len(text); {
@@ -106,7 +106,7 @@ func partEnd(text string) int {
 	return len(text)
 }
 
-// eachPair yields overlapping pairs of characters, or a single character alone.
+// eachPair yields overlapping pairs of characters, or the character if there is only one.
 func eachPair(word string, yield func(string)) {
 	_, size := decodeRune(word)
 	if size == len(word) {
@@ -130,7 +130,7 @@ func countLetters(word string) int {
 	return len(word)
 }
 
-// cutWord limits a word's length at a character boundary.
+// cutWord shortens a word to at most maxWord bytes, between two characters.
 func cutWord(word string) string {
 	if len(word) <= maxWord {
 		return word
@@ -177,7 +177,7 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
-// isDense reports whether r belongs to a script that is written without spaces.
+// isDense reports whether r belongs to a script without spaces between words.
 func isDense(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }

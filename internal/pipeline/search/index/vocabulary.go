@@ -9,10 +9,10 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// termID is the number of a stem, which documents and queries share.
+// termID is the number of a stem. Documents and queries share these numbers.
 type termID = uint32
 
-// indexedWord holds one word as it was written, in lower case.
+// indexedWord is a word in lower case, with its term.
 type indexedWord struct {
 	text    string
 	term    termID
@@ -20,7 +20,7 @@ type indexedWord struct {
 	stop    bool
 }
 
-// termVocabulary maps words to terms. A vocabulary with readers is never changed: an update clones it.
+// termVocabulary maps words to terms. It is never changed while searches use it: an update copies it first.
 type termVocabulary struct {
 	words []indexedWord
 	index map[string]uint32 // text → position in words
@@ -37,7 +37,7 @@ func (v *termVocabulary) clone() *termVocabulary {
 	return &termVocabulary{words: slices.Clone(v.words), index: maps.Clone(v.index), stems: maps.Clone(v.stems), count: v.count, stem: v.stem}
 }
 
-// addWord finds or creates the word. Only new words are stemmed.
+// addWord returns the entry of a word. A new word is stemmed and added.
 func (v *termVocabulary) addWord(text string) *indexedWord {
 	if i, ok := v.index[text]; ok {
 		return &v.words[i]
@@ -57,7 +57,7 @@ func (v *termVocabulary) addWord(text string) *indexedWord {
 	return &v.words[len(v.words)-1]
 }
 
-// findTerm returns the term of a word: its own, or else that of its stem.
+// findTerm returns the term of a known word, or else that of the word's stem.
 func (v *termVocabulary) findTerm(text string) (termID, bool) {
 	if i, ok := v.index[text]; ok {
 		return v.words[i].term, true
@@ -66,7 +66,8 @@ func (v *termVocabulary) findTerm(text string) (termID, bool) {
 	return t, ok
 }
 
-// withoutUnused drops the terms for which used is false and renumbers the others. renumbered maps old terms to new ones.
+// withoutUnused returns a copy without the terms for which used returns false. The other terms get new numbers;
+// renumbered maps old numbers to new ones.
 func (v *termVocabulary) withoutUnused(used func(termID) bool) (kept *termVocabulary, renumbered []termID) {
 	kept, renumbered = newVocabulary(v.stem), make([]termID, v.count)
 	for t := range v.count {
@@ -100,9 +101,9 @@ func letterSet(text string) uint32 {
 	return set
 }
 
-// mayBeWithin reports whether words with these letters can be n edits apart. An edit changes the set by at most two
-// letters.
+// mayBeWithin reports whether two words with these sets of letters can be at most n edits apart. An edit changes the
+// set by at most two letters.
 func mayBeWithin(a, b uint32, n int) bool { return bits.OnesCount32(a^b) <= 2*n }
 
-// stemWord returns the word's Snowball stem for English. Words with other letters stay unchanged.
+// stemWord returns the Snowball stem of an English word. Words with non-English letters are not changed.
 func stemWord(text string) string { return english.Stem(text, false) }

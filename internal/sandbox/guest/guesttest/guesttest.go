@@ -1,9 +1,8 @@
-// Package guesttest defines the behaviour of a guest by programs in TypeScript and
-// Python. It runs them on a guest in this process or another, and in every sandbox. They
-// must end in the same way wherever they run.
+// Package guesttest defines the behaviour of a guest by programs in TypeScript and Python. The programs run on
+// guests, in this or another process, and in every sandbox. They must end in the same way everywhere.
 //
-// The packages guest and python describe the form of the programs. A file of the
-// folder programs holds any number of them:
+// The packages guest and python describe the form of the programs. A file of the folder programs holds any number of
+// them:
 //
 //	=== name | memory=64
 //	the program
@@ -15,10 +14,9 @@
 //	--- on node node22: status kind line:column
 //	the same for runtimes where it ends otherwise
 //
-// Limits can follow the name, in megabytes for memory and in bytes for the result. "not=bun"
-// names a runtime that cannot run the program. "place=any" means that the position of the
-// error is left to chance, and "warnings=any" that it is left to chance whether calls have
-// been answered when the program fails.
+// Limits can follow the name, in megabytes for memory and in bytes for the result. "not=bun" names a runtime that
+// cannot run the program. "place=any" means that the position of the error can vary. "warnings=any" means that it can
+// vary which calls have been answered when the program fails.
 package guesttest
 
 import (
@@ -41,7 +39,7 @@ import (
 //go:embed programs
 var files embed.FS
 
-// ProgramSuite runs all programs of a runtime's language on it.
+// ProgramSuite runs all programs of the files on a runtime whose language they are written in.
 type ProgramSuite struct {
 	Runtime string // "quickjs", "python", "node", "node22", "bun", "deno"
 	Version string // of Python, which words some errors in its own way in each
@@ -54,7 +52,7 @@ type ProgramSuite struct {
 	Of, Part int
 	Own      bool
 
-	// Run runs one program to its end. The limits of p are not complete.
+	// Run runs one program to its end. The limits of p may be incomplete.
 	Run func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 }
 
@@ -120,7 +118,7 @@ func (s *ProgramSuite) testPrograms(t *testing.T, programs []*testProgram) {
 	all.Wait()
 }
 
-// isChosen reports whether the suite runs p, the program with this index in its file.
+// isChosen reports whether the suite runs p. number is the index of p in its file.
 func (s *ProgramSuite) isChosen(number int, p *testProgram) bool {
 	_, own := p.want[s.Runtime]
 	return s.Of == 0 || s.Update || testenv.Full() || number%s.Of == s.Part || s.Own && own
@@ -163,9 +161,9 @@ var places = regexp.MustCompile(`:\d+`)
 
 var columns = regexp.MustCompile(`(\d+):\d+`)
 
-// WithoutColumns removes the columns from the positions in a text: "2:16" becomes "2". The column that Bun
-// reports for an error that a call makes varies: it is where the expression begins, or, if garbage
-// was collected before the end of the program was reported, where the arguments begin.
+// WithoutColumns removes the column from each position in a text: "2:16" becomes "2". The column that Bun reports for
+// an error in a call varies: it is the beginning of the expression or, if garbage was collected before the end of the
+// program was reported, the beginning of the arguments.
 func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
 
 // isSame reports whether two outcomes are equal. For Bun, columns are not compared. For Python, the expected outcome is

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// TestHost implements the servers that the programs call, and files in memory.
+// TestHost is a Host for test programs. It implements the servers that they call, and files in memory.
 type TestHost struct {
 	Files map[string]string
 	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
@@ -27,7 +27,7 @@ type TestHost struct {
 	met, let onceEvent
 }
 
-// onceEvent is something that happens once. Goroutines can wait for it.
+// onceEvent is an event that happens at most once. Goroutines can wait for it.
 type onceEvent struct {
 	mu       sync.Mutex
 	happened chan struct{}
@@ -124,7 +124,7 @@ func (h *TestHost) CallCount() int {
 	return h.calls
 }
 
-// LargestRead returns the most bytes of a file that one call has read.
+// LargestRead returns the largest number of bytes that a single call has read from a file.
 func (h *TestHost) LargestRead() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,9 +177,9 @@ func (h *TestHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, 
 	return core.CallResult{Value: c.Arguments}, nil
 }
 
-// answerSlowly answers a call that a program expects to take ms milliseconds. Below 10, slow only yields the
-// processor. Below 1000, it returns when the program calls echo with the text "go". Otherwise it
-// returns when the program has ended.
+// answerSlowly answers a call that a program expects to take ms milliseconds. Below 10, it only yields the processor.
+// Below 1000, it returns when the program calls echo with the text "go". Otherwise it returns when the program has
+// ended.
 func (h *TestHost) answerSlowly(ctx context.Context, ms int) {
 	switch {
 	case ms < 10:

@@ -9,8 +9,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// lossyProgram represents a program with the JSON that its value must become and a part of the warning about what was lost.
-// The warning is empty if nothing is lost.
+// lossyProgram is a program whose value JSON cannot represent exactly. It has the JSON that the value must become and
+// a part of the expected warning, which is empty if nothing is lost.
 type lossyProgram struct{ code, json, warning string }
 
 // lossyPrograms lists values that JSON cannot represent, in each language. RUNTIMES.md has the same table.
@@ -156,8 +156,8 @@ var lossyPrograms = []struct {
 		lossyProgram{`{"a": [1, "x", None, True, {}], "b": {}}`, `{"a":[1,"x",null,true,{}],"b":{}}`, ""}},
 }
 
-// TestLosses checks that values that JSON cannot represent are converted, or that a warning says what is lost.
-// Unless RETORT_FULL is set, it tries one value in every.
+// TestLosses tests how values that JSON cannot represent are converted. The conversion must be as documented, with a
+// warning about what was lost. Unless RETORT_FULL is set, it tests only every every-th value.
 func TestLosses(
 	t *testing.T, runtime string, every int,
 	runProgram func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd,

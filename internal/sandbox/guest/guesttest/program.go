@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// testProgram represents one program of a file.
+// testProgram is one program of a test file, with its expected end.
 type testProgram struct {
 	title, name string
 	code        string
@@ -74,7 +74,7 @@ func (p *testProgram) applySetting(t *testing.T, setting string) {
 	}
 }
 
-// String returns the program in the format of its file.
+// String returns the program in the format of the test files.
 func (p *testProgram) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n=== %s\n%s\n--- %s", p.title, p.code, p.want[p.reference])

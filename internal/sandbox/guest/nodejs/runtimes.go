@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Runtime represents a program that can run the script.
+// Runtime describes a program that can run the guest's script: Node.js, Bun or Deno.
 type Runtime struct {
 	Name string // "node", which the script says of itself too, and how the program is usually called
 
-	// Env holds the whole environment that the program needs.
+	// Env is the complete environment of the process.
 	Env []string
-	// Proc reports whether the program needs a /proc to start.
+	// Proc reports whether the runtime needs a /proc to start.
 	Proc bool
 
 	flags  []string
 	memory string // the flags that limit the heap, with %d for megabytes, or empty
 }
 
-// sweepAtOnce makes V8 free the memory of buffers during garbage collection. By default a thread does so later, and a
-// program that makes many large buffers exceeds its limit before that.
+// sweepAtOnce is the option that makes V8 free the memory of buffers during garbage collection. By default a thread
+// does that later, and a program that creates many large buffers would exceed its limit before.
 const sweepAtOnce = "--no-concurrent-array-buffer-sweeping"
 
 // Runtimes returns the supported runtimes: Node.js 20.16 or newer, Bun 1.2 or newer, Deno 2.2 or newer.
@@ -44,9 +44,9 @@ func Runtimes() []Runtime {
 	}
 }
 
-// Args returns the arguments before the path of the script, for a heap of at most memory bytes. This limit cannot be
-// changed later; error messages name the one in the start frame. The heap does not include the content of buffers, so
-// the memory of the process must be watched as well. The environment must be exactly Env.
+// Args returns the arguments before the path of the script, for a heap of at most memory bytes. That limit cannot be
+// changed after the start; error messages name the limit in the start frame instead. The heap does not include the
+// content of buffers, so the memory of the process must be watched, too. The environment must be exactly Env.
 func (r Runtime) Args(memory int64) []string {
 	args := append([]string(nil), r.flags...)
 	if r.memory != "" {
@@ -55,7 +55,7 @@ func (r Runtime) Args(memory int64) []string {
 	return args
 }
 
-// OutOfMemory reports whether a process's standard error says that it ran out of memory. Node and Deno abort when the
+// OutOfMemory reports whether a runtime's standard error says that it ran out of memory. Node and Deno abort when the
 // heap is full.
 func OutOfMemory(stderr string) bool {
 	for _, words := range []string{"JavaScript heap out of memory", "Fatal JavaScript out of memory", "out of memory"} {

@@ -1,11 +1,10 @@
-// Package nodejs turns Node.js, Bun and Deno into guests: runtimes for programs that
-// compute much. It holds the script that such a process runs, and knows how it is
-// started. The script speaks package wire on descriptors 0 and 1 and provides the same
-// environment as package guest. It exits when its input ends, unless the program is busy;
-// then only killing the process ends it.
+// Package nodejs turns Node.js, Bun and Deno into guests: runtimes for programs that compute much. It has the script
+// that such a process runs, and the arguments to start it. The script speaks the protocol of package wire on
+// descriptors 0 and 1 and gives programs the same environment as package guest. It exits when its input ends, unless
+// the program is busy; then only killing the process ends it.
 //
-// The script removes features from the runtime so that programs behave alike everywhere.
-// This is no protection: the process must be confined.
+// The script removes features from the runtime so that programs behave alike everywhere. This is no protection: the
+// process must be confined.
 package nodejs
 
 import (
@@ -22,11 +21,12 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// FileName names the file that holds Source. There must be no package.json in its directory or in those above.
+// FileName is the name of the file that contains the script. There must be no package.json in its directory or in
+// those above.
 const FileName = "main.js"
 
-// ScriptSource returns the whole script, which reads no other file. It is the same for all runtimes, and is valid both as a
-// classic script and as a module.
+// ScriptSource returns the complete guest script, which reads no other file. It is the same for all runtimes, and is
+// valid both as a classic script and as a module.
 func ScriptSource() ([]byte, error) {
 	modules := map[string]string{}
 	for _, name := range js.ModuleNames() {
@@ -63,5 +63,5 @@ func joinModules(modules map[string]string) []byte {
 	return []byte(b.String())
 }
 
-// bootModule names the module that evaluates the others.
+// bootModule is the name of the module that evaluates the others.
 const bootModule = "boot"

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// deepStackFrames is the most frames that faulthandler shows, minus some for other threads and lost bytes. A stack of this
-// size counts as too deep.
+// deepStackFrames is the number of frames in a crash report from which a stack counts as too deep. It is the most
+// that Python's faulthandler prints, minus some for other threads and lost bytes.
 const deepStackFrames = 90
 
 var dumped = regexp.MustCompile(`(?m)^  File "([^"\n]*)", line (\d+) in `)

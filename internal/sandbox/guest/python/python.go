@@ -1,16 +1,14 @@
-// Package python holds the guest for Python: plain files that python3 -I -S -B
-// runs inside a sandbox. It needs only the interpreter's own library.
-// The interpreter runs main.py, with the frames of package wire on its
-// standard input and output and an empty environment. The other files are in the same folder.
+// Package python holds the guest for Python: plain files that python3 -I -S -B runs inside a sandbox. It needs only
+// the interpreter's own library. The interpreter runs main.py with an empty environment. It speaks the protocol of
+// package wire on its standard input and output. The other files are in the same folder.
 //
 // # Programs
 //
-// A program's value is that of a top-level return, or else of the variable result, if it is
-// assigned, or else of the trailing expression, or else what main returns. If a program
-// consists of one function that nothing calls, that function is called instead of main.
-// Top-level await works. The tools of a server are functions of a module of its name, which
-// is a global or imported from servers. Called plainly, a tool blocks and returns
-// its value. Awaited, gathered or made a task, it runs concurrently.
+// A program's value is the first of these that exists: the value of a top-level return, the variable result, the
+// trailing expression, the return value of main. If a program consists of one function that nothing calls, that
+// function is called instead of main. Top-level await works. The tools of a server are functions of a module of its
+// name, which is a global or imported from servers. Called plainly, a tool blocks and returns its value. Awaited,
+// gathered or made a task, it runs concurrently.
 //
 // # Values
 //
@@ -18,10 +16,9 @@
 //
 // # When a program is over
 //
-// A program is over when its last statement is done, when it raised an exception, or when it
-// waits for something that never happens. Tasks and calls that it did not await
-// get a second while calls are pending. An exception that they raise and that nothing
-// retrieves ends the program with an error. Threads are not waited for.
+// A program is over when its last statement is done, when it raised an exception, or when it waits for something that
+// never happens. Tasks and calls that it did not await get a second while calls are pending. An exception that they
+// raise and that nothing retrieves ends the program with an error. Threads are not waited for.
 package python
 
 import (
@@ -32,10 +29,10 @@ import (
 //go:embed *.py
 var files embed.FS
 
-// Main names the file that the interpreter runs.
+// Main is the name of the file that the interpreter runs.
 const Main = "main.py"
 
-// GuestFiles returns the guest's files by name. They are placed in one folder, which the guest only reads.
+// GuestFiles returns the guest's files by name. They must be placed in one folder, which may be read-only.
 func GuestFiles() map[string][]byte {
 	all := map[string][]byte{}
 	names, err := fs.Glob(files, "*.py")

@@ -1,49 +1,49 @@
-// Package vminit is the first process of a virtual machine. It prepares the machine for a guest,
-// starts the guest in the same confinement as a child of the engine, and reports how it ended.
-// The machine has no disk and no network. It consists of one archive in memory, and its only
-// connections are two ports of a serial device or of a vsock. One is the guest's wire. Over the
-// other, the host sends a machine that it has just resumed the current time and unique random
-// numbers.
+// Package vminit is the first process of a virtual machine. It prepares the machine for a guest, starts the guest in
+// the same confinement as a child of the engine, and reports how it ended. The machine has no disk and no network. It
+// consists of one archive in memory, and its only connections are two ports of a serial device or of a vsock. One is
+// the guest's wire. Over the other, the host sends the current time and unique random numbers after it has resumed a
+// machine.
 package vminit
 
 import "retort/internal/sandbox/confine"
 
 const (
-	// Argument is the first argument of the process, as the kernel starts it.
+	// Argument is the first argument of the process when the kernel starts it as the machine's first process.
 	Argument = "machine"
-	// RestoredArgument follows the argument of a guest that may be copied while it waits. Random numbers that it has
-	// drawn before its program arrives are the same in every copy.
+	// RestoredArgument is the argument of a guest in a machine that may be copied while the guest waits. Random
+	// numbers that the guest draws before its program arrives are the same in every copy.
 	RestoredArgument = "restored"
-	// ConfigPath gives the path of the Config in the archive, as JSON.
+	// ConfigPath is the path of the MachineConfig in the machine's archive, as JSON.
 	ConfigPath = "/machine.json"
-	// Program gives the path of this binary in the machine.
+	// Program is the path of this binary in the machine.
 	Program = "/retort"
-	// WirePort and ControlPort are the names of the ports.
+	// WirePort and ControlPort are the names of the serial device's ports.
 	WirePort, ControlPort = "retort.wire", "retort.control"
-	// WireVsock and ControlVsock are the ports of a vsock at which the machine listens.
+	// WireVsock and ControlVsock are the ports of the vsock at which the machine listens.
 	WireVsock, ControlVsock = 1024, 1025
 )
 
-// MachineConfig describes what a machine is for.
+// MachineConfig is the configuration of the first process of a machine: the kernel modules to load, the guest's
+// command and the guest's confinement.
 type MachineConfig struct {
 	Modules []string            // of the kernel, to be loaded in this order
 	Command []string            // arguments with which Program becomes a guest, confined by Plan
 	Plan    confine.SandboxPlan // the confinement of the guest
-	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Connections end when the
-	// machine is saved; the host then makes new ones.
+	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Vsock connections end
+	// when the machine is saved; the host then opens new ones.
 	Vsock bool
-	// Commands makes the machine wait for an Order on its wire and run that instead of a guest.
+	// Commands makes the machine wait for a CommandOrder on its wire and run that command instead of a guest.
 	Commands bool
 }
 
-// WakeMessage represents the message of the host to a machine that it has just resumed, as a line of JSON. The answer is an
-// empty line.
+// WakeMessage is the message that the host sends to a machine that it has just resumed, as a line of JSON. The answer
+// is an empty line.
 type WakeMessage struct {
 	Now  int64  // nanoseconds since 1970
 	Seed []byte // at least 32 bytes
 }
 
-// GuestEnd represents the message of a machine whose guest has ended, as a line of JSON.
+// GuestEnd is the message of a machine whose guest has ended, as a line of JSON.
 type GuestEnd struct {
 	Status int    // exit status, or -1
 	Signal int    // that ended the guest, or 0

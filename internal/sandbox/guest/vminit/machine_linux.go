@@ -23,14 +23,14 @@ import (
 
 const (
 	maxStderr = 8 << 10
-	// A program runs as the user inside in its namespace, which is nobody in the machine. The ids are the same as in
-	// package confine.
+	// inside is the user that a program runs as in its own namespace; outside the namespace the same user is nobody.
+	// The ids are the same as in package confine.
 	inside, nobody = 1000, 65534
-	// portTimeout bounds the time that the kernel may take to find its devices.
+	// portTimeout bounds the time in which the kernel must have found its devices.
 	portTimeout = 20 * time.Second
 )
 
-// Main is the init process of the machine. In a machine it never returns: the machine ends with it.
+// Main is the main function of a machine's first process. In a machine it never returns: the machine ends with it.
 func Main() error {
 	control, err := serveGuest()
 	if err != nil && control != nil {
@@ -43,7 +43,7 @@ func Main() error {
 	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 }
 
-// serveGuest runs the guest. It returns when the guest has ended and the host has been told how.
+// serveGuest runs the guest. It returns after the guest has ended and its end was reported to the host.
 func serveGuest() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this is the first process of a virtual machine and cannot run elsewhere")
@@ -75,7 +75,7 @@ func serveGuest() (control io.Writer, err error) {
 	return control, c.runGuest(wire, control)
 }
 
-// openPorts opens the connections to the host. control is also returned after a failure, if it could be opened.
+// openPorts opens the connections to the host. control is also returned with an error, if it could be opened.
 func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error) {
 	if c.Vsock {
 		return openVsocks()
@@ -91,7 +91,7 @@ func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error
 	return file, wire, err
 }
 
-// openMemory opens the part of the machine's memory that the host sees, too. The kernel does not use it.
+// openMemory opens the part of the machine's memory that is shared with the host. The kernel does not use that part.
 func openMemory(at int64) (*os.File, error) {
 	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
 	if err != nil {
@@ -104,8 +104,8 @@ func openMemory(at int64) (*os.File, error) {
 	return f, nil
 }
 
-// makeRoot moves the machine to a root that can be replaced, which is not possible with that of the archive. The
-// confinement replaces it.
+// makeRoot moves the machine from the root of its archive, which cannot be replaced, to one that can. The confinement
+// replaces it later.
 func makeRoot() error {
 	const place = "/mnt"
 	if err := os.MkdirAll(place, 0o755); err != nil {
@@ -136,7 +136,7 @@ func mountFilesystems() error {
 	return nil
 }
 
-// loadModule loads a kernel module. A module that is loaded already is no error.
+// loadModule loads a kernel module. It is no error if the module is already loaded.
 func loadModule(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func loadModule(path string) error {
 	return nil
 }
 
-// openPort opens a port by its name as soon as the kernel has found it.
+// openPort opens a serial port by name. It waits until the kernel has found the port.
 func openPort(name string) (*os.File, error) {
 	for end := time.Now().Add(portTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
@@ -198,7 +198,7 @@ func (c *MachineConfig) runGuest(wire *os.File, control io.Writer) error {
 	return nil
 }
 
-// beginChild starts a child that is confined by a plan. The child inherits the files in more.
+// beginChild starts a child that is confined according to a plan. The child inherits the files in more.
 func beginChild(cmd *exec.Cmd, p confine.SandboxPlan, more ...*os.File) error {
 	plan, err := startChild(cmd, more...)
 	if err != nil {
@@ -223,7 +223,7 @@ func startChild(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
 	return plan, nil
 }
 
-// sendPlan sends a child its plan.
+// sendPlan sends a child its confinement plan.
 func sendPlan(plan *os.File, p confine.SandboxPlan) error {
 	p.User = inside
 	data, err := json.Marshal(p)
@@ -242,8 +242,8 @@ func endOf(cmd *exec.Cmd) GuestEnd {
 	return end
 }
 
-// childAttributes returns the attributes that put a child into namespaces of its own, where it is a user that owns
-// nothing.
+// childAttributes returns the attributes that start a child in its own namespaces, where it is a user that owns no
+// files.
 func childAttributes() *syscall.SysProcAttr {
 	users := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
 	return &syscall.SysProcAttr{
@@ -275,9 +275,9 @@ func handleWakes(control *os.File) {
 	}
 }
 
-// awaitInput returns when there is input. Waiting in a read is slower: the driver reclaims buffers that the host has
-// read only when the state of the port is polled, and until then every interrupt of any port wakes the reader. That
-// would be two process switches for each call of a program.
+// awaitInput waits until there is input. Blocking in a read would be slower: the driver reclaims buffers that the
+// host has read only when the state of the port is polled, and until then every interrupt of any port wakes the
+// reader. That would be two process switches for each call of a program.
 func awaitInput(f *os.File) {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
 	for {
@@ -287,8 +287,8 @@ func awaitInput(f *os.File) {
 	}
 }
 
-// applyWake sets the clock and reseeds the kernel's random numbers, so that they differ from those of every machine with
-// the same memory.
+// applyWake sets the clock and reseeds the kernel's random number generator, so that its numbers differ from those of
+// every other copy of the same machine.
 func (w *WakeMessage) applyWake() error {
 	if len(w.Seed) < 32 {
 		return errors.New("there is no seed")

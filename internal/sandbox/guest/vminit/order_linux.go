@@ -15,8 +15,8 @@ import (
 	"retort/internal/sandbox/confine"
 )
 
-// runOrder waits for an order, runs its command and sends its output and how it ended. The child that becomes the command
-// is started in advance, because starting it takes longest on an emulated processor.
+// runOrder waits for an order, runs its command, and sends back the output and how the command ended. The child that
+// becomes the command is started in advance, because starting it takes longest on an emulated processor.
 func (c *MachineConfig) runOrder(wire *os.File) error {
 	said := &partWriter{to: wire}
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
@@ -94,13 +94,13 @@ func (f OrderFile) makeFile(content io.Reader, root string) error {
 	return errors.Join(err, to.Close())
 }
 
-// partWriter writes the parts that are sent back. It is used by several goroutines.
+// partWriter writes the parts that the machine sends back. It is safe for concurrent use.
 type partWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// kindWriter returns a writer of parts of one kind.
+// kindWriter returns a writer whose data is sent as parts of one kind.
 func (p *partWriter) kindWriter(kind byte) io.Writer { return &kindPartWriter{p, kind} }
 
 type kindPartWriter struct {

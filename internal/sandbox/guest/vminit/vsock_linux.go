@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openVsocks listens for the host. The guest gets one end of a socket pair, and this process copies between the other end
-// and the host's current connection. The guest's own connection could not be replaced when a copy of the machine is
-// resumed.
+// openVsocks listens for connections from the host. The guest gets one end of a socket pair, and this process copies
+// between the other end and the host's current connection, because a direct connection of the guest could not be
+// replaced when a copy of the machine is resumed.
 func openVsocks() (control io.Writer, wire *os.File, err error) {
 	listener, err := listenVsock(ControlVsock)
 	if err != nil {
@@ -32,7 +32,7 @@ func openVsocks() (control io.Writer, wire *os.File, err error) {
 	return calls, os.NewFile(uintptr(pair[1]), "wire"), nil
 }
 
-// listenVsock listens on a port of the vsock as soon as the kernel has found the device.
+// listenVsock listens on a port of the vsock. It waits until the kernel has found the device.
 func listenVsock(port uint32) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("the machine has no vsock: %w", err)
@@ -47,7 +47,7 @@ func listenVsock(port uint32) (fd int, err error) {
 	return fd, nil
 }
 
-// acceptHost waits for a connection of the host.
+// acceptHost waits for a connection from the host.
 func acceptHost(listener int) (int, error) {
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
@@ -57,7 +57,7 @@ func acceptHost(listener int) (int, error) {
 	}
 }
 
-// controlConn is the control channel: it writes to the current connection of the host.
+// controlConn writes to the host's current control connection.
 type controlConn struct {
 	listener int
 
@@ -66,7 +66,7 @@ type controlConn struct {
 	there chan struct{} // closed when the host was there for the first time
 }
 
-// followHost handles the host's messages, one connection after the other.
+// followHost handles the host's messages from one control connection after the other.
 func (c *controlConn) followHost() {
 	for {
 		fd, err := acceptHost(c.listener)
@@ -97,7 +97,8 @@ func (c *controlConn) Write(b []byte) (int, error) {
 	return c.conn.Write(b)
 }
 
-// forwardHosts copies between the guest and the host, in one connection after the other, until the guest closes its end.
+// forwardHosts copies between the guest and the host's current connection until the guest closes its end. When the
+// host connects again, it continues with the new connection.
 func forwardHosts(listener, guest int) {
 	for {
 		host, err := acceptHost(listener)
@@ -135,8 +136,8 @@ func copyOneWay(to, from int) {
 	}
 }
 
-// passOut copies the guest's output to the host. It returns true if the guest may send more. In that case the host
-// has closed the connection, and no output of the guest is lost.
+// passOut copies the guest's output to the host. It returns true if the host has closed the connection but the guest
+// may send more; no output of the guest is lost then.
 func passOut(host, guest int) (more bool) {
 	buffer := make([]byte, atOnce)
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLRDHUP

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Stream represents one stream of a connection. It is a net.Conn whose directions can be closed separately.
+// Stream is one stream of a connection. It is a net.Conn whose directions can be closed separately.
 type Stream struct {
 	mux     *Mux
 	id      uint32
@@ -26,7 +26,7 @@ type Stream struct {
 	write   waitDeadline
 }
 
-// waitDeadline ends the waits of a stream at a given time.
+// waitDeadline ends the waiting of a stream at a given time.
 type waitDeadline struct {
 	passed bool
 	timer  *time.Timer
@@ -42,7 +42,7 @@ func (l *Stream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// takeData waits for data. owed is the number of bytes to acknowledge to the other side.
+// takeData waits for data and copies it to b. owed is the number of bytes to acknowledge to the other side.
 func (l *Stream) takeData(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Stream) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// waitRoom waits until data may be sent and returns how many bytes.
+// waitRoom waits until up to most bytes may be sent, and returns how many.
 func (l *Stream) waitRoom(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()

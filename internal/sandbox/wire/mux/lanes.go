@@ -1,6 +1,6 @@
-// Package mux carries several streams over one connection. A stream that is not read does not
-// block the others: each side sends only as much in a stream as the other has room for. Stream 0
-// exists from the beginning; one side opens the others. The format, big endian:
+// Package mux carries several streams over one connection. A stream that is not read does not block the others,
+// because each side sends only as much in a stream as the other has room for. Stream 0 exists from the beginning; one
+// side opens the others. The format, big endian:
 //
 //	u8 kind · u32 stream · u32 number · as many bytes as the number says, after kindData
 //
@@ -49,8 +49,8 @@ type Mux struct {
 	over  chan struct{} // closed then
 }
 
-// New returns an end of the connection rw. Streams can be opened to this end only if accept is not nil: accept is
-// then called for each, on a goroutine of its own, and must close it. The caller must call Serve.
+// New returns one end of the connection rw. If accept is not nil, the other end can open streams: accept is called
+// for each on its own goroutine and must close it. The caller must call Serve.
 func New(rw io.ReadWriteCloser, accept func(*Stream)) *Mux {
 	m := &Mux{rw: rw, accept: accept, lanes: map[uint32]*Stream{}, frame: make([]byte, 0, headerSize+portion), over: make(chan struct{})}
 	m.addStream(0)
@@ -67,7 +67,7 @@ func (m *Mux) FirstStream() *Stream {
 // Done returns a channel that is closed when the connection has ended.
 func (m *Mux) Done() <-chan struct{} { return m.over }
 
-// addStream adds a stream. m.mu must be held unless m is not shared yet.
+// addStream adds a stream. The caller must hold m.mu, unless m is not shared yet.
 func (m *Mux) addStream(id uint32) *Stream {
 	l := &Stream{mux: m, id: id, credit: windowSize}
 	l.changed.L = &m.mu
@@ -99,7 +99,8 @@ func (m *Mux) Open() (*Stream, error) {
 	return l, nil
 }
 
-// Serve reads the connection until it ends, and then ends all streams. A stream that is not read does not block it.
+// Serve reads the connection until it ends, and then ends all streams. A stream that its user does not read does not
+// block it.
 func (m *Mux) Serve() error {
 	err := m.serveFrames()
 	m.mu.Lock()
@@ -158,7 +159,7 @@ func (m *Mux) addData(id uint32, data []byte) error {
 	return nil
 }
 
-// handleFrame handles the other kinds of frames.
+// handleFrame handles every kind of frame except data.
 func (m *Mux) handleFrame(kind byte, id, n uint32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,7 +190,7 @@ func (m *Mux) handleFrame(kind byte, id, n uint32) error {
 	return nil
 }
 
-// forgetStream removes a stream that both sides have closed. m.mu must be held.
+// forgetStream removes a stream that both sides have closed. The caller must hold m.mu.
 func (m *Mux) forgetStream(l *Stream) {
 	if l.closed && l.gone && l.id != 0 {
 		delete(m.lanes, l.id)
@@ -206,8 +207,9 @@ func (m *Mux) sendFrame(kind byte, id uint32, n int, data []byte) error {
 	return err
 }
 
-// PeekFirst returns the first data of stream 0 without a Mux, for a caller that only looks at it and lets another one
-// read the whole connection again. It must read less than a window, because it sends no acknowledgements.
+// PeekFirst returns the first data of stream 0 without creating a Mux. It is for a caller that inspects the data
+// before a Mux reads the whole connection again. It must read less than a window, because it sends no
+// acknowledgements.
 func PeekFirst(stream io.Reader) io.Reader { return &peekReader{in: stream} }
 
 type peekReader struct {

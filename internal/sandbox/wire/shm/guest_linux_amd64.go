@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewGuest returns the guest's end of a connection whose memory is the file on a descriptor, from its current offset.
-// It returns nil if there is no such file. It closes the descriptor: the program can then reach only the mapped
-// memory, which only this process reads.
+// NewGuest returns the guest's end of a connection. The shared memory is the file on descriptor, from the file's
+// current offset. NewGuest returns nil if descriptor is not such a file. It maps the memory and closes the
+// descriptor, so that the program cannot use the file itself.
 func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 	var stat unix.Stat_t
 	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Size != Size {
@@ -38,7 +38,7 @@ func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 	return e
 }
 
-// guestSide is the guest's side. It is never closed, because the process exits instead.
+// guestSide is the guest's end of the memory. It is never closed: the process exits instead.
 type guestSide struct {
 	memory mappedMemory
 	nonce  [8]byte
@@ -57,7 +57,7 @@ func (*guestSide) setMet() {}
 
 func (*guestSide) mayWait() (done func(), ok bool) { return func() {}, true }
 
-// pauseSpin yields the processor about every ten microseconds.
+// pauseSpin yields the processor about every ten microseconds of spinning.
 func (*guestSide) pauseSpin(n int) {
 	if n%64 == 63 {
 		yieldProcessor()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Supported reports whether this machine supports rings.
+// Supported reports whether this machine supports memory shared with a guest.
 const Supported = runtime.GOOS == "linux" && runtime.GOARCH == "amd64"
 
 // SharedMemory is the file that a guest shares with the engine.
@@ -23,7 +23,7 @@ type SharedMemory struct {
 }
 
 // Host is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest does
-// not support rings, and the Host only passes on the stream.
+// not support shared memory, and the Host only passes on the stream.
 type Host struct {
 	stream io.ReadWriter
 	end    *RingEnd
@@ -34,8 +34,9 @@ type Host struct {
 	proven       atomic.Bool // and the guest sees what this side writes
 }
 
-// CreateMemory makes a file of Size bytes, which must not exist. Any user may write it, because the guest is another user.
-// The caller must call Hide as soon as the guest has opened it, and Close when the guest has ended.
+// CreateMemory creates a file of Size bytes at path, which must not exist. Every user may write to the file, because
+// the guest runs as another user. The caller must call RemoveName as soon as the guest has opened the file, and Close
+// when the guest has ended.
 func CreateMemory(path string) (*SharedMemory, error) {
 	f, err := openFile(path)
 	if err != nil {
@@ -47,8 +48,8 @@ func CreateMemory(path string) (*SharedMemory, error) {
 	return newMemory(f, first)
 }
 
-// CopyMemory works like Create for a guest that is a copy of a saved machine. content is what Save wrote of that machine's
-// memory.
+// CopyMemory works like CreateMemory for a guest that is a copy of a saved machine. content is what Save wrote for
+// that machine.
 func CopyMemory(path string, content []byte) (*SharedMemory, error) {
 	f, err := openFile(path)
 	if err != nil {
@@ -75,7 +76,7 @@ func newMemory(f *os.File, content []byte) (*SharedMemory, error) {
 	return m, nil
 }
 
-// Save writes the memory to a file, for Copy. A nil Memory writes nothing.
+// Save writes the memory's content to a file, for CopyMemory. A nil SharedMemory writes nothing.
 func (m *SharedMemory) Save(path string) error {
 	if m == nil {
 		return nil
@@ -87,7 +88,7 @@ func (m *SharedMemory) Save(path string) error {
 	return os.WriteFile(path, content, 0o600)
 }
 
-// Path returns the path of the file, or "" for a nil Memory.
+// Path returns the path of the file, or "" for a nil SharedMemory.
 func (m *SharedMemory) Path() string {
 	if m == nil {
 		return ""
@@ -98,14 +99,14 @@ func (m *SharedMemory) Path() string {
 // File returns the file, so that it can be locked.
 func (m *SharedMemory) File() *os.File { return m.file }
 
-// RemoveName removes the file's name, so that no other process can open it.
+// RemoveName deletes the file's name, so that no other process can open it. The memory stays usable.
 func (m *SharedMemory) RemoveName() {
 	if m != nil {
 		_ = os.Remove(m.Path())
 	}
 }
 
-// Close releases the memory. Nothing may be read from the guest after that.
+// Close releases the memory. Afterwards the connection must not be read.
 func (m *SharedMemory) Close() error {
 	if m == nil {
 		return nil
@@ -114,11 +115,12 @@ func (m *SharedMemory) Close() error {
 	return m.file.Close()
 }
 
-// EmulatedCallTime sets the time within which the next call counts as immediate for a guest on an emulated processor.
+// EmulatedCallTime is the time within which the next call counts as immediate for a guest on an emulated processor.
 const EmulatedCallTime = time.Millisecond
 
-// NewHost returns the engine's end. The guest's output comes over stream. soon is the time within which its next call
-// counts as immediate, so that it is worth spinning for; zero means the default for real processors.
+// NewHost returns the engine's end of a connection. stream carries what does not fit into the memory. soon is the
+// time within which the guest's next call counts as immediate, so that spinning for it pays; zero means the default
+// for real processors.
 func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *Host {
 	h := &Host{stream: stream, memory: m}
 	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, immediateTime))
@@ -145,7 +147,7 @@ func (h *Host) Read(b []byte) (int, error) {
 	return h.stream.Read(b)
 }
 
-// detectGuest waits for the guest's first byte and detects whether the guest supports rings.
+// detectGuest waits for the guest's first bytes and detects whether the guest supports shared memory.
 func (h *Host) detectGuest() error {
 	r := &h.end.reader
 	for len(r.in) == 0 {
@@ -157,11 +159,11 @@ func (h *Host) detectGuest() error {
 	return nil
 }
 
-// IsRingGuest reports whether a guest with these first bytes supports rings.
+// IsRingGuest reports whether a guest that has sent these first bytes supports shared memory.
 func IsRingGuest(said []byte) bool { return len(said) > 0 && said[0]&(lengthMark>>24) != 0 }
 
 // Write implements io.Writer. Before the first Read it sends over the stream, because it does not yet know whether
-// the guest supports rings.
+// the guest supports shared memory.
 func (h *Host) Write(b []byte) (int, error) {
 	if h.plain || !h.begun {
 		return h.stream.Write(b)
@@ -169,7 +171,7 @@ func (h *Host) Write(b []byte) (int, error) {
 	return h.end.Write(b)
 }
 
-// isUsable implements side. It reports whether the guest has proved that it sees the memory.
+// isUsable implements ringSide. It reports whether the guest has proved that it sees the memory.
 func (h *Host) isUsable() bool {
 	var seen [8]byte
 	if !h.proven.Load() && h.end.mem.readAt(atSeen, seen[:]) == nil && seen == h.memory.nonce {
@@ -178,17 +180,17 @@ func (h *Host) isUsable() bool {
 	return h.proven.Load()
 }
 
-// Nudge sends a bell to a guest that supports rings, although nothing is in the memory. No write to the stream may be
-// in progress.
+// Nudge wakes a guest that supports shared memory, although the memory has no data for it. No write to the stream may
+// be in progress.
 func Nudge(stream io.Writer) error {
 	_, err := stream.Write(appendHeader(nil, 0, bell))
 	return err
 }
 
-// IsUsed reports whether the guest sees the memory, so that the memory is used.
+// IsUsed reports whether data goes through the memory, because the guest has proved that it sees the memory.
 func (h *Host) IsUsed() bool { return h.isUsable() }
 
-// setMet implements side.
+// setMet implements ringSide.
 func (h *Host) setMet() {
 	var answer [8]byte
 	if h.answered || h.end.mem.readAt(atAnswer, answer[:]) != nil || answer != invertNonce(h.memory.nonce) {
@@ -205,10 +207,10 @@ func invertNonce(nonce [8]byte) [8]byte {
 	return nonce
 }
 
-// spinningSides counts the spinning goroutines of this process. One processor is left to others.
+// spinningSides counts the goroutines of this process that spin. They must leave at least one processor free.
 var spinningSides atomic.Int32
 
-// mayWait implements side.
+// mayWait implements ringSide.
 func (*Host) mayWait() (done func(), ok bool) {
 	if int(spinningSides.Add(1)) >= runtime.GOMAXPROCS(0) {
 		spinningSides.Add(-1)
@@ -217,13 +219,13 @@ func (*Host) mayWait() (done func(), ok bool) {
 	return func() { spinningSides.Add(-1) }, true
 }
 
-// pauseSpin implements side.
+// pauseSpin implements ringSide.
 func (*Host) pauseSpin(int) {
 	runtime.Gosched()
 	yieldProcessor()
 }
 
-// fileMemory accesses the memory by reading and writing its file. The guest may change the file at any time.
+// fileMemory accesses the shared memory by reading and writing its file. The guest may change the file at any time.
 type fileMemory struct {
 	file  *os.File
 	fence atomic.Uint32

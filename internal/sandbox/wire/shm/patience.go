@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// spinPolicy decides whether a side spins while it waits. Spinning takes a processor. It pays only if the awaited data
-// usually arrives at once.
+// spinPolicy decides whether one end of the connection spins while it waits. Spinning occupies a processor, so it
+// pays only if the awaited data usually arrives at once.
 type spinPolicy struct {
-	// soon sets the time within which data counts as arriving at once. most bounds the time of spinning. It must be
-	// long enough for a bell and the reaction to it: otherwise a side that spins while the other sleeps would never
-	// find out that both could spin.
+	// soon is the time within which data counts as arriving at once. most bounds the time of spinning. It must be
+	// long enough for a wake-up and the reaction to it: otherwise one end would spin while the other sleeps, and they
+	// would never find out that both could spin.
 	soon, most time.Duration
 
 	hope     int          // remaining failures before spinning is given up
@@ -31,7 +31,7 @@ func newPatience(soon time.Duration) *spinPolicy {
 	return &spinPolicy{soon: soon, most: max(soon, bellTime), hope: spinRetries, interval: spinEvery}
 }
 
-// shouldSpin reports whether to spin this time.
+// shouldSpin reports whether this wait should begin with spinning.
 func (p *spinPolicy) shouldSpin() bool {
 	if p.urged.Load() > 0 {
 		p.urged.Add(-1)
@@ -48,7 +48,7 @@ func (p *spinPolicy) shouldSpin() bool {
 	return true
 }
 
-// recordWait records how long a wait took, whether or not data came.
+// recordWait records how long a wait took, whether data arrived or not.
 func (p *spinPolicy) recordWait(took time.Duration) {
 	switch {
 	case took <= p.soon:
@@ -60,5 +60,5 @@ func (p *spinPolicy) recordWait(took time.Duration) {
 	}
 }
 
-// notePeerAwake records that the other side, which slept during earlier waits, is awake.
+// notePeerAwake records that the other end, which slept during earlier waits, is awake.
 func (p *spinPolicy) notePeerAwake() { p.urged.Store(2) }

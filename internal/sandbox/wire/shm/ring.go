@@ -1,22 +1,19 @@
-// Package shm connects two processes through shared memory while both are awake. A stream
-// between them carries the rest: what is large, what finds no room in the memory, and the
-// bells that wake a sleeping side. Between a sandbox and the engine a stream may pass through
-// a daemon, a shim and a user-space kernel, each of which must wake the next. Shared memory
-// is read directly.
+// Package shm connects two processes through shared memory while both are awake. A stream between them carries the
+// rest: large data, data for which the memory has no room, and the bells that wake a sleeping side. Shared memory is
+// faster, because a stream between a sandbox and the engine may pass through a daemon, a shim and a user-space
+// kernel, each of which must wake the next.
 //
-// The data is cut into parts. A part has a header of eight bytes: its length with the
-// highest bit set, and its number, both big-endian. Parts are numbered from 0 in each
-// direction. Each is sent either through the memory or over the stream, and the reader takes
-// the next number from wherever it is. A part of length 0 over the stream is a bell: it has no
-// number, and says that something is in the memory.
+// The data is cut into parts. A part has a header of eight bytes: its length with the highest bit set, and its
+// number, both big-endian. Parts are numbered from 0 in each direction. Each is sent either through the memory or
+// over the stream, and the reader takes the next number from wherever it is. A part of length 0 over the stream is a
+// bell: it has no number and means that the memory has data.
 //
-// The memory is a file that the host has created: a page of control words, and a ring of bytes
-// for each direction. The words have the byte order of x86-64, and the ring relies on that
-// processor's order of stores. Other processors are not supported.
+// The memory is a file that the host has created: a page of control words, and a ring of bytes for each direction.
+// The words have the byte order of x86-64, and the ring relies on that processor's order of stores. Other processors
+// are not supported.
 //
-// The host does not map the file but reads and writes it, so that a guest cannot crash it by
-// truncating the file, and it trusts no word in it. Nothing is sent through the memory before
-// each side has seen what the other has written there.
+// The host does not map the file but reads and writes it, so that a guest cannot crash it by truncating the file, and
+// it trusts no word in it. Neither side sends through the memory before both have seen each other's words in it.
 package shm
 
 import (
@@ -29,10 +26,10 @@ import (
 	"time"
 )
 
-// Descriptor is the descriptor on which a guest finds the file.
+// Descriptor is the file descriptor on which a guest finds the shared memory.
 const Descriptor = 100
 
-// Size is the size of the file, in bytes. The space after the rings is reserved.
+// Size is the size of the shared memory file, in bytes. The space after the rings is reserved.
 const Size = 256 << 10
 
 const (
@@ -46,7 +43,7 @@ const (
 	bell        = ^uint32(0)   // takes the place of a part's number
 )
 
-// Offsets of the control words. Each side writes only its own words. They are on a cache line of their own.
+// Offsets of the control words in the file. Each end writes only its own words, which are on their own cache line.
 const (
 	atMagic  = 0  // by the host: magic, then a random number
 	atNonce  = 8  // eight bytes
@@ -55,7 +52,7 @@ const (
 	atSeen   = 72 // by the guest after it has seen that: the number
 	toHost   = 1024
 	toGuest  = 2048
-	// Offsets relative to the start of a direction.
+	// writtenOffset is the offset of a word in the shared memory of one direction, as are the following constants.
 	writtenOffset  = 0   // by the writer: the end of the ring's data, modulo 2³²
 	streamedOffset = 4   // by the writer: number of parts sent over the stream
 	takenOffset    = 128 // by the reader: the beginning of the ring's data
@@ -64,8 +61,8 @@ const (
 
 const magic = 0x676e6972_746f7465 // "etotring"
 
-// memoryAccess is a side's access to the file. The other side sees stores in the order of the calls. A load is not done
-// before earlier stores are visible.
+// memoryAccess reads and writes the shared memory for one end. The other end sees stores in the order of the calls. A
+// load is not executed before earlier stores are visible.
 type memoryAccess interface {
 	loadWord(at int64) (uint32, error)
 	loadTwo(at int64) (first, second uint32, err error) // both words at once
@@ -81,7 +78,7 @@ func brokenError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
 
-// RingEnd represents one end of a connection. One goroutine may read while another one writes.
+// RingEnd is one end of a connection. One goroutine may read while another one writes.
 type RingEnd struct {
 	stream io.ReadWriter
 	mem    memoryAccess // nil without shared memory
@@ -91,13 +88,13 @@ type RingEnd struct {
 	writer ringWriter
 }
 
-// ringSide has the operations in which host and guest differ.
+// ringSide contains the operations that differ between host and guest.
 type ringSide interface {
-	// isUsable reports whether the other side is known to see the memory.
+	// isUsable reports whether the other end is known to see the memory.
 	isUsable() bool
-	// setMet is called when data has come over the stream.
+	// setMet is called when data has arrived over the stream.
 	setMet()
-	// mayWait reports whether this side may spin now. If so, done must be called afterwards.
+	// mayWait reports whether this end may spin now. If so, the caller must call done afterwards.
 	mayWait() (done func(), ok bool)
 	// pauseSpin is called in the n-th round of spinning. It may yield the processor.
 	pauseSpin(n int)
@@ -141,7 +138,7 @@ func dataOf(direction int64) int64 {
 	return pageSize + ringSize
 }
 
-// Read implements io.Reader. It returns an error of the stream only after all data that came before it.
+// Read implements io.Reader. It returns an error of the stream only after all data that arrived before the error.
 func (e *RingEnd) Read(b []byte) (int, error) {
 	r := &e.reader
 	for {
@@ -166,7 +163,7 @@ func (e *RingEnd) Read(b []byte) (int, error) {
 	}
 }
 
-// waitForInput waits until there may be input.
+// waitForInput waits until there may be input from the memory or the stream.
 func (e *RingEnd) waitForInput() error {
 	came, comes := e.spinForInput(time.Time{})
 	if came || !comes && e.PrepareSleep() {
@@ -184,8 +181,8 @@ func (e *RingEnd) waitForInput() error {
 	return cmp.Or(other, err)
 }
 
-// HasInput reports whether Read has data without waiting, apart from the rest of a part that is still arriving. It does
-// not read the stream.
+// HasInput reports whether Read can return data without waiting. It ignores the rest of a part that is still
+// arriving, and does not read the stream.
 func (e *RingEnd) HasInput() (bool, error) {
 	r := &e.reader
 	if len(r.held) > 0 || r.rest > 0 {
@@ -202,7 +199,7 @@ func (e *RingEnd) HasInput() (bool, error) {
 	return r.takePart()
 }
 
-// takeFromRing copies the new content of the ring.
+// takeFromRing copies new data from the ring.
 func (e *RingEnd) takeFromRing() error {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 {
@@ -235,7 +232,7 @@ func (e *RingEnd) takeFromRing() error {
 	return nil
 }
 
-// takeRecord takes the next part out of the ring if it is there.
+// takeRecord takes the next part from the data of the ring, and reports whether it was there.
 func (r *ringReader) takeRecord() (bool, error) {
 	if len(r.records) == 0 {
 		return false, nil
@@ -256,7 +253,7 @@ func (r *ringReader) takeRecord() (bool, error) {
 	return true, nil
 }
 
-// takePart takes the next part from the stream's data if its header has arrived.
+// takePart takes the next part from the data of the stream, and reports whether the part's header had arrived.
 func (r *ringReader) takePart() (bool, error) {
 	for len(r.in) >= headerSize {
 		n, number, err := parseHeader(r.in)
@@ -293,8 +290,7 @@ func parseHeader(header []byte) (n int, number uint32, err error) {
 
 func padLength(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
 
-// ReadStream reads from the stream and blocks until there is data. It must not be called while Read has data without
-// waiting.
+// ReadStream reads from the stream and blocks until there is data. It must not be called while HasInput returns true.
 func (e *RingEnd) ReadStream() error {
 	r := &e.reader
 	if len(r.in) >= headerSize {
@@ -312,8 +308,8 @@ func (e *RingEnd) ReadStream() error {
 
 const between = 16 // checks between two readings of the clock
 
-// SpinUntil spins for a short time if that has paid before, but not beyond deadline unless that is zero. It reports
-// whether data has come into the ring.
+// SpinUntil spins for a short time, if spinning has paid before, but not beyond deadline unless that is zero. It
+// reports whether data has arrived in the ring.
 func (e *RingEnd) SpinUntil(deadline time.Time) bool {
 	came, _ := e.spinForInput(deadline)
 	return came
@@ -323,7 +319,7 @@ func (e *RingEnd) SpinUntil(deadline time.Time) bool {
 // called before the first read.
 func (e *RingEnd) SetEmulated() { e.waits = newPatience(EmulatedCallTime) }
 
-// spinForInput spins if that has paid before. came reports whether data is in the ring, and comes whether data is coming
+// spinForInput spins if spinning has paid before. came reports that data is in the ring, comes that data is arriving
 // over the stream.
 func (e *RingEnd) spinForInput(deadline time.Time) (came, comes bool) {
 	r := &e.reader
@@ -352,14 +348,14 @@ func (e *RingEnd) spinForInput(deadline time.Time) (came, comes bool) {
 	}
 }
 
-// checkInput checks whether data is in the ring (came) or coming over the stream (comes).
+// checkInput reports whether data is in the ring (came) and whether data is arriving over the stream (comes).
 func (e *RingEnd) checkInput() (came, comes bool) {
 	end, parts, err := e.mem.loadTwo(e.reader.base + writtenOffset)
 	return err == nil && end != e.reader.taken, err != nil || parts != e.reader.parts
 }
 
-// PrepareSleep tells the other side that from now on this side must be woken with a bell. It returns true if data has come
-// before that. This side then stays awake.
+// PrepareSleep tells the other end that from now on this end must be woken with a bell. It returns true if data has
+// arrived in the meantime; this end then stays awake.
 func (e *RingEnd) PrepareSleep() (came bool) {
 	if e.mem == nil || len(e.reader.records) > 0 {
 		return false
@@ -376,7 +372,7 @@ func (e *RingEnd) PrepareSleep() (came bool) {
 	return true
 }
 
-// EndSleep tells the other side that this side is awake again.
+// EndSleep tells the other end that this end is awake again.
 func (e *RingEnd) EndSleep() {
 	if e.reader.sleeps&1 != 0 {
 		e.reader.sleeps++
@@ -428,7 +424,7 @@ func appendHeader(to []byte, n int, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(to, number)
 }
 
-// putPart writes a part into the ring if there is room.
+// putPart writes a part into the ring, if there is room, and reports whether it did.
 func (e *RingEnd) putPart(b []byte) (bool, error) {
 	w := &e.writer
 	size := uint32(headerSize + padLength(len(b)))
@@ -453,10 +449,10 @@ func (e *RingEnd) putPart(b []byte) (bool, error) {
 	return true, e.wakePeer()
 }
 
-// noPart marks the space between the parts in a ring.
+// noPart is the value that marks unused space between the parts in a ring.
 var noPart [headerSize]byte
 
-// wakePeer sends a bell if the other side sleeps.
+// wakePeer sends a bell if the other end sleeps.
 func (e *RingEnd) wakePeer() error {
 	w := &e.writer
 	state, err := e.mem.loadWord(w.base + sleepsOffset)

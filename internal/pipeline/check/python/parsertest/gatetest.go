@@ -1,4 +1,4 @@
-// Package parsertest provides tests of the checks with a parser for Python.
+// Package parsertest provides a Python parser for tests of the checks.
 package parsertest
 
 import (
@@ -32,8 +32,8 @@ type guestPipes struct {
 
 func (p guestPipes) Close() error { return p.WriteCloser.Close() }
 
-// NewInterpreter starts the Python of RETORT_PYTHON, or python3, until the test ends. Without Python, it skips or
-// fails the test.
+// NewInterpreter starts the Python that RETORT_PYTHON names, or python3, until the test ends. If there is no Python,
+// it skips or fails the test.
 func NewInterpreter(t testing.TB) *GuestParser {
 	t.Helper()
 	path := os.Getenv("RETORT_PYTHON")
