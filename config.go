@@ -84,8 +84,8 @@ func (c Config) internal() engine.Config {
 	}
 }
 
-func (s Server) internal() client.Server {
-	return client.Server{
+func (s Server) internal() client.ServerSpec {
+	return client.ServerSpec{
 		Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
 		Dial: s.Dial, Transport: s.Transport, ConnectTimeout: s.ConnectTimeout, CallTimeout: s.CallTimeout, MaxMessage: s.MaxMessage,
 	}

@@ -181,7 +181,7 @@ func (e *Engine) Listen(l Listening) (Listener, error) {
 
 type authenticator struct{ Authenticator }
 
-func (a authenticator) Authenticate(ctx context.Context, bearer string) (web.Principal, error) {
+func (a authenticator) Authenticate(ctx context.Context, bearer string) (web.BearerPrincipal, error) {
 	c, err := a.Authenticator.Authenticate(ctx, bearer)
-	return web.Principal{Name: c.Name, Holds: c.Holds, Credential: core.Credential{Expires: c.Expires}}, err
+	return web.BearerPrincipal{Name: c.Name, Holds: c.Holds, Credential: core.Credential{Expires: c.Expires}}, err
 }

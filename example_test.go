@@ -27,7 +27,7 @@ func Example() {
 	ctx := context.Background()
 	engine, err := retort.Open(ctx, retort.Config{
 		NoFiles: true, // Servers is everything; without it, .mcp.json and retort.yaml are read
-		Servers: []retort.Server{{Name: "crm", Dial: demo.Dial("crm")}},
+		Servers: []retort.Server{{Name: "crm", Dial: demo.DialFunc("crm")}},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -34,11 +34,11 @@ func lives(ts *testscript.TestScript, _ bool, _ []string) {
 
 func history(home, keys string) (*audit.Log, error) {
 	ctx := context.Background()
-	private := audit.Keys{
-		Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
+	private := audit.LogKeys{
+		Bodies: vault.KeySource{File: filepath.Join(keys, "vault.key")}.Read,
 		Codes:  func() ([]byte, error) { return seal.LoadOrCreateKey(filepath.Join(keys, "audit.key")) },
 	}
-	owner, err := private.Owner()
+	owner, err := private.OwnerID()
 	if err != nil {
 		return nil, err
 	}

@@ -20,15 +20,15 @@ type approvalCommands struct{ *app }
 
 func (a approvalCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "approvals", Short: "What waits for a person, in the engines that run here"}
-	c.AddCommand(a.listApprovals(), a.showApproval(), a.approve(), a.deny())
+	c.AddCommand(a.listApprovalsCommand(), a.showApprovalCommand(), a.approveCommand(), a.denyCommand())
 	return c
 }
 
-func (a approvalCommands) listApprovals() *cobra.Command {
+func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List what waits", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			found, err := a.waiting()
+			found, err := a.listWaiting()
 			if err != nil {
 				return err
 			}
@@ -43,8 +43,8 @@ func (a approvalCommands) listApprovals() *cobra.Command {
 			fmt.Fprintln(w, "ID\tEXPIRES IN\tCLIENT\tWANTS TO")
 			for _, f := range found {
 				fmt.Fprintf(
-					w, "%s\t%s\t%s\t%s\n", printable(f.ID), time.Until(f.Expires).Round(time.Second), printable(f.Client),
-					printable(f.ActionLine())+times(f.Count),
+					w, "%s\t%s\t%s\t%s\n", replaceControls(f.ID), time.Until(f.Expires).Round(time.Second), replaceControls(f.Client),
+					replaceControls(f.ActionLine())+askedTimesText(f.Count),
 				)
 			}
 			return w.Flush()
@@ -54,26 +54,26 @@ func (a approvalCommands) listApprovals() *cobra.Command {
 	return c
 }
 
-// times describes how many equal questions are listed as one; "" for a single one.
-func times(count int) string {
+// askedTimesText describes how many equal questions are listed as one; "" for a single one.
+func askedTimesText(count int) string {
 	if count < 2 {
 		return ""
 	}
 	return fmt.Sprintf(", asked %d times", count)
 }
 
-func (a approvalCommands) showApproval() *cobra.Command {
+func (a approvalCommands) showApprovalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show what waits in full", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := a.find(args[0])
+			f, err := a.findApproval(args[0])
 			if err != nil {
 				return err
 			}
 			if a.asJSON {
 				return a.printJSON(f)
 			}
-			fmt.Fprint(a.stdout, printable(f.RenderText()))
+			fmt.Fprint(a.stdout, replaceControls(f.RenderText()))
 			return nil
 		},
 	}
@@ -81,7 +81,7 @@ func (a approvalCommands) showApproval() *cobra.Command {
 	return c
 }
 
-func (a approvalCommands) approve() *cobra.Command {
+func (a approvalCommands) approveCommand() *cobra.Command {
 	var scope string
 	c := &cobra.Command{
 		Use: "approve ID", Short: "Show what waits and approve it, in a terminal", Args: cobra.ExactArgs(1),
@@ -90,22 +90,22 @@ func (a approvalCommands) approve() *cobra.Command {
 			if bad != nil {
 				return bad
 			}
-			f, err := a.find(args[0])
+			f, err := a.findApproval(args[0])
 			if err != nil {
 				return err
 			}
-			tty, err := terminal()
+			tty, err := openTerminal()
 			if err != nil {
 				return core.Errorf(core.KindPolicy, "approvals", "approval is given in a terminal, and this process has none").
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
-			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", printable(f.RenderText()), scopes[wanted])
+			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", replaceControls(f.RenderText()), scopeTexts[wanted])
 			line, err := readLine(cmd.Context(), tty)
 			if err != nil || line != "yes" {
 				return core.Errorf(core.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
-			if err := f.Decide(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
+			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "approved", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -116,16 +116,16 @@ func (a approvalCommands) approve() *cobra.Command {
 	return c
 }
 
-func (a approvalCommands) deny() *cobra.Command {
+func (a approvalCommands) denyCommand() *cobra.Command {
 	var note string
 	c := &cobra.Command{
 		Use: "deny ID", Short: "Say no", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := a.find(args[0])
+			f, err := a.findApproval(args[0])
 			if err != nil {
 				return err
 			}
-			if err := f.Decide(core.ApprovalAnswer{Note: note}); err != nil {
+			if err := f.SendAnswer(core.ApprovalAnswer{Note: note}); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.stdout, "denied", strings.Join(append([]string{f.ID}, f.Same...), " "))
@@ -136,12 +136,12 @@ func (a approvalCommands) deny() *cobra.Command {
 	return c
 }
 
-var scopes = map[core.ApprovalScope]string{
+var scopeTexts = map[core.ApprovalScope]string{
 	core.ScopeOnce: "this once", core.ScopeRun: "and calls of this tool for the rest of this run",
 	core.ScopeAlways: "and always, with arguments of this shape",
 }
 
-func (a approvalCommands) waiting() ([]approval.FoundApproval, error) {
+func (a approvalCommands) listWaiting() ([]approval.FoundApproval, error) {
 	found, err := admin.ListApprovals(engine.Config{Files: a.configs, Home: a.home})
 	if len(found) == 0 {
 		return found, err
@@ -149,8 +149,8 @@ func (a approvalCommands) waiting() ([]approval.FoundApproval, error) {
 	return found, nil
 }
 
-func (a approvalCommands) find(id string) (approval.FoundApproval, error) {
-	found, err := a.waiting()
+func (a approvalCommands) findApproval(id string) (approval.FoundApproval, error) {
+	found, err := a.listWaiting()
 	if err != nil {
 		return approval.FoundApproval{}, err
 	}

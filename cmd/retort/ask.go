@@ -40,15 +40,15 @@ func (a askCommands) command() *cobra.Command {
 			if f.queue {
 				return a.enqueueTask(t, f)
 			}
-			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveOne })
+			e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveOne })
 			if err != nil {
 				return err
 			}
 			defer e.Close()
-			say, done := a.progress("asking")
+			say, done := a.startProgress("asking")
 			defer done()
 			t.Progress = func(s engine.TaskStep) { say(fmt.Sprintf("%s: %s", s.Phase, s.Text)) }
-			o := unresumed(e.ExecuteTask(a.asked(cmd.Context()), t))
+			o := withResumeHint(e.ExecuteTask(a.withTerminalApproval(cmd.Context()), t))
 			done()
 			return a.printTask(o)
 		},
@@ -84,13 +84,13 @@ func (a askCommands) taskOf(f askFlags, args []string) (engine.Task, error) {
 	}
 	name := ""
 	if f.code != "" {
-		text, err := a.read(f.code)
+		text, err := a.readProgram(f.code)
 		if err != nil {
 			return t, err
 		}
 		name, t.Code = filepath.Base(f.code), text
 	}
-	lang, err := language(f.lang, name)
+	lang, err := parseLanguage(f.lang, name)
 	t.Language = lang
 	return t, err
 }
@@ -98,19 +98,19 @@ func (a askCommands) taskOf(f askFlags, args []string) (engine.Task, error) {
 // printTask prints an Outcome with the program that the model wrote.
 func (a askCommands) printTask(o core.Outcome) error {
 	if a.asJSON {
-		return packed(o, a.printOutcome(o))
+		return taskExitError(o, a.printOutcome(o))
 	}
 	if o.TaskContext != nil {
-		fmt.Fprint(a.stdout, a.safe(a.stdout, o.Skeleton))
+		fmt.Fprint(a.stdout, a.escapeForTerminal(a.stdout, o.Skeleton))
 		for _, d := range o.Definitions {
-			fmt.Fprintf(a.stderr, "%s\n", printable(d.Definition))
+			fmt.Fprintf(a.stderr, "%s\n", replaceControls(d.Definition))
 		}
 	}
 	if o.Program != "" {
-		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, printable(strings.TrimRight(o.Program, "\n"))))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, replaceControls(strings.TrimRight(o.Program, "\n"))))
 	}
 	for _, c := range o.Calls {
-		a.warn(printable(fmt.Sprintf("made before: %s.%s(%s)", c.Server, c.Tool, c.Arguments)))
+		a.printWarning(replaceControls(fmt.Sprintf("made before: %s.%s(%s)", c.Server, c.Tool, c.Arguments)))
 	}
 	err := a.printOutcome(o)
 	if m := o.Stats.Model; m != nil {
@@ -119,19 +119,19 @@ func (a askCommands) printTask(o core.Outcome) error {
 			about = "about "
 		}
 		line := fmt.Sprintf(
-			"%s: %d programs, %s%s tokens read, %s written", m.Name, o.Attempts, about, thousands(m.InputTokens),
-			thousands(m.OutputTokens),
+			"%s: %d programs, %s%s tokens read, %s written", m.Name, o.Attempts, about, groupThousands(m.InputTokens),
+			groupThousands(m.OutputTokens),
 		)
 		if m.Cost > 0 {
 			line += fmt.Sprintf(", %s%.4f", m.Currency, m.Cost)
 		}
-		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, printable(line)))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, replaceControls(line)))
 	}
-	return packed(o, err)
+	return taskExitError(o, err)
 }
 
-// packed returns the error of the command. Without a model the exit code is that of a configuration error.
-func packed(o core.Outcome, err error) error {
+// taskExitError returns the error of the command. Without a model the exit code is that of a configuration error.
+func taskExitError(o core.Outcome, err error) error {
 	if o.TaskContext != nil {
 		return exitError(exitUsage)
 	}

@@ -15,11 +15,11 @@ type auditCommands struct{ *app }
 
 func (a auditCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "The record of what happened: ask, prove, erase"}
-	c.AddCommand(a.query(), a.verify(), a.export(), a.report(), a.acceptClock(), a.erase())
+	c.AddCommand(a.queryCommand(), a.verifyCommand(), a.exportCommand(), a.reportCommand(), a.acceptClockCommand(), a.eraseCommand())
 	return c
 }
 
-func (a auditCommands) erase() *cobra.Command {
+func (a auditCommands) eraseCommand() *cobra.Command {
 	var what admin.Erasure
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",

@@ -17,15 +17,15 @@ import (
 	"retort/internal/engine"
 )
 
-// exporting holds the flags of an audit log export.
-type exporting struct {
-	asking
+// exportFlags holds the flags of an audit log export.
+type exportFlags struct {
+	queryFlags
 	admin.AuditExport
 	output, cursor string
 }
 
-func (a auditCommands) export() *cobra.Command {
-	var x exporting
+func (a auditCommands) exportCommand() *cobra.Command {
+	var x exportFlags
 	c := &cobra.Command{
 		Use: "export --format jsonl|ocsf|cef|csv", Short: "Write the record for other systems", Args: cobra.NoArgs,
 		Long: `Writes entries, oldest first, each engine's in its own order:
@@ -41,17 +41,17 @@ output and the cursor, it writes the same again. Without, the place is printed o
 error, and --after goes on there. Filters do not move it: what they leave out is passed.
 A file of --output is there whole or not at all.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := x.complete(time.Now()); err != nil {
+			if err := x.completeQuery(time.Now()); err != nil {
 				return err
 			}
 			if x.execution != "" {
 				x.Executions = []string{x.execution}
 			}
 			x.AuditExport.Filter, x.AuditExport.Text = x.AuditQuery.Filter, x.AuditQuery.Text
-			return a.exports(cmd, &x)
+			return a.exportAuditLog(cmd, &x)
 		},
 	}
-	x.filters(c)
+	x.addFilterFlags(c)
 	c.Flags().StringVar(&x.Format, "format", "jsonl", "jsonl, ocsf, cef or csv")
 	c.Flags().StringVar(&x.output, "output", "", "a file instead of standard output")
 	c.Flags().BoolVar(&x.Bodies, "bodies", false, "with code, arguments and messages")
@@ -61,17 +61,17 @@ A file of --output is there whole or not at all.`,
 	return c
 }
 
-func (a auditCommands) exports(cmd *cobra.Command, x *exporting) error {
-	unlock, err := x.resume()
+func (a auditCommands) exportAuditLog(cmd *cobra.Command, x *exportFlags) error {
+	unlock, err := x.lockCursor()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	say, done := a.progress("exporting")
+	say, done := a.startProgress("exporting")
 	defer done()
-	x.Progress = func(n int64) { say(thousands(int(n)) + " entries") }
+	x.Progress = func(n int64) { say(groupThousands(int(n)) + " entries") }
 	var out admin.AuditExported
-	err = written(a.stdout, x.output, x.cursor != "", func(w io.Writer) (err error) {
+	err = writeFileOrStdout(a.stdout, x.output, x.cursor != "", func(w io.Writer) (err error) {
 		out, err = admin.ExportAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, w, x.AuditExport)
 		return err
 	})
@@ -79,24 +79,24 @@ func (a auditCommands) exports(cmd *cobra.Command, x *exporting) error {
 	if err != nil {
 		return err
 	}
-	a.warnAll(out.Warnings)
+	a.printWarnings(out.Warnings)
 	if x.cursor == "" {
-		fmt.Fprintf(a.stderr, "%s entries; cursor: %s\n", thousands(int(out.Entries)), out.Cursor)
+		fmt.Fprintf(a.stderr, "%s entries; cursor: %s\n", groupThousands(int(out.Entries)), out.Cursor)
 		return nil
 	}
-	if err := seal.Replace(x.cursor, []byte(out.Cursor+"\n")); err != nil {
+	if err := seal.ReplaceFile(x.cursor, []byte(out.Cursor+"\n")); err != nil {
 		return core.Errorf(
 			core.KindInternal, "audit.export",
 			"the cursor cannot be stored, so the next export begins where this one did: %w", err,
 		)
 	}
-	fmt.Fprintf(a.stderr, "%s entries\n", thousands(int(out.Entries)))
+	fmt.Fprintf(a.stderr, "%s entries\n", groupThousands(int(out.Entries)))
 	return nil
 }
 
-// resume reads the position of the previous export from the cursor file. The file is locked against other exports
+// lockCursor reads the position of the previous export from the cursor file. The file is locked against other exports
 // until unlock is called.
-func (x *exporting) resume() (unlock func(), err error) {
+func (x *exportFlags) lockCursor() (unlock func(), err error) {
 	if x.cursor == "" {
 		return func() {}, nil
 	}
@@ -116,9 +116,9 @@ func (x *exporting) resume() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// written writes a file completely or not at all; an empty path means standard output. If isNew is true, an existing
+// writeFileOrStdout writes a file completely or not at all; an empty path means standard output. If isNew is true, an existing
 // file is an error.
-func written(stdout *os.File, path string, isNew bool, write func(io.Writer) error) error {
+func writeFileOrStdout(stdout *os.File, path string, isNew bool, write func(io.Writer) error) error {
 	if path == "" {
 		return write(stdout)
 	}

@@ -14,8 +14,8 @@ import (
 	"retort/internal/engine"
 )
 
-// asking holds the flags of an audit log query.
-type asking struct {
+// queryFlags holds the flags of an audit log query.
+type queryFlags struct {
 	admin.AuditQuery
 	since, until string
 	kind, status []string
@@ -23,8 +23,8 @@ type asking struct {
 	minRisk      int64
 }
 
-func (a auditCommands) query() *cobra.Command {
-	var q asking
+func (a auditCommands) queryCommand() *cobra.Command {
+	var q queryFlags
 	c := &cobra.Command{
 		Use: "query", Short: "Ask the record", Args: cobra.NoArgs,
 		Long: `Lists entries, newest first. --execution shows one execution whole, in the order of time,
@@ -37,9 +37,9 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 				if err != nil {
 					return err
 				}
-				return a.printStory(page)
+				return a.printExecution(page)
 			}
-			if err := q.complete(time.Now()); err != nil {
+			if err := q.completeQuery(time.Now()); err != nil {
 				return err
 			}
 			page, err := admin.QueryAudit(cmd.Context(), config, q.AuditQuery)
@@ -49,7 +49,7 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 			return a.printEntries(page)
 		},
 	}
-	q.filters(c)
+	q.addFilterFlags(c)
 	c.Flags().IntVar(&q.Limit, "limit", 50, "how many entries")
 	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on where the page before ended")
 	offerJSON(c)
@@ -82,7 +82,7 @@ func (a auditCommands) printEntries(page admin.AuditPage) error {
 	if a.asJSON {
 		return a.printJSON(page)
 	}
-	a.warnAll(page.Warnings)
+	a.printWarnings(page.Warnings)
 	if len(page.Entries) == 0 {
 		fmt.Fprintln(a.stderr, "no entry matches")
 		return nil
@@ -90,10 +90,10 @@ func (a auditCommands) printEntries(page admin.AuditPage) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TIME\tKIND\tEXECUTION\tTOOL\tSTATUS\tRISK\tMS\t")
 	for _, e := range page.Entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", e.At.Local().Format(time.DateTime), e.Kind, printable(
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", e.At.Local().Format(time.DateTime), e.Kind, replaceControls(
 			cmp.Or(e.Execution, "-"),
-		), printable(cmp.Or(toolOf(e), "-")),
-			printable(cmp.Or(e.Status, "-")), riskOf(e), millisOf(e))
+		), replaceControls(cmp.Or(toolOf(e), "-")),
+			replaceControls(cmp.Or(e.Status, "-")), riskOf(e), millisOf(e))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -125,22 +125,22 @@ func millisOf(e admin.AuditEntry) string {
 	return fmt.Sprintf("%.1f", e.Millis)
 }
 
-// printStory prints all entries of an execution.
-func (a auditCommands) printStory(page admin.AuditPage) error {
+// printExecution prints all entries of an execution.
+func (a auditCommands) printExecution(page admin.AuditPage) error {
 	if a.asJSON {
 		return a.printJSON(page)
 	}
-	a.warnAll(page.Warnings)
+	a.printWarnings(page.Warnings)
 	first := page.Entries[0]
-	fmt.Fprintf(a.stdout, "%s  session %s", a.style(a.stdout, bold, printable(first.Execution)), printable(cmp.Or(first.Session, "-")))
+	fmt.Fprintf(a.stdout, "%s  session %s", a.styleText(a.stdout, bold, replaceControls(first.Execution)), replaceControls(cmp.Or(first.Session, "-")))
 	if first.Principal != "" {
-		fmt.Fprintf(a.stdout, "  principal %s", printable(first.Principal))
+		fmt.Fprintf(a.stdout, "  principal %s", replaceControls(first.Principal))
 	}
 	fmt.Fprintln(a.stdout)
 	for _, e := range page.Entries {
 		parts := []string{
-			e.At.Local().Format("2006-01-02 15:04:05.000"), a.style(a.stdout, bold, string(e.Kind)), printable(toolOf(e)),
-			printable(e.Status),
+			e.At.Local().Format("2006-01-02 15:04:05.000"), a.styleText(a.stdout, bold, string(e.Kind)), replaceControls(toolOf(e)),
+			replaceControls(e.Status),
 		}
 		if e.Risk != nil {
 			parts = append(parts, "risk "+riskOf(e))
@@ -149,17 +149,17 @@ func (a auditCommands) printStory(page admin.AuditPage) error {
 			parts = append(parts, millisOf(e)+" ms")
 		}
 		fmt.Fprintln(a.stdout, strings.Join(strings.Fields(strings.Join(parts, " ")), " "))
-		a.indented(string(e.Facts))
-		a.indented(pretty(e.Body))
+		a.printIndented(string(e.Facts))
+		a.printIndented(prettyResult(e.Body))
 		if e.Erased {
-			fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "    (erased)"))
+			fmt.Fprintln(a.stdout, a.styleText(a.stdout, dim, "    (erased)"))
 		}
 	}
 	return nil
 }
 
-// filters adds the flags that select entries.
-func (q *asking) filters(c *cobra.Command) {
+// addFilterFlags adds the flags that select entries.
+func (q *queryFlags) addFilterFlags(c *cobra.Command) {
 	flags := c.Flags()
 	q.Limit = 1
 	flags.StringVar(&q.since, "since", "", "from this time on")
@@ -175,8 +175,8 @@ func (q *asking) filters(c *cobra.Command) {
 	flags.StringVar(&q.Text, "text", "", "with this text, in whatever case, in code and arguments too")
 }
 
-// complete completes the query from the flags, and checks them.
-func (q *asking) complete(now time.Time) (err error) {
+// completeQuery completes the query from the flags, and checks them.
+func (q *queryFlags) completeQuery(now time.Time) (err error) {
 	if q.From, err = momentOf("since", q.since, now); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"retort/internal/engine"
 )
 
-func (a auditCommands) report() *cobra.Command {
+func (a auditCommands) reportCommand() *cobra.Command {
 	var from, to, standard, format, output string
 	c := &cobra.Command{
 		Use:   "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary",
@@ -28,10 +28,10 @@ of the period. The report ends with 0 also if the record does not hold: it says 
 			if err != nil {
 				return err
 			}
-			say, done := a.progress("reporting")
+			say, done := a.startProgress("reporting")
 			defer done()
-			p.Progress = func(what string, n int64) { say(fmt.Sprintf("%s: %s entries", what, thousands(int(n)))) }
-			return written(a.stdout, output, false, func(w io.Writer) error {
+			p.Progress = func(what string, n int64) { say(fmt.Sprintf("%s: %s entries", what, groupThousands(int(n)))) }
+			return writeFileOrStdout(a.stdout, output, false, func(w io.Writer) error {
 				r, err := admin.ReportAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, admin.ReportStandard(standard), p)
 				done()
 				if err != nil {

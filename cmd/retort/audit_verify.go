@@ -13,7 +13,7 @@ import (
 	"retort/internal/engine"
 )
 
-func (a auditCommands) verify() *cobra.Command {
+func (a auditCommands) verifyCommand() *cobra.Command {
 	var files []string
 	var key string
 	c := &cobra.Command{
@@ -29,9 +29,9 @@ each checkpoint names it. Engines may go on meanwhile.`,
 			if err != nil {
 				return err
 			}
-			say, done := a.progress("verifying")
+			say, done := a.startProgress("verifying")
 			v, err := admin.VerifyAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, admin.AuditProof{
-				Checkpoints: files, Key: public, Progress: func(n int64) { say(fmt.Sprintf("%s entries", thousands(int(n)))) },
+				Checkpoints: files, Key: public, Progress: func(n int64) { say(fmt.Sprintf("%s entries", groupThousands(int(n)))) },
 			})
 			done()
 			if err != nil {
@@ -71,25 +71,25 @@ func (a auditCommands) printVerdict(v admin.AuditVerdict) error {
 		return code
 	}
 	for _, note := range v.Notes {
-		fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "note:"), printable(note))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, amber, "note:"), replaceControls(note))
 	}
 	if v.OK {
 		fmt.Fprintf(
-			a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.style(a.stdout, green, "the record holds"),
-			thousands(int(v.Entries)), len(v.Chains), thousands(int(v.Checkpoints)),
+			a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.styleText(a.stdout, green, "the record holds"),
+			groupThousands(int(v.Entries)), len(v.Chains), groupThousands(int(v.Checkpoints)),
 		)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.style(a.stdout, red, "the record does not hold:"), v.First.What, printable(v.First.Says))
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.styleText(a.stdout, red, "the record does not hold:"), v.First.What, replaceControls(v.First.Says))
 	for _, f := range v.Findings {
 		if f != *v.First {
-			fmt.Fprintf(a.stdout, "  %s: %s\n", f.What, printable(f.Says))
+			fmt.Fprintf(a.stdout, "  %s: %s\n", f.What, replaceControls(f.Says))
 		}
 	}
 	return code
 }
 
-func (a auditCommands) acceptClock() *cobra.Command {
+func (a auditCommands) acceptClockCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "accept-clock", Short: "Say that the clock is right, though it is behind the record", Args: cobra.NoArgs,
 		Long: `Calls that may have effects are refused while the clock is more than two minutes behind

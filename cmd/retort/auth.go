@@ -24,11 +24,11 @@ type authCommands struct{ *app }
 
 func (a authCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "auth", Short: "Logins at servers that want one"}
-	c.AddCommand(a.login(), a.loginStatus(), a.logout())
+	c.AddCommand(a.loginCommand(), a.loginStatusCommand(), a.logoutCommand())
 	return c
 }
 
-func (a authCommands) login() *cobra.Command {
+func (a authCommands) loginCommand() *cobra.Command {
 	var device, paste bool
 	var principal string
 	var patience time.Duration
@@ -41,15 +41,15 @@ func (a authCommands) login() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
-			l, err := engine.BeginLogin(ctx, a.config(), args[0], engine.LoginHow{Device: device, Principal: principal})
+			l, err := engine.BeginLogin(ctx, a.retortConfig(), args[0], engine.LoginHow{Device: device, Principal: principal})
 			if err != nil {
 				return err
 			}
 			defer l.Close()
-			if err := a.loggingIn(ctx, l, paste); err != nil {
+			if err := a.completeLogin(ctx, l, paste); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "logged in at %s, with %s\n", printable(whoseLogin(args[0], principal)), printable(l.Issuer()))
+			fmt.Fprintf(a.stdout, "logged in at %s, with %s\n", replaceControls(whoseLogin(args[0], principal)), replaceControls(l.Issuer()))
 			return nil
 		},
 	}
@@ -60,33 +60,33 @@ func (a authCommands) login() *cobra.Command {
 	return c
 }
 
-// loggingIn shows the user the login page and waits for the login.
-func (a authCommands) loggingIn(ctx context.Context, l *engine.Login, paste bool) error {
+// completeLogin shows the user the login page and waits for the login.
+func (a authCommands) completeLogin(ctx context.Context, l *engine.Login, paste bool) error {
 	switch {
 	case l.Code != "":
-		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", printable(l.URL), printable(l.Code))
+		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", replaceControls(l.URL), replaceControls(l.Code))
 	case paste:
 		fmt.Fprintf(
 			a.stderr,
 			"open this address in a browser:\n\n%s\n\nIn the end the browser shows, or can't show, an address that begins with %s\nPaste it here: ",
-			printable(l.URL), l.Redirect(),
+			replaceControls(l.URL), l.Redirect(),
 		)
-		return a.pasted(ctx, l)
+		return a.completePastedLogin(ctx, l)
 	default:
 		fmt.Fprintf(
 			a.stderr,
 			"open this address in a browser on this machine, if none opens by itself:\n\n%s\n\n(elsewhere: --paste or --device)\n",
-			printable(l.URL),
+			replaceControls(l.URL),
 		)
 		if err := openBrowser(ctx, l.URL); err != nil {
-			a.warn("no browser opened: " + printable(err.Error()))
+			a.printWarning("no browser opened: " + replaceControls(err.Error()))
 		}
 	}
 	return l.Wait(ctx)
 }
 
-// pasted finishes a login with the address on a line of standard input.
-func (a authCommands) pasted(ctx context.Context, l *engine.Login) error {
+// completePastedLogin finishes a login with the address on a line of standard input.
+func (a authCommands) completePastedLogin(ctx context.Context, l *engine.Login) error {
 	line := make(chan string, 1)
 	go func() {
 		in := bufio.NewScanner(a.stdin)
@@ -128,13 +128,13 @@ func openBrowser(ctx context.Context, address string) error {
 	return nil
 }
 
-func (a authCommands) loginStatus() *cobra.Command {
+func (a authCommands) loginStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status [SERVER...]", Short: "Where a login is needed, and how long those that there are last",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			all, err := engine.Logins(ctx, a.config(), args...)
+			all, err := engine.Logins(ctx, a.retortConfig(), args...)
 			if err != nil {
 				return err
 			}
@@ -145,8 +145,8 @@ func (a authCommands) loginStatus() *cobra.Command {
 			fmt.Fprintln(w, "SERVER\tLOGIN\tWHAT TO DO")
 			for _, s := range all {
 				fmt.Fprintf(
-					w, "%s\t%s\t%s\n", printable(whoseLogin(s.Server, s.Principal)), printable(loginText(s)),
-					printable(cmp.Or(s.Command, problemOf(s.Error))),
+					w, "%s\t%s\t%s\n", replaceControls(whoseLogin(s.Server, s.Principal)), replaceControls(loginText(s)),
+					replaceControls(cmp.Or(s.Command, problemOf(s.Error))),
 				)
 			}
 			return w.Flush()
@@ -187,27 +187,27 @@ func loginText(s engine.LoginStatus) string {
 	return s.State
 }
 
-func (a authCommands) logout() *cobra.Command {
+func (a authCommands) logoutCommand() *cobra.Command {
 	var principal string
 	c := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget a login, and have it revoked where that is offered", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			out, err := engine.Logout(ctx, a.config(), args[0], principal)
+			out, err := engine.Logout(ctx, a.retortConfig(), args[0], principal)
 			switch {
 			case err != nil:
 				return err
 			case a.asJSON:
 				return a.printJSON(out)
 			case !out.Was:
-				fmt.Fprintln(a.stderr, "nobody was logged in at", printable(whoseLogin(args[0], principal)))
+				fmt.Fprintln(a.stderr, "nobody was logged in at", replaceControls(whoseLogin(args[0], principal)))
 			case out.Revoked:
-				fmt.Fprintln(a.stdout, "logged out of", printable(whoseLogin(args[0], principal))+", and the login is revoked")
+				fmt.Fprintln(a.stdout, "logged out of", replaceControls(whoseLogin(args[0], principal))+", and the login is revoked")
 			default:
 				fmt.Fprintln(
 					a.stdout, "logged out of",
-					printable(whoseLogin(args[0], principal))+"; the server offers no revocation, so what was given may count until it ends",
+					replaceControls(whoseLogin(args[0], principal))+"; the server offers no revocation, so what was given may count until it ends",
 				)
 			}
 			return nil

@@ -31,13 +31,13 @@ func (a benchCommands) command() *cobra.Command {
 			if err != nil {
 				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
-			say, done := a.progress("measuring")
+			say, done := a.startProgress("measuring")
 			o := bench.Options{Self: self, Progress: say, Only: only}
 			rows, err := bench.Run(cmd.Context(), o)
 			var targets []bench.PromisedTarget
 			if err == nil && len(only) == 0 {
 				say("targets")
-				targets, err = bench.CompareTargets(cmd.Context(), t.options(a.app, o), rows)
+				targets, err = bench.CompareTargets(cmd.Context(), t.benchOptions(a.app, o), rows)
 			}
 			done()
 			if err != nil {
@@ -59,8 +59,8 @@ func (a benchCommands) command() *cobra.Command {
 	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.PartNames(), ", "))
 	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
 	_ = c.Flags().MarkHidden("upstream")
-	t.add(c)
-	c.AddCommand(a.benchTokens(), a.benchTargets())
+	t.addTo(c)
+	c.AddCommand(a.benchTokensCommand(), a.benchTargetsCommand())
 	return c
 }
 

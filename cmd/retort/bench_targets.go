@@ -20,21 +20,21 @@ type targetFlags struct {
 	connected bool
 }
 
-func (f *targetFlags) add(c *cobra.Command) {
+func (f *targetFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.catalogs, "catalogs", "", "folder with lists of tools, NAME.json, whose tokens are counted")
 	c.Flags().BoolVar(&f.connected, "connected", false, "count the tokens of the servers that are configured, which are started for it")
 }
 
-func (f *targetFlags) options(a *app, o bench.Options) bench.Options {
+func (f *targetFlags) benchOptions(a *app, o bench.Options) bench.Options {
 	o.Catalogs = f.catalogs
 	if f.connected {
-		c := a.config()
+		c := a.retortConfig()
 		o.Connected = &c
 	}
 	return o
 }
 
-func (a benchCommands) benchTargets() *cobra.Command {
+func (a benchCommands) benchTargetsCommand() *cobra.Command {
 	var only []string
 	var f targetFlags
 	c := &cobra.Command{
@@ -50,8 +50,8 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 			if f.connected && f.catalogs != "" {
 				return core.Errorf(core.KindInvalidArguments, "bench", "--connected and --catalogs cannot be given together")
 			}
-			say, done := a.progress("measuring")
-			o := f.options(a.app, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})
+			say, done := a.startProgress("measuring")
+			o := f.benchOptions(a.app, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})
 			if len(only) > 0 {
 				o.Only = only
 			}
@@ -79,7 +79,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 		&only, "only", nil,
 		"parts to measure beside tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens for none of them",
 	)
-	f.add(c)
+	f.addTo(c)
 	return c
 }
 
@@ -99,7 +99,7 @@ func (a benchCommands) printTargets(targets []bench.PromisedTarget) error {
 	fmt.Fprintln(a.stdout, "\nWhat the figures leave out:")
 	for _, t := range targets {
 		if t.Losses != "" {
-			fmt.Fprintf(a.stdout, "- %s: %s\n", t.Name, printable(t.Losses))
+			fmt.Fprintf(a.stdout, "- %s: %s\n", t.Name, replaceControls(t.Losses))
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"retort/internal/devel/bench"
 )
 
-func (a benchCommands) benchTokens() *cobra.Command {
+func (a benchCommands) benchTokensCommand() *cobra.Command {
 	var page string
 	var only []string
 	c := &cobra.Command{
@@ -32,7 +32,7 @@ the first four. All calls are really made; what a model would think is played. T
 			if err != nil {
 				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
-			say, done := a.progress("measuring")
+			say, done := a.startProgress("measuring")
 			works, err := bench.MeasureWorkloads(cmd.Context(), bench.Options{Self: self, Progress: say, Only: only})
 			done()
 			if err != nil {
@@ -61,26 +61,26 @@ the first four. All calls are really made; what a model would think is played. T
 func (a benchCommands) printWorkloads(works []bench.Workload) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i, one := range works {
-		fmt.Fprintf(w, "%s%s\n", newline(i), a.style(a.stdout, bold, fmt.Sprintf("%d. %s", i+1, one.Name)))
+		fmt.Fprintf(w, "%s%s\n", newlineUnlessFirst(i), a.styleText(a.stdout, bold, fmt.Sprintf("%d. %s", i+1, one.Name)))
 		fmt.Fprintln(w, one.Task)
 		fmt.Fprintln(w, "definitions\tread\twritten\ttool calls\tround trips\twall ms\tpeak context\t")
 		for _, c := range one.Costs {
 			fmt.Fprintf(
-				w, "%s\t%s\t%s\t%s\t%d\t%.0f\t%s\t  %s\n", thousands(c.Definitions), thousands(c.Read), thousands(c.Written),
-				thousands(c.Calls), c.RoundTrips, c.WallMS, thousands(c.Peak), c.Way,
+				w, "%s\t%s\t%s\t%s\t%d\t%.0f\t%s\t  %s\n", groupThousands(c.Definitions), groupThousands(c.Read), groupThousands(c.Written),
+				groupThousands(c.Calls), c.RoundTrips, c.WallMS, groupThousands(c.Peak), c.Way,
 			)
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		for _, verdict := range one.Verdicts() {
+		for _, verdict := range one.ListVerdicts() {
 			fmt.Fprintf(a.stdout, "  %s\n", verdict)
 		}
 	}
 	return nil
 }
 
-func newline(i int) string {
+func newlineUnlessFirst(i int) string {
 	if i == 0 {
 		return ""
 	}

@@ -24,10 +24,10 @@ func (a toolCommands) call() *cobra.Command {
 				return core.Errorf(core.KindInvalidArguments, "call", "the arguments are not JSON: %s", args[1]).
 					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
 			}
-			return a.ask(cmd, func(e *engine.Engine) error {
+			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				return a.printOutcome(
-					unresumed(
-						e.Call(a.asked(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments),
+					withResumeHint(
+						e.Call(a.withTerminalApproval(cmd.Context()), core.ExecutionRequest{Session: session, Client: "retort call", NoCache: noCache}, args[0], arguments),
 					),
 				)
 			})

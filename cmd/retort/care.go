@@ -14,7 +14,7 @@ type careFlags struct {
 	memory, network, files string
 }
 
-func (c *careFlags) add(flags *pflag.FlagSet) {
+func (c *careFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.approval, "force-approval", false, "have a person approve the program, whatever the settings approve by themselves")
 	flags.StringVar(&c.memory, "memory-limit", "", "less memory than resourceLimits.memory, such as 128MB")
 	flags.StringVar(&c.network, "allow-network", "", "false: the program has no network")
@@ -24,8 +24,8 @@ func (c *careFlags) add(flags *pflag.FlagSet) {
 	)
 }
 
-// ask adds the restrictions of the flags to a request.
-func (c careFlags) ask(r *core.ExecutionRequest) error {
+// applyTo adds the restrictions of the flags to a request.
+func (c careFlags) applyTo(r *core.ExecutionRequest) error {
 	r.ForceApproval, r.FilesystemScope = c.approval, c.files
 	if c.memory != "" {
 		limit, err := core.ParseMemory(c.memory)

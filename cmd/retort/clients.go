@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// place holds the directories that import and install read from and write to.
-type place struct {
+// clientPaths holds the directories that import and install read from and write to.
+type clientPaths struct {
 	env       clientfiles.Environment
 	out, home string
 }
@@ -24,16 +24,16 @@ type place struct {
 // clientCommands builds retort import, install and uninstall.
 type clientCommands struct{ *app }
 
-func (a clientCommands) place(out string, project bool) (place, error) {
+func (a clientCommands) findClientPaths(out string, project bool) (clientPaths, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return place{}, core.Errorf(core.KindInternal, "retort.clients", "%w", err)
+		return clientPaths{}, core.Errorf(core.KindInternal, "retort.clients", "%w", err)
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return place{}, core.Errorf(core.KindInvalidArguments, "retort.clients", "%w", err).WithHint("set HOME")
+		return clientPaths{}, core.Errorf(core.KindInvalidArguments, "retort.clients", "%w", err).WithHint("set HOME")
 	}
-	p := place{
+	p := clientPaths{
 		env: clientfiles.Environment{GOOS: runtime.GOOS, Getenv: os.Getenv, UserHome: user, Dir: dir},
 		out: out, home: a.home,
 	}
@@ -45,10 +45,10 @@ func (a clientCommands) place(out string, project bool) (place, error) {
 	case project:
 		p.out = filepath.Join(dir, "retort.json")
 	default:
-		p.out = filepath.Join(own("XDG_CONFIG_HOME", user, ".config"), "retort", "mcp.json")
+		p.out = filepath.Join(userFolder("XDG_CONFIG_HOME", user, ".config"), "retort", "mcp.json")
 	}
 	if p.home == "" {
-		p.home = filepath.Join(own("XDG_DATA_HOME", user, ".local", "share"), "retort")
+		p.home = filepath.Join(userFolder("XDG_DATA_HOME", user, ".local", "share"), "retort")
 	}
 	if p.out, err = filepath.Abs(p.out); err == nil {
 		p.home, err = filepath.Abs(p.home)
@@ -56,16 +56,16 @@ func (a clientCommands) place(out string, project bool) (place, error) {
 	return p, err
 }
 
-// own returns a folder of the user by the XDG convention: the one in variable, or else fallback below the user's
+// userFolder returns a folder of the user by the XDG convention: the one in variable, or else fallback below the user's
 // home.
-func own(variable, user string, fallback ...string) string {
+func userFolder(variable, user string, fallback ...string) string {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
 	}
 	return filepath.Join(append([]string{user}, fallback...)...)
 }
 
-func (a clientCommands) importServers() *cobra.Command {
+func (a clientCommands) importCommand() *cobra.Command {
 	var o clientfiles.ImportOptions
 	c := &cobra.Command{
 		Use: "import", Short: "Take over the servers of your MCP clients", Args: cobra.NoArgs,
@@ -74,13 +74,13 @@ opencode, Goose and LM Studio, and adds their servers to ~/.config/retort/mcp.js
 --out names. Placeholders stay placeholders. Nothing is started, and the clients' files are not changed.
 Servers of a project go into ./retort.json, with --project.`,
 		RunE: func(*cobra.Command, []string) error {
-			p, err := a.place(o.Out, o.Project)
+			p, err := a.findClientPaths(o.Out, o.Project)
 			if err != nil {
 				return err
 			}
 			o.Out, o.Home = p.out, p.home
-			_, read := a.progress("reading the clients' files")
-			done, err := clientfiles.Import(p.env, o)
+			_, read := a.startProgress("reading the clients' files")
+			done, err := clientfiles.ImportServers(p.env, o)
 			read()
 			if err != nil {
 				return err
@@ -96,7 +96,7 @@ Servers of a project go into ./retort.json, with --project.`,
 	return c
 }
 
-func (a clientCommands) printImported(done *clientfiles.Imported) error {
+func (a clientCommands) printImported(done *clientfiles.ImportResult) error {
 	code := error(nil)
 	if len(done.Broken) > 0 {
 		code = exitError(exitUsage)
@@ -108,13 +108,13 @@ func (a clientCommands) printImported(done *clientfiles.Imported) error {
 		return code
 	}
 	if len(done.Servers) > 0 {
-		if err := a.printTaken(done.Servers); err != nil {
+		if err := a.printImportedServers(done.Servers); err != nil {
 			return err
 		}
 	}
-	a.notes(done.Servers, done.Warnings)
+	a.printNotes(done.Servers, done.Warnings)
 	for _, b := range done.Broken {
-		fmt.Fprintln(a.stderr, a.style(a.stderr, red, "error:"), line(b.Error))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, red, "error:"), legibleLine(b.Error))
 	}
 	added := 0
 	for _, s := range done.Servers {
@@ -126,24 +126,24 @@ func (a clientCommands) printImported(done *clientfiles.Imported) error {
 	case len(done.Servers) == 0:
 		fmt.Fprintln(a.stderr, "no client has servers")
 	case done.DryRun:
-		fmt.Fprintf(a.stderr, "would add %s to %s\n", plural(added, "server"), line(done.File))
+		fmt.Fprintf(a.stderr, "would add %s to %s\n", formatPlural(added, "server"), legibleLine(done.File))
 	default:
-		fmt.Fprintf(a.stderr, "added %s to %s\n", plural(added, "server"), line(done.File))
+		fmt.Fprintf(a.stderr, "added %s to %s\n", formatPlural(added, "server"), legibleLine(done.File))
 	}
 	return code
 }
 
-func plural(n int, what string) string {
+func formatPlural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// line returns text from outside in one line, with line breaks and invisible characters escaped.
-func line(s string) string { return core.LegibleLine(s) }
+// legibleLine returns text from outside in one line, with line breaks and invisible characters escaped.
+func legibleLine(s string) string { return core.LegibleLine(s) }
 
-func (a clientCommands) printTaken(servers []clientfiles.Server) error {
+func (a clientCommands) printImportedServers(servers []clientfiles.FoundServer) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tFROM\tTRANSPORT\tRESULT")
 	for _, s := range servers {
@@ -153,32 +153,32 @@ func (a clientCommands) printTaken(servers []clientfiles.Server) error {
 		}
 		result := string(s.State)
 		if s.As != "" {
-			result += " as " + line(s.As)
+			result += " as " + legibleLine(s.As)
 		}
 		if s.Disabled {
 			result += ", disabled"
 		}
 		if s.Reason != "" {
-			result += ": " + line(s.Reason)
+			result += ": " + legibleLine(s.Reason)
 		}
 		transport := s.Transport
 		if transport == "" {
 			transport = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line(s.Name), from, transport, result)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", legibleLine(s.Name), from, transport, result)
 	}
 	return w.Flush()
 }
 
-// notes prints notes on servers, and warnings.
-func (a clientCommands) notes(servers []clientfiles.Server, warnings []string) {
+// printNotes prints notes on servers, and warnings.
+func (a clientCommands) printNotes(servers []clientfiles.FoundServer, warnings []string) {
 	for _, s := range servers {
 		for _, n := range s.Notes {
-			fmt.Fprintf(a.stderr, "%s: %s\n", line(s.Name), line(n))
+			fmt.Fprintf(a.stderr, "%s: %s\n", legibleLine(s.Name), legibleLine(n))
 		}
 	}
 	for _, w := range warnings {
-		a.warn(line(w))
+		a.printWarning(legibleLine(w))
 	}
 }
 
@@ -187,13 +187,13 @@ type installFlags struct {
 	clientfiles.InstallOptions
 }
 
-func (f *installFlags) add(c *cobra.Command) {
+func (f *installFlags) addTo(c *cobra.Command) {
 	c.Flags().BoolVar(&f.Project, "project", false, "in the project's file instead of your own")
 	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "only show the difference")
 	offerJSON(c)
 }
 
-func (a clientCommands) install() *cobra.Command {
+func (a clientCommands) installCommand() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
 		Use: "install CLIENT", Short: "Put Retort into a client, in the place of its servers", Args: cobra.ExactArgs(1),
@@ -201,16 +201,16 @@ func (a clientCommands) install() *cobra.Command {
 in their place: Retort. Comments and everything else in it stay. retort uninstall undoes it. Clients: claude-code,
 claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, lm-studio.`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := a.place(f.Out, f.Project)
+			p, err := a.findClientPaths(f.Out, f.Project)
 			if err != nil {
 				return err
 			}
 			f.Client, f.Out, f.Home = args[0], p.out, p.home
 			f.Args = a.serveArgs(p, f.Project, f.Client)
 			if f.Command == "" {
-				f.Command = ourCommand(f.Project)
+				f.Command = retortCommand(f.Project)
 			}
-			_, read := a.progress("reading the clients' files")
+			_, read := a.startProgress("reading the clients' files")
 			done, err := clientfiles.Install(p.env, f.InstallOptions)
 			read()
 			if err != nil {
@@ -219,7 +219,7 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 			return a.printInstalled(done)
 		},
 	}
-	f.add(c)
+	f.addTo(c)
 	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server that stays in the client (repeatable)")
 	c.Flags().StringVar(&f.Out, "out", "", "the file that servers are added to")
 	c.Flags().StringVar(&f.Command, "command", "", "how the client starts Retort")
@@ -228,7 +228,7 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 
 // serveArgs returns the arguments with which a client starts Retort. For a file that a project shares, they use no
 // path of this machine where possible.
-func (a clientCommands) serveArgs(p place, project bool, client string) []string {
+func (a clientCommands) serveArgs(p clientPaths, project bool, client string) []string {
 	file := p.out
 	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {
 		file = filepath.ToSlash(rel)
@@ -243,9 +243,9 @@ func (a clientCommands) serveArgs(p place, project bool, client string) []string
 	return args
 }
 
-// ourCommand returns the path of this program as it was called, without resolving links: an update changes a link's
+// retortCommand returns the path of this program as it was called, without resolving links: an update changes a link's
 // target and keeps the link. The path is absolute, because graphical programs do not have the PATH of a shell.
-func ourCommand(project bool) string {
+func retortCommand(project bool) string {
 	if project {
 		return "retort"
 	}
@@ -268,48 +268,48 @@ func ourCommand(project bool) string {
 	return self
 }
 
-func (a clientCommands) printInstalled(done *clientfiles.Installed) error {
+func (a clientCommands) printInstalled(done *clientfiles.InstallResult) error {
 	if a.asJSON {
 		return a.printJSON(done)
 	}
 	if len(done.Moved) > 0 {
-		if err := a.printTaken(done.Moved); err != nil {
+		if err := a.printImportedServers(done.Moved); err != nil {
 			return err
 		}
 	}
-	a.notes(done.Moved, done.Warnings)
-	a.printKept(done)
+	a.printNotes(done.Moved, done.Warnings)
+	a.printKeptServers(done)
 	fmt.Fprint(a.stdout, core.EscapeIllegible(done.Diff))
 	switch {
 	case !done.Changed:
-		fmt.Fprintf(a.stderr, "Retort is in %s already\n", line(done.File))
+		fmt.Fprintf(a.stderr, "Retort is in %s already\n", legibleLine(done.File))
 	case done.DryRun:
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
-		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s; restart the client\n", line(done.File), line(done.Ours))
+		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s; restart the client\n", legibleLine(done.File), legibleLine(done.Ours))
 	}
 	return nil
 }
 
-func (a clientCommands) printKept(done *clientfiles.Installed) {
+func (a clientCommands) printKeptServers(done *clientfiles.InstallResult) {
 	for _, k := range done.Kept {
-		fmt.Fprintf(a.stderr, "stays in %s: %s (%s)\n", done.Client, line(k.Name), line(k.Reason))
+		fmt.Fprintf(a.stderr, "stays in %s: %s (%s)\n", done.Client, legibleLine(k.Name), legibleLine(k.Reason))
 	}
 }
 
-func (a clientCommands) uninstall() *cobra.Command {
+func (a clientCommands) uninstallCommand() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
 		Use: "uninstall CLIENT", Short: "Take Retort out of a client, and put its servers back", Args: cobra.ExactArgs(1),
 		Long: `A file that nobody has changed since the install is what it was before, byte for byte. Else Retort's
 entry goes, and servers come back where their name is free. Our file keeps its servers.`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := a.place("", f.Project)
+			p, err := a.findClientPaths("", f.Project)
 			if err != nil {
 				return err
 			}
 			f.Client, f.Out, f.Home = args[0], p.out, p.home
-			_, read := a.progress("reading the clients' files")
+			_, read := a.startProgress("reading the clients' files")
 			done, err := clientfiles.Uninstall(p.env, f.InstallOptions)
 			read()
 			if err != nil {
@@ -318,11 +318,11 @@ entry goes, and servers come back where their name is free. Our file keeps its s
 			return a.printUninstalled(done)
 		},
 	}
-	f.add(c)
+	f.addTo(c)
 	return c
 }
 
-func (a clientCommands) printUninstalled(done *clientfiles.Installed) error {
+func (a clientCommands) printUninstalled(done *clientfiles.InstallResult) error {
 	code := error(nil)
 	if len(done.Still) > 0 {
 		code = exitError(exitUsage)
@@ -333,26 +333,26 @@ func (a clientCommands) printUninstalled(done *clientfiles.Installed) error {
 		}
 		return code
 	}
-	a.printKept(done)
-	a.notes(nil, done.Warnings)
+	a.printKeptServers(done)
+	a.printNotes(nil, done.Warnings)
 	fmt.Fprint(a.stdout, core.EscapeIllegible(done.Diff))
 	for _, name := range done.PutBack {
-		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, line(name))
+		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, legibleLine(name))
 	}
 	switch {
 	case len(done.Still) > 0:
 		fmt.Fprintf(
-			a.stderr, "%s still starts Retort, by the entry %s; take it out by hand\n", line(done.File),
-			line(strings.Join(done.Still, ", ")),
+			a.stderr, "%s still starts Retort, by the entry %s; take it out by hand\n", legibleLine(done.File),
+			legibleLine(strings.Join(done.Still, ", ")),
 		)
 	case done.Restored == "none":
-		fmt.Fprintf(a.stderr, "Retort is not in %s\n", line(done.File))
+		fmt.Fprintf(a.stderr, "Retort is not in %s\n", legibleLine(done.File))
 	case done.DryRun:
 		fmt.Fprintln(a.stderr, "nothing was written")
 	case done.Restored == "exact":
-		fmt.Fprintf(a.stderr, "%s is as it was before\n", line(done.File))
+		fmt.Fprintf(a.stderr, "%s is as it was before\n", legibleLine(done.File))
 	default:
-		fmt.Fprintf(a.stderr, "Retort is gone from %s, which was changed since the install\n", line(done.File))
+		fmt.Fprintf(a.stderr, "Retort is gone from %s, which was changed since the install\n", legibleLine(done.File))
 	}
 	return code
 }

@@ -17,12 +17,12 @@ func (a configCommands) command() *cobra.Command {
 		Use: "show", Short: "Print which files were read and what their policies mean", Args: cobra.NoArgs,
 		Long: "Print which files were read and what the settings say of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed as what they mean.",
 		RunE: func(*cobra.Command, []string) error {
-			m, err := admin.ExplainConfig(a.config())
+			m, err := admin.ExplainConfig(a.retortConfig())
 			if err != nil {
 				return err
 			}
 			for _, w := range m.Warnings {
-				a.warn(w)
+				a.printWarning(w)
 			}
 			if a.asJSON {
 				return a.printJSON(m)

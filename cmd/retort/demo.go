@@ -17,11 +17,11 @@ import (
 // demoCommands builds retort demo.
 type demoCommands struct{ *app }
 
-func (a demoCommands) demoServer() *cobra.Command {
+func (a demoCommands) demoServerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-server NAME", Short: "Be a bundled MCP server on standard input and output", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return demo.Serve(cmd.Context(), args[0], a.stdin, a.stdout)
+			return demo.ServeByName(cmd.Context(), args[0], a.stdin, a.stdout)
 		},
 	}
 }
@@ -39,7 +39,7 @@ func (a demoCommands) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, err := a.logger()
+			log, err := a.newLogger()
 			if err != nil {
 				return err
 			}
@@ -52,17 +52,17 @@ func (a demoCommands) command() *cobra.Command {
 				return err
 			}
 			defer e.Close()
-			return a.tell(core.WithChannel(cmd.Context(), yes), e)
+			return a.runDemo(core.WithChannel(cmd.Context(), approveAll), e)
 		},
 	}
 	offerJSON(c)
 	return c
 }
 
-// yes approves every question, each tool for the rest of its program: the bundled servers have no data to lose.
+// approveAll approves every question, each tool for the rest of its program: the bundled servers have no data to lose.
 // Approving each of the thousand calls separately would take 20 seconds, because every question waits briefly for
 // equal ones.
-func yes(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
+func approveAll(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 }
 
@@ -73,16 +73,16 @@ func demoServers() ([]engine.Server, error) {
 		return nil, core.Errorf(core.KindInternal, "demo", "%w", err)
 	}
 	var servers []engine.Server
-	for _, name := range demo.Names() {
+	for _, name := range demo.ServerNames() {
 		servers = append(servers, engine.Server{Name: name, Command: self, Args: []string{"demo-server", name}})
 	}
 	return servers, nil
 }
 
-// tell runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
+// runDemo runs the example programs one after the other. It shows what each returned and how many tokens it kept out of
 // the model's context.
-func (a demoCommands) tell(ctx context.Context, e *engine.Engine) error {
-	a.settle(ctx, e, time.Minute)
+func (a demoCommands) runDemo(ctx context.Context, e *engine.Engine) error {
+	a.waitForServers(ctx, e, time.Minute)
 	servers := e.Servers()
 	tools, tokens := 0, 0
 	for _, s := range servers {
@@ -90,13 +90,13 @@ func (a demoCommands) tell(ctx context.Context, e *engine.Engine) error {
 	}
 	var outcomes []core.Outcome
 	if !a.asJSON {
-		fmt.Fprintf(a.stdout, "%d servers, %d tools; their definitions have %s tokens.\n", len(servers), tools, thousands(tokens))
+		fmt.Fprintf(a.stdout, "%d servers, %d tools; their definitions have %s tokens.\n", len(servers), tools, groupThousands(tokens))
 	}
 	for i, p := range demo.ExamplePrograms() {
-		o := a.execute(ctx, e, core.ExecutionRequest{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
+		o := a.executeWithProgress(ctx, e, core.ExecutionRequest{Code: p.Code, Name: p.Name + ".ts", Client: "retort demo"})
 		outcomes = append(outcomes, o)
 		if !a.asJSON {
-			a.tellOne(i+1, p, o)
+			a.printDemoProgram(i+1, p, o)
 		}
 		if o.Status != core.StatusOK {
 			a.printError(o.Error)
@@ -106,21 +106,21 @@ func (a demoCommands) tell(ctx context.Context, e *engine.Engine) error {
 	if a.asJSON {
 		return a.printJSON(map[string]any{"outcomes": outcomes})
 	}
-	a.tellLedger(outcomes)
+	a.printTokenLedger(outcomes)
 	return nil
 }
 
-func (a demoCommands) tellOne(n int, p demo.ExampleProgram, o core.Outcome) {
-	fmt.Fprintf(a.stdout, "\n%s\n%s\n\n", a.style(a.stdout, bold, fmt.Sprintf("%d. %s", n, p.Title)), p.About)
-	fmt.Fprintln(a.stdout, indent(a.style(a.stdout, dim, strings.TrimSpace(p.Code)), "    "))
-	fmt.Fprint(a.stdout, indent(o.Output, "  │ "))
+func (a demoCommands) printDemoProgram(n int, p demo.ExampleProgram, o core.Outcome) {
+	fmt.Fprintf(a.stdout, "\n%s\n%s\n\n", a.styleText(a.stdout, bold, fmt.Sprintf("%d. %s", n, p.Title)), p.About)
+	fmt.Fprintln(a.stdout, indentLines(a.styleText(a.stdout, dim, strings.TrimSpace(p.Code)), "    "))
+	fmt.Fprint(a.stdout, indentLines(o.Output, "  │ "))
 	if o.Result != nil {
-		fmt.Fprintln(a.stdout, indent(pretty(o.Result), "  → "))
+		fmt.Fprintln(a.stdout, indentLines(prettyResult(o.Result), "  → "))
 	}
-	fmt.Fprintln(a.stdout, " ", a.style(a.stdout, green, summary(o)))
+	fmt.Fprintln(a.stdout, " ", a.styleText(a.stdout, green, outcomeSummary(o)))
 }
 
-func indent(text, by string) string {
+func indentLines(text, by string) string {
 	if text == "" {
 		return ""
 	}
@@ -131,7 +131,7 @@ func indent(text, by string) string {
 	return by + strings.ReplaceAll(text, "\n", "\n"+by) + end
 }
 
-func (a demoCommands) tellLedger(outcomes []core.Outcome) {
+func (a demoCommands) printTokenLedger(outcomes []core.Outcome) {
 	var returned, data, definitions, calls int
 	for _, o := range outcomes {
 		returned += o.Stats.Tokens.Returned
@@ -139,15 +139,15 @@ func (a demoCommands) tellLedger(outcomes []core.Outcome) {
 		definitions += o.Stats.Tokens.AvoidedDefinitions
 		calls += o.Stats.ToolCalls
 	}
-	fmt.Fprintf(a.stdout, "\n%s\n", a.style(a.stdout, bold, "The ledger, in tokens of o200k_base"))
+	fmt.Fprintf(a.stdout, "\n%s\n", a.styleText(a.stdout, bold, "The ledger, in tokens of o200k_base"))
 	for _, row := range []struct {
 		what string
 		n    int
 	}{
 		{"returned to the model", returned},
 		{"avoided: tool definitions, once per session", definitions},
-		{"avoided: arguments and results of " + thousands(calls) + " tool calls", data},
+		{"avoided: arguments and results of " + groupThousands(calls) + " tool calls", data},
 	} {
-		fmt.Fprintf(a.stdout, "  %10s  %s\n", thousands(row.n), row.what)
+		fmt.Fprintf(a.stdout, "  %10s  %s\n", groupThousands(row.n), row.what)
 	}
 }

@@ -37,7 +37,7 @@ func TestCommandReference(t *testing.T) {
 }
 
 func documentedRoot() *cobra.Command {
-	root := (&app{}).root()
+	root := (&app{}).rootCommand()
 	root.InitDefaultHelpFlag()
 	root.InitDefaultVersionFlag()
 	root.InitDefaultCompletionCmd("")

@@ -34,7 +34,7 @@ sockets of engines that have died. It touches no client's file.`,
 			if err != nil {
 				return err
 			}
-			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
+			e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
 			if err != nil {
 				if !a.asJSON {
 					a.printChecks(machine)
@@ -42,12 +42,12 @@ sockets of engines that have died. It touches no client's file.`,
 				return err
 			}
 			defer e.Close()
-			d, err := a.examined(cmd, e, machine, patience, servers)
+			d, err := a.diagnoseServers(cmd, e, machine, patience, servers)
 			if err != nil {
 				return err
 			}
-			if p, err := (clientCommands{a.app}).place("", false); err == nil && len(servers) == 0 {
-				d.Clients = clientChecks(clientfiles.Survey(p.env), d.Files)
+			if p, err := (clientCommands{a.app}).findClientPaths("", false); err == nil && len(servers) == 0 {
+				d.Clients = clientChecks(clientfiles.SurveyClients(p.env), d.Files)
 			}
 			if a.asJSON {
 				err = a.printJSON(d)
@@ -66,11 +66,11 @@ sockets of engines that have died. It touches no client's file.`,
 	return c
 }
 
-// examined waits for the servers and diagnoses them. It shows the names of those that it is waiting for.
-func (a doctorCommands) examined(
-	cmd *cobra.Command, e *engine.Engine, machine []doctor.Check, patience time.Duration, servers []string,
+// diagnoseServers waits for the servers and diagnoses them. It shows the names of those that it is waiting for.
+func (a doctorCommands) diagnoseServers(
+	cmd *cobra.Command, e *engine.Engine, machine []doctor.CheckResult, patience time.Duration, servers []string,
 ) (engine.Diagnosis, error) {
-	say, done := a.progress("connecting")
+	say, done := a.startProgress("connecting")
 	defer done()
 	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
 	defer watch.Stop()
@@ -86,29 +86,29 @@ func (a doctorCommands) printDoctor(d engine.Diagnosis) {
 	a.printChecks(d.Clients)
 	for _, s := range d.Sandboxes {
 		if s.Unavailable != nil && s.Name != d.Sandbox && s.Name != "process" {
-			a.absent("sandbox "+s.Name, s.Unavailable)
+			a.printAbsent("sandbox "+s.Name, s.Unavailable)
 			continue
 		}
-		a.mark(s.Unavailable == nil, fmt.Sprintf("sandbox %s (%s): %s", s.Name, strings.Join(s.Runtimes, ", "), strings.Join(s.Walls, "; ")))
+		a.printMark(s.Unavailable == nil, fmt.Sprintf("sandbox %s (%s): %s", s.Name, strings.Join(s.Runtimes, ", "), strings.Join(s.Walls, "; ")))
 		if s.Unavailable != nil {
-			a.explain(s.Unavailable)
+			a.printErrorDetail(s.Unavailable)
 		}
 		if s.Warning != "" {
-			fmt.Fprintln(a.stdout, "     ", printable(s.Warning))
+			fmt.Fprintln(a.stdout, "     ", replaceControls(s.Warning))
 		}
 		for _, m := range s.Missing {
-			a.absent("runtime "+m.Runtime, m.Why)
+			a.printAbsent("runtime "+m.Runtime, m.Why)
 		}
 		for _, m := range s.NoCommands {
-			a.mark(false, "command "+m.Command+": "+printable(m.Why.Message))
-			a.explain(m.Why)
+			a.printMark(false, "command "+m.Command+": "+replaceControls(m.Why.Message))
+			a.printErrorDetail(m.Why)
 		}
 		if len(s.Commands) > 0 {
-			a.mark(true, "commands that programs may start: "+strings.Join(s.Commands, ", "))
+			a.printMark(true, "commands that programs may start: "+strings.Join(s.Commands, ", "))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Runtimes)) {
-		a.mark(true, strings.TrimSpace("runtime "+name+": "+printable(d.Runtimes[name])))
+		a.printMark(true, strings.TrimSpace("runtime "+name+": "+replaceControls(d.Runtimes[name])))
 	}
 	for _, s := range d.Servers {
 		a.printDiagnosis(s)
@@ -117,13 +117,13 @@ func (a doctorCommands) printDoctor(d engine.Diagnosis) {
 
 // clientChecks checks whether the client files start Retort. Problems are only warnings: the user decides what a
 // client starts.
-func clientChecks(all []clientfiles.Surveyed, read []string) []doctor.Check {
-	var checks []doctor.Check
+func clientChecks(all []clientfiles.SurveyedFile, read []string) []doctor.CheckResult {
+	var checks []doctor.CheckResult
 	for _, s := range all {
 		if slices.Contains(read, s.File) {
 			continue // its servers are those of Retort
 		}
-		c := doctor.Check{Name: "client " + s.Client, Level: doctor.OK, Words: s.File + " starts Retort"}
+		c := doctor.CheckResult{Name: "client " + s.Client, Level: doctor.OK, Words: s.File + " starts Retort"}
 		others := strings.Join(s.Others, ", ")
 		install := "retort install " + s.Client
 		if s.Scope == clientfiles.Project {
@@ -144,60 +144,60 @@ func clientChecks(all []clientfiles.Surveyed, read []string) []doctor.Check {
 	return checks
 }
 
-func (a doctorCommands) printChecks(checks []doctor.Check) {
+func (a doctorCommands) printChecks(checks []doctor.CheckResult) {
 	for _, c := range checks {
-		sign := a.style(a.stdout, green, map[doctor.Level]string{doctor.OK: "ok ", doctor.Mended: "mended"}[c.Level])
+		sign := a.styleText(a.stdout, green, map[doctor.CheckStatus]string{doctor.OK: "ok ", doctor.Mended: "mended"}[c.Level])
 		switch c.Level {
 		case doctor.Warning:
-			sign = a.style(a.stdout, amber, "!  ")
+			sign = a.styleText(a.stdout, amber, "!  ")
 		case doctor.Broken:
-			sign = a.style(a.stdout, red, "no ")
+			sign = a.styleText(a.stdout, red, "no ")
 		}
-		fmt.Fprintln(a.stdout, sign, c.Name+":", printable(c.Words))
-		a.mend(c.Mend)
+		fmt.Fprintln(a.stdout, sign, c.Name+":", replaceControls(c.Words))
+		a.printNextStep(c.Mend)
 	}
 }
 
 func (a doctorCommands) printDiagnosis(s engine.ServerDiagnosis) {
-	line := fmt.Sprintf("server %s: %s", printable(s.Name), s.State)
+	line := fmt.Sprintf("server %s: %s", replaceControls(s.Name), s.State)
 	if s.Protocol != "" {
 		line += fmt.Sprintf(", %s %s, protocol %s (%s), %d tools, connected in %.0f ms, answers in %.1f ms",
-			printable(s.Implementation), printable(s.Version), printable(s.Protocol), s.Era, s.Tools, s.ConnectMS, s.LatencyMS)
+			replaceControls(s.Implementation), replaceControls(s.Version), replaceControls(s.Protocol), s.Era, s.Tools, s.ConnectMS, s.LatencyMS)
 	}
 	if s.Login != "" {
-		line += ", login " + printable(s.Login)
+		line += ", login " + replaceControls(s.Login)
 	}
-	a.mark(s.OK, line)
+	a.printMark(s.OK, line)
 	if s.Cause != nil {
-		fmt.Fprintln(a.stdout, "     ", printable(s.Cause.Words))
+		fmt.Fprintln(a.stdout, "     ", replaceControls(s.Cause.Words))
 		if s.Error != nil && !strings.Contains(s.Cause.Words, s.Error.Message) {
-			fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(s.Error.Message)))
+			fmt.Fprintln(a.stdout, "     ", a.styleText(a.stdout, dim, replaceControls(s.Error.Message)))
 		}
-		a.mend(s.Cause.Mend)
+		a.printNextStep(s.Cause.Mend)
 	}
 	for _, r := range s.Remarks {
-		fmt.Fprintln(a.stdout, "     ", printable(r.Words))
-		a.mend(r.Mend)
+		fmt.Fprintln(a.stdout, "     ", replaceControls(r.Words))
+		a.printNextStep(r.Mend)
 	}
 	for _, problem := range s.Problems {
-		fmt.Fprintln(a.stdout, "     ", printable(problem))
+		fmt.Fprintln(a.stdout, "     ", replaceControls(problem))
 	}
 	if s.OK {
 		return
 	}
 	for _, text := range s.Stderr[max(0, len(s.Stderr)-8):] {
-		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, "| "+printable(text)))
+		fmt.Fprintln(a.stdout, "     ", a.styleText(a.stdout, dim, "| "+replaceControls(text)))
 	}
 }
 
-// mend prints the next step for the user, if any.
-func (a doctorCommands) mend(how string) {
+// printNextStep prints the next step for the user, if any.
+func (a doctorCommands) printNextStep(how string) {
 	if how != "" {
-		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, bold, "→ "+printable(how)))
+		fmt.Fprintln(a.stdout, "     ", a.styleText(a.stdout, bold, "→ "+replaceControls(how)))
 	}
 }
 
-func (a doctorCommands) explain(e *engine.Error) {
-	fmt.Fprintln(a.stdout, "     ", printable(e.Message))
-	a.mend(e.Hint)
+func (a doctorCommands) printErrorDetail(e *engine.Error) {
+	fmt.Fprintln(a.stdout, "     ", replaceControls(e.Message))
+	a.printNextStep(e.Hint)
 }

@@ -15,14 +15,14 @@ import (
 	"retort/internal/engine"
 )
 
-func (a *app) execute(ctx context.Context, e *engine.Engine, req core.ExecutionRequest) core.Outcome {
-	say, done := a.progress("running")
+func (a *app) executeWithProgress(ctx context.Context, e *engine.Engine, req core.ExecutionRequest) core.Outcome {
+	say, done := a.startProgress("running")
 	defer done()
 	req.Progress = func(calls int) { say(fmt.Sprintf("%d tool calls", calls)) }
-	return unresumed(e.Execute(a.asked(ctx), req))
+	return withResumeHint(e.Execute(a.withTerminalApproval(ctx), req))
 }
 
-func (a *app) read(name string) (string, error) {
+func (a *app) readProgram(name string) (string, error) {
 	in := io.Reader(a.stdin)
 	if name != "-" {
 		file, err := os.Open(name)
@@ -32,18 +32,18 @@ func (a *app) read(name string) (string, error) {
 		defer file.Close()
 		in = file
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxProgram+1))
+	text, err := io.ReadAll(io.LimitReader(in, maxProgramBytes+1))
 	if err != nil {
 		return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
 	}
-	if len(text) > maxProgram {
-		return "", core.Errorf(core.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgram)
+	if len(text) > maxProgramBytes {
+		return "", core.Errorf(core.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgramBytes)
 	}
 	return string(text), nil
 }
 
-// language returns the language given by a flag or by a file's extension; "" if neither tells it.
-func language(flag, file string) (core.Language, error) {
+// parseLanguage returns the language given by a flag or by a file's extension; "" if neither tells it.
+func parseLanguage(flag, file string) (core.Language, error) {
 	switch flag {
 	case "ts", "typescript":
 		return core.TypeScript, nil
@@ -65,29 +65,29 @@ func language(flag, file string) (core.Language, error) {
 	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }
 
-// settle waits for the servers, at most for patience, and shows the names of those it is waiting for.
-func (a *app) settle(ctx context.Context, e *engine.Engine, patience time.Duration, servers ...string) {
+// waitForServers waits for the servers, at most for patience, and shows the names of those it is waiting for.
+func (a *app) waitForServers(ctx context.Context, e *engine.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	say, done := a.progress("connecting")
+	say, done := a.startProgress("connecting")
 	defer done()
 	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
 	defer watch.Stop()
 	e.Settle(ctx, servers...)
 }
 
-// ask is like with, and shows progress while f runs.
-func (a *app) ask(cmd *cobra.Command, f func(*engine.Engine) error) error {
-	return a.with(cmd, func(e *engine.Engine) error {
-		_, done := a.progress("asking the servers")
+// withEngineProgress is like with, and shows progress while f runs.
+func (a *app) withEngineProgress(cmd *cobra.Command, f func(*engine.Engine) error) error {
+	return a.withEngine(cmd, func(e *engine.Engine) error {
+		_, done := a.startProgress("asking the servers")
 		defer done()
 		return f(e)
 	})
 }
 
-// with runs f with an engine, which it closes afterwards.
-func (a *app) with(cmd *cobra.Command, f func(*engine.Engine) error) error {
-	e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
+// withEngine runs f with an engine, which it closes afterwards.
+func (a *app) withEngine(cmd *cobra.Command, f func(*engine.Engine) error) error {
+	e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
 	if err != nil {
 		return err
 	}

@@ -22,12 +22,12 @@ func (a generateCommands) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "generate --out DIR", Short: "Write the wrapper files of all tools", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := language(lang, "")
+			l, err := parseLanguage(lang, "")
 			if err != nil {
 				return err
 			}
-			return a.with(cmd, func(e *engine.Engine) error {
-				a.settle(cmd.Context(), e, time.Minute)
+			return a.withEngine(cmd, func(e *engine.Engine) error {
+				a.waitForServers(cmd.Context(), e, time.Minute)
 				return a.writeTree(out, l, e)
 			})
 		},
@@ -53,7 +53,7 @@ func (a generateCommands) writeTree(out string, lang core.Language, e *engine.En
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
-		text = stamped(root, name, e.Wrapped(lang, name, text), time.Now())
+		text = stampIndex(root, name, e.Wrapped(lang, name, text), time.Now())
 		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
@@ -63,10 +63,10 @@ func (a generateCommands) writeTree(out string, lang core.Language, e *engine.En
 	return nil
 }
 
-// stamped returns the text of an index file with a first line that gives the time of generation. If the existing file
+// stampIndex returns the text of an index file with a first line that gives the time of generation. If the existing file
 // differs only in that line, it returns the existing text, so that generating again changes nothing. It returns the
 // text of other files unchanged.
-func stamped(root *os.Root, name, text string, now time.Time) string {
+func stampIndex(root *os.Root, name, text string, now time.Time) string {
 	comment := map[string]string{"index.ts": "//", "__init__.py": "#"}[filepath.Base(name)]
 	if comment == "" {
 		return text

@@ -21,7 +21,7 @@ func TestOnlyTheRootDefinesJSON(t *testing.T) {
 			check(sub)
 		}
 	}
-	check((&app{}).root())
+	check((&app{}).rootCommand())
 	if offered < 30 {
 		t.Errorf("%d commands print JSON", offered)
 	}

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// logger returns a logger to standard error, with the level and format of the flags.
-func (a *app) logger() (*slog.Logger, error) {
+// newLogger returns a logger to standard error, with the level and format of the flags.
+func (a *app) newLogger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log level %q", a.logLevel).
@@ -28,19 +28,19 @@ func (a *app) logger() (*slog.Logger, error) {
 	default:
 		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log format %q", a.logForm).WithHint("formats are text and json")
 	}
-	a.log.start(a.stderr)
+	a.log.startWriting(a.stderr)
 	return slog.New(handler), nil
 }
 
-// lossy is a writer that never blocks. If its reader is too slow, it drops lines and counts them.
-type lossy struct {
+// lossyWriter is a writer that never blocks. If its reader is too slow, it drops lines and counts them.
+type lossyWriter struct {
 	lines    chan []byte
 	lost     atomic.Int64
 	lostForm string // how that is told
 	done     chan struct{}
 }
 
-func (l *lossy) start(w io.Writer) {
+func (l *lossyWriter) startWriting(w io.Writer) {
 	l.lines, l.done = make(chan []byte, 1024), make(chan struct{})
 	go func() {
 		defer close(l.done)
@@ -57,7 +57,7 @@ func (l *lossy) start(w io.Writer) {
 }
 
 // Write queues one line, or drops it if the queue is full.
-func (l *lossy) Write(line []byte) (int, error) {
+func (l *lossyWriter) Write(line []byte) (int, error) {
 	select {
 	case l.lines <- append([]byte(nil), line...):
 	default:
@@ -66,8 +66,8 @@ func (l *lossy) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flush waits briefly until the queued lines are written, before the process ends.
-func (l *lossy) flush() {
+// flushBriefly waits briefly until the queued lines are written, before the process ends.
+func (l *lossyWriter) flushBriefly() {
 	const moment = 200 * time.Millisecond
 	if l.lines == nil {
 		return

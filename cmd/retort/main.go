@@ -20,11 +20,11 @@ import (
 
 // Exit codes. They are stable: scripts depend on them.
 const (
-	exitOK     = 0
-	exitFailed = 1 // the program failed
-	exitUsage  = 2 // usage or configuration
-	exitDenied = 3 // denied, or waiting for approval
-	exitOurs   = 4 // Retort's own fault
+	exitOK       = 0
+	exitFailed   = 1 // the program failed
+	exitUsage    = 2 // usage or configuration
+	exitDenied   = 3 // denied, or waiting for approval
+	exitInternal = 4 // Retort's own fault
 )
 
 // firstCollection is the heap size in bytes of the first garbage collection. Most commands end before that.
@@ -38,12 +38,12 @@ func main() {
 
 // mainCode runs the command and returns its exit code. Tests call it in process.
 func mainCode() int {
-	ctx, stop := interruptible()
+	ctx, stop := contextUntilSignal()
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	root := a.root()
+	root := a.rootCommand()
 	err := root.ExecuteContext(ctx)
-	a.log.flush()
+	a.log.flushBriefly()
 	if err == nil {
 		return exitOK
 	}
@@ -55,9 +55,9 @@ func mainCode() int {
 	return codeOf(err)
 }
 
-// interruptible returns a context that is cancelled by the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP.
+// contextUntilSignal returns a context that is cancelled by the first SIGINT, SIGTERM or, unless it is ignored, SIGHUP.
 // Running work then has time to finish. The second signal ends the process at once.
-func interruptible() (ctx context.Context, stop func()) {
+func contextUntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 2)
 	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
@@ -101,7 +101,7 @@ func codeOf(err error) int {
 	case core.KindPolicy, core.KindToolChanged:
 		return exitDenied
 	case core.KindInternal:
-		return exitOurs
+		return exitInternal
 	}
 	return exitFailed
 }
@@ -118,12 +118,12 @@ type app struct {
 	noColor  bool
 	asJSON   bool
 
-	log lossy
+	log lossyWriter
 
 	asking atomic.Bool // a person is asked at the terminal, so nothing else is drawn there
 }
 
-func (a *app) root() *cobra.Command {
+func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "retort",
 		Short:         "One MCP server in front of all your MCP servers",
@@ -141,19 +141,19 @@ func (a *app) root() *cobra.Command {
 	a.addJSON(root)
 	tools, clients, demo := toolCommands{a}, clientCommands{a}, demoCommands{a}
 	root.AddCommand(
-		serveCommands{a}.command(), runCommands{a}.command(), askCommands{a}.command(), tools.search(), tools.describe(), tools.call(), tools.tools(),
+		serveCommands{a}.command(), runCommands{a}.command(), askCommands{a}.command(), tools.searchCommand(), tools.describeCommand(), tools.call(), tools.toolsCommand(),
 		approvalCommands{a}.command(), taskCommands{a}.command(), auditCommands{a}.command(), statsCommands{a}.command(),
 		recommendCommands{a}.command(), workspaceCommands{a}.command(), skillCommands{a}.command(), templateCommands{a}.command(),
-		authCommands{a}.command(), tokenCommands{a}.command(), generateCommands{a}.command(), clients.importServers(), clients.install(),
-		clients.uninstall(), configCommands{a}.command(), doctorCommands{a}.command(), vmCommands{a}.command(), benchCommands{a}.command(),
-		demo.command(), demo.demoServer(), a.version(), manCommands{a}.command(),
+		authCommands{a}.command(), tokenCommands{a}.command(), generateCommands{a}.command(), clients.importCommand(), clients.installCommand(),
+		clients.uninstallCommand(), configCommands{a}.command(), doctorCommands{a}.command(), vmCommands{a}.command(), benchCommands{a}.command(),
+		demo.command(), demo.demoServerCommand(), a.versionCommand(), manCommands{a}.command(),
 	)
 	return root
 }
 
-// open opens the engine of a command.
-func (a *app) open(ctx context.Context, change func(*engine.Config)) (*engine.Engine, error) {
-	log, err := a.logger()
+// openEngine opens the engine of a command.
+func (a *app) openEngine(ctx context.Context, change func(*engine.Config)) (*engine.Engine, error) {
+	log, err := a.newLogger()
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (a *app) open(ctx context.Context, change func(*engine.Config)) (*engine.En
 		change(&c)
 	}
 	if err := reaper.AdoptOrphans(); err != nil {
-		a.warn(fmt.Sprintf("a server that ends its watchdog process can outlive Retort: %v", err))
+		a.printWarning(fmt.Sprintf("a server that ends its watchdog process can outlive Retort: %v", err))
 	}
 	e, err := engine.Open(ctx, c)
 	if err != nil {
@@ -170,12 +170,12 @@ func (a *app) open(ctx context.Context, change func(*engine.Config)) (*engine.En
 	}
 	e.LimitMemory()
 	for _, w := range e.Warnings() {
-		a.warn(w)
+		a.printWarning(w)
 	}
 	return e, nil
 }
 
-func (a *app) version() *cobra.Command {
+func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -185,4 +185,4 @@ func (a *app) version() *cobra.Command {
 	}
 }
 
-func (a *app) config() engine.Config { return engine.Config{Files: a.configs, Home: a.home} }
+func (a *app) retortConfig() engine.Config { return engine.Config{Files: a.configs, Home: a.home} }

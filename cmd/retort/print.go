@@ -24,42 +24,42 @@ const (
 	amber = "33"
 )
 
-// style colors text, if f is a terminal and colors are enabled.
-func (a *app) style(f *os.File, code, text string) string {
+// styleText colors text, if f is a terminal and colors are enabled.
+func (a *app) styleText(f *os.File, code, text string) string {
 	if a.noColor || os.Getenv("NO_COLOR") != "" || !term.IsTerminal(int(f.Fd())) {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (a *app) warn(text string) {
-	fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "warning:"), text)
+func (a *app) printWarning(text string) {
+	fmt.Fprintln(a.stderr, a.styleText(a.stderr, amber, "warning:"), text)
 }
 
 func (a *app) printError(err error) {
 	var e *core.Error
 	if !errors.As(err, &e) {
-		fmt.Fprintln(a.stderr, a.style(a.stderr, red, "error:"), err)
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, red, "error:"), err)
 		return
 	}
 	where := ""
 	if e.Line > 0 {
 		where = fmt.Sprintf(" (line %d, column %d)", e.Line, e.Column)
 	}
-	fmt.Fprintf(a.stderr, "%s %s%s\n", a.style(a.stderr, red, "error:"), printable(e.Message), where)
+	fmt.Fprintf(a.stderr, "%s %s%s\n", a.styleText(a.stderr, red, "error:"), replaceControls(e.Message), where)
 	for _, block := range []string{e.Frame, e.Stack} {
 		if block != "" {
-			fmt.Fprintln(a.stderr, a.style(a.stderr, dim, printable(strings.TrimRight(block, "\n"))))
+			fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, replaceControls(strings.TrimRight(block, "\n"))))
 		}
 	}
 	if e.Hint != "" {
-		fmt.Fprintln(a.stderr, a.style(a.stderr, amber, "hint:"), printable(e.Hint))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, amber, "hint:"), replaceControls(e.Hint))
 	}
 }
 
-// printable replaces characters with which text from servers and programs could control the terminal: control
+// replaceControls replaces characters with which text from servers and programs could control the terminal: control
 // characters, marks that change the direction of text, and tag characters.
-func printable(s string) string {
+func replaceControls(s string) string {
 	return strings.Map(func(r rune) rune {
 		turns := 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || 0xe0000 <= r && r <= 0xe007f
 		if r == '\n' || r == '\t' || r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f) && !turns {
@@ -90,44 +90,44 @@ func (a *app) printOutcome(o core.Outcome) error {
 		}
 		return outcomeCode(o)
 	}
-	fmt.Fprint(a.stdout, a.safe(a.stdout, o.Output))
+	fmt.Fprint(a.stdout, a.escapeForTerminal(a.stdout, o.Output))
 	if o.Result != nil {
-		fmt.Fprintln(a.stdout, a.safe(a.stdout, pretty(o.Result)))
+		fmt.Fprintln(a.stdout, a.escapeForTerminal(a.stdout, prettyResult(o.Result)))
 	}
 	for _, f := range o.Artifacts {
 		if f.Preview != "" {
-			fmt.Fprintln(a.stdout, a.safe(a.stdout, f.Preview))
+			fmt.Fprintln(a.stdout, a.escapeForTerminal(a.stdout, f.Preview))
 		}
 	}
 	for i, e := range o.Effects {
 		fmt.Fprintf(
-			a.stdout, "%d. %s.%s (%s: %s) %s\n", i+1, printable(e.Server), printable(e.Tool), e.Effect, printable(e.Reason),
-			a.safe(a.stdout, string(e.Arguments)),
+			a.stdout, "%d. %s.%s (%s: %s) %s\n", i+1, replaceControls(e.Server), replaceControls(e.Tool), e.Effect, replaceControls(e.Reason),
+			a.escapeForTerminal(a.stdout, string(e.Arguments)),
 		)
 	}
 	for _, w := range o.Warnings {
-		a.warn(printable(w))
+		a.printWarning(replaceControls(w))
 	}
 	for _, f := range o.Artifacts {
-		fmt.Fprintf(a.stderr, "%s workspace/%s (%d bytes)\n", a.style(a.stderr, bold, "file:"), f.Path, f.Bytes)
+		fmt.Fprintf(a.stderr, "%s workspace/%s (%d bytes)\n", a.styleText(a.stderr, bold, "file:"), f.Path, f.Bytes)
 	}
 	if o.Error != nil {
 		a.printError(o.Error)
 	}
-	fmt.Fprintln(a.stderr, a.style(a.stderr, dim, summary(o)))
+	fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, outcomeSummary(o)))
 	return outcomeCode(o)
 }
 
-// safe makes text harmless if f is a terminal, and returns it unchanged for a file or pipe.
-func (a *app) safe(f *os.File, text string) string {
+// escapeForTerminal makes text harmless if f is a terminal, and returns it unchanged for a file or pipe.
+func (a *app) escapeForTerminal(f *os.File, text string) string {
 	if term.IsTerminal(int(f.Fd())) {
-		return printable(text)
+		return replaceControls(text)
 	}
 	return text
 }
 
-// pretty formats a result for people: a string as plain text, anything else as indented JSON.
-func pretty(result json.RawMessage) string {
+// prettyResult formats a result for people: a string as plain text, anything else as indented JSON.
+func prettyResult(result json.RawMessage) string {
 	var text string
 	if json.Unmarshal(result, &text) == nil {
 		return text
@@ -139,7 +139,7 @@ func pretty(result json.RawMessage) string {
 	return b.String()
 }
 
-func summary(o core.Outcome) string {
+func outcomeSummary(o core.Outcome) string {
 	if o.Status == core.StatusRejected {
 		return "rejected · nothing ran"
 	}
@@ -155,12 +155,12 @@ func summary(o core.Outcome) string {
 		parts = append(parts, fmt.Sprintf("%d tool calls", o.Stats.ToolCalls))
 	}
 	if t := o.Stats.Tokens; t != nil {
-		parts = append(parts, fmt.Sprintf("%s tokens returned, %s avoided", thousands(t.Returned), thousands(t.Avoided)))
+		parts = append(parts, fmt.Sprintf("%s tokens returned, %s avoided", groupThousands(t.Returned), groupThousands(t.Avoided)))
 	}
 	return strings.Join(parts, " · ")
 }
 
-func thousands(n int) string {
+func groupThousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -175,19 +175,19 @@ func outcomeCode(o core.Outcome) error {
 	case o.Status == core.StatusDenied, o.Status == core.StatusPendingApproval, o.Error != nil && o.Error.IsDenial():
 		return exitError(exitDenied)
 	case o.Error != nil && o.Error.Kind == core.KindInternal:
-		return exitError(exitOurs)
+		return exitError(exitInternal)
 	case o.Error != nil && o.Error.Kind == core.KindSandboxUnavailable:
 		return exitError(exitUsage)
 	}
 	return exitError(exitFailed)
 }
 
-// progress shows on standard error that something is running, once it has taken more than a second. say sets the
+// startProgress shows on standard error that something is running, once it has taken more than a second. say sets the
 // detail shown and may be called from any goroutine. done stops the display and clears the line.
-func (a *app) progress(what string) (say func(string), done func()) {
+func (a *app) startProgress(what string) (say func(string), done func()) {
 	p := &progressLine{app: a, what: what, start: time.Now(), end: make(chan struct{})}
-	p.wait.Go(p.run)
-	return p.say, sync.OnceFunc(func() { close(p.end); p.wait.Wait() })
+	p.wait.Go(p.runCommand)
+	return p.setDetail, sync.OnceFunc(func() { close(p.end); p.wait.Wait() })
 }
 
 type progressLine struct {
@@ -201,14 +201,14 @@ type progressLine struct {
 	detail string
 }
 
-func (p *progressLine) say(detail string) {
+func (p *progressLine) setDetail(detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.detail = detail
 }
 
-// run redraws the line every 200 ms on a terminal; elsewhere it prints a line every 10 s.
-func (p *progressLine) run() {
+// runCommand redraws the line every 200 ms on a terminal; elsewhere it prints a line every 10 s.
+func (p *progressLine) runCommand() {
 	terminal := term.IsTerminal(int(p.app.stderr.Fd()))
 	pause := time.Second
 	for {
@@ -236,33 +236,33 @@ func (p *progressLine) run() {
 	}
 }
 
-func (a *app) warnAll(warnings []string) {
+func (a *app) printWarnings(warnings []string) {
 	for _, w := range warnings {
-		a.warn(printable(w))
+		a.printWarning(replaceControls(w))
 	}
 }
 
-func (a *app) indented(text string) {
+func (a *app) printIndented(text string) {
 	if text == "" {
 		return
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintln(a.stdout, a.style(a.stdout, dim, "    "+printable(line)))
+		fmt.Fprintln(a.stdout, a.styleText(a.stdout, dim, "    "+replaceControls(line)))
 	}
 }
 
-func (a *app) mark(ok bool, line string) {
-	sign := a.style(a.stdout, green, "ok ")
+func (a *app) printMark(ok bool, line string) {
+	sign := a.styleText(a.stdout, green, "ok ")
 	if !ok {
-		sign = a.style(a.stdout, red, "no ")
+		sign = a.styleText(a.stdout, red, "no ")
 	}
 	fmt.Fprintln(a.stdout, sign, line)
 }
 
-// absent prints why an optional component is missing, and how to get it.
-func (a *app) absent(what string, why *core.Error) {
-	fmt.Fprintln(a.stdout, a.style(a.stdout, dim, " -  "+what+": "+printable(why.Message)))
+// printAbsent prints why an optional component is missing, and how to get it.
+func (a *app) printAbsent(what string, why *core.Error) {
+	fmt.Fprintln(a.stdout, a.styleText(a.stdout, dim, " -  "+what+": "+replaceControls(why.Message)))
 	if why.Hint != "" {
-		fmt.Fprintln(a.stdout, "     ", a.style(a.stdout, dim, printable(why.Hint)))
+		fmt.Fprintln(a.stdout, "     ", a.styleText(a.stdout, dim, replaceControls(why.Hint)))
 	}
 }

@@ -29,20 +29,20 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 				return err
 			}
 			if update {
-				n, err := admin.UpdateRegistry(cmd.Context(), a.config())
+				n, err := admin.UpdateRegistry(cmd.Context(), a.retortConfig())
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(a.stderr, "the registry lists %d servers\n", n)
 			}
-			r, err := admin.Recommend(cmd.Context(), a.config(), from)
+			r, err := admin.Recommend(cmd.Context(), a.retortConfig(), from)
 			if err != nil {
 				return err
 			}
 			if a.asJSON {
 				return a.printJSON(r)
 			}
-			a.warnAll(r.Warnings)
+			a.printWarnings(r.Warnings)
 			return a.printAdvice(r)
 		},
 	}
@@ -59,13 +59,13 @@ func (a recommendCommands) printAdvice(r admin.Recommendations) error {
 	}
 	for _, one := range r.Advice {
 		fmt.Fprintf(
-			a.stdout, "%s  %s\n  %s\n", a.style(a.stdout, bold, strings.ReplaceAll(string(one.Kind), "_", " ")),
-			printable(one.Subject), printable(one.Says),
+			a.stdout, "%s  %s\n  %s\n", a.styleText(a.stdout, bold, strings.ReplaceAll(string(one.Kind), "_", " ")),
+			replaceControls(one.Subject), replaceControls(one.Says),
 		)
 		for _, s := range one.Servers {
-			fmt.Fprintf(a.stdout, "  - %s: %s %s\n", printable(s.Name), printable(s.Description), printable(s.URL))
+			fmt.Fprintf(a.stdout, "  - %s: %s %s\n", replaceControls(s.Name), replaceControls(s.Description), replaceControls(s.URL))
 		}
-		fmt.Fprintf(a.stdout, "  → %s\n", printable(one.Do))
+		fmt.Fprintf(a.stdout, "  → %s\n", replaceControls(one.Do))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (a runCommands) command() *cobra.Command {
 		Use: "run FILE | - | -e CODE", Short: "Run one program and print its outcome", Args: cobra.MaximumNArgs(1),
 		Example: "  retort run -e 'return (await github.listIssues({owner: \"o\", repo: \"r\"})).length'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req, err := a.request(f, args)
+			req, err := a.buildRequest(f, args)
 			if err != nil {
 				return err
 			}
@@ -54,14 +54,14 @@ func (a runCommands) command() *cobra.Command {
 				if f.show || f.dry {
 					return core.Errorf(core.KindInvalidArguments, "run", "--queue cannot be combined with --dry-run or --show-pii")
 				}
-				return taskCommands{a.app}.enqueue(req, f)
+				return taskCommands{a.app}.enqueueProgram(req, f)
 			}
-			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
+			e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
 			if err != nil {
 				return err
 			}
 			defer e.Close()
-			o := a.execute(cmd.Context(), e, req)
+			o := a.executeWithProgress(cmd.Context(), e, req)
 			if f.show {
 				if o, err = e.Show(req.Session, o); err != nil {
 					return err
@@ -85,7 +85,7 @@ func (a runCommands) command() *cobra.Command {
 	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
 	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: when it must have ended, from now")
 	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call, whatever the cache holds")
-	f.care.add(c.Flags())
+	f.care.addTo(c.Flags())
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
 }
@@ -94,10 +94,10 @@ func (a runCommands) command() *cobra.Command {
 // effects listed.
 func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.Outcome) error {
 	o.Warnings = o.Warnings[:len(o.Warnings)-1] // how to approve it: this engine ends here
-	asking := a.asked(ctx)
+	asking := a.withTerminalApproval(ctx)
 	if core.ChannelOf(asking) == nil {
 		o.Approvals = nil
-		a.warn("nothing was changed; in a terminal, retort run --dry-run asks whether to run it with exactly these effects")
+		a.printWarning("nothing was changed; in a terminal, retort run --dry-run asks whether to run it with exactly these effects")
 		return a.printOutcome(o)
 	}
 	shown := o
@@ -111,16 +111,16 @@ func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.O
 // approvalPatience is longer than any value that the setting approval.timeout can have.
 const approvalPatience = 31 * 24 * time.Hour
 
-// maxProgram is the largest program that is read. The check of programs refuses those that are larger than its own,
+// maxProgramBytes is the largest program that is read. The check of programs refuses those that are larger than its own,
 // lower limit.
-const maxProgram = 16 << 20
+const maxProgramBytes = 16 << 20
 
-func (a runCommands) request(f runFlags, args []string) (core.ExecutionRequest, error) {
+func (a runCommands) buildRequest(f runFlags, args []string) (core.ExecutionRequest, error) {
 	req := core.ExecutionRequest{
 		Session: f.session, Sandbox: f.sandbox, Runtime: f.runtime, Client: "retort run", DryRun: f.dry,
 		NoCache: f.noCache,
 	}
-	if err := f.care.ask(&req); err != nil {
+	if err := f.care.applyTo(&req); err != nil {
 		return req, err
 	}
 	given := 0
@@ -128,7 +128,7 @@ func (a runCommands) request(f runFlags, args []string) (core.ExecutionRequest, 
 		given, req.Code = given+1, f.code
 	}
 	if len(args) == 1 {
-		text, err := a.read(args[0])
+		text, err := a.readProgram(args[0])
 		if err != nil {
 			return req, err
 		}
@@ -140,7 +140,7 @@ func (a runCommands) request(f runFlags, args []string) (core.ExecutionRequest, 
 	if given != 1 {
 		return req, core.Errorf(core.KindInvalidArguments, "run", "give one program: a file, - for standard input, or -e CODE")
 	}
-	lang, err := language(f.lang, req.Name)
+	lang, err := parseLanguage(f.lang, req.Name)
 	req.Language = lang
 	return req, err
 }

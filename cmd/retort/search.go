@@ -10,13 +10,13 @@ import (
 	"retort/internal/engine"
 )
 
-func (a toolCommands) search() *cobra.Command {
+func (a toolCommands) searchCommand() *cobra.Command {
 	var q core.ToolQuery
 	var detail string
 	c := &cobra.Command{
 		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(e *engine.Engine) error {
+			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				q.Text, q.Detail = strings.Join(args, " "), core.SearchDetail(detail)
 				found, err := e.Search(cmd.Context(), q)
 				if err != nil {
@@ -39,7 +39,7 @@ func (a toolCommands) search() *cobra.Command {
 
 func (a toolCommands) printFound(found core.FoundTools) error {
 	for _, w := range found.Warnings {
-		a.warn(printable(w))
+		a.printWarning(replaceControls(w))
 	}
 	for _, t := range found.Tools {
 		if t.RegistryOnly {
@@ -47,18 +47,18 @@ func (a toolCommands) printFound(found core.FoundTools) error {
 		}
 		switch {
 		case t.Definition != "":
-			fmt.Fprintln(a.stdout, printable(t.Definition))
+			fmt.Fprintln(a.stdout, replaceControls(t.Definition))
 		case t.Description != "":
-			fmt.Fprintf(a.stdout, "%s  %s\n", a.style(a.stdout, bold, printable(t.Name)), printable(t.Description))
+			fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, replaceControls(t.Name)), replaceControls(t.Description))
 		default:
-			fmt.Fprintln(a.stdout, printable(t.Name))
+			fmt.Fprintln(a.stdout, replaceControls(t.Name))
 		}
 	}
 	for _, s := range found.Skills {
-		fmt.Fprintf(a.stdout, "%s  %s\n", a.style(a.stdout, bold, "skill "+s.Name), printable(s.Description))
+		fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, "skill "+s.Name), replaceControls(s.Description))
 	}
 	if rest := found.Total - len(found.Tools); rest > 0 {
-		fmt.Fprintln(a.stderr, a.style(a.stderr, dim, fmt.Sprintf("%d more; --limit shows them", rest)))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, fmt.Sprintf("%d more; --limit shows them", rest)))
 	}
 	if found.Total == 0 && len(found.Skills) == 0 {
 		fmt.Fprintln(a.stderr, "no tool matches; retort tools lists all connected tools")
@@ -71,13 +71,13 @@ type describedJSON struct {
 	Flags       map[string][]engine.Flag `json:"flags,omitempty"` // by the name asked for
 }
 
-func (a toolCommands) describe() *cobra.Command {
+func (a toolCommands) describeCommand() *cobra.Command {
 	var lang, category string
 	c := &cobra.Command{
 		Use: "describe SERVER.TOOL...", Short: "Print the typed definition of tools", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(e *engine.Engine) error {
-				l, err := language(lang, "")
+			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
+				l, err := parseLanguage(lang, "")
 				if err != nil {
 					return err
 				}
@@ -95,7 +95,7 @@ func (a toolCommands) describe() *cobra.Command {
 					return a.printJSON(describedJSON{definitions, flags})
 				}
 				for _, d := range definitions {
-					fmt.Fprintln(a.stdout, printable(d.Definition))
+					fmt.Fprintln(a.stdout, replaceControls(d.Definition))
 				}
 				a.printFlags(flags)
 				return nil

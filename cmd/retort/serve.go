@@ -22,14 +22,14 @@ func (a serveCommands) command() *cobra.Command {
 			if surface != "full" && surface != "lean" {
 				return core.Errorf(core.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
 			}
-			e, err := a.open(context.WithoutCancel(cmd.Context()), func(c *engine.Config) { c.NoReload = fixed })
+			e, err := a.openEngine(context.WithoutCancel(cmd.Context()), func(c *engine.Config) { c.NoReload = fixed })
 			if err != nil {
 				return err
 			}
 			defer e.Close()
 			e.ShareProcessors()
 			if http != "" {
-				return a.listen(cmd.Context(), e, http, surface == "lean")
+				return a.serveHTTP(cmd.Context(), e, http, surface == "lean")
 			}
 			return e.Serve(cmd.Context(), a.stdin, a.stdout, surface == "lean")
 		},
@@ -40,8 +40,8 @@ func (a serveCommands) command() *cobra.Command {
 	return c
 }
 
-// listen serves clients over HTTP until a signal arrives, and then finishes running requests.
-func (a serveCommands) listen(ctx context.Context, e *engine.Engine, address string, lean bool) error {
+// serveHTTP serves clients over HTTP until a signal arrives, and then finishes running requests.
+func (a serveCommands) serveHTTP(ctx context.Context, e *engine.Engine, address string, lean bool) error {
 	if address == "on" {
 		address = ""
 	}

@@ -23,16 +23,16 @@ func (a skillCommands) command() *cobra.Command {
 		Long: "Skills are functions that programs import. They lie in .retort/skills of a project, to be\ncommitted with it, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.skillsList(), a.skillsShow(), a.skillsSave(), a.skillsRun(), a.skillsRemove(), a.skillsExport(), a.skillsImport())
+	c.AddCommand(a.listSkillsCommand(), a.showSkillCommand(), a.saveSkillCommand(), a.runSkillCommand(), a.removeSkillCommand(), a.exportSkillCommand(), a.importSkillCommand())
 	return c
 }
 
-func (a skillCommands) skillsList() *cobra.Command {
+func (a skillCommands) listSkillsCommand() *cobra.Command {
 	var tags []string
 	c := &cobra.Command{
 		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or find those that fit a question",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *engine.Engine) error {
+			return a.withEngine(cmd, func(e *engine.Engine) error {
 				list, err := e.ListSkills(strings.Join(args, " "), tags)
 				if err != nil {
 					return err
@@ -57,25 +57,25 @@ func (a skillCommands) printSkills(list []engine.SkillInfo) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SKILL\tLANGUAGE\tVERSION\tFROM\tDESCRIPTION")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Language, s.Version, s.Origin, printable(firstLine(s.Description)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Language, s.Version, s.Origin, replaceControls(firstLine(s.Description)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, s := range list {
 		for _, warning := range s.Warnings {
-			a.warn(printable(s.Name + ": " + warning))
+			a.printWarning(replaceControls(s.Name + ": " + warning))
 		}
 	}
 	return nil
 }
 
-func (a skillCommands) skillsShow() *cobra.Command {
+func (a skillCommands) showSkillCommand() *cobra.Command {
 	var version string
 	c := &cobra.Command{
 		Use: "show NAME", Short: "Print a skill with its code", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *engine.Engine) error {
+			return a.withEngine(cmd, func(e *engine.Engine) error {
 				s, err := e.ShowSkill(args[0], version)
 				if err != nil {
 					return err
@@ -83,16 +83,16 @@ func (a skillCommands) skillsShow() *cobra.Command {
 				if a.asJSON {
 					return a.printJSON(s)
 				}
-				fmt.Fprintf(a.stdout, "%s\n\n%s", a.safe(a.stdout, s.Usage), a.safe(a.stdout, s.Code))
+				fmt.Fprintf(a.stdout, "%s\n\n%s", a.escapeForTerminal(a.stdout, s.Usage), a.escapeForTerminal(a.stdout, s.Code))
 				fmt.Fprintln(
 					a.stderr,
-					a.style(
+					a.styleText(
 						a.stderr, dim,
 						fmt.Sprintf("%s · version %s · from %s · kept: %s", s.Language, s.Version, s.Origin, strings.Join(s.Versions, " ")),
 					),
 				)
 				for _, warning := range s.Warnings {
-					a.warn(printable(warning))
+					a.printWarning(replaceControls(warning))
 				}
 				return nil
 			})
@@ -103,7 +103,7 @@ func (a skillCommands) skillsShow() *cobra.Command {
 	return c
 }
 
-func (a skillCommands) skillsSave() *cobra.Command {
+func (a skillCommands) saveSkillCommand() *cobra.Command {
 	var lang, from string
 	var d engine.SkillDraft
 	c := &cobra.Command{
@@ -117,19 +117,19 @@ func (a skillCommands) skillsSave() *cobra.Command {
 			case from != "" || len(args) == 0:
 				return core.Errorf(core.KindInvalidArguments, "skills.save", "give one of: a file, - for standard input, or --from EXECUTION")
 			}
-			code, err := a.read(args[0])
+			code, err := a.readProgram(args[0])
 			if err != nil {
 				return err
 			}
-			if d.Language, err = language(lang, args[0]); err != nil {
+			if d.Language, err = parseLanguage(lang, args[0]); err != nil {
 				return err
 			}
 			if d.Name == "" && args[0] != "-" {
 				d.Name = strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
 			}
 			d.Code = code
-			return a.ask(cmd, func(e *engine.Engine) error {
-				return a.printSaved(unresumed(e.SaveSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, d)))
+			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
+				return a.printSaved(withResumeHint(e.SaveSkill(a.withTerminalApproval(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, d)))
 			})
 		},
 	}
@@ -149,15 +149,15 @@ func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d engine.S
 	if err != nil {
 		return err
 	}
-	return a.ask(cmd, func(e *engine.Engine) error {
-		o, lifted, err := e.SaveSkillFrom(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, ran, d)
+	return a.withEngineProgress(cmd, func(e *engine.Engine) error {
+		o, lifted, err := e.SaveSkillFrom(a.withTerminalApproval(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, ran, d)
 		if err != nil {
 			return err
 		}
 		if o.Status == core.StatusOK && len(lifted) > 0 {
-			fmt.Fprintln(a.stderr, "parameters:", printable(strings.Join(lifted, ", ")))
+			fmt.Fprintln(a.stderr, "parameters:", replaceControls(strings.Join(lifted, ", ")))
 		}
-		return a.printSaved(unresumed(o))
+		return a.printSaved(withResumeHint(o))
 	})
 }
 
@@ -177,14 +177,14 @@ func (a skillCommands) printSaved(o core.Outcome) error {
 	if saved.Unchanged {
 		state = "unchanged"
 	}
-	fmt.Fprintf(a.stdout, "%s %s, version %s\n%s\n", state, saved.Name, saved.Version, printable(saved.Use))
+	fmt.Fprintf(a.stdout, "%s %s, version %s\n%s\n", state, saved.Name, saved.Version, replaceControls(saved.Use))
 	for _, warning := range saved.Warnings {
-		a.warn(printable(warning))
+		a.printWarning(replaceControls(warning))
 	}
 	return nil
 }
 
-func (a skillCommands) skillsRun() *cobra.Command {
+func (a skillCommands) runSkillCommand() *cobra.Command {
 	var f runFlags
 	var given []string
 	c := &cobra.Command{
@@ -196,7 +196,7 @@ func (a skillCommands) skillsRun() *cobra.Command {
 				return err
 			}
 			function := strings.Join(args[1:], "")
-			e, err := a.open(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
+			e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
 			if err != nil {
 				return err
 			}
@@ -206,7 +206,7 @@ func (a skillCommands) skillsRun() *cobra.Command {
 				return err
 			}
 			req.Session, req.Sandbox, req.Client = f.session, f.sandbox, "retort skills run"
-			return a.printOutcome(a.execute(cmd.Context(), e, req))
+			return a.printOutcome(a.executeWithProgress(cmd.Context(), e, req))
 		},
 	}
 	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; the value is JSON, or else text (repeatable)")
@@ -239,11 +239,11 @@ func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 	return values, nil
 }
 
-func (a skillCommands) skillsRemove() *cobra.Command {
+func (a skillCommands) removeSkillCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "rm NAME", Short: "Remove a skill with all its versions", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *engine.Engine) error {
+			return a.withEngine(cmd, func(e *engine.Engine) error {
 				s, err := e.RemoveSkill(args[0])
 				if err != nil {
 					return err
@@ -260,13 +260,13 @@ func (a skillCommands) skillsRemove() *cobra.Command {
 	return c
 }
 
-func (a skillCommands) skillsExport() *cobra.Command {
+func (a skillCommands) exportSkillCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export NAME DIR", Short: "Write a skill as a folder of Agent Skills", Args: cobra.ExactArgs(2),
 		Long:    "Writes a skill into DIR, as a folder that Claude Code and others read. The skill using-retort\nsays how a model finds tools and writes programs with Retort.",
 		Example: "  retort skills export using-retort .claude/skills",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *engine.Engine) error {
+			return a.withEngine(cmd, func(e *engine.Engine) error {
 				folder, err := e.ExportSkill(args[0], args[1])
 				if err != nil {
 					return err
@@ -283,14 +283,14 @@ func (a skillCommands) skillsExport() *cobra.Command {
 	return c
 }
 
-func (a skillCommands) skillsImport() *cobra.Command {
+func (a skillCommands) importSkillCommand() *cobra.Command {
 	var user bool
 	c := &cobra.Command{
 		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd, func(e *engine.Engine) error {
+			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				return a.printSaved(
-					unresumed(e.ImportSkill(a.asked(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)),
+					withResumeHint(e.ImportSkill(a.withTerminalApproval(cmd.Context()), core.ExecutionRequest{Client: "retort skills"}, args[0], user)),
 				)
 			})
 		},

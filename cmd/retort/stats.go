@@ -42,7 +42,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			if span.To, err = momentOf("until", until, now); err != nil {
 				return err
 			}
-			say, done := a.progress("adding up the record")
+			say, done := a.startProgress("adding up the record")
 			say("")
 			used, err := admin.SumUsage(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, span)
 			done()
@@ -50,7 +50,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 				return err
 			}
 			if !a.asJSON {
-				a.warnAll(used.Warnings)
+				a.printWarnings(used.Warnings)
 			}
 			if page != "" {
 				if err := a.writePage(page, usagePage(used, now)); err != nil {
@@ -105,43 +105,43 @@ func (a statsCommands) printUsage(u admin.Usage, by string) error {
 
 func (a statsCommands) printTotals(u admin.Usage) {
 	line := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
-	line("executions  %s (%s)", count(u.Executions), counts(u.ByStatus))
+	line("executions  %s (%s)", formatCount(u.Executions), formatCounts(u.ByStatus))
 	if d := u.Duration; d != nil {
 		of := ""
 		if u.Sampled > 0 {
-			of = fmt.Sprintf(", of the newest %s", count(int64(u.Sampled)))
+			of = fmt.Sprintf(", of the newest %s", formatCount(int64(u.Sampled)))
 		}
-		line("duration    p50 %s, p90 %s, p99 %s, max %s%s", millis(d.P50), millis(d.P90), millis(d.P99), millis(d.Max), of)
+		line("duration    p50 %s, p90 %s, p99 %s, max %s%s", formatMillis(d.P50), formatMillis(d.P90), formatMillis(d.P99), formatMillis(d.Max), of)
 	}
 	line(
-		"calls       %s, %s with errors, %s refused, %s answered from the cache", count(u.Calls), count(u.Errors),
-		count(u.Refusals), count(u.CacheHits),
+		"calls       %s, %s with errors, %s refused, %s answered from the cache", formatCount(u.Calls), formatCount(u.Errors),
+		formatCount(u.Refusals), formatCount(u.CacheHits),
 	)
 	if len(u.Approvals) > 0 {
-		line("approvals   %s", counts(u.Approvals))
+		line("approvals   %s", formatCounts(u.Approvals))
 	}
-	line("tokens      %s returned, %s avoided%s", count(u.Returned), count(u.Avoided), saved(u.Cost))
-	line("record      %s entries, %.1f MB", count(u.Entries), float64(u.Bytes)/1e6)
+	line("tokens      %s returned, %s avoided%s", formatCount(u.Returned), formatCount(u.Avoided), costSavedText(u.Cost))
+	line("record      %s entries, %.1f MB", formatCount(u.Entries), float64(u.Bytes)/1e6)
 }
 
-// saved formats what the avoided tokens would have cost.
-func saved(c *admin.Cost) string {
+// costSavedText formats what the avoided tokens would have cost.
+func costSavedText(c *admin.Cost) string {
 	if c == nil {
 		return ""
 	}
 	return fmt.Sprintf(" ≈ %s%.2f (at %s%.2f for a million)", c.Currency, c.Avoided, c.Currency, c.PerMillion)
 }
 
-func count(n int64) string { return thousands(int(n)) }
+func formatCount(n int64) string { return groupThousands(int(n)) }
 
-func millis(ms float64) string {
+func formatMillis(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).Round(100 * time.Microsecond).String()
 }
 
-func counts(of map[string]int64) string {
+func formatCounts(of map[string]int64) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, fmt.Sprintf("%s %s", count(of[name]), name))
+		all = append(all, fmt.Sprintf("%s %s", formatCount(of[name]), name))
 	}
 	return strings.Join(all, ", ")
 }
@@ -149,7 +149,7 @@ func counts(of map[string]int64) string {
 func byStatus(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "STATUS\tEXECUTIONS")
 	for _, name := range slices.Sorted(maps.Keys(u.ByStatus)) {
-		fmt.Fprintf(w, "%s\t%s\n", name, count(u.ByStatus[name]))
+		fmt.Fprintf(w, "%s\t%s\n", name, formatCount(u.ByStatus[name]))
 	}
 }
 
@@ -164,8 +164,8 @@ func byDay(w *tabwriter.Writer, u admin.Usage) {
 			cost = fmt.Sprintf("\t%s%.2f", u.Cost.Currency, float64(d.Avoided)/1e6*u.Cost.PerMillion)
 		}
 		fmt.Fprintf(
-			w, "%s\t%s\t%s\t%s\t%s\t%s%s\n", d.Day, count(d.Executions), count(d.Calls), count(d.Errors), count(d.Returned),
-			count(d.Avoided), cost,
+			w, "%s\t%s\t%s\t%s\t%s\t%s%s\n", d.Day, formatCount(d.Executions), formatCount(d.Calls), formatCount(d.Errors), formatCount(d.Returned),
+			formatCount(d.Avoided), cost,
 		)
 	}
 }
@@ -173,24 +173,24 @@ func byDay(w *tabwriter.Writer, u admin.Usage) {
 func byTool(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "TOOL\tCALLS\tERRORS\tMEAN\tBYTES")
 	for _, t := range u.Tools {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(t.Server+"."+t.Tool), count(t.Calls), count(t.Errors), millis(t.MeanMS), count(t.Bytes))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", replaceControls(t.Server+"."+t.Tool), formatCount(t.Calls), formatCount(t.Errors), formatMillis(t.MeanMS), formatCount(t.Bytes))
 	}
 }
 
 func byServer(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "SERVER\tCALLS\tERRORS\tMEAN\tBYTES")
 	for _, s := range u.Servers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(s.Server), count(s.Calls), count(s.Errors), millis(s.MeanMS), count(s.Bytes))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", replaceControls(s.Server), formatCount(s.Calls), formatCount(s.Errors), formatMillis(s.MeanMS), formatCount(s.Bytes))
 	}
 }
 
 func byPrincipal(w *tabwriter.Writer, u admin.Usage) {
 	fmt.Fprintln(w, "PRINCIPAL\tEXECUTIONS\tFAILED\tRETURNED\tAVOIDED")
 	for _, p := range u.Principals {
-		name := printable(p.Principal)
+		name := replaceControls(p.Principal)
 		if name == "" {
 			name = "(nobody named)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, count(p.Executions), count(p.Failed), count(p.Returned), count(p.Avoided))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, formatCount(p.Executions), formatCount(p.Failed), formatCount(p.Returned), formatCount(p.Avoided))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"retort/internal/base/htmlpage"
 )
 
-// longest is the largest number of bars in a chart.
-const longest = 60
+// maxTableRows is the largest number of bars in a chart.
+const maxTableRows = 60
 
 // usagePage returns a page about executions, in the format of the page of retort bench tokens.
 func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
@@ -18,9 +18,9 @@ func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 		Title: "What programs did, and what they kept out of the context",
 		Lead: []string{
 			fmt.Sprintf("%s executions (%s) with %s tool calls, %s of them with errors. %s tokens were returned to models; %s were avoided%s: the arguments and results of calls in programs, and the definitions of tools that a client would have carried.",
-				count(u.Executions), counts(u.ByStatus), count(u.Calls), count(u.Errors), count(u.Returned), count(u.Avoided), saved(u.Cost)),
+				formatCount(u.Executions), formatCounts(u.ByStatus), formatCount(u.Calls), formatCount(u.Errors), formatCount(u.Returned), formatCount(u.Avoided), costSavedText(u.Cost)),
 			"Tokens are those of o200k_base. Made " + made.UTC().Format(time.DateTime) + " UTC by retort stats, of a record with " +
-				count(u.Entries) +
+				formatCount(u.Entries) +
 				" entries.",
 		},
 	}
@@ -31,53 +31,53 @@ func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 	return p
 }
 
-func daysSection(u admin.Usage) htmlpage.Section {
-	s := htmlpage.Section{
+func daysSection(u admin.Usage) htmlpage.PageSection {
+	s := htmlpage.PageSection{
 		Title: "By day", Unit: "tokens",
-		Table: htmlpage.Table{Columns: []string{"day", "executions", "calls", "errors", "returned", "avoided"}},
+		Table: htmlpage.PageTable{Columns: []string{"day", "executions", "calls", "errors", "returned", "avoided"}},
 	}
 	for _, d := range u.Days {
-		s.Bars = append(s.Bars, htmlpage.Bar{
+		s.Bars = append(s.Bars, htmlpage.ChartBar{
 			Name:  d.Day,
-			Parts: []htmlpage.Part{{Name: "returned", Length: float64(d.Returned)}, {Name: "avoided", Length: float64(d.Avoided)}},
+			Parts: []htmlpage.BarPart{{Name: "returned", Length: float64(d.Returned)}, {Name: "avoided", Length: float64(d.Avoided)}},
 		})
 		s.Table.Rows = append(s.Table.Rows, []string{
-			d.Day, count(d.Executions), count(d.Calls), count(d.Errors), count(d.Returned), count(d.Avoided),
+			d.Day, formatCount(d.Executions), formatCount(d.Calls), formatCount(d.Errors), formatCount(d.Returned), formatCount(d.Avoided),
 		})
 	}
-	if n := len(s.Bars); n > longest {
-		s.Bars, s.Text = s.Bars[n-longest:], []string{fmt.Sprintf("The chart shows the last %d of %d days.", longest, n)}
+	if n := len(s.Bars); n > maxTableRows {
+		s.Bars, s.Text = s.Bars[n-maxTableRows:], []string{fmt.Sprintf("The chart shows the last %d of %d days.", maxTableRows, n)}
 	}
 	return s
 }
 
-func toolsSection(u admin.Usage) htmlpage.Section {
-	s := htmlpage.Section{
+func toolsSection(u admin.Usage) htmlpage.PageSection {
+	s := htmlpage.PageSection{
 		Title: "By tool", Unit: "calls",
-		Table: htmlpage.Table{Columns: []string{"tool", "calls", "errors", "mean", "bytes"}},
+		Table: htmlpage.PageTable{Columns: []string{"tool", "calls", "errors", "mean", "bytes"}},
 	}
 	for _, t := range u.Tools {
-		name := printable(t.Server + "." + t.Tool)
-		if len(s.Bars) < longest {
-			s.Bars = append(s.Bars, htmlpage.Bar{
+		name := replaceControls(t.Server + "." + t.Tool)
+		if len(s.Bars) < maxTableRows {
+			s.Bars = append(s.Bars, htmlpage.ChartBar{
 				Name:  name,
-				Parts: []htmlpage.Part{{Name: "answered", Length: float64(t.Calls - t.Errors)}, {Name: "errors", Length: float64(t.Errors)}},
+				Parts: []htmlpage.BarPart{{Name: "answered", Length: float64(t.Calls - t.Errors)}, {Name: "errors", Length: float64(t.Errors)}},
 			})
 		}
-		s.Table.Rows = append(s.Table.Rows, []string{name, count(t.Calls), count(t.Errors), millis(t.MeanMS), count(t.Bytes)})
+		s.Table.Rows = append(s.Table.Rows, []string{name, formatCount(t.Calls), formatCount(t.Errors), formatMillis(t.MeanMS), formatCount(t.Bytes)})
 	}
 	return s
 }
 
-func principalsSection(u admin.Usage) htmlpage.Section {
-	s := htmlpage.Section{
+func principalsSection(u admin.Usage) htmlpage.PageSection {
+	s := htmlpage.PageSection{
 		Title: "By principal",
-		Table: htmlpage.Table{Columns: []string{"principal", "executions", "failed", "returned", "avoided"}},
+		Table: htmlpage.PageTable{Columns: []string{"principal", "executions", "failed", "returned", "avoided"}},
 	}
 	for _, one := range u.Principals {
 		s.Table.Rows = append(s.Table.Rows, []string{
-			cmp.Or(printable(one.Principal), "(nobody named)"), count(one.Executions), count(one.Failed),
-			count(one.Returned), count(one.Avoided),
+			cmp.Or(replaceControls(one.Principal), "(nobody named)"), formatCount(one.Executions), formatCount(one.Failed),
+			formatCount(one.Returned), formatCount(one.Avoided),
 		})
 	}
 	return s

@@ -18,17 +18,19 @@ type taskCommands struct{ *app }
 
 func (a taskCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "tasks", Short: "The queue: what waits for its turn, runs, or has ended"}
-	c.AddCommand(a.listTasks(), a.showTask(), a.cancelTask(), a.waitTask())
+	c.AddCommand(a.listTasksCommand(), a.showTaskCommand(), a.cancelTaskCommand(), a.waitTaskCommand())
 	return c
 }
 
-func (a taskCommands) queue() engine.Config { return engine.Config{Files: a.configs, Home: a.home} }
+func (a taskCommands) queueConfig() engine.Config {
+	return engine.Config{Files: a.configs, Home: a.home}
+}
 
-func (a taskCommands) listTasks() *cobra.Command {
+func (a taskCommands) listTasksCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			list, err := admin.ListJobs(a.queue())
+			list, err := admin.ListJobs(a.queueConfig())
 			if err != nil {
 				return err
 			}
@@ -40,7 +42,7 @@ func (a taskCommands) listTasks() *cobra.Command {
 				return a.printJSON(list)
 			}
 			for _, w := range list.Warnings {
-				a.warn(w)
+				a.printWarning(w)
 			}
 			return a.printTasks(list)
 		},
@@ -66,24 +68,24 @@ func (a taskCommands) printTasks(list admin.JobList) error {
 			waiting++
 		}
 		fmt.Fprintf(
-			w, "%s\t%s\t%s\t%s\t%s ago\t%s\n", t.ID, status, printable(t.Kind), printable(t.Principal),
-			time.Since(t.Submitted).Round(time.Second), printable(t.Title),
+			w, "%s\t%s\t%s\t%s\t%s ago\t%s\n", t.ID, status, replaceControls(t.Kind), replaceControls(t.Principal),
+			time.Since(t.Submitted).Round(time.Second), replaceControls(t.Title),
 		)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if waiting > 0 && !list.Attended {
-		a.warn("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
+		a.printWarning("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
 	}
 	return nil
 }
 
-func (a taskCommands) showTask() *cobra.Command {
+func (a taskCommands) showTaskCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := admin.FindJob(a.queue(), args[0])
+			t, err := admin.FindJob(a.queueConfig(), args[0])
 			if err != nil {
 				return err
 			}
@@ -101,7 +103,7 @@ func (a taskCommands) showTask() *cobra.Command {
 func (a taskCommands) describeTask(t engine.JobState) {
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(a.stdout, "%-10s %s\n", name, printable(value))
+			fmt.Fprintf(a.stdout, "%-10s %s\n", name, replaceControls(value))
 		}
 	}
 	at := func(t time.Time) string {
@@ -129,11 +131,11 @@ func (a taskCommands) describeTask(t engine.JobState) {
 	}
 }
 
-func (a taskCommands) cancelTask() *cobra.Command {
+func (a taskCommands) cancelTaskCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := admin.CancelJob(cmd.Context(), a.queue(), args[0])
+			t, err := admin.CancelJob(cmd.Context(), a.queueConfig(), args[0])
 			if err != nil {
 				return err
 			}
@@ -152,12 +154,12 @@ func (a taskCommands) cancelTask() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) waitTask() *cobra.Command {
+func (a taskCommands) waitTaskCommand() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
 		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := admin.FindJob(a.queue(), args[0])
+			found, err := admin.FindJob(a.queueConfig(), args[0])
 			if err != nil {
 				return err
 			}
@@ -167,7 +169,7 @@ func (a taskCommands) waitTask() *cobra.Command {
 				ctx, done = context.WithTimeout(ctx, patience)
 				defer done()
 			}
-			t, err := a.await(ctx, found.ID)
+			t, err := a.awaitJob(ctx, found.ID)
 			if err != nil {
 				return err
 			}
@@ -184,10 +186,10 @@ func (a taskCommands) waitTask() *cobra.Command {
 	return c
 }
 
-func (a taskCommands) await(ctx context.Context, id string) (engine.JobState, error) {
-	_, done := a.progress("waiting for the task")
+func (a taskCommands) awaitJob(ctx context.Context, id string) (engine.JobState, error) {
+	_, done := a.startProgress("waiting for the task")
 	defer done()
-	list, err := admin.ListJobs(a.queue())
+	list, err := admin.ListJobs(a.queueConfig())
 	if err != nil {
 		return engine.JobState{}, err
 	}
@@ -196,7 +198,7 @@ func (a taskCommands) await(ctx context.Context, id string) (engine.JobState, er
 			return t, nil
 		}
 	}
-	e, err := a.open(context.WithoutCancel(ctx), nil)
+	e, err := a.openEngine(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return engine.JobState{}, err
 	}
@@ -207,8 +209,8 @@ func (a taskCommands) await(ctx context.Context, id string) (engine.JobState, er
 	return e.WaitTask(ctx, id)
 }
 
-// enqueue puts a program into the queue instead of running it.
-func (a taskCommands) enqueue(req core.ExecutionRequest, f runFlags) error {
+// enqueueProgram puts a program into the queue instead of running it.
+func (a taskCommands) enqueueProgram(req core.ExecutionRequest, f runFlags) error {
 	req.Limits.Timeout = f.timeout
 	j, err := engine.ProgramJob(req)
 	if err != nil {
@@ -219,7 +221,7 @@ func (a taskCommands) enqueue(req core.ExecutionRequest, f runFlags) error {
 
 func (a taskCommands) enqueueJob(j engine.Job, f runFlags) error {
 	j.Priority, j.Deadline = f.priority, f.deadline
-	t, attended, err := admin.SubmitJob(a.queue(), j)
+	t, attended, err := admin.SubmitJob(a.queueConfig(), j)
 	if err != nil {
 		return err
 	}
@@ -228,7 +230,7 @@ func (a taskCommands) enqueueJob(j engine.Job, f runFlags) error {
 	}
 	fmt.Fprintln(a.stdout, t.ID)
 	if !attended {
-		a.warn("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
+		a.printWarning("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ import (
 	"retort/internal/core"
 )
 
-// terminal opens the controlling terminal of this process, even if its standard input and output are redirected. A
+// openTerminal opens the controlling terminal of this process, even if its standard input and output are redirected. A
 // process that a program or an agent started in the background has none.
-func terminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
+func openTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// asked returns a context whose executions ask at the terminal, if any.
-func (a *app) asked(ctx context.Context) context.Context {
-	tty, err := terminal()
+// withTerminalApproval returns a context whose executions ask at the terminal, if any.
+func (a *app) withTerminalApproval(ctx context.Context) context.Context {
+	tty, err := openTerminal()
 	if err != nil {
 		return ctx
 	}
@@ -33,12 +33,12 @@ func (a *app) asked(ctx context.Context) context.Context {
 		defer one.Unlock()
 		a.asking.Store(true)
 		defer a.asking.Store(false)
-		tty, err := terminal()
+		tty, err := openTerminal()
 		if err != nil {
 			return core.ApprovalAnswer{}, false
 		}
 		defer tty.Close()
-		answer, ok := askAt(ctx, tty, q)
+		answer, ok := askAtTerminal(ctx, tty, q)
 		answer.By = "terminal"
 		return answer, ok
 	})
@@ -52,7 +52,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 		a.asking.Store(true)
 		defer a.asking.Store(false)
 		nobody := core.Errorf(core.KindPolicy, "approvals", "nobody can be asked: a terminal shows pages to open, and nothing else")
-		tty, err := terminal()
+		tty, err := openTerminal()
 		if err != nil || q.Page == "" {
 			return nil, nobody
 		}
@@ -60,8 +60,8 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 		var said struct{ Message string }
 		_ = json.Unmarshal(q.Params, &said) // what is no text is not shown
 		fmt.Fprintf(tty, "\r\x1b[K\n%s wants you to open a page for its tool %s; it is not Retort that asks:\n%s\n\n%s\n",
-			printable(q.Server), printable(q.Tool), printable(said.Message), printable(q.Page))
-		answer, ok := choose(ctx, tty, "y = it is open · n = no", core.Approval{})
+			replaceControls(q.Server), replaceControls(q.Tool), replaceControls(said.Message), replaceControls(q.Page))
+		answer, ok := askChoice(ctx, tty, "y = it is open · n = no", core.Approval{})
 		switch {
 		case !ok:
 			return nil, nobody
@@ -72,8 +72,8 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 	}
 }
 
-// askAt shows a question and asks until the user has chosen an answer.
-func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
+// askAtTerminal shows a question and asks until the user has chosen an answer.
+func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
 	choices := "y = yes, once · n = no"
 	if q.Login != "" {
 		choices = "y = it is open · n = no"
@@ -81,12 +81,12 @@ func askAt(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAns
 	if q.HasScopes() {
 		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
 	}
-	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", printable(q.RenderText()))
-	return choose(ctx, tty, choices, q)
+	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", replaceControls(q.RenderText()))
+	return askChoice(ctx, tty, choices, q)
 }
 
-// choose asks until the user types one of the choices.
-func choose(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.ApprovalAnswer, bool) {
+// askChoice asks until the user types one of the choices.
+func askChoice(ctx context.Context, tty *os.File, choices string, q core.Approval) (core.ApprovalAnswer, bool) {
 	for {
 		fmt.Fprintf(tty, "%s\n? ", choices)
 		line, err := readLine(ctx, tty)
@@ -111,7 +111,7 @@ func readLine(ctx context.Context, tty *os.File) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Now()) })
 	defer stop()
 	var line []byte
-	in := bufio.NewReaderSize(onebyone{tty}, 16)
+	in := bufio.NewReaderSize(oneByteReader{tty}, 16)
 	for {
 		b, err := in.ReadByte()
 		if err != nil {
@@ -126,14 +126,14 @@ func readLine(ctx context.Context, tty *os.File) (string, error) {
 	}
 }
 
-// onebyone reads one byte at a time, so that input after the line remains for the next reader.
-type onebyone struct{ r io.Reader }
+// oneByteReader reads one byte at a time, so that input after the line remains for the next reader.
+type oneByteReader struct{ r io.Reader }
 
-func (o onebyone) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
+func (o oneByteReader) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// unresumed returns the Outcome of a command. If it is pending, it gets a hint that the execution ends with the
+// withResumeHint returns the Outcome of a command. If it is pending, it gets a hint that the execution ends with the
 // command.
-func unresumed(o core.Outcome) core.Outcome {
+func withResumeHint(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint(
 			"run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. The program ended here, without the call",

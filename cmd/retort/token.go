@@ -21,11 +21,11 @@ type tokenCommands struct{ *app }
 
 func (a tokenCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Tokens with which clients call over the network"}
-	c.AddCommand(a.createToken(), a.listTokens(), a.revokeToken())
+	c.AddCommand(a.createTokenCommand(), a.listTokensCommand(), a.revokeTokenCommand())
 	return c
 }
 
-func (a tokenCommands) createToken() *cobra.Command {
+func (a tokenCommands) createTokenCommand() *cobra.Command {
 	var expires string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a token for a principal, and print it this once", Args: cobra.ExactArgs(1),
@@ -35,7 +35,7 @@ narrow under principals. A principal can have several tokens, for instance while
 another.`,
 		Example: "  retort token create anna --expires 30d",
 		RunE: func(_ *cobra.Command, args []string) error {
-			life, err := lifeOf(expires)
+			life, err := parseLifetime(expires)
 			if err != nil {
 				return err
 			}
@@ -46,12 +46,12 @@ another.`,
 			if a.asJSON {
 				return a.printJSON(made)
 			}
-			a.warnAll(made.Warnings)
+			a.printWarnings(made.Warnings)
 			until := "never expires"
 			if !made.Expires.IsZero() {
 				until = "expires on " + made.Expires.Local().Format(time.DateOnly)
 			}
-			fmt.Fprintf(a.stderr, "token %s of %s, %s; it is shown this once:\n", made.ID, printable(made.Name), until)
+			fmt.Fprintf(a.stderr, "token %s of %s, %s; it is shown this once:\n", made.ID, replaceControls(made.Name), until)
 			_, err = fmt.Fprintln(a.stdout, made.Text)
 			return err
 		},
@@ -61,8 +61,8 @@ another.`,
 	return c
 }
 
-// lifeOf parses how long a token is valid; 0 means forever.
-func lifeOf(text string) (time.Duration, error) {
+// parseLifetime parses how long a token is valid; 0 means forever.
+func parseLifetime(text string) (time.Duration, error) {
 	const least, most = time.Minute, 10 * 365 * 24 * time.Hour
 	if text == "never" {
 		return 0, nil
@@ -76,7 +76,7 @@ func lifeOf(text string) (time.Duration, error) {
 	return life, nil
 }
 
-func (a tokenCommands) listTokens() *cobra.Command {
+func (a tokenCommands) listTokensCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -111,14 +111,14 @@ func (a tokenCommands) printTokens(tokens []admin.Token) error {
 			expires += " (expired)"
 		}
 		fmt.Fprintf(
-			w, "%s\t%s\t%s\t%s\t%s\t\n", printable(t.Name), t.ID, t.Created.Local().Format(time.DateOnly), expires,
+			w, "%s\t%s\t%s\t%s\t%s\t\n", replaceControls(t.Name), t.ID, t.Created.Local().Format(time.DateOnly), expires,
 			cmp.Or(t.Used, "never"),
 		)
 	}
 	return w.Flush()
 }
 
-func (a tokenCommands) revokeToken() *cobra.Command {
+func (a tokenCommands) revokeTokenCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
@@ -145,9 +145,9 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 				return err
 			}
 			for _, t := range gone {
-				fmt.Fprintf(a.stdout, "revoked %s of %s\n", t.ID, printable(t.Name))
+				fmt.Fprintf(a.stdout, "revoked %s of %s\n", t.ID, replaceControls(t.Name))
 			}
-			a.loginsLeft(c, gone)
+			a.warnRemainingLogins(c, gone)
 			if all && len(gone) == 0 {
 				fmt.Fprintln(a.stdout, "no token counts")
 			}
@@ -159,8 +159,8 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 	return c
 }
 
-// loginsLeft prints which logins remain of principals that have no token any more.
-func (a tokenCommands) loginsLeft(c engine.Config, gone []admin.Token) {
+// warnRemainingLogins prints which logins remain of principals that have no token any more.
+func (a tokenCommands) warnRemainingLogins(c engine.Config, gone []admin.Token) {
 	left, err := engine.LoginsLeft(c, gone)
 	if err != nil {
 		return // it was about the tokens
@@ -168,8 +168,8 @@ func (a tokenCommands) loginsLeft(c engine.Config, gone []admin.Token) {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		for _, server := range left[name] {
 			fmt.Fprintf(
-				a.stdout, "%s is still logged in at %s: retort auth logout %s --principal %s\n", printable(name),
-				printable(server), printable(server), printable(name),
+				a.stdout, "%s is still logged in at %s: retort auth logout %s --principal %s\n", replaceControls(name),
+				replaceControls(server), replaceControls(server), replaceControls(name),
 			)
 		}
 	}

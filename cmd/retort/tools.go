@@ -17,21 +17,21 @@ import (
 // toolCommands builds retort search, describe, call and tools.
 type toolCommands struct{ *app }
 
-func (a toolCommands) tools() *cobra.Command {
+func (a toolCommands) toolsCommand() *cobra.Command {
 	var changed, yes bool
 	var trust []string
 	c := &cobra.Command{
 		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
 		Example: "  retort tools --changed\n  retort tools --trust github.create_issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd, func(e *engine.Engine) error {
+			return a.withEngine(cmd, func(e *engine.Engine) error {
 				switch {
 				case len(trust) > 0:
-					return a.trust(cmd, e, append(trust, args...), yes)
+					return a.trustChanges(cmd, e, append(trust, args...), yes)
 				case changed:
-					return a.changed(cmd, e, args)
+					return a.printChanges(cmd, e, args)
 				}
-				a.settle(cmd.Context(), e, 15*time.Second)
+				a.waitForServers(cmd.Context(), e, 15*time.Second)
 				if len(args) == 1 {
 					return a.printServer(cmd, e, args[0])
 				}
@@ -70,10 +70,10 @@ func (a toolCommands) printServers(servers []engine.ServerInfo) error {
 		if n := len(s.Withheld); n > 0 {
 			state += fmt.Sprintf(", %d withheld", n)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", printable(s.Name), s.Tools, s.Learned, thousands(s.Tokens), s.Category, printable(state))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\n", replaceControls(s.Name), s.Tools, s.Learned, groupThousands(s.Tokens), s.Category, replaceControls(state))
 		tools, learned, tokens = tools+s.Tools, learned+s.Learned, tokens+s.Tokens
 	}
-	fmt.Fprintf(w, "total\t%d\t%d\t%s\t\t\n", tools, learned, thousands(tokens))
+	fmt.Fprintf(w, "total\t%d\t%d\t%s\t\t\n", tools, learned, groupThousands(tokens))
 	return w.Flush()
 }
 
@@ -104,7 +104,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 			Changed  []changeJSON             `json:"changed,omitempty"`
 			Flags    map[string][]engine.Flag `json:"flags,omitempty"`
 			Withheld []string                 `json:"withheld,omitempty"`
-		}{found, described(e, changes), flags, withheld})
+		}{found, toChangeJSON(e, changes), flags, withheld})
 	}
 	if err := a.printFound(found); err != nil {
 		return err
@@ -112,11 +112,11 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 	for _, c := range changes {
 		fmt.Fprintf(
 			a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n",
-			a.style(a.stdout, amber, printable(c.Server+"."+c.Tool)), c.Policy, printable(c.Server),
+			a.styleText(a.stdout, amber, replaceControls(c.Server+"."+c.Tool)), c.Policy, replaceControls(c.Server),
 		)
 	}
 	for _, name := range withheld {
-		fmt.Fprintf(a.stdout, "%s  is withheld from models: its definition can't be shown to them\n", a.style(a.stdout, amber, printable(name)))
+		fmt.Fprintf(a.stdout, "%s  is withheld from models: its definition can't be shown to them\n", a.styleText(a.stdout, amber, replaceControls(name)))
 	}
 	a.printFlags(flags)
 	return nil
@@ -126,7 +126,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 func (a toolCommands) printFlags(flags map[string][]engine.Flag) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		for _, f := range flags[name] {
-			a.warn(printable(name + ": " + f.String()))
+			a.printWarning(replaceControls(name + ": " + f.String()))
 		}
 	}
 }

@@ -15,11 +15,11 @@ type vmCommands struct{ *app }
 
 func (a vmCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "vm", Short: "Virtual machines that programs run in"}
-	c.AddCommand(a.setupMachines())
+	c.AddCommand(a.setupMachinesCommand())
 	return c
 }
 
-func (a vmCommands) setupMachines() *cobra.Command {
+func (a vmCommands) setupMachinesCommand() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare what the sandbox vm needs", Args: cobra.NoArgs,
@@ -28,7 +28,7 @@ starts a machine with it for each runtime, and one for commands if settings allo
 keeps their memory; wakes a copy of each to see that it works. Afterwards programs run in copies of these machines (sandboxMode: vm, or auto).
 To do it again does no harm: what is there and works is kept.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			say, done := a.progress("preparing")
+			say, done := a.startProgress("preparing")
 			defer done()
 			report, err := engine.SetupMachines(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, kernel, say)
 			done()
@@ -48,15 +48,15 @@ To do it again does no harm: what is there and works is kept.`,
 }
 
 func (a vmCommands) printMachines(r *vm.SetupReport) {
-	a.mark(true, printable(r.Program))
-	a.mark(true, "kernel: "+printable(r.Kernel)+" ("+printable(r.Origin)+")")
-	a.mark(true, "processor: "+printable(r.Why))
+	a.printMark(true, replaceControls(r.Program))
+	a.printMark(true, "kernel: "+replaceControls(r.Kernel)+" ("+replaceControls(r.Origin)+")")
+	a.printMark(true, "processor: "+replaceControls(r.Why))
 	for _, m := range r.Machines {
 		woken := time.Duration(m.Woken) * time.Millisecond
-		a.mark(true, fmt.Sprintf("machine for %s: a copy wakes in %v; %d MB in %s", m.Runtime, woken, m.Bytes>>20, printable(m.Dir)))
+		a.printMark(true, fmt.Sprintf("machine for %s: a copy wakes in %v; %d MB in %s", m.Runtime, woken, m.Bytes>>20, replaceControls(m.Dir)))
 	}
 	for _, m := range r.Missing {
-		a.absent("runtime "+m.Runtime, m.Why)
+		a.printAbsent("runtime "+m.Runtime, m.Why)
 	}
 	fmt.Fprintln(a.stdout, "programs run in it with sandboxMode: vm, or auto where they have to; or with --sandbox vm")
 }

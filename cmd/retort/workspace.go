@@ -18,11 +18,11 @@ type workspaceCommands struct{ *app }
 
 func (a workspaceCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "workspace", Short: "Files that programs have kept"}
-	c.AddCommand(a.listWorkspace(), a.exportWorkspace(), a.collect())
+	c.AddCommand(a.listWorkspaceCommand(), a.exportWorkspaceCommand(), a.collectGarbageCommand())
 	return c
 }
 
-func (a workspaceCommands) listWorkspace() *cobra.Command {
+func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
 		Use: "ls", Short: "List the sessions that have files, or the files of one", Args: cobra.NoArgs,
@@ -48,14 +48,14 @@ func (a workspaceCommands) listWorkspace() *cobra.Command {
 	return c
 }
 
-func (a workspaceCommands) exportWorkspace() *cobra.Command {
+func (a workspaceCommands) exportWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
 		Use: "export DIR", Short: "Write files into a new folder, with personal values in the place of tokens", Args: cobra.ExactArgs(1),
 		Long: `Writes the files of a session into a folder that does not exist yet. Where text has tokens such as
 [EMAIL_1], the files there have the values. They are for a person: it asks in a terminal before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tty, err := terminal()
+			tty, err := openTerminal()
 			if err != nil {
 				return core.Errorf(
 					core.KindPolicy, "workspace.export",
@@ -64,7 +64,7 @@ func (a workspaceCommands) exportWorkspace() *cobra.Command {
 					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
 			}
 			defer tty.Close()
-			fmt.Fprintf(tty, "Files with personal values are written to %s. Type yes: ", printable(args[0]))
+			fmt.Fprintf(tty, "Files with personal values are written to %s. Type yes: ", replaceControls(args[0]))
 			if line, err := readLine(cmd.Context(), tty); err != nil || line != "yes" {
 				return core.Errorf(core.KindPolicy, "workspace.export", "nothing was written")
 			}
@@ -103,7 +103,7 @@ func (a workspaceCommands) printSessions(uses []admin.WorkspaceUse) error {
 		if u.Busy {
 			busy = "in use"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", printable(u.Session), u.Files, u.Folders, u.Bytes, changed, busy)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", replaceControls(u.Session), u.Files, u.Folders, u.Bytes, changed, busy)
 	}
 	return w.Flush()
 }
@@ -114,14 +114,14 @@ func (a workspaceCommands) printFiles(list engine.FileList) error {
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, f := range list.Files {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", f.Modified, f.Bytes, printable(f.Path))
+		fmt.Fprintf(w, "%s\t%d\t%s\n", f.Modified, f.Bytes, replaceControls(f.Path))
 	}
 	return w.Flush()
 }
 
-func (a workspaceCommands) collect() *cobra.Command {
+func (a workspaceCommands) collectGarbageCommand() *cobra.Command {
 	var dry bool
-	kept := config.Settings{}.Defaults().Workspace
+	kept := config.Settings{}.WithDefaults().Workspace
 	c := &cobra.Command{
 		Use: "gc", Short: "Remove files that are older than the settings say", Args: cobra.NoArgs,
 		Long: fmt.Sprintf(`Removes what was too large to return after workspace.results (%d days), whole sessions that
@@ -145,7 +145,7 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 				len(swept.Sessions), swept.Left,
 			)
 			for _, name := range swept.Busy {
-				fmt.Fprintf(a.stderr, "in use, and left alone: %s\n", printable(name))
+				fmt.Fprintf(a.stderr, "in use, and left alone: %s\n", replaceControls(name))
 			}
 			return nil
 		},

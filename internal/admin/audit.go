@@ -35,7 +35,7 @@ func QueryAudit(ctx context.Context, c engine.Config, q AuditQuery) (AuditPage, 
 	}
 	defer r.Close()
 	page, err := r.Find(ctx, q)
-	if len(r.Stores) == 0 && len(r.Unread()) == 0 && err == nil {
+	if len(r.Stores) == 0 && len(r.UnreadErrors()) == 0 && err == nil {
 		page.Warnings = append(page.Warnings, "there is no record yet")
 	}
 	return page, asError(err)

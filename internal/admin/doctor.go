@@ -22,7 +22,7 @@ import (
 
 // ExamineMachine checks the machine without an engine: data directory, keys, audit log, clock. With fix it repairs what is
 // safe to repair. The error means that the configuration cannot be read.
-func ExamineMachine(ctx context.Context, c engine.Config, fix bool) ([]doctor.Check, error) {
+func ExamineMachine(ctx context.Context, c engine.Config, fix bool) ([]doctor.CheckResult, error) {
 	s, err := openStores(c)
 	if err != nil {
 		return nil, err
@@ -35,10 +35,10 @@ func ExamineMachine(ctx context.Context, c engine.Config, fix bool) ([]doctor.Ch
 	return checks, nil
 }
 
-func (s *stores) examine(ctx context.Context, fix bool) []doctor.Check {
+func (s *stores) examine(ctx context.Context, fix bool) []doctor.CheckResult {
 	data := s.DataDir()
 	if data == "" {
-		return append(doctor.CheckFiles(), doctor.Check{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
+		return append(doctor.CheckFiles(), doctor.CheckResult{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
 	}
 	checks := append(doctor.CheckFiles(), doctor.CheckFolder("home", string(data), fix)...)
 	if own := string(s.UserDir()); own != "" {
@@ -46,7 +46,7 @@ func (s *stores) examine(ctx context.Context, fix bool) []doctor.Check {
 	}
 	checks = append(checks, s.checkKeyPlace(), checkSizes(data))
 	if engines := runningEngines(data); engines != "" {
-		checks = append(checks, doctor.Check{Name: "engines", Level: doctor.OK, Words: engines})
+		checks = append(checks, doctor.CheckResult{Name: "engines", Level: doctor.OK, Words: engines})
 	}
 	checks = append(checks, checkCatalog(data, fix)...)
 	if fix {
@@ -56,18 +56,18 @@ func (s *stores) examine(ctx context.Context, fix bool) []doctor.Check {
 }
 
 // checkKeyPlace reports where the key that encrypts personal values and the audit log is stored.
-func (s *stores) checkKeyPlace() doctor.Check {
-	where, keyring := s.MasterKeys().Place()
+func (s *stores) checkKeyPlace() doctor.CheckResult {
+	where, keyring := s.MasterKeys().DescribePlace()
 	if keyring == nil {
-		return doctor.Check{Name: "key", Level: doctor.OK, Words: "in " + where}
+		return doctor.CheckResult{Name: "key", Level: doctor.OK, Words: "in " + where}
 	}
-	return doctor.Check{
+	return doctor.CheckResult{
 		Name: "key", Level: doctor.OK,
 		Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring),
 	}
 }
 
-func checkSizes(data home.Dir) doctor.Check {
+func checkSizes(data home.Dir) doctor.CheckResult {
 	var parts []string
 	for _, dir := range []string{data.Audit(), data.Workspace(), data.Vault(), data.Catalog()} {
 		if n := doctor.FolderSize(dir); n > 0 {
@@ -77,7 +77,7 @@ func checkSizes(data home.Dir) doctor.Check {
 	if parts == nil {
 		parts = []string{"nothing yet"}
 	}
-	return doctor.Check{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
+	return doctor.CheckResult{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
 }
 
 // runningEngines names the processes of the engines that write to the audit log of this data directory; "" if there are
@@ -107,9 +107,9 @@ func runningEngines(data home.Dir) string {
 
 // checkCatalog reports cached tool definitions that cannot be read. With fix it deletes them. That loses nothing:
 // which definitions are trusted is stored elsewhere.
-func checkCatalog(data home.Dir, fix bool) (checks []doctor.Check) {
+func checkCatalog(data home.Dir, fix bool) (checks []doctor.CheckResult) {
 	for _, file := range catalog.BrokenFiles(data.Catalog()) {
-		c := doctor.Check{
+		c := doctor.CheckResult{
 			Name: "catalog", Level: doctor.Warning,
 			Words: file + " cannot be read, so its tools are not known before their server is up",
 			Mend:  "retort doctor --fix",
@@ -123,9 +123,9 @@ func checkCatalog(data home.Dir, fix bool) (checks []doctor.Check) {
 }
 
 // removeStaleSockets removes approval sockets of engines that have died.
-func removeStaleSockets(data home.Dir) (checks []doctor.Check) {
+func removeStaleSockets(data home.Dir) (checks []doctor.CheckResult) {
 	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
-		checks = append(checks, doctor.Check{
+		checks = append(checks, doctor.CheckResult{
 			Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n),
 		})
 	}
@@ -136,24 +136,24 @@ func removeStaleSockets(data home.Dir) (checks []doctor.Check) {
 const auditTimeout = 10 * time.Second
 
 // checkAudit checks the end of the audit log, and the clock against it.
-func (s *stores) checkAudit(ctx context.Context) []doctor.Check {
+func (s *stores) checkAudit(ctx context.Context) []doctor.CheckResult {
 	now := time.Now()
 	database := s.Loaded().Settings.Audit.Store != ""
-	if _, err := os.Stat(s.DataDir().Audit()); !s.Loaded().Settings.AuditLogging.Bool() || errors.Is(err, fs.ErrNotExist) && !database {
-		return []doctor.Check{doctor.CheckClock(now, 0)}
+	if _, err := os.Stat(s.DataDir().Audit()); !s.Loaded().Settings.AuditLogging.IsOn() || errors.Is(err, fs.ErrNotExist) && !database {
+		return []doctor.CheckResult{doctor.CheckClock(now, 0)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
 	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
-		return []doctor.Check{
+		return []doctor.CheckResult{
 			{Name: "record", Level: doctor.Broken, Words: core.AsError(err).Message, Mend: core.AsError(err).Hint},
 			doctor.CheckClock(now, 0),
 		}
 	}
 	defer r.Close()
 	g, err := r.QuickCheck(ctx)
-	record := doctor.Check{
+	record := doctor.CheckResult{
 		Name: "record", Level: doctor.OK,
 		Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains),
 	}
@@ -163,5 +163,5 @@ func (s *stores) checkAudit(ctx context.Context) []doctor.Check {
 	case len(g.Findings) > 0:
 		record.Level, record.Words, record.Mend = doctor.Broken, g.Findings[0].Says, "retort audit verify"
 	}
-	return []doctor.Check{record, doctor.CheckClock(now, g.ClockLag(now))}
+	return []doctor.CheckResult{record, doctor.CheckClock(now, g.ClockLag(now))}
 }

@@ -66,7 +66,7 @@ func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
 	if len(what.Subjects) == 0 {
 		return s.eraseSession(store, what.Principal, sessionOf(what.Session))
 	}
-	if out.Values, out.Sessions, err = store.Forget(redact.SubjectMatcher(what.Subjects...)); err == nil {
+	if out.Values, out.Sessions, err = store.ForgetValues(redact.SubjectMatcher(what.Subjects...)); err == nil {
 		err = s.eraseCopies() // those that engines write from now on have no value that is forgotten
 	}
 	if err != nil {
@@ -84,19 +84,19 @@ func (s *stores) eraseCopies() error {
 	return files.EraseCopies()
 }
 
-func (s *stores) eraseSession(store *vault.Store, principal, session string) (out Erased, err error) {
+func (s *stores) eraseSession(store *vault.TokenVault, principal, session string) (out Erased, err error) {
 	files, states := engine.OpenWorkspaces(s.DataDir(), 0)
 	own := session
 	if principal != "" {
 		own = redact.SessionName(principal, session)
 	}
-	swept, err := files.Erase(states, own)
+	swept, err := files.EraseSession(states, own)
 	if out.Files = swept.Files; err != nil {
 		return out, err
 	}
-	values, err := store.Session(redact.SessionName(principal, session))
+	values, err := store.OpenSession(redact.SessionName(principal, session))
 	if err == nil {
-		out.Values, err = values.Forget(func(string) bool { return true })
+		out.Values, err = values.ForgetValues(func(string) bool { return true })
 	}
 	if out.Values > 0 {
 		out.Sessions = 1
@@ -118,7 +118,7 @@ func (s *stores) eraseAudit(what Erasure) (int, error) {
 	}
 	ctx := context.Background()
 	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true, Forgets: true})
-	if err != nil || len(r.Stores) == 0 && len(r.Unread()) == 0 {
+	if err != nil || len(r.Stores) == 0 && len(r.UnreadErrors()) == 0 {
 		return 0, err
 	}
 	defer r.Close()
@@ -174,6 +174,6 @@ func (s *stores) eraseJobs(what Erasure, mentions func([]byte) bool) error {
 		return err
 	}
 	defer q.Close()
-	_, err = q.Erase(what.Principal, sessionOf(what.Session), mentions)
+	_, err = q.EraseJobs(what.Principal, sessionOf(what.Session), mentions)
 	return err
 }

@@ -38,8 +38,8 @@ func ListJobs(c engine.Config) (l JobList, err error) {
 		return l, err
 	}
 	defer q.Close()
-	l.Attended = q.Attended()
-	l.Tasks, l.Warnings, err = q.List("")
+	l.Attended = q.IsAttended()
+	l.Tasks, l.Warnings, err = q.ListJobs("")
 	return l, err
 }
 
@@ -61,8 +61,8 @@ func SubmitJob(c engine.Config, j core.Job) (t core.JobState, attended bool, err
 		return t, false, err
 	}
 	defer q.Close()
-	t, err = q.Submit("", j, nil)
-	return t, err == nil && q.Attended(), err
+	t, err = q.SubmitJob("", j, nil)
+	return t, err == nil && q.IsAttended(), err
 }
 
 // CancelJob cancels a job of a configuration, in whichever engine it runs.
@@ -72,7 +72,7 @@ func CancelJob(ctx context.Context, c engine.Config, id string) (core.JobState, 
 		return core.JobState{}, err
 	}
 	defer q.Close()
-	t, err := q.Cancel(ctx, "", id)
+	t, err := q.CancelJob(ctx, "", id)
 	if err == nil && t.Ended.IsZero() {
 		t.Status = cmp.Or(t.Status, core.TaskQueued)
 	}

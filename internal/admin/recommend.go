@@ -47,26 +47,26 @@ func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommenda
 		return out, asError(err)
 	}
 	defer r.Close()
-	var t recommend.Tally
+	var t recommend.EventTally
 	places, err := audit.PlacesFrom("")
 	if err != nil {
 		return out, err
 	}
-	for e, err := range r.After(ctx, AuditFilter{Kinds: recommend.Kinds(), From: from, To: now}, "", places, &out.Warnings) {
+	for e, err := range r.After(ctx, AuditFilter{Kinds: recommend.EventKinds(), From: from, To: now}, "", places, &out.Warnings) {
 		if err != nil {
 			return out, asError(err)
 		}
 		out.Entries++
 		t.Add(&e)
 	}
-	list, refused := recommend.Load(s.DataDir().Registry())
+	list, refused := recommend.LoadRegistry(s.DataDir().Registry())
 	if refused != nil {
 		out.Warnings = append(out.Warnings, refused.Message)
 	}
 	if list != nil {
 		out.Registry = &list.Fetched
 	}
-	out.Advice = t.Advise(recommend.Situation{Servers: enabled(s.Loaded()), Cached: cachedTools(s.Loaded().Settings.Cache), List: list})
+	out.Advice = t.ListAdvice(recommend.KnownState{Servers: enabled(s.Loaded()), Cached: cachedTools(s.Loaded().Settings.Cache), List: list})
 	return out, nil
 }
 
@@ -88,9 +88,9 @@ func UpdateRegistry(ctx context.Context, c engine.Config) (int, error) {
 			core.KindInvalidArguments, "retort.recommend", "there is no data directory",
 		).WithHint("name a folder with --home")
 	}
-	list, refused := recommend.Fetch(ctx, address)
+	list, refused := recommend.FetchRegistry(ctx, address)
 	if refused == nil {
-		refused = list.Save(s.DataDir().Registry())
+		refused = list.SaveFile(s.DataDir().Registry())
 	}
 	if refused != nil {
 		return 0, refused

@@ -68,7 +68,7 @@ func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditEx
 			what.Progress(out.Entries)
 		}
 	}
-	if len(r.Stores) == 0 && len(r.Unread()) == 0 {
+	if len(r.Stores) == 0 && len(r.UnreadErrors()) == 0 {
 		out.Warnings = append(out.Warnings, "there is no record yet")
 	}
 	if err := to.Close(); err != nil {
@@ -81,9 +81,9 @@ func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditEx
 // The nouns of a report.
 type (
 	// Types of compliance reports.
-	AuditReport    = report.Report   // what the record says of a period; its JSON is a promise
-	ReportStandard = report.Standard // "summary", "gdpr", "soc2" or "hipaa"
-	ReportFormat   = report.Format   // "markdown", "html" or "json"
+	AuditReport    = report.PeriodReport   // what the record says of a period; its JSON is a promise
+	ReportStandard = report.ReportStandard // "summary", "gdpr", "soc2" or "hipaa"
+	ReportFormat   = report.ReportFormat   // "markdown", "html" or "json"
 )
 
 // ReportPeriod is the time span of a report. It includes From and excludes To.
@@ -106,18 +106,18 @@ func ReportAudit(ctx context.Context, c engine.Config, standard ReportStandard, 
 	}
 	defer r.Close()
 	r.Keys.Bodies = nil
-	out, err := report.Build(
-		ctx, &r.Record, situation(s.Loaded().Settings),
+	out, err := report.BuildReport(
+		ctx, &r.LogReader, situation(s.Loaded().Settings),
 		report.Options{From: p.From, To: p.To, Standard: standard, Progress: p.Progress},
 	)
 	return out, asError(err)
 }
 
 // situation returns the settings that readers of a report need to know.
-func situation(s config.Settings) report.Situation {
-	out := report.Situation{Version: engine.Version, Now: time.Now(), Recorded: s.AuditLogging.Bool(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
+func situation(s config.Settings) report.ReportInput {
+	out := report.ReportInput{Version: engine.Version, Now: time.Now(), Recorded: s.AuditLogging.IsOn(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
 	set := func(name string, value any) {
-		out.Settings = append(out.Settings, report.Setting{Name: name, Value: fmt.Sprint(value)})
+		out.Settings = append(out.Settings, report.SettingValue{Name: name, Value: fmt.Sprint(value)})
 	}
 	set("auditLogging", position(s.AuditLogging))
 	set("audit.store", storedIn(s.Audit.Store))
@@ -156,15 +156,15 @@ func situation(s config.Settings) report.Situation {
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		set("servers."+name, serverRules(s.Servers[name]))
 	}
-	out.Principals = []report.Principal{{May: string(s.PermissionLevel)}}
+	out.Principals = []report.PrincipalAccess{{May: string(s.PermissionLevel)}}
 	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
-		out.Principals = append(out.Principals, report.Principal{Name: name, May: principalRules(s.Principals[name])})
+		out.Principals = append(out.Principals, report.PrincipalAccess{Name: name, May: principalRules(s.Principals[name])})
 	}
 	return out
 }
 
 func position(s config.Switch) string {
-	if s.Bool() {
+	if s.IsOn() {
 		return "on"
 	}
 	return "off"

@@ -27,7 +27,7 @@ func CreateToken(c engine.Config, principal string, life time.Duration) (made Ne
 	if err != nil {
 		return made, err
 	}
-	made.Text, made.Token, err = book.Create(principal, life, func(t Token) error { return s.recordToken(t, "created") })
+	made.Text, made.Token, err = book.CreateToken(principal, life, func(t Token) error { return s.recordToken(t, "created") })
 	if err != nil {
 		if made.ID != "" {
 			_ = s.recordToken(made.Token, "failed")
@@ -50,14 +50,14 @@ func ListTokens(c engine.Config) ([]Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := book.Tokens()
+	tokens, err := book.ListTokens()
 	return tokens, asError(err)
 }
 
 // RevokeTokens revokes all tokens of a principal, or the one with an id. When it returns they are no longer valid, in
 // running engines as well. The error may say that the revocation could not be recorded.
 func RevokeTokens(c engine.Config, which string) ([]Token, error) {
-	return revokeTokens(c, func(b *auth.TokenStore) ([]Token, error) { return b.Revoke(which) })
+	return revokeTokens(c, func(b *auth.TokenStore) ([]Token, error) { return b.RevokeTokens(which) })
 }
 
 // RevokeAllTokens revokes all tokens, also those of a token file that was tampered with.

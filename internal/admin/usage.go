@@ -37,7 +37,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 	if err != nil {
 		return Usage{}, err
 	}
-	if !s.Loaded().Settings.AuditLogging.Bool() || s.Loaded().Home == "" {
+	if !s.Loaded().Settings.AuditLogging.IsOn() || s.Loaded().Home == "" {
 		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded, so there is nothing to count").
 			WithHint("auditLogging: true in retort.yaml records executions from then on")
 	}
@@ -47,7 +47,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 	}
 	defer kept.Close()
 	var u Usage
-	if u.Usage, err = kept.Usage(ctx, span, true); err != nil {
+	if u.Usage, err = kept.SumUsage(ctx, span, true); err != nil {
 		return Usage{}, asError(err)
 	}
 	for _, one := range kept.Stores {
@@ -55,7 +55,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 			u.Bytes += n
 		}
 	}
-	for _, err := range kept.Unread() {
+	for _, err := range kept.UnreadErrors() {
 		u.Warnings = append(u.Warnings, "left out: "+core.AsError(err).Message)
 	}
 	u.Cost = costOf(s.Loaded().Settings.Stats.Price, u.Usage)

@@ -59,11 +59,11 @@ func restoreFunc(r *redact.Redactor, session string) (func(string) string, error
 	if r == nil {
 		return func(text string) string { return text }, nil
 	}
-	open, err := r.Session(redact.SessionName("", session))
+	open, err := r.OpenSession(redact.SessionName("", session))
 	if err != nil {
 		return nil, err
 	}
-	return open.Show, nil
+	return open.ShowText, nil
 }
 
 // exportInto writes files into a folder, which must not exist yet.

@@ -41,23 +41,23 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 // with effects that were made before.
 func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	o := w.refusedOutcome(e)
-	if n := len(w.effects.List()); n > 0 {
+	if n := len(w.effects.ListEffects()); n > 0 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls with effects were made before; they are listed as calls", n))
 	}
 	return o
 }
 
 // requestProgram asks the model for the next program.
-func (w *taskRun) requestProgram(ctx context.Context) (model.Reply, *core.Error) {
+func (w *taskRun) requestProgram(ctx context.Context) (model.ModelReply, *core.Error) {
 	p, refused := w.buildPrompt()
 	if refused != nil {
-		return model.Reply{}, refused
+		return model.ModelReply{}, refused
 	}
 	if refused := w.recordPhase(
 		core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)},
 		"the model writes a program",
 	); refused != nil {
-		return model.Reply{}, refused
+		return model.ModelReply{}, refused
 	}
 	told := time.Now()
 	p.Told = func(bytes int) {
@@ -78,21 +78,21 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.Reply, *core.Error)
 
 // buildPrompt returns the prompt for the next program. It has the task and, from earlier attempts, only the last
 // program and its error.
-func (w *taskRun) buildPrompt() (model.Prompt, *core.Error) {
+func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.languageName(), Python: w.isPython()})
 	if refused == nil && w.prompt == "" {
 		w.prompt, refused = w.Templates.Render(templates.Task, w.templateData())
 	}
 	if refused != nil {
-		return model.Prompt{}, refused
+		return model.ModelPrompt{}, refused
 	}
-	p := model.Prompt{System: system, Messages: []model.Message{{Role: model.User, Text: w.prompt}}, Count: w.Count}
+	p := model.ModelPrompt{System: system, Messages: []model.PromptMessage{{Role: model.User, Text: w.prompt}}, Count: w.Count}
 	if w.repair != "" {
-		p.Messages = append(p.Messages, model.Message{Role: model.Assistant, Text: w.answer}, model.Message{Role: model.User, Text: w.repair})
+		p.Messages = append(p.Messages, model.PromptMessage{Role: model.Assistant, Text: w.answer}, model.PromptMessage{Role: model.User, Text: w.repair})
 	}
 	for i := range p.Messages { // the whole prompt again, to redact definitions and errors as well
 		if p.Messages[i].Text, refused = w.Screen.Text(w.task.Session, p.Messages[i].Text); refused != nil {
-			return model.Prompt{}, refused
+			return model.ModelPrompt{}, refused
 		}
 	}
 	left := w.options.Tokens - w.use.InputTokens - w.use.OutputTokens - w.sizeOf(p)
@@ -110,7 +110,7 @@ func (w *taskRun) buildPrompt() (model.Prompt, *core.Error) {
 // minAnswerTokens is the smallest number of output tokens that is enough for a program.
 const minAnswerTokens = 64
 
-func (w *taskRun) sizeOf(p model.Prompt) int {
+func (w *taskRun) sizeOf(p model.ModelPrompt) int {
 	n := w.Count(p.System)
 	for _, m := range p.Messages {
 		n += w.Count(m.Text)
@@ -142,7 +142,7 @@ func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 // decideNext decides how the task continues after one of its programs has ended.
 func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval {
-		w.Parked.put(o.ExecutionID, w)
+		w.Parked.putTask(o.ExecutionID, w)
 		return w.finishTask(o)
 	}
 	o.Error = w.adjustLine(o.Error)
@@ -226,25 +226,25 @@ func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Erro
 
 // IsWaiting reports whether a task of the principal waits for this execution to be approved.
 func (o *Orchestrator) IsWaiting(execution string) bool {
-	return o.Parked.get(execution, o.Principal) != nil
+	return o.Parked.getTask(execution, o.Principal) != nil
 }
 
 // Resume continues a task whose program was waiting for a person; see Run.
 func (o *Orchestrator) Resume(ctx context.Context, execution string, patience time.Duration) core.Outcome {
-	p := o.Parked.get(execution, o.Principal)
+	p := o.Parked.getTask(execution, o.Principal)
 	if p == nil {
 		return o.Runner.Resume(ctx, execution, patience)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o.Parked.get(execution, o.Principal) != p { // another caller has resumed it
+	if o.Parked.getTask(execution, o.Principal) != p { // another caller has resumed it
 		return o.Runner.Resume(ctx, execution, patience)
 	}
 	out := o.Runner.Resume(ctx, execution, patience)
 	if out.Status == core.StatusPendingApproval {
 		return p.work.finishTask(out)
 	}
-	o.Parked.remove(execution)
+	o.Parked.removeTask(execution)
 	p.work.Orchestrator = o
 	return p.work.decideNext(ctx, out)
 }

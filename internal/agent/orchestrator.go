@@ -19,8 +19,8 @@ import (
 	"retort/internal/core"
 )
 
-// Finder finds tools and skills.
-type Finder interface {
+// ToolFinder finds tools and skills.
+type ToolFinder interface {
 	// Settled waits a limited time until every server has listed its tools or failed. tell is called with a text that
 	// says what it waits for.
 	Settled(ctx context.Context, tell func(text string))
@@ -78,7 +78,7 @@ func (o Options) withDefaults() Options {
 
 // Orchestrator runs the agent tasks of one principal. All fields except Options are required.
 type Orchestrator struct {
-	Finder    Finder
+	Finder    ToolFinder
 	Runner    ProgramRunner
 	Screen    TextRedactor
 	Recorder  ProgressRecorder
@@ -255,7 +255,7 @@ func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	if o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
 		o.Calls = nil // all calls that were sent are listed
 	}
-	for _, m := range w.effects.List() {
+	for _, m := range w.effects.ListEffects() {
 		if m.Execution != o.ExecutionID || o.Status != core.StatusOK && o.Status != core.StatusPendingApproval {
 			o.Calls = append(o.Calls, core.SentCall{Server: m.Server, Tool: m.Tool, Arguments: boundResult(m.Shown)})
 		}
@@ -265,7 +265,7 @@ func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 			o.Warnings = append(o.Warnings, text)
 		}
 	}
-	facts := map[string]any{"status": string(o.Status), "execution": o.ExecutionID, "effects": len(w.effects.List())}
+	facts := map[string]any{"status": string(o.Status), "execution": o.ExecutionID, "effects": len(w.effects.ListEffects())}
 	if w.model != nil {
 		facts["model"], facts["input_tokens"], facts["output_tokens"] = w.use.Name, w.use.InputTokens, w.use.OutputTokens
 	}
@@ -303,7 +303,7 @@ type parkedTask struct {
 // program, which is then not repaired.
 const maxParked = 256
 
-func (p *ParkedTasks) put(id string, w *taskRun) {
+func (p *ParkedTasks) putTask(id string, w *taskRun) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.works == nil {
@@ -317,7 +317,7 @@ func (p *ParkedTasks) put(id string, w *taskRun) {
 	}
 }
 
-func (p *ParkedTasks) get(id, principal string) *parkedTask {
+func (p *ParkedTasks) getTask(id, principal string) *parkedTask {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.works[id]; w != nil && w.principal == principal {
@@ -326,7 +326,7 @@ func (p *ParkedTasks) get(id, principal string) *parkedTask {
 	return nil
 }
 
-func (p *ParkedTasks) remove(id string) {
+func (p *ParkedTasks) removeTask(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.works, id)

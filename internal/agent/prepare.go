@@ -142,7 +142,7 @@ func (w *taskRun) templateData() templates.TaskData {
 // pastEffects returns the calls with effects that the task's earlier programs have made.
 func (w *taskRun) pastEffects() []templates.EffectOne {
 	list := []templates.EffectOne{}
-	all := w.effects.List()
+	all := w.effects.ListEffects()
 	for _, m := range all[max(0, len(all)-maxPastCalls):] {
 		list = append(list, templates.EffectOne{Tool: m.Server + "." + m.Tool, Arguments: string(boundResult(m.Shown)), State: m.State})
 	}

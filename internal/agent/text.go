@@ -28,7 +28,7 @@ func clippedTo(s string, n int) string {
 }
 
 // programOf returns the program in a model's answer. If the answer contains no program, missing is the reason.
-func (w *taskRun) programOf(ctx context.Context, r model.Reply) (code, missing string) {
+func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, missing string) {
 	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {
 		if len(b) > len(code) {
@@ -96,7 +96,7 @@ func (w *taskRun) inputsPrelude() string {
 	return "const inputs = " + strings.Join(strings.Split(string(inputs), "\n"), " ") + ";\n"
 }
 
-var numbered = sync.OnceValue(func() *regexp.Regexp {
+var numberedLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
 })
 
@@ -109,7 +109,7 @@ func (w *taskRun) adjustLine(e *core.Error) *core.Error {
 	c.Line = max(e.Line-1, 0)
 	var lines []string
 	for _, line := range strings.Split(e.Frame, "\n") {
-		m := numbered().FindStringSubmatch(line)
+		m := numberedLine().FindStringSubmatch(line)
 		if m == nil {
 			lines = append(lines, line)
 			continue

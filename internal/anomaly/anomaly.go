@@ -31,45 +31,45 @@ const (
 	Volume           Kind = "volume"            // very much was sent to or received from one host
 )
 
-// Kinds lists all kinds.
-func Kinds() []Kind {
+// AllKinds lists all kinds.
+func AllKinds() []Kind {
 	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
-// Action is the response to a finding.
-type Action string
+// AnomalyAction is the response to a finding.
+type AnomalyAction string
 
 // The actions, mildest first. Each one except Off includes those before it.
 const (
-	Off     Action = "off"
-	Note    Action = "note"    // it is recorded, logged and told in the Outcome
-	Alert   Action = "alert"   // somebody is told
-	Approve Action = "approve" // calls of the principal that may have effects wait for a person
-	Stop    Action = "stop"    // the execution makes no call any more; what comes after it is as with Approve
+	Off     AnomalyAction = "off"
+	Note    AnomalyAction = "note"    // it is recorded, logged and told in the Outcome
+	Alert   AnomalyAction = "alert"   // somebody is told
+	Approve AnomalyAction = "approve" // calls of the principal that may have effects wait for a person
+	Stop    AnomalyAction = "stop"    // the execution makes no call any more; what comes after it is as with Approve
 )
 
-// Finding is one unusual observation.
-type Finding struct {
-	Kind      Kind      `json:"kind"`
-	Action    Action    `json:"action"`
-	Severity  string    `json:"severity"` // "low", "medium", "high"
-	At        time.Time `json:"at"`
-	Principal string    `json:"principal,omitempty"`
-	Session   string    `json:"session,omitempty"`
-	Execution string    `json:"execution_id,omitempty"` // in which it was found
-	Server    string    `json:"server,omitempty"`
-	Tool      string    `json:"tool,omitempty"`
-	Skill     string    `json:"skill,omitempty"`
-	Words     string    `json:"words"` // one sentence
-	Evidence  Evidence  `json:"evidence"`
+// AnomalyFinding is one unusual observation.
+type AnomalyFinding struct {
+	Kind      Kind            `json:"kind"`
+	Action    AnomalyAction   `json:"action"`
+	Severity  string          `json:"severity"` // "low", "medium", "high"
+	At        time.Time       `json:"at"`
+	Principal string          `json:"principal,omitempty"`
+	Session   string          `json:"session,omitempty"`
+	Execution string          `json:"execution_id,omitempty"` // in which it was found
+	Server    string          `json:"server,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Skill     string          `json:"skill,omitempty"`
+	Words     string          `json:"words"` // one sentence
+	Evidence  FindingEvidence `json:"evidence"`
 
 	ended bool // the execution has
 	sure  bool // it is told at once, without anything to compare with
 }
 
-// Evidence has the numbers behind a finding. Their unit depends on the kind: calls, bytes, seconds, a share or an
+// FindingEvidence has the numbers behind a finding. Their unit depends on the kind: calls, bytes, seconds, a share or an
 // hour.
-type Evidence struct {
+type FindingEvidence struct {
 	Now        float64  `json:"now"`
 	Median     float64  `json:"median"`
 	Deviation  float64  `json:"deviation,omitempty"` // median absolute, as a factor
@@ -82,7 +82,7 @@ type Evidence struct {
 }
 
 // ToEvent returns the finding as an entry of the audit log.
-func (f Finding) ToEvent() core.AuditEvent {
+func (f AnomalyFinding) ToEvent() core.AuditEvent {
 	e := core.AuditEvent{
 		Kind: core.EventAnomaly, Session: f.Session, Principal: f.Principal, Server: f.Server, Tool: f.Tool,
 		Status: string(f.Kind),
@@ -105,36 +105,36 @@ func (f Finding) ToEvent() core.AuditEvent {
 	return e
 }
 
-// Learning says how much data is required before anything is reported. Zero fields mean the default.
-type Learning struct {
+// LearningThresholds says how much data is required before anything is reported. Zero fields mean the default.
+type LearningThresholds struct {
 	Days       int // on which a principal did something; 5
 	Nights     int // the same, before hours are judged; 10
 	Executions int // of a principal; 30
 	Calls      int // of a tool or server; 30
 }
 
-func (l Learning) withDefaults() Learning {
-	return Learning{cmp.Or(l.Days, 5), cmp.Or(l.Nights, 10), cmp.Or(l.Executions, 30), cmp.Or(l.Calls, 30)}
+func (l LearningThresholds) withDefaults() LearningThresholds {
+	return LearningThresholds{cmp.Or(l.Days, 5), cmp.Or(l.Nights, 10), cmp.Or(l.Executions, 30), cmp.Or(l.Calls, 30)}
 }
 
-// Limits bounds how much is kept in memory. Zero fields mean the default.
-type Limits struct {
+// StateLimits bounds how much is kept in memory. Zero fields mean the default.
+type StateLimits struct {
 	Principals int // 256
 	Series     int // of tools and skills, of each principal; 512
 	Total      int // of all principals; 16384
 	Executions int // under way; 1024
 }
 
-func (l Limits) withDefaults() Limits {
-	return Limits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
+func (l StateLimits) withDefaults() StateLimits {
+	return StateLimits{cmp.Or(l.Principals, 256), cmp.Or(l.Series, 512), cmp.Or(l.Total, 16384), cmp.Or(l.Executions, 1024)}
 }
 
 // Options selects what is detected and how the engine reacts to findings. The zero value records every finding.
 type Options struct {
-	Zone     *time.Location  // of the people; UTC if nil
-	Actions  map[Kind]Action // the default is Note
-	Learning Learning
-	Limits   Limits
+	Zone     *time.Location         // of the people; UTC if nil
+	Actions  map[Kind]AnomalyAction // the default is Note
+	Learning LearningThresholds
+	Limits   StateLimits
 }
 
-func (o Options) actionFor(k Kind) Action { return cmp.Or(o.Actions[k], Note) }
+func (o Options) actionFor(k Kind) AnomalyAction { return cmp.Or(o.Actions[k], Note) }

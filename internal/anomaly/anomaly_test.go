@@ -9,14 +9,14 @@ import (
 
 // watched is a watch, what it found, and what tells it of events as the pipeline does.
 type watched struct {
-	*Watch
-	found []Finding
+	*AnomalyWatcher
+	found []AnomalyFinding
 	last  Judgement
 }
 
 func watching(o Options) *watched {
 	w := &watched{}
-	w.Watch = New(o, func(f Finding) { w.found = append(w.found, f) })
+	w.AnomalyWatcher = New(o, func(f AnomalyFinding) { w.found = append(w.found, f) })
 	return w
 }
 
@@ -24,10 +24,10 @@ func (w *watched) event(e core.AuditEvent) {
 	if e.Kind == core.EventCall && e.Effect != "read" {
 		w.last = w.Judge(e)
 	}
-	w.Observe(e)
+	w.ObserveEvent(e)
 }
 
-func (w *watched) of(k Kind) (found []Finding) {
+func (w *watched) of(k Kind) (found []AnomalyFinding) {
 	for _, f := range w.found {
 		if f.Kind == k {
 			found = append(found, f)

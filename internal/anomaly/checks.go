@@ -23,7 +23,7 @@ const (
 	tokenRow        = 10 // bytes that an execution reads at least for each token that it got
 	largeAnswer     = 1 << 20
 	largeArguments  = 64 << 10
-	slow            = 10_000   // ms
+	slowCallMillis  = 10_000   // ms
 	muchRead        = 64 << 10 // bytes of an execution
 	muchSent        = 4 << 10  // bytes of an execution
 	rareWrites      = 5        // to a server, up to which it is one that is rarely written to
@@ -32,7 +32,7 @@ const (
 
 // addFinding adds a finding, unless the same one was reported within Cooldown or there is not yet enough data to
 // compare with.
-func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditEvent) {
+func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core.AuditEvent) {
 	f.Action = d.o.actionFor(f.Kind)
 	learning := p.span.days < d.o.Learning.Days || p.runs < d.o.Learning.Executions
 	if f.Action == Off || learning && !f.sure {
@@ -45,7 +45,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditE
 	}
 	t := d.toldOf(f)
 	since := unixSeconds(e) - t.at
-	if t.at != 0 && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < fold*t.measure {
+	if t.at != 0 && since >= 0 && since < int64(Cooldown/time.Second) && f.Evidence.Now < unusualFactor*t.measure {
 		t.more++
 		return
 	}
@@ -56,7 +56,7 @@ func (d *anomalyDetector) addFinding(p *principalState, f Finding, e core.AuditE
 
 // toldOf returns when and how often a finding about the same subject was reported. For a new subject it creates an
 // empty entry.
-func (d *anomalyDetector) toldOf(f Finding) *reportedFinding {
+func (d *anomalyDetector) toldOf(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
 		about = findingSubject{kind: f.Kind, principal: f.Principal} // the tool is one of many
@@ -96,14 +96,14 @@ func formatDuration(ms float64) string { return fmt.Sprintf("%.3g s", ms/1000) }
 func formatShare(v float64) string { return fmt.Sprintf("%.1f%%", 100*v) }
 
 func (d *anomalyDetector) checkFrequency(p *principalState, e core.AuditEvent, w *rateWindow, n float64, did, what string) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Rate, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: w.usual.toEvidence(n),
 		Words: fmt.Sprintf("%s %s %.0f %s; %s", principalText(e.Principal), did, n, what, usualMaximum(&w.usual, formatNumber)),
 	}, e)
 }
 
 func (d *anomalyDetector) toolOften(p *principalState, e core.AuditEvent, s *usageSeries, n float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Rate, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.hourly.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s called %s.%s %.0f times in an hour; %s", principalText(e.Principal), e.Server, e.Tool, n,
@@ -113,7 +113,7 @@ func (d *anomalyDetector) toolOften(p *principalState, e core.AuditEvent, s *usa
 }
 
 func (d *anomalyDetector) skillOften(p *principalState, e core.AuditEvent, s *usageSeries, name string, n float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Rate, Severity: "low", Skill: name, Evidence: s.hourly.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s used the skill %s %.0f times in an hour; %s", principalText(e.Principal), name, n,
@@ -123,7 +123,7 @@ func (d *anomalyDetector) skillOften(p *principalState, e core.AuditEvent, s *us
 }
 
 func (d *anomalyDetector) checkSize(p *principalState, e core.AuditEvent, of *histogramSketch, bytes float64, did string) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Size, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: of.toEvidence(bytes),
 		Words: fmt.Sprintf(
 			"%s.%s %s %s for %s; %s", e.Server, e.Tool, did, formatBytes(bytes), principalText(e.Principal),
@@ -133,29 +133,29 @@ func (d *anomalyDetector) checkSize(p *principalState, e core.AuditEvent, of *hi
 }
 
 func (d *anomalyDetector) checkDuration(p *principalState, e core.AuditEvent, s *usageSeries, ms float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Duration, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.took.toEvidence(ms),
 		Words: fmt.Sprintf("%s.%s took %s; %s", e.Server, e.Tool, formatDuration(ms), usualMaximum(&s.took, formatDuration)),
 	}, e)
 }
 
 func (d *anomalyDetector) skillSlow(p *principalState, e core.AuditEvent, s *usageSeries, name string, ms float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Duration, Severity: "low", Skill: name, Evidence: s.took.toEvidence(ms),
 		Words: fmt.Sprintf("an execution with the skill %s took %s; %s", name, formatDuration(ms), usualMaximum(&s.took, formatDuration)),
 	}, e)
 }
 
-func (f *failureRate) toEvidence() Evidence {
-	return Evidence{
-		Now: roundValue(float64(f.failedCount()) / recents), Median: roundValue(f.lost / max(1, f.calls)),
+func (f *failureRate) toEvidence() FindingEvidence {
+	return FindingEvidence{
+		Now: roundValue(float64(f.failedCount()) / recentExecutions), Median: roundValue(f.lost / max(1, f.calls)),
 		Highest: roundValue(f.failureBound()), Samples: int(f.calls),
 	}
 }
 
 func (f *failureRate) describeFailures(what string) string {
 	return fmt.Sprintf(
-		"%d of the last %d %s failed; usual is %s of %.0f", f.failedCount(), recents, what,
+		"%d of the last %d %s failed; usual is %s of %.0f", f.failedCount(), recentExecutions, what,
 		formatShare(f.lost/max(1, f.calls)), f.calls,
 	)
 }
@@ -163,7 +163,7 @@ func (f *failureRate) describeFailures(what string) string {
 func (d *anomalyDetector) serverFails(p *principalState, e core.AuditEvent, s *usageSeries) {
 	d.addFinding(
 		p,
-		Finding{
+		AnomalyFinding{
 			Kind: Failures, Severity: "low", Server: e.Server, Evidence: s.failures.toEvidence(),
 			Words: s.failures.describeFailures("calls of " + e.Server),
 		},
@@ -172,7 +172,7 @@ func (d *anomalyDetector) serverFails(p *principalState, e core.AuditEvent, s *u
 }
 
 func (d *anomalyDetector) toolFails(p *principalState, e core.AuditEvent, s *usageSeries) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Failures, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.failures.toEvidence(),
 		Words: s.failures.describeFailures(fmt.Sprintf("calls of %s.%s by %s", e.Server, e.Tool, principalText(e.Principal))),
 	}, e)
@@ -181,7 +181,7 @@ func (d *anomalyDetector) toolFails(p *principalState, e core.AuditEvent, s *usa
 func (d *anomalyDetector) skillFails(p *principalState, e core.AuditEvent, s *usageSeries, name string) {
 	d.addFinding(
 		p,
-		Finding{
+		AnomalyFinding{
 			Kind: Failures, Severity: "low", Skill: name, Evidence: s.failures.toEvidence(),
 			Words: s.failures.describeFailures("executions with the skill " + name),
 		},
@@ -194,8 +194,8 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 	if e.Effect == core.EffectDestructive.String() {
 		severity = "medium"
 	}
-	d.addFinding(p, Finding{
-		Kind: FirstUse, Severity: severity, Server: e.Server, Tool: e.Tool, Evidence: Evidence{Now: 1, Samples: int(p.uses)},
+	d.addFinding(p, AnomalyFinding{
+		Kind: FirstUse, Severity: severity, Server: e.Server, Tool: e.Tool, Evidence: FindingEvidence{Now: 1, Samples: int(p.uses)},
 		Words: fmt.Sprintf(
 			"%s called %s.%s (%s) for the first time, after %d calls of %d other tools", principalText(e.Principal),
 			e.Server, e.Tool, e.Effect, p.uses-1, len(p.used)-1,
@@ -204,7 +204,7 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 }
 
 func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s made %.0f calls in 5 minutes that cannot be taken back, the newest of %s.%s; %s",
@@ -214,7 +214,7 @@ func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n flo
 }
 
 func (d *anomalyDetector) checkRefusals(p *principalState, e core.AuditEvent, n float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Denials, Severity: "medium", Server: e.Server, Tool: e.Tool, Evidence: p.denied.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s was refused %.0f times in 10 minutes; %s", principalText(e.Principal), n,
@@ -224,7 +224,7 @@ func (d *anomalyDetector) checkRefusals(p *principalState, e core.AuditEvent, n 
 }
 
 func (d *anomalyDetector) checkProbing(p *principalState, e core.AuditEvent, n float64) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.probes.usual.toEvidence(n),
 		Words: fmt.Sprintf(
 			"%s named tokens that stand for nothing, or compared tokens to find out values, %.0f times in 10 minutes; %s",
@@ -234,8 +234,8 @@ func (d *anomalyDetector) checkProbing(p *principalState, e core.AuditEvent, n f
 }
 
 func (d *anomalyDetector) checkEnumeration(p *principalState, e core.AuditEvent, n float64) {
-	d.addFinding(p, Finding{
-		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: Evidence{Now: n, Samples: int(p.uses)},
+	d.addFinding(p, AnomalyFinding{
+		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: FindingEvidence{Now: n, Samples: int(p.uses)},
 		Words: fmt.Sprintf(
 			"%s named %.0f tokens one after the other in calls, up to %s.%s, in an execution that had not read them",
 			principalText(e.Principal), n, e.Server, e.Tool,
@@ -244,8 +244,8 @@ func (d *anomalyDetector) checkEnumeration(p *principalState, e core.AuditEvent,
 }
 
 func (d *anomalyDetector) checkUnusualHour(p *principalState, e core.AuditEvent, at int) {
-	d.addFinding(p, Finding{
-		Kind: Night, Severity: "low", Evidence: Evidence{Now: float64(at), Highest: float64(p.hours.daysAround(at) - 1), Samples: p.hours.total},
+	d.addFinding(p, AnomalyFinding{
+		Kind: Night, Severity: "low", Evidence: FindingEvidence{Now: float64(at), Highest: float64(p.hours.daysAround(at) - 1), Samples: p.hours.total},
 		Words: fmt.Sprintf(
 			"%s is at work at %s; usual is %s, and an hour around this one on %d of %d days", principalText(e.Principal),
 			formatHour(at), p.hours.usualHours(), p.hours.daysAround(at)-1, p.hours.total,
@@ -273,7 +273,7 @@ func (d *anomalyDetector) checkLeak(p *principalState, e core.AuditEvent, x *run
 		if !rarely {
 			why = usualMaximum(&to.sent, formatBytes)
 		}
-		d.addFinding(p, Finding{
+		d.addFinding(p, AnomalyFinding{
 			Kind: Exfiltration, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: usual.toEvidence(read),
 			Words: fmt.Sprintf(
 				"%s has read %s from %s (%s), and now sends %s to %s (%s)", principalText(e.Principal), formatBytes(read),

@@ -15,7 +15,7 @@ type anomalyDetector struct {
 	running *lruCache[string, *runningExecution]
 	told    *lruCache[findingSubject, *reportedFinding]
 	series  int // of all people
-	found   []Finding
+	found   []AnomalyFinding
 }
 
 // findingSubject identifies the subject of a finding. It is the key by which repeated reports are suppressed.
@@ -46,7 +46,7 @@ func newDetector(o Options) *anomalyDetector {
 }
 
 // takeFindings returns the collected findings and clears them.
-func (d *anomalyDetector) takeFindings() []Finding {
+func (d *anomalyDetector) takeFindings() []AnomalyFinding {
 	found := d.found
 	d.found = nil
 	return found
@@ -298,7 +298,7 @@ func (d *anomalyDetector) onResult(e core.AuditEvent) {
 		return
 	}
 	took := float64(e.Duration) / float64(time.Millisecond)
-	if took >= slow && s.calls >= enough && s.took.isOutlier(took) {
+	if took >= slowCallMillis && s.calls >= enough && s.took.isOutlier(took) {
 		d.checkDuration(p, e, s, took)
 	}
 	s.took.addCapped(took)
@@ -332,7 +332,7 @@ func (d *anomalyDetector) onEnd(e core.AuditEvent) {
 			d.skillFails(p, e, s, name)
 		}
 		took := float64(e.Duration) / float64(time.Millisecond)
-		if took >= slow && s.calls >= d.o.Learning.Calls && s.took.isOutlier(took) {
+		if took >= slowCallMillis && s.calls >= d.o.Learning.Calls && s.took.isOutlier(took) {
 			d.skillSlow(p, e, s, name, took)
 		}
 		s.took.addCapped(took)

@@ -13,31 +13,31 @@ type failureRate struct {
 }
 
 const (
-	recents   = 20
-	fewLost   = 10   // of the recent ones, which must have failed at least
-	unlikely  = 1e-6 // chance that as many fail as did
-	lasting   = 2000 // calls, before the older half of them counts half
-	quantile3 = 3.0  // standard deviations by which the share may be higher than it seems
+	recentExecutions = 20
+	fewLost          = 10   // of the recent ones, which must have failed at least
+	unlikelyChance   = 1e-6 // chance that as many fail as did
+	failureWindow    = 2000 // calls, before the older half of them counts half
+	quantile3        = 3.0  // standard deviations by which the share may be higher than it seems
 )
 
 // addCall adds a call. It reports whether this call failed and recent calls failed more often than chance explains.
 // It compares them with the earlier calls, and returns false if those are fewer than enough.
 func (f *failureRate) addCall(failed bool, enough int) bool {
-	if f.filled == recents {
+	if f.filled == recentExecutions {
 		f.calls++
-		f.lost += float64(f.recent >> (recents - 1) & 1)
-		if f.calls >= lasting {
+		f.lost += float64(f.recent >> (recentExecutions - 1) & 1)
+		if f.calls >= failureWindow {
 			f.calls, f.lost = f.calls/2, f.lost/2
 		}
 	} else {
 		f.filled++
 	}
-	f.recent = f.recent << 1 & (1<<recents - 1)
+	f.recent = f.recent << 1 & (1<<recentExecutions - 1)
 	if failed {
 		f.recent |= 1
 	}
 	return failed && f.failedCount() >= fewLost && f.calls >= float64(enough) &&
-		tailProbability(f.failedCount(), recents, f.failureBound()) < unlikely
+		tailProbability(f.failedCount(), recentExecutions, f.failureBound()) < unlikelyChance
 }
 
 func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }

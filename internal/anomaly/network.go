@@ -37,7 +37,7 @@ func (d *anomalyDetector) onNetwork(e core.AuditEvent) {
 }
 
 func (d *anomalyDetector) checkVolume(p *principalState, e core.AuditEvent, of *histogramSketch, bytes float64, did string) {
-	d.addFinding(p, Finding{
+	d.addFinding(p, AnomalyFinding{
 		Kind: Size, Severity: "medium", Server: e.Server, Evidence: of.toEvidence(bytes),
 		Words: fmt.Sprintf(
 			"%s %s %s itself, in one execution; %s", principalText(e.Principal), fmt.Sprintf(did, formatBytes(bytes)),
@@ -48,8 +48,8 @@ func (d *anomalyDetector) checkVolume(p *principalState, e core.AuditEvent, of *
 
 func (d *anomalyDetector) checkBlacklisted(p *principalState, e core.AuditEvent, host string) {
 	e.Server = host
-	d.addFinding(p, Finding{
-		Kind: Blacklist, Severity: "high", Server: host, Evidence: Evidence{Now: 1, Samples: 1}, sure: true,
+	d.addFinding(p, AnomalyFinding{
+		Kind: Blacklist, Severity: "high", Server: host, Evidence: FindingEvidence{Now: 1, Samples: 1}, sure: true,
 		Words: fmt.Sprintf("a program of %s reached for %s, which network.blacklist names; it was refused", principalText(e.Principal), host),
 	}, e)
 }
@@ -59,8 +59,8 @@ func (d *anomalyDetector) checkMovedBytes(p *principalState, e core.AuditEvent, 
 	if bytes < veryMuch {
 		return
 	}
-	d.addFinding(p, Finding{
-		Kind: Volume, Severity: "medium", Server: e.Server, Evidence: Evidence{Now: bytes, Samples: 1}, sure: true,
+	d.addFinding(p, AnomalyFinding{
+		Kind: Volume, Severity: "medium", Server: e.Server, Evidence: FindingEvidence{Now: bytes, Samples: 1}, sure: true,
 		Words: fmt.Sprintf("a program of %s exchanged %s with %s in one execution", principalText(e.Principal), formatBytes(bytes), e.Server),
 	}, e)
 }

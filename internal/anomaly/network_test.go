@@ -82,11 +82,11 @@ func TestAtOnce(t *testing.T) {
 		"much":                      {attempt("ended", map[string]any{"host": "a.test", "sent": 6 << 20}, 6<<20), map[Kind]int{Volume: 1}},
 		"not much":                  {attempt("ended", map[string]any{"host": "a.test", "sent": 1 << 20}, 6<<20), nil},
 	} {
-		for _, action := range []Action{Alert, Off} {
+		for _, action := range []AnomalyAction{Alert, Off} {
 			found := map[Kind]int{}
-			w := New(Options{Actions: map[Kind]Action{Blacklist: action, Volume: action}}, func(f Finding) { found[f.Kind]++ })
-			w.Observe(c.e)
-			w.Observe(c.e) // within an hour it is told once
+			w := New(Options{Actions: map[Kind]AnomalyAction{Blacklist: action, Volume: action}}, func(f AnomalyFinding) { found[f.Kind]++ })
+			w.ObserveEvent(c.e)
+			w.ObserveEvent(c.e) // within an hour it is told once
 			want := c.kinds
 			if action == Off {
 				want = nil

@@ -7,29 +7,29 @@ import "math"
 // logarithm, because sizes, counts and durations are about symmetric on that scale.
 type histogramSketch struct {
 	n       uint32
-	buckets [buckets]uint16
+	buckets [bucketCount]uint16
 }
 
 const (
-	buckets    = 64   // up to 2^32
-	octave     = 2    // buckets
-	remembered = 1024 // values, before the older half of them counts half
+	bucketCount      = 64   // up to 2^32
+	bucketsPerOctave = 2    // buckets
+	maxRemembered    = 1024 // values, before the older half of them counts half
 )
 
 func bucketOf(v float64) int {
 	if !(v >= 1) { // NaN, too
 		return 0
 	}
-	return int(min(1+math.Floor(octave*math.Log2(v)), buckets-1))
+	return int(min(1+math.Floor(bucketsPerOctave*math.Log2(v)), bucketCount-1))
 }
 
 // bucketUpper returns the upper bound of a bucket, which is the smallest value above it.
-func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / octave) }
-func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / octave) }
+func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / bucketsPerOctave) }
+func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / bucketsPerOctave) }
 
 func (s *histogramSketch) addValue(v float64) {
 	s.buckets[bucketOf(v)]++
-	if s.n++; s.n >= remembered {
+	if s.n++; s.n >= maxRemembered {
 		s.n = 0
 		for i := range s.buckets {
 			s.buckets[i] /= 2
@@ -53,23 +53,23 @@ func (s *histogramSketch) medianBucket() int {
 // positions within a bucket are unknown.
 func (s *histogramSketch) medianDeviation(median int) float64 {
 	var seen uint32
-	for d := range buckets {
+	for d := range bucketCount {
 		if i := median - d; i >= 0 {
 			seen += uint32(s.buckets[i])
 		}
-		if i := median + d; i < buckets && d > 0 {
+		if i := median + d; i < bucketCount && d > 0 {
 			seen += uint32(s.buckets[i])
 		}
 		if 2*seen >= s.n {
-			return max(float64(d), octave/2)
+			return max(float64(d), bucketsPerOctave/2)
 		}
 	}
-	return octave / 2
+	return bucketsPerOctave / 2
 }
 
 // highestValue returns an upper bound of all remembered values, or 0.
 func (s *histogramSketch) highestValue() float64 {
-	for i := buckets - 1; i >= 0; i-- {
+	for i := bucketCount - 1; i >= 0; i-- {
 		if s.buckets[i] > 0 {
 			return bucketUpper(i)
 		}
@@ -85,13 +85,13 @@ func (s *histogramSketch) deviationScore(v float64) float64 {
 }
 
 const (
-	far  = 3.5 // deviations: Iglewicz and Hoaglin's bound for outliers
-	fold = 4   // times what was ever seen, whatever the shape of the distribution
+	outlierDeviations = 3.5 // deviations: Iglewicz and Hoaglin's bound for outliers
+	unusualFactor     = 4   // times what was ever seen, whatever the shape of the distribution
 )
 
 // isOutlier reports whether a value is far from all earlier values.
 func (s *histogramSketch) isOutlier(v float64) bool {
-	return v > fold*s.highestValue() && (s.n == 0 || s.deviationScore(v) > far)
+	return v > unusualFactor*s.highestValue() && (s.n == 0 || s.deviationScore(v) > outlierDeviations)
 }
 
 // addCapped adds a value, capped at twice the highest one, so that one outlier does not make the next one look usual.
@@ -102,12 +102,12 @@ func (s *histogramSketch) addCapped(v float64) {
 	s.addValue(v)
 }
 
-func (s *histogramSketch) toEvidence(now float64) Evidence {
+func (s *histogramSketch) toEvidence(now float64) FindingEvidence {
 	m := s.medianBucket()
-	e := Evidence{Now: roundValue(now), Samples: int(s.n)}
+	e := FindingEvidence{Now: roundValue(now), Samples: int(s.n)}
 	if s.n > 0 {
 		e.Median, e.Highest = roundValue(bucketCenter(m)), math.Ceil(s.highestValue())-1
-		e.Deviation = roundValue(math.Exp2(s.medianDeviation(m) / octave))
+		e.Deviation = roundValue(math.Exp2(s.medianDeviation(m) / bucketsPerOctave))
 	}
 	return e
 }

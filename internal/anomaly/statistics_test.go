@@ -20,10 +20,10 @@ func TestSketch(t *testing.T) {
 	for _, v := range []float64{0, -1, math.NaN(), math.Inf(1), 1e300} {
 		s.addValue(v)
 	}
-	for range 100 * remembered {
+	for range 100 * maxRemembered {
 		s.addValue(7)
 	}
-	if s.n > remembered || s.highestValue() > 8 {
+	if s.n > maxRemembered || s.highestValue() > 8 {
 		t.Errorf("what is long ago is not forgotten: %d, %v", s.n, s.highestValue())
 	}
 }
@@ -75,8 +75,8 @@ func TestFailures(t *testing.T) {
 		want               bool
 	}{{400, 2, 12, true}, {400, 2, 9, false}, {2, 0, 20, false}, {100, 40, 12, false}} {
 		var f failureRate
-		for i := range c.before + recents {
-			f.addCall(i*100/(c.before+recents) < c.lost, 30)
+		for i := range c.before + recentExecutions {
+			f.addCall(i*100/(c.before+recentExecutions) < c.lost, 30)
 		}
 		found := false
 		for range c.then {
@@ -94,7 +94,7 @@ func TestFailures(t *testing.T) {
 // Where tools come and go, a new one is nothing remarkable.
 func TestFirstUse(t *testing.T) {
 	for often, want := range map[int]bool{1: false, 50: true} {
-		p := newPerson(Limits{}.withDefaults())
+		p := newPerson(StateLimits{}.withDefaults())
 		for i := range 500 {
 			p.countUse(toolName{"s", fmt.Sprint(i / often)})
 		}

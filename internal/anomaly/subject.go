@@ -31,10 +31,10 @@ func (s *dayCount) addDay(day int64) bool {
 }
 
 const (
-	brief = 5 * 60
-	hour  = 60 * 60
-	bout  = 10 * 60
-	day   = 24 * hour
+	briefWindow = 5 * 60
+	hour        = 60 * 60
+	boutWindow  = 10 * 60
+	day         = 24 * hour
 )
 
 // principalState holds the learned usual behaviour of one principal.
@@ -59,10 +59,10 @@ type principalState struct {
 
 type toolName struct{ server, name string }
 
-func newPerson(l Limits) *principalState {
+func newPerson(l StateLimits) *principalState {
 	return &principalState{
-		calls: rateWindow{width: brief}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, ruin: rateWindow{width: brief},
-		denied: rateWindow{width: bout}, probes: rateWindow{width: bout}, used: map[toolName]uint8{},
+		calls: rateWindow{width: briefWindow}, hourly: rateWindow{width: hour}, started: rateWindow{width: hour}, ruin: rateWindow{width: briefWindow},
+		denied: rateWindow{width: boutWindow}, probes: rateWindow{width: boutWindow}, used: map[toolName]uint8{},
 		tools: newLRU[toolName, *usageSeries](l.Series), skills: newLRU[string, *usageSeries](l.Series),
 		flows: newLRU[string, *serverFlow](maxFlows),
 	}

@@ -9,10 +9,10 @@ import (
 	"retort/internal/core"
 )
 
-// Watch detects anomalies in the events of the audit log. It observes every event and judges calls with effects
+// AnomalyWatcher detects anomalies in the events of the audit log. It observes every event and judges calls with effects
 // before they are sent. It is safe for concurrent use.
-type Watch struct {
-	tell func(Finding)
+type AnomalyWatcher struct {
+	tell func(AnomalyFinding)
 
 	mu        sync.Mutex
 	d         *anomalyDetector
@@ -36,13 +36,13 @@ type holdQuestion struct {
 
 // New returns a Watch. It calls tell with each finding whose action is not Off, possibly concurrently. tell may be
 // nil.
-func New(o Options, tell func(Finding)) *Watch {
+func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 	d := newDetector(o)
 	if tell == nil {
-		tell = func(Finding) {}
+		tell = func(AnomalyFinding) {}
 	}
 	n := d.o.Limits.Executions
-	return &Watch{
+	return &AnomalyWatcher{
 		tell: tell, d: d, held: map[string][]activeHold{},
 		questions: newLRU[string, holdQuestion](n), said: newLRU[string, []string](n), stopped: newLRU[string, *core.Error](n),
 	}
@@ -58,7 +58,7 @@ type Judgement struct {
 
 // Judge decides about a call with effects before it is sent. The event must have the kind EventCall, the time and the
 // fact "arguments_bytes". Judge counts the call as sent, so the event must not be passed to Observe as well.
-func (w *Watch) Judge(e core.AuditEvent) Judgement {
+func (w *AnomalyWatcher) Judge(e core.AuditEvent) Judgement {
 	w.mu.Lock()
 	w.d.judgeCall(e)
 	found := w.applyActions()
@@ -68,8 +68,8 @@ func (w *Watch) Judge(e core.AuditEvent) Judgement {
 	return j
 }
 
-// Observe processes an event.
-func (w *Watch) Observe(e core.AuditEvent) {
+// ObserveEvent processes an event.
+func (w *AnomalyWatcher) ObserveEvent(e core.AuditEvent) {
 	w.mu.Lock()
 	w.observeEvent(e)
 	found := w.applyActions()
@@ -77,9 +77,9 @@ func (w *Watch) Observe(e core.AuditEvent) {
 	w.reportFindings(found)
 }
 
-// Replay processes an event from the audit log; events must come in order. It reports no findings but takes the same
+// ReplayEvent processes an event from the audit log; events must come in order. It reports no findings but takes the same
 // actions again.
-func (w *Watch) Replay(e core.AuditEvent) {
+func (w *AnomalyWatcher) ReplayEvent(e core.AuditEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.Kind == core.EventCall && e.Effect != core.EffectRead.String() {
@@ -96,8 +96,8 @@ func (w *Watch) Replay(e core.AuditEvent) {
 
 // restoreAction takes the action of a finding in the audit log again. This is needed because replaying the other
 // events may not lead to the same finding: there may be no entry for a call that was judged but not sent.
-func (w *Watch) restoreAction(e core.AuditEvent) {
-	f := Finding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
+func (w *AnomalyWatcher) restoreAction(e core.AuditEvent) {
+	f := AnomalyFinding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was restarted"
 	f.Skill, _ = e.Facts["skill"].(string)
 	now := numberFrom(e.Facts["now"])
@@ -106,12 +106,12 @@ func (w *Watch) restoreAction(e core.AuditEvent) {
 	}
 	action, _ := e.Facts["action"].(string)
 	known := slices.ContainsFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind && h.until.After(f.At) })
-	if !known && (Action(action) == Approve || Action(action) == Stop) {
+	if !known && (AnomalyAction(action) == Approve || AnomalyAction(action) == Stop) {
 		w.holdPrincipal(f)
 	}
 }
 
-func (w *Watch) observeEvent(e core.AuditEvent) {
+func (w *AnomalyWatcher) observeEvent(e core.AuditEvent) {
 	w.d.handleEvent(e)
 	id, _ := e.Facts["question"].(string)
 	switch e.Kind {
@@ -132,14 +132,14 @@ func (w *Watch) observeEvent(e core.AuditEvent) {
 	}
 }
 
-func (w *Watch) reportFindings(found []Finding) {
+func (w *AnomalyWatcher) reportFindings(found []AnomalyFinding) {
 	for _, f := range found {
 		w.tell(f)
 	}
 }
 
 // applyActions takes the configured actions for new findings. The caller must hold the lock.
-func (w *Watch) applyActions() []Finding {
+func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 	found := w.d.takeFindings()
 	for _, f := range found {
 		w.addWarning(f)
@@ -161,7 +161,7 @@ func (w *Watch) applyActions() []Finding {
 // maxSaid bounds the number of anomaly warnings in one Outcome.
 const maxSaid = 5
 
-func (w *Watch) addWarning(f Finding) {
+func (w *AnomalyWatcher) addWarning(f AnomalyFinding) {
 	if f.Execution == "" {
 		return
 	}
@@ -174,14 +174,14 @@ func (w *Watch) addWarning(f Finding) {
 
 // holdPrincipal makes the calls of a principal require approval for a while. The number of such principals is
 // bounded.
-func (w *Watch) holdPrincipal(f Finding) {
+func (w *AnomalyWatcher) holdPrincipal(f AnomalyFinding) {
 	w.removeExpired(f.At)
 	all := slices.DeleteFunc(w.held[f.Principal], func(h activeHold) bool { return h.kind == f.Kind })
 	w.held[f.Principal] = append(all, activeHold{f.Kind, f.Words, f.At.Add(Cooldown)})
 }
 
 // removeExpired removes expired actions if there are many.
-func (w *Watch) removeExpired(now time.Time) {
+func (w *AnomalyWatcher) removeExpired(now time.Time) {
 	if len(w.held) < 2*w.d.o.Limits.Principals {
 		return
 	}
@@ -192,14 +192,14 @@ func (w *Watch) removeExpired(now time.Time) {
 	}
 }
 
-func (w *Watch) liftHold(q holdQuestion) {
+func (w *AnomalyWatcher) liftHold(q holdQuestion) {
 	all := slices.DeleteFunc(w.held[q.principal], func(h activeHold) bool { return slices.Contains(q.kinds, string(h.kind)) })
 	if w.held[q.principal] = all; len(all) == 0 {
 		delete(w.held, q.principal)
 	}
 }
 
-func (w *Watch) judgementFor(e core.AuditEvent) (j Judgement) {
+func (w *AnomalyWatcher) judgementFor(e core.AuditEvent) (j Judgement) {
 	if refused, ok := w.stopped.getValue(e.Execution); ok {
 		return Judgement{Refused: refused.AtTool(e.Server, e.Tool)}
 	}
@@ -213,7 +213,7 @@ func (w *Watch) judgementFor(e core.AuditEvent) (j Judgement) {
 }
 
 // Stopped returns an error if an execution may make no further calls, or nil.
-func (w *Watch) Stopped(execution string) *core.Error {
+func (w *AnomalyWatcher) Stopped(execution string) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	refused, _ := w.stopped.getValue(execution)
@@ -221,7 +221,7 @@ func (w *Watch) Stopped(execution string) *core.Error {
 }
 
 // Warnings returns the warnings for the Outcome of an execution. Each is returned only once.
-func (w *Watch) Warnings(execution string) []string {
+func (w *AnomalyWatcher) Warnings(execution string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	said, _ := w.said.getValue(execution)

@@ -14,7 +14,7 @@ import (
 )
 
 // worked is a watch that knows an office for a month.
-func worked(actions map[Kind]Action) (*watched, *office) {
+func worked(actions map[Kind]AnomalyAction) (*watched, *office) {
 	options := officeOptions()
 	options.Actions = actions
 	w := watching(options)
@@ -33,7 +33,7 @@ func (w *watched) deletes(o *office, id string, at time.Time, n int) {
 // A burst has all calls with effects of its principal wait, of no other one, until a person
 // says yes, or for an hour.
 func TestApproveHoldsUntilYes(t *testing.T) {
-	w, o := worked(map[Kind]Action{DestructiveBurst: Approve})
+	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Approve})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 9)
 	if w.last.Kinds != "" || len(w.of(DestructiveBurst)) != 0 {
@@ -73,7 +73,7 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 }
 
 func TestHoldEnds(t *testing.T) {
-	w, o := worked(map[Kind]Action{DestructiveBurst: Approve})
+	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Approve})
 	w.deletes(o, "burst", o.at(history, 10), 12)
 	w.deletes(o, "later", o.at(history, 10).Add(Cooldown+time.Minute), 1)
 	if w.last.Kinds != "" {
@@ -91,7 +91,7 @@ func TestTellsAgainWhenWorse(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	w, o := worked(map[Kind]Action{DestructiveBurst: Stop})
+	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
 	refused := w.last.Refused
@@ -107,13 +107,13 @@ func TestStop(t *testing.T) {
 // After a restart what was done about a finding is done again, and nobody is told twice.
 func TestReplay(t *testing.T) {
 	var events []core.AuditEvent
-	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
+	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{DestructiveBurst: Stop}})
 	o := newOffice(1, func(e core.AuditEvent) { events = append(events, e); w.event(e) })
 	o.days(0, history)
 	w.deletes(o, "burst", o.at(history, 10), 12)
-	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]Action{DestructiveBurst: Stop}})
+	again := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{DestructiveBurst: Stop}})
 	for _, e := range events {
-		again.Replay(e)
+		again.ReplayEvent(e)
 	}
 	if again.Stopped("burst") == nil || len(again.found) != 0 || len(w.found) == 0 {
 		t.Errorf("%v, told %d of %d", again.Stopped("burst"), len(again.found), len(w.found))
@@ -126,13 +126,13 @@ func TestReplay(t *testing.T) {
 
 // Where a call was refused, only the finding in the record tells of it.
 func TestReplayOfFindings(t *testing.T) {
-	w, o := worked(map[Kind]Action{DestructiveBurst: Stop})
+	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Stop})
 	at := o.at(history, 10)
 	w.deletes(o, "burst", at, 10)
 	e := w.of(DestructiveBurst)[0].ToEvent()
 	e.At, e.Facts["action"] = at, string(Stop) // as it is read
 	next, o := worked(nil)
-	next.Replay(e)
+	next.ReplayEvent(e)
 	o.write(by("intern"), "next", at.Add(time.Minute), "crm", "update", "write", 40)
 	if next.last.Kinds != "destructive_burst" {
 		t.Errorf("%+v", next.last)
@@ -204,7 +204,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // A principal that uses many tools drives out what is known of its own, and nobody else's.
 func TestManyToolsForgetOnlyOnesOwn(t *testing.T) {
-	w, o := worked(map[Kind]Action{})
+	w, o := worked(map[Kind]AnomalyAction{})
 	at := o.at(history, 9)
 	for i := range 3000 {
 		o.read(by("bob"), "sweep", at.Add(time.Duration(i)*time.Minute), "files", fmt.Sprint("tool", i), 500)
@@ -255,7 +255,7 @@ func TestOrderWithinAMinute(t *testing.T) {
 }
 
 func TestEventOfAFinding(t *testing.T) {
-	f := Finding{Kind: Rate, Execution: "x", ended: true, Words: "much", Evidence: Evidence{Now: 4, Suppressed: 2}}
+	f := AnomalyFinding{Kind: Rate, Execution: "x", ended: true, Words: "much", Evidence: FindingEvidence{Now: 4, Suppressed: 2}}
 	e := f.ToEvent()
 	if e.Kind != core.EventAnomaly || e.Execution != "" || e.Status != "rate" || string(e.Body) != `{"words":"much"}` || e.Facts["suppressed"] != 2 {
 		t.Errorf("%+v", e)
@@ -271,12 +271,12 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 255, 254, 253, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9})
 	kinds := []core.EventKind{core.EventRequest, core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventQuestion, core.EventDecision, core.EventEnd, core.EventAnomaly}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		actions := map[Kind]Action{}
-		for _, k := range Kinds() {
+		actions := map[Kind]AnomalyAction{}
+		for _, k := range AllKinds() {
 			actions[k] = Stop
 		}
-		limits := Limits{Principals: 3, Series: 3, Total: 6, Executions: 4}
-		w := watching(Options{Actions: actions, Learning: Learning{1, 1, 1, 1}, Limits: limits})
+		limits := StateLimits{Principals: 3, Series: 3, Total: 6, Executions: 4}
+		w := watching(Options{Actions: actions, Learning: LearningThresholds{1, 1, 1, 1}, Limits: limits})
 		at := monday
 		for len(data) >= 6 {
 			b := data[:6]
@@ -290,7 +290,7 @@ func FuzzEvents(f *testing.F) {
 				Facts: map[string]any{"arguments_bytes": float64(b[5]) * 1e6, "question": name, "anomaly": "rate,errors", "skills": []any{name, 1}, "cause": UnknownToken, TokenRun: int(b[0])},
 			}
 			w.event(e)
-			w.Replay(e)
+			w.ReplayEvent(e)
 			_ = w.Stopped(e.Execution)
 		}
 		d := w.d

@@ -11,8 +11,8 @@ type rateWindow struct {
 }
 
 const (
-	smoothing = 1.0 / 32 // weight of the newest slot in averages
-	maxIdle   = 256      // slots, after which averages are as good as zero
+	slotWeight = 1.0 / 32 // weight of the newest slot in averages
+	maxIdle    = 256      // slots, after which averages are as good as zero
 )
 
 // rollSlots closes the slots that have ended. A clock that goes back by less than a slot changes nothing. After a
@@ -49,8 +49,8 @@ func (w *rateWindow) closeSlot() {
 
 func (w *rateWindow) updateAverage(x float64) {
 	off := x - w.mean
-	w.mean += smoothing * off
-	w.swing += smoothing * (max(off, -off) - w.swing)
+	w.mean += slotWeight * off
+	w.swing += slotWeight * (max(off, -off) - w.swing)
 }
 
 // countAt adds n at a time and returns the count within one window width before it.
@@ -70,5 +70,5 @@ func (w *rateWindow) countBefore(t int64) float64 {
 // isUnusual reports whether a count is unusual: above an absolute minimum, compared with all earlier counts, and
 // compared with recent ones.
 func (w *rateWindow) isUnusual(n, floor float64) bool {
-	return n >= floor && n > fold*w.usual.highestValue() && n > w.mean+6*w.swing
+	return n >= floor && n > unusualFactor*w.usual.highestValue() && n > w.mean+6*w.swing
 }

@@ -24,9 +24,9 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Seal is the last line of an archive. It is signed and proves the archive's content. When an archive is deleted, its
+// ArchiveSeal is the last line of an archive. It is signed and proves the archive's content. When an archive is deleted, its
 // seal remains, so that later entries of the chain can still be verified.
-type Seal struct {
+type ArchiveSeal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
 	Last      int64      `json:"last"`
@@ -40,7 +40,7 @@ type Seal struct {
 	Sig       string     `json:"sig"` // of the JSON without this field
 }
 
-func (s Seal) signedText() []byte {
+func (s ArchiveSeal) signedText() []byte {
 	s.Sig = ""
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -49,13 +49,13 @@ func (s Seal) signedText() []byte {
 	return append([]byte("archive "), text...)
 }
 
-func (s Seal) withSignature(key ed25519.PrivateKey) Seal {
+func (s ArchiveSeal) withSignature(key ed25519.PrivateKey) ArchiveSeal {
 	s.Key = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
 	s.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, s.signedText()))
 	return s
 }
 
-func (s Seal) isSignedBy(key ed25519.PublicKey) bool {
+func (s ArchiveSeal) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, s.Key, s.Sig, s.signedText())
 }
 
@@ -149,28 +149,28 @@ func (l *rawText) UnmarshalJSON(text []byte) error {
 
 // archiveLine is one line of an archive: a row or the seal.
 type archiveLine struct {
-	Seq       int64   `json:"seq,omitempty"`
-	At        int64   `json:"at,omitempty"`
-	Kind      rawText `json:"kind,omitempty"`
-	Execution rawText `json:"execution,omitempty"`
-	Session   rawText `json:"session,omitempty"`
-	Principal rawText `json:"principal,omitempty"`
-	Server    rawText `json:"server,omitempty"`
-	Tool      rawText `json:"tool,omitempty"`
-	Status    rawText `json:"status,omitempty"`
-	Risk      int64   `json:"risk,omitempty"`
-	Micros    int64   `json:"micros,omitempty"`
-	Bytes     int64   `json:"bytes,omitempty"`
-	Returned  int64   `json:"returned,omitempty"`
-	Avoided   int64   `json:"avoided,omitempty"`
-	Facts     rawText `json:"facts,omitempty"`
-	Body      []byte  `json:"body,omitempty"`
-	Hash      []byte  `json:"hash,omitempty"`
-	Code      []byte  `json:"code,omitempty"`
-	Seal      *Seal   `json:"seal,omitempty"`
+	Seq       int64        `json:"seq,omitempty"`
+	At        int64        `json:"at,omitempty"`
+	Kind      rawText      `json:"kind,omitempty"`
+	Execution rawText      `json:"execution,omitempty"`
+	Session   rawText      `json:"session,omitempty"`
+	Principal rawText      `json:"principal,omitempty"`
+	Server    rawText      `json:"server,omitempty"`
+	Tool      rawText      `json:"tool,omitempty"`
+	Status    rawText      `json:"status,omitempty"`
+	Risk      int64        `json:"risk,omitempty"`
+	Micros    int64        `json:"micros,omitempty"`
+	Bytes     int64        `json:"bytes,omitempty"`
+	Returned  int64        `json:"returned,omitempty"`
+	Avoided   int64        `json:"avoided,omitempty"`
+	Facts     rawText      `json:"facts,omitempty"`
+	Body      []byte       `json:"body,omitempty"`
+	Hash      []byte       `json:"hash,omitempty"`
+	Code      []byte       `json:"code,omitempty"`
+	Seal      *ArchiveSeal `json:"seal,omitempty"`
 }
 
-func archivedOf(r *Row) archiveLine {
+func archivedOf(r *LogRow) archiveLine {
 	return archiveLine{
 		Seq: r.Seq, At: r.At, Kind: rawText(r.Kind), Execution: rawText(r.Execution), Session: rawText(r.Session),
 		Principal: rawText(r.Principal),
@@ -179,8 +179,8 @@ func archivedOf(r *Row) archiveLine {
 	}
 }
 
-func (a *archiveLine) toRow(chain string) Row {
-	return Row{
+func (a *archiveLine) toRow(chain string) LogRow {
+	return LogRow{
 		Chain: chain, Seq: a.Seq, At: a.At, Kind: string(a.Kind), Execution: string(a.Execution),
 		Session: string(a.Session), Principal: string(a.Principal),
 		Server: string(a.Server), Tool: string(a.Tool), Status: string(a.Status), Risk: a.Risk, Micros: a.Micros, Bytes: a.Bytes,
@@ -191,16 +191,16 @@ func (a *archiveLine) toRow(chain string) Row {
 // readRows yields the rows of an archive in order, and checks that each has the sequence number that the file name
 // implies. If the archive is incomplete or its seal does not match the rows, the last value is an error. It stores
 // the seal in the field sealed; the caller must check the seal's signature.
-func (a archiveFile) readRows(sealed *Seal) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+func (a archiveFile) readRows(sealed *ArchiveSeal) iter.Seq2[LogRow, error] {
+	return func(yield func(LogRow, error) bool) {
 		f, err := seal.Open(a.path)
 		if err != nil {
-			yield(Row{}, err)
+			yield(LogRow{}, err)
 			return
 		}
 		defer f.Close()
 		fail := func(err error) {
-			yield(Row{}, fmt.Errorf("%s: %w", filepath.Base(a.path), err))
+			yield(LogRow{}, fmt.Errorf("%s: %w", filepath.Base(a.path), err))
 		}
 		packed, err := gzip.NewReader(f)
 		if err != nil {
@@ -208,7 +208,7 @@ func (a archiveFile) readRows(sealed *Seal) iter.Seq2[Row, error] {
 			return
 		}
 		lines := bufio.NewReaderSize(packed, 64<<10)
-		found := Seal{Chain: a.chain, First: a.first, Last: a.last}
+		found := ArchiveSeal{Chain: a.chain, First: a.first, Last: a.last}
 		for seq := a.first; seq <= a.last; seq++ {
 			row, err := a.readRow(lines, seq)
 			if err != nil {
@@ -226,23 +226,23 @@ func (a archiveFile) readRows(sealed *Seal) iter.Seq2[Row, error] {
 	}
 }
 
-func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (Row, error) {
+func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (LogRow, error) {
 	text, err := readLine(lines)
 	if err != nil {
-		return Row{}, err
+		return LogRow{}, err
 	}
 	var l archiveLine
 	if err := json.Unmarshal(text, &l); err != nil {
-		return Row{}, err
+		return LogRow{}, err
 	}
 	if l.Seq != seq || l.Seal != nil {
-		return Row{}, fmt.Errorf("entry %d is out of order", seq)
+		return LogRow{}, fmt.Errorf("entry %d is out of order", seq)
 	}
 	return l.toRow(a.chain), nil
 }
 
 // countRow extends the seal's hashes and time range by a row.
-func (s *Seal) countRow(r *Row) {
+func (s *ArchiveSeal) countRow(r *LogRow) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {
 		s.FirstHash, s.From, s.To = encodeHex(r.Hash), at, at
@@ -257,7 +257,7 @@ func (s *Seal) countRow(r *Row) {
 }
 
 // checkFinalSeal compares the values computed from the rows with the seal at the end of the archive.
-func (s *Seal) checkFinalSeal(lines *bufio.Reader, sealed *Seal) error {
+func (s *ArchiveSeal) checkFinalSeal(lines *bufio.Reader, sealed *ArchiveSeal) error {
 	text, err := readLine(lines)
 	if err != nil {
 		return err
@@ -320,7 +320,7 @@ func (a archiveFile) timeSpan() (from, to int64) {
 }
 
 // readSeal returns the seal of an archive, or the remaining seal of a deleted one.
-func (a archiveFile) readSeal() (s Seal, err error) {
+func (a archiveFile) readSeal() (s ArchiveSeal, err error) {
 	if a.gone {
 		return a.readLeftoverSeal()
 	}
@@ -330,7 +330,7 @@ func (a archiveFile) readSeal() (s Seal, err error) {
 }
 
 // readLeftoverSeal reads the remaining seal of a deleted archive.
-func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
+func (a archiveFile) readLeftoverSeal() (s ArchiveSeal, err error) {
 	text, err := readSome(a.path, maxLine)
 	if err == nil {
 		err = json.Unmarshal(text, &s)
@@ -342,12 +342,12 @@ func (a archiveFile) readLeftoverSeal() (s Seal, err error) {
 }
 
 // writeArchive writes entries of the store into an archive file, either completely or not at all.
-func (s Seal) writeArchive(dir string, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) (archiveFile, error) {
+func (s ArchiveSeal) writeArchive(dir string, rows iter.Seq2[LogRow, error], sign ed25519.PrivateKey) (archiveFile, error) {
 	a := archiveFile{path: filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+archiveEnd), chain: s.Chain, first: s.First, last: s.Last}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
 	}
-	err := seal.ReplaceWith(a.path, seal.ReplaceOptions{Temporary: temporary + "*"}, func(w io.Writer) error { return s.packRows(w, rows, sign) })
+	err := seal.ReplaceWith(a.path, seal.ReplaceOptions{Temporary: tempArchivePrefix + "*"}, func(w io.Writer) error { return s.packRows(w, rows, sign) })
 	if err != nil {
 		return a, err
 	}
@@ -355,9 +355,9 @@ func (s Seal) writeArchive(dir string, rows iter.Seq2[Row, error], sign ed25519.
 	return a, syncFolder(dir)
 }
 
-const temporary = ".tmp-archive-"
+const tempArchivePrefix = ".tmp-archive-"
 
-func (s Seal) packRows(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.PrivateKey) error {
+func (s ArchiveSeal) packRows(f io.Writer, rows iter.Seq2[LogRow, error], sign ed25519.PrivateKey) error {
 	packed := gzip.NewWriter(f)
 	packed.Comment = fmt.Sprintf("%d %d", s.From.UnixNano(), s.To.UnixNano())
 	out := bufio.NewWriterSize(packed, 64<<10)
@@ -389,14 +389,14 @@ func (s Seal) packRows(f io.Writer, rows iter.Seq2[Row, error], sign ed25519.Pri
 }
 
 // writeLeftover writes the seal of an archive into a separate file, before the archive is deleted.
-func (s Seal) writeLeftover(dir string, now time.Time, sign ed25519.PrivateKey) error {
+func (s ArchiveSeal) writeLeftover(dir string, now time.Time, sign ed25519.PrivateKey) error {
 	now = now.UTC()
 	s.Deleted = &now
 	text, err := json.Marshal(s.withSignature(sign))
 	if err != nil {
 		return err
 	}
-	return seal.Replace(filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+goneEnd), append(text, '\n'))
+	return seal.ReplaceFile(filepath.Join(dir, archiveName(s.Chain, s.First, s.Last)+goneEnd), append(text, '\n'))
 }
 
 func decodeHex(s string) ([]byte, error) {
@@ -407,9 +407,9 @@ func decodeHex(s string) ([]byte, error) {
 }
 
 // pullRows converts a sequence of rows to a function that returns the rows one by one, and then nil.
-func pullRows(rows iter.Seq2[Row, error]) (next func() (*Row, error), stop func()) {
+func pullRows(rows iter.Seq2[LogRow, error]) (next func() (*LogRow, error), stop func()) {
 	pulled, stop := iter.Pull2(rows)
-	return func() (*Row, error) {
+	return func() (*LogRow, error) {
 		r, err, ok := pulled()
 		if !ok || err != nil {
 			return nil, err

@@ -78,9 +78,9 @@ type checkpointWriter struct {
 }
 
 const (
-	headSize  = 1024 // of a head, filled with blanks
-	linesFile = "checkpoints.jsonl"
-	most      = 1000 // entries between two lines
+	headSize        = 1024 // of a head, filled with blanks
+	linesFile       = "checkpoints.jsonl"
+	maxBetweenLines = 1000 // entries between two lines
 )
 
 func (c *checkpointWriter) openFiles() (err error) {
@@ -110,7 +110,7 @@ func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, 
 	if _, err := c.head.WriteAt(append(filled, '\n'), 0); err != nil {
 		return err
 	}
-	if !end && seq-c.last.Seq < most && now.Sub(c.wrote) < c.every && c.last.Seq > 0 || seq == c.last.Seq {
+	if !end && seq-c.last.Seq < maxBetweenLines && now.Sub(c.wrote) < c.every && c.last.Seq > 0 || seq == c.last.Seq {
 		return nil
 	}
 	if c.tell != nil {

@@ -18,7 +18,7 @@ const (
 // AcceptClock records in the folder of checkpoints that a person has confirmed the clock, which shows now. For an
 // hour, engines then accept a clock that is behind the newest entry of the audit log.
 func AcceptClock(checkpoints string, now time.Time) error {
-	return seal.Replace(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
+	return seal.ReplaceFile(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
 }
 
 // isClockAccepted reports whether a person confirmed the clock within the last hour.
@@ -39,7 +39,7 @@ func isClockAccepted(checkpoints string, now time.Time) bool {
 func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
-	if late <= tolerance {
+	if late <= clockTolerance {
 		return nil
 	}
 	if isClockAccepted(l.o.Checkpoints, now) {
@@ -59,14 +59,14 @@ func (l *Log) recordRewind(now time.Time) *core.Error {
 	if err != nil {
 		return core.AsError(err)
 	}
-	l.appendQueue(&queuedRow{row: row, size: overhead})
+	l.appendQueue(&queuedRow{row: row, size: rowOverhead})
 	l.last = now
 	return nil
 }
 
 // newestTime returns the earliest time that the clock may show: the time of the newest entry since a person last
 // confirmed the clock.
-func newestTime(ctx context.Context, s Store, chain string) (last time.Time, err error) {
+func newestTime(ctx context.Context, s LogStore, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {
 		if err != nil {

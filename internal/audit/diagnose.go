@@ -6,21 +6,21 @@ import (
 	"fmt"
 )
 
-// lookahead is the number of rows after a faulty row that are searched for its cause.
-const lookahead = 100_000
+// maxLookahead is the number of rows after a faulty row that are searched for its cause.
+const maxLookahead = 100_000
 
 // diagnoseRow returns the finding for a row that does not follow the row before it.
-func (k *chainCheck) diagnoseRow(ctx context.Context, r *Row) (VerifyFinding, error) {
+func (k *chainCheck) diagnoseRow(ctx context.Context, r *LogRow) (VerifyFinding, error) {
 	d, err := k.lookAround(ctx, r)
 	what, says := d.describeFault()
 	return VerifyFinding{r.Chain, r.Seq, what, fmt.Sprintf("entry %d of chain %s %s", r.Seq, r.Chain, says)}, err
 }
 
 // lookAround collects the rows after a faulty row that are needed to find its cause.
-func (k *chainCheck) lookAround(ctx context.Context, r *Row) (*rowDiagnosis, error) {
+func (k *chainCheck) lookAround(ctx context.Context, r *LogRow) (*rowDiagnosis, error) {
 	d := &rowDiagnosis{chainCheck: k, bad: r}
 	for row, err := range k.record.walkChain(ctx, k.c, r.Seq+1, nil) {
-		if err != nil || d.addLaterRow(&row) || row.Seq > r.Seq+lookahead {
+		if err != nil || d.addLaterRow(&row) || row.Seq > r.Seq+maxLookahead {
 			break // what is wrong with the rest is found in its turn
 		}
 	}
@@ -30,13 +30,13 @@ func (k *chainCheck) lookAround(ctx context.Context, r *Row) (*rowDiagnosis, err
 // rowDiagnosis finds the cause of a faulty row from the rows that follow it.
 type rowDiagnosis struct {
 	*chainCheck
-	bad     *Row
-	next    *Row // the row after it
-	belongs *Row // a later row, or the next one, that belongs where the bad one stands
+	bad     *LogRow
+	next    *LogRow // the row after it
+	belongs *LogRow // a later row, or the next one, that belongs where the bad one stands
 }
 
 // addLaterRow examines a row after the first faulty one. It returns true when the cause is clear.
-func (d *rowDiagnosis) addLaterRow(r *Row) bool {
+func (d *rowDiagnosis) addLaterRow(r *LogRow) bool {
 	if d.next == nil {
 		next := *r
 		d.next = &next

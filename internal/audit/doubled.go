@@ -18,12 +18,12 @@ type givenUp struct {
 // doubledRows returns rows in given-up chains that later chains contain again. Some are ends of executions that
 // continued in the later chain: an engine that opened the old chain afterwards closed them there, too. The others are
 // from the batch that was being written when the disk failed.
-func doubledRows(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
+func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
-	var all []Row
+	var all []LogRow
 	for _, g := range lost {
 		ends, err := endedLater(ctx, stores, g, successorChains(lost, g))
 		if err != nil {
@@ -35,16 +35,16 @@ func doubledRows(ctx context.Context, stores []Store, f Filter) ([]Row, error) {
 		}
 		all = append(all, ends...)
 		for _, r := range moved {
-			if !slices.ContainsFunc(ends, func(end Row) bool { return end.Seq == r.Seq }) {
+			if !slices.ContainsFunc(ends, func(end LogRow) bool { return end.Seq == r.Seq }) {
 				all = append(all, r)
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(r Row) bool { return !inSpan(f, &r) }), nil
+	return slices.DeleteFunc(all, func(r LogRow) bool { return !inSpan(f, &r) }), nil
 }
 
 // givenUpIn returns the chains that were given up. Most audit logs have none.
-func givenUpIn(ctx context.Context, stores []Store) ([]givenUp, error) {
+func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 	var all []givenUp
 	for _, store := range stores {
 		for r, err := range store.Find(ctx, Filter{Kinds: []string{string(core.EventGap)}, Statuses: []string{StatusLost}}) {
@@ -74,11 +74,11 @@ func successorChains(lost []givenUp, g givenUp) []string {
 }
 
 // endedLater returns the end rows in a given-up chain of executions that continued and ended in a later chain.
-func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) ([]Row, error) {
+func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []string) ([]LogRow, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
 	}
-	var here []Row
+	var here []LogRow
 	ended := map[string]bool{}
 	f := Filter{Kinds: []string{string(core.EventEnd)}, Executions: g.Executions, Bare: true}
 	for _, store := range stores {
@@ -93,7 +93,7 @@ func endedLater(ctx context.Context, stores []Store, g givenUp, later []string) 
 			}
 		}
 	}
-	return slices.DeleteFunc(here, func(r Row) bool { return !ended[r.Execution] }), nil
+	return slices.DeleteFunc(here, func(r LogRow) bool { return !ended[r.Execution] }), nil
 }
 
 // eventIdentity identifies the event that an entry records, so that two entries of the same event can be recognised.
@@ -102,13 +102,13 @@ type eventIdentity struct {
 	kind, execution, session, server, tool, status string
 }
 
-func happeningOf(r *Row) eventIdentity {
+func happeningOf(r *LogRow) eventIdentity {
 	return eventIdentity{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
 // writtenTwice returns the rows of a batch whose write was reported as failed but which the old chain contains
 // nevertheless. The new chain contains them again.
-func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error) {
+func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {
 		return nil, err
@@ -121,12 +121,12 @@ func writtenTwice(ctx context.Context, stores []Store, g givenUp) ([]Row, error)
 	for _, r := range first {
 		known[happeningOf(&r)] = true
 	}
-	return slices.DeleteFunc(old, func(r Row) bool { return !known[happeningOf(&r)] }), nil
+	return slices.DeleteFunc(old, func(r LogRow) bool { return !known[happeningOf(&r)] }), nil
 }
 
 // batchOf returns rows of a chain from the sequence number from on: at most one batch, and the gap entry before it.
-func batchOf(ctx context.Context, stores []Store, chain string, from int64) ([]Row, error) {
-	var rows []Row
+func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) ([]LogRow, error) {
+	var rows []LogRow
 	for _, store := range stores {
 		for r, err := range store.Walk(ctx, chain, from) {
 			if err != nil {
@@ -142,15 +142,15 @@ func batchOf(ctx context.Context, stores []Store, chain string, from int64) ([]R
 }
 
 // inSpan reports whether a row matches those fields of a filter that come from a UsageSpan.
-func inSpan(f Filter, r *Row) bool {
+func inSpan(f Filter, r *LogRow) bool {
 	at := time.Unix(0, r.At)
 	return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To)) &&
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
 // negatedGroup returns a Group that subtracts a row when it is added to a sum.
-func negatedGroup(r *Row) Group {
-	return Group{
+func negatedGroup(r *LogRow) UsageGroup {
+	return UsageGroup{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,
 		Count: -1, Micros: -r.Micros, Bytes: -r.Bytes, Returned: -r.Returned, Avoided: -r.Avoided,
 	}

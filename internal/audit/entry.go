@@ -43,7 +43,7 @@ type Entry struct {
 }
 
 // plainEntry converts a row to an entry without its body.
-func plainEntry(r Row) Entry {
+func plainEntry(r LogRow) Entry {
 	e := Entry{
 		Chain: r.Chain, Seq: r.Seq, At: time.Unix(0, r.At).UTC(), Kind: core.EventKind(r.Kind), Execution: r.Execution,
 		Session: r.Session, Principal: r.Principal, Server: r.Server, Tool: r.Tool, Status: r.Status,
@@ -58,7 +58,7 @@ func plainEntry(r Row) Entry {
 }
 
 // userOf returns the user whom an entry names, or "".
-func userOf(r Row) string {
+func userOf(r LogRow) string {
 	var f struct {
 		User string `json:"user"`
 	}
@@ -80,8 +80,8 @@ func namesUser(kind core.EventKind) bool {
 }
 
 // rowOf converts an event to a row without chain, sequence number and hash.
-func rowOf(e core.AuditEvent) (Row, error) {
-	r := Row{
+func rowOf(e core.AuditEvent) (LogRow, error) {
+	r := LogRow{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
 		Server: e.Server, Tool: e.Tool, Status: e.Status, Risk: -1, Micros: e.Duration.Microseconds(), Bytes: e.Bytes,
 	}
@@ -116,7 +116,7 @@ func withFact(facts map[string]any, name string, value any) map[string]any {
 
 // computeHash returns the hash of a row, which includes the hash of the row before (nil for the first row). The hash
 // covers Chain and Seq but not Hash and Code.
-func (r *Row) computeHash(before []byte) []byte {
+func (r *LogRow) computeHash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)
 	buf = append(buf, "retort audit 1\n"...)

@@ -21,7 +21,7 @@ const settled = 250 * time.Millisecond
 
 // EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
 // memory, but the bodies that they encrypt from then on can never be read.
-func (r *Record) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
+func (r *LogReader) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
 		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
 			return out, err
@@ -55,7 +55,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func forgetKeys(ctx context.Context, s Store, ids []string) (int, error) {
+func forgetKeys(ctx context.Context, s LogStore, ids []string) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
@@ -71,7 +71,7 @@ func uncertainErasure(err error) error {
 // EraseMentions destroys the keys of all bodies that mention a subject. It searches all entries, including archives.
 // For each body it calls mentions with the owner and each text: every name and string of the JSON, and the whole
 // body.
-func (r *Record) EraseMentions(
+func (r *LogReader) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {
 	e := &subjectEraser{record: r, mentions: mentions, progress: progress, from: map[string]int64{}, doomed: map[string]bool{}}
@@ -108,7 +108,7 @@ func (r *Record) EraseMentions(
 
 // subjectEraser finds and erases the bodies that mention a subject.
 type subjectEraser struct {
-	record   *Record
+	record   *LogReader
 	opener   *bodyOpener
 	mentions func(principal, session, text string) bool
 	progress func(int64)
@@ -120,7 +120,7 @@ type subjectEraser struct {
 
 func (e *subjectEraser) scanChain(ctx context.Context, c *recordChain) error {
 	clear(e.doomed)
-	rows := make([]Row, 0, openBatch)
+	rows := make([]LogRow, 0, openBatch)
 	for r, err := range e.record.walkChain(ctx, c, e.from[c.Chain]+1, nil) {
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (e *subjectEraser) scanChain(ctx context.Context, c *recordChain) error {
 	return e.destroyKeys(ctx, c)
 }
 
-func (e *subjectEraser) scanRows(rows []Row) error {
+func (e *subjectEraser) scanRows(rows []LogRow) error {
 	if err := e.opener.loadKeys(rows); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (e *subjectEraser) scanRows(rows []Row) error {
 }
 
 // isMentioned reports whether a body mentions the subject, in the whole text or in any name or string of its JSON.
-func (e *subjectEraser) isMentioned(r *Row, body json.RawMessage) bool {
+func (e *subjectEraser) isMentioned(r *LogRow, body json.RawMessage) bool {
 	return anyText(body, func(text string) bool { return e.mentions(r.Principal, r.Session, text) })
 }
 

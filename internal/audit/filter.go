@@ -7,15 +7,15 @@ import (
 )
 
 // placeOf returns the position of a row.
-func placeOf(r *Row) Place { return Place{At: r.At, Chain: r.Chain, Seq: r.Seq} }
+func placeOf(r *LogRow) RowPosition { return RowPosition{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
 // compareTo returns a negative number if p is before q, 0 if they are equal, and a positive number otherwise.
-func (p Place) compareTo(q Place) int {
+func (p RowPosition) compareTo(q RowPosition) int {
 	return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Chain, q.Chain), cmp.Compare(p.Seq, q.Seq))
 }
 
 // matchesRow reports whether a row matches the filter. Its result is the same as that of a store.
-func (f *Filter) matchesRow(r *Row) bool {
+func (f *Filter) matchesRow(r *LogRow) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
 	return is(f.Chain, r.Chain) && is(f.Session, r.Session) && is(f.Principal, r.Principal) && is(f.Server, r.Server) && is(f.Tool, r.Tool) &&
@@ -29,6 +29,6 @@ func (f *Filter) containsTime(at int64) bool {
 }
 
 // sizeOf estimates the size of a row in a store, in bytes.
-func sizeOf(r *Row) int64 {
-	return int64(overhead + len(r.Execution) + len(r.Session) + len(r.Principal) + len(r.Server) + len(r.Tool) + len(r.Facts) + len(r.Body))
+func sizeOf(r *LogRow) int64 {
+	return int64(rowOverhead + len(r.Execution) + len(r.Session) + len(r.Principal) + len(r.Server) + len(r.Tool) + len(r.Facts) + len(r.Body))
 }

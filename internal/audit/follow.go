@@ -49,7 +49,7 @@ func PlacesFrom(text string) (ReadPositions, error) {
 // After streams the entries after places that match f and text, oldest first. Entries of one chain keep their order;
 // chains are merged by time. It stops at the entries that were the newest when it began, and updates places. Parts
 // that could not be read are added to warnings.
-func (r *Record) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
+func (r *LogReader) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		chains, err := r.listChains(ctx)
 		if err != nil {
@@ -80,7 +80,7 @@ func (r *Record) After(ctx context.Context, f Filter, text string, places ReadPo
 // chainFollower merges chains by time, keeping the order in each.
 type chainFollower struct {
 	ctx      context.Context
-	record   *Record
+	record   *LogReader
 	filter   Filter
 	warnings *[]string
 	all      []*followedChain
@@ -91,9 +91,9 @@ type followedChain struct {
 	chain string
 	last  int64 // entry that was read
 	end   int64 // entry that counts
-	next  func() (Row, error, bool)
+	next  func() (LogRow, error, bool)
 	stop  func()
-	row   Row
+	row   LogRow
 	over  bool
 }
 
@@ -117,7 +117,7 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 
 // firstUnskipped returns the sequence number of the first entry to read. It skips archives that are older than the
 // filter allows.
-func (r *Record) firstUnskipped(chain string, from int64, f *Filter) int64 {
+func (r *LogReader) firstUnskipped(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
 		a, there, err := r.archiveWith(chain, from)
 		if err != nil || !there || a.gone {
@@ -138,11 +138,11 @@ func (m *chainFollower) stopAll() {
 }
 
 // mergedRows yields the matching rows of all chains, oldest first.
-func (m *chainFollower) mergedRows() iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+func (m *chainFollower) mergedRows() iter.Seq2[LogRow, error] {
+	return func(yield func(LogRow, error) bool) {
 		for _, s := range m.all {
 			if err := m.advanceChain(s); err != nil {
-				yield(Row{}, err)
+				yield(LogRow{}, err)
 				return
 			}
 		}
@@ -152,7 +152,7 @@ func (m *chainFollower) mergedRows() iter.Seq2[Row, error] {
 				return
 			}
 			if err := m.advanceChain(s); err != nil {
-				yield(Row{}, err)
+				yield(LogRow{}, err)
 				return
 			}
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // follow reads what comes after places.
-func follow(t *testing.T, r *Record, f Filter, places ReadPositions) (all []Entry, warnings []string) {
+func follow(t *testing.T, r *LogReader, f Filter, places ReadPositions) (all []Entry, warnings []string) {
 	t.Helper()
 	for e, err := range r.After(t.Context(), f, "", places, &warnings) {
 		if err != nil {
@@ -63,7 +63,7 @@ func TestAfter(t *testing.T) {
 func TestAfterInParts(t *testing.T) {
 	r, stores := two(t)
 	whole, _ := follow(t, r, Filter{}, ReadPositions{})
-	rows := map[string][]Row{}
+	rows := map[string][]LogRow{}
 	for _, m := range stores {
 		maps.Copy(rows, m.rows)
 	}

@@ -15,7 +15,7 @@ type QuickCheck struct {
 
 // QuickCheck compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries,
 // which takes longer.
-func (r *Record) QuickCheck(ctx context.Context) (QuickCheck, error) {
+func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	v := &recordVerifier{record: r}
 	_, v.signer, _ = r.signerKey(nil)
 	if err := v.readMarks(); err != nil {
@@ -55,7 +55,7 @@ func (r *Record) QuickCheck(ctx context.Context) (QuickCheck, error) {
 
 // ClockLag returns how far a clock that shows now is behind the newest entry, or 0.
 func (g QuickCheck) ClockLag(now time.Time) time.Duration {
-	if late := g.Newest.Sub(now); late > tolerance {
+	if late := g.Newest.Sub(now); late > clockTolerance {
 		return late
 	}
 	return 0

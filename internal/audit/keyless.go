@@ -25,7 +25,7 @@ const namedAtOnce = 500
 
 // recordErasure adds an audit log entry that names the keys about to be destroyed. Without this entry, verification
 // would report their loss as tampering. If it cannot be written, nothing is destroyed.
-func (r *Record) recordErasure(ids []string) error {
+func (r *LogReader) recordErasure(ids []string) error {
 	if r.Erasing == nil {
 		return nil
 	}
@@ -51,12 +51,12 @@ type lostKey struct {
 	shared    bool // the key is that of a session, so that a new one follows an erasure
 }
 
-// grace is the time after an erasure in which an engine may still encrypt with the destroyed key. It allows for a
+// erasureGrace is the time after an erasure in which an engine may still encrypt with the destroyed key. It allows for a
 // difference between the clocks of the engine and of the erasing command.
-const grace = 2*reread + time.Minute
+const erasureGrace = 2*ringReadPause + time.Minute
 
 // collectKeyless collects the bodies in rows that cannot be decrypted, and the keys that erasures name.
-func (k *chainCheck) collectKeyless(rows []Row) error {
+func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	for i := range rows {
 		k.collectErasure(&rows[i])
 	}
@@ -85,7 +85,7 @@ func (k *chainCheck) collectKeyless(rows []Row) error {
 
 // keyOf reports a fault if an entry's key belongs to a different owner than the entry, according to the table of
 // keys. Erasures find keys by owner.
-func (k *chainCheck) keyOf(r *Row) {
+func (k *chainCheck) keyOf(r *LogRow) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
 	if made && of != [2]string{r.Session, r.Principal} {
@@ -99,7 +99,7 @@ func (k *chainCheck) keyOf(r *Row) {
 	}
 }
 
-func (k *chainCheck) collectErasure(r *Row) {
+func (k *chainCheck) collectErasure(r *LogRow) {
 	var named erasedKeys
 	if r.Kind != string(core.EventErasure) || r.Status != StatusKeys || json.Unmarshal(r.Facts, &named) != nil {
 		return
@@ -111,7 +111,7 @@ func (k *chainCheck) collectErasure(r *Row) {
 
 // canOpen reports whether a body can be decrypted. If the wrapping key is not available, it only reports whether the
 // body's own key exists.
-func (o *bodyOpener) canOpen(r *Row) bool {
+func (o *bodyOpener) canOpen(r *LogRow) bool {
 	id := keyIn(r.Chain, keyID(r))
 	if o.wrap == nil {
 		return o.there[id]
@@ -125,7 +125,7 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	byChain := map[string][]lostKey{}
 	for _, l := range v.keyless.lost {
 		at, named := v.keyless.erased[l.id]
-		if !named || l.shared && l.at > at+int64(grace) {
+		if !named || l.shared && l.at > at+int64(erasureGrace) {
 			byChain[l.chain] = append(byChain[l.chain], l)
 		}
 	}
@@ -137,19 +137,19 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	}
 }
 
-// Checker is a Store that can check its tables against the entries.
-type Checker interface {
+// StoreChecker is a Store that can check its tables against the entries.
+type StoreChecker interface {
 	// Check returns one sentence for each fault: damage of the file, incomplete indexes, unknown tables, or a table
 	// of chains that contradicts the entries.
 	Check(ctx context.Context) ([]string, error)
 	// Standing returns the head of a chain and its open executions, both read at the same moment.
-	Standing(ctx context.Context, chain string) (Head, []string, error)
+	Standing(ctx context.Context, chain string) (ChainHead, []string, error)
 }
 
 // checkTables checks the tables of all stores against the entries.
 func (v *recordVerifier) checkTables(ctx context.Context) error {
 	for _, s := range v.record.Stores {
-		c, ok := s.(Checker)
+		c, ok := s.(StoreChecker)
 		if !ok {
 			continue
 		}
@@ -166,7 +166,7 @@ func (v *recordVerifier) checkTables(ctx context.Context) error {
 
 // checkChainTables compares a chain's owner, end and open executions in the tables with the entries.
 func (k *chainCheck) checkChainTables(ctx context.Context) error {
-	c, ok := k.c.store.(Checker)
+	c, ok := k.c.store.(StoreChecker)
 	if !ok || k.foreign || k.unread || k.found {
 		return nil
 	}

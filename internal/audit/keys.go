@@ -49,14 +49,14 @@ func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	return c.Open(nil, text[:n], text[n:], []byte(place))
 }
 
-// Keys provides the secret keys of the audit log's owner. Each key has 32 bytes and is read when it is first needed.
-type Keys struct {
+// LogKeys provides the secret keys of the audit log's owner. Each key has 32 bytes and is read when it is first needed.
+type LogKeys struct {
 	Bodies func() ([]byte, error) // wraps the keys of bodies
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
 }
 
 // wrapCipher returns the cipher that encrypts the keys of bodies.
-func (k Keys) wrapCipher() (cipher.AEAD, error) {
+func (k LogKeys) wrapCipher() (cipher.AEAD, error) {
 	master, err := k.Bodies()
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ type signingKeys struct {
 	digest []byte
 }
 
-func (k Keys) signingKeys() (signingKeys, error) {
+func (k LogKeys) signingKeys() (signingKeys, error) {
 	key, err := k.Codes()
 	if err != nil {
 		return signingKeys{}, err
@@ -95,8 +95,8 @@ func (k Keys) signingKeys() (signingKeys, error) {
 // publicKey returns the public key that verifies signatures.
 func (c signingKeys) publicKey() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
-// Owner returns an identifier of the audit log's owner. It is derived from a key but does not reveal the key.
-func (k Keys) Owner() (string, error) {
+// OwnerID returns an identifier of the audit log's owner. It is derived from a key but does not reveal the key.
+func (k LogKeys) OwnerID() (string, error) {
 	c, err := k.signingKeys()
 	if err != nil {
 		return "", err

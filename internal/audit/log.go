@@ -17,7 +17,7 @@ import (
 
 // Options configures a Log. Keys is required.
 type Options struct {
-	Keys Keys
+	Keys LogKeys
 	// Checkpoints is the folder of signed checkpoints. It must be a folder where upstream servers cannot write.
 	Checkpoints string
 	Home        string            // named in checkpoints
@@ -25,7 +25,7 @@ type Options struct {
 	Tell        func(line []byte) // is given each line, too; may be nil. It must not wait
 	// Renew opens another store with an empty chain. It is called when the current store fails with ErrUnsynced or
 	// ErrGone. If it is nil, nothing more is written after such a failure.
-	Renew func(ctx context.Context) (Store, error)
+	Renew func(ctx context.Context) (LogStore, error)
 	// All makes the log refuse every action that cannot be recorded. Without it, programs that only read may continue
 	// as long as their unwritten entries fit into memory.
 	All bool
@@ -41,14 +41,14 @@ type Options struct {
 }
 
 const (
-	linger   = 10 * time.Millisecond // before what nobody waits for is written
-	again    = time.Second           // before writing is tried again
-	maxBatch = 2048                  // rows
-	maxQueue = 32 << 20              // bytes of rows that are not written yet
-	overhead = 256                   // of a row, in memory
+	writeDelay      = 10 * time.Millisecond // before what nobody waits for is written
+	writeRetryPause = time.Second           // before writing is tried again
+	maxBatch        = 2048                  // rows
+	maxQueue        = 32 << 20              // bytes of rows that are not written yet
+	rowOverhead     = 256                   // of a row, in memory
 	// endPatience bounds how long the result of an execution waits until its end entry is written.
-	endPatience = 3 * time.Second
-	tolerance   = 2 * time.Minute // that a clock may be behind the record
+	endPatience    = 3 * time.Second
+	clockTolerance = 2 * time.Minute // that a clock may be behind the record
 )
 
 // Log writes one chain. It is safe for concurrent use.
@@ -64,11 +64,11 @@ type Log struct {
 	// points writes the checkpoints. Only the writing goroutine uses this field and the other fields of this group.
 	points checkpointWriter
 	unsure *unconfirmedBatch
-	lost   error   // why the store cannot be relied on any more
-	kept   []Store // that were given up and stay locked until the log is closed
+	lost   error      // why the store cannot be relied on any more
+	kept   []LogStore // that were given up and stay locked until the log is closed
 
 	mu      sync.Mutex
-	store   Store     // only the writer changes it
+	store   LogStore  // only the writer changes it
 	ready   sync.Cond // any of the following has changed
 	queue   []*queuedRow
 	size    int  // of the queue
@@ -79,14 +79,14 @@ type Log struct {
 	closed  bool
 	over    bool                // nobody writes any more
 	keys    map[string]*bodyKey // of executions that go on, and of sessions
-	head    Head
+	head    ChainHead
 	opened  int64     // Head.Seq then
 	last    time.Time // of the newest entry
 }
 
 // queuedRow is a row in the write queue.
 type queuedRow struct {
-	row     Row
+	row     LogRow
 	key     *bodyKey // of its body, or of the execution that it opens
 	carries bool     // the key is to be written with it
 	opens   bool
@@ -104,7 +104,7 @@ type queuedRow struct {
 // Open continues the chain of a store. It records the end, with status outcome_unknown, of executions that a crashed
 // engine left open. If the chain contradicts its checkpoint, Open writes nothing and returns an error that wraps
 // ErrCut.
-func Open(ctx context.Context, store Store, o Options) (*Log, error) {
+func Open(ctx context.Context, store LogStore, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*bodyKey{}, ended: make(chan struct{})}
 	l.ready.L, l.close = &l.mu, sync.OnceValue(l.closeChain)
 	if l.o.Now == nil {
@@ -180,7 +180,7 @@ func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 	return nil
 }
 
-func truncatedError(h Head, noted Checkpoint) error {
+func truncatedError(h ChainHead, noted Checkpoint) error {
 	return core.Errorf(
 		core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut,
 		h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq,
@@ -243,13 +243,13 @@ func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 		}
 		row.Body = sealText(it.key.aead, body, it.key.ID)
 	}
-	it.row, it.size = row, overhead+len(row.Facts)+len(row.Body)
+	it.row, it.size = row, rowOverhead+len(row.Facts)+len(row.Body)
 	return it, nil
 }
 
 // maskNames masks secrets in the names that come from clients, servers and programs, because a row stores them
 // unencrypted.
-func (l *Log) maskNames(row *Row) {
+func (l *Log) maskNames(row *LogRow) {
 	if l.o.Mask == nil {
 		return
 	}

@@ -20,7 +20,7 @@ func options(t *testing.T) Options {
 	return Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home"}
 }
 
-func opening(t *testing.T, s Store, o Options) *Log {
+func opening(t *testing.T, s LogStore, o Options) *Log {
 	t.Helper()
 	l, err := Open(t.Context(), s, o)
 	if err != nil {
@@ -43,7 +43,7 @@ func end(id string) core.AuditEvent {
 }
 
 // chained fails the test if rows are no chain from the first on.
-func chained(t *testing.T, rows []Row) {
+func chained(t *testing.T, rows []LogRow) {
 	t.Helper()
 	keys, _ := testKeys().signingKeys()
 	var before []byte
@@ -193,7 +193,7 @@ func TestFull(t *testing.T) {
 	o := options(t)
 	l := opening(t, m, o)
 	_ = l.Record(request("x"), true)
-	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	m.set(func() { m.fails = func(WriteBatch) error { return errFull } })
 	for range 3 {
 		err := l.Record(call("x"), true)
 		if err == nil || !strings.Contains(err.Message, "no space left") || err.Hint == "" {
@@ -230,7 +230,7 @@ func TestFull(t *testing.T) {
 	if n := strings.Count(kinds, "call"); n != reads+1 || strings.Count(kinds, "gap") != 1 {
 		t.Errorf("%d of %d reads: %s", n-1, reads, kinds)
 	}
-	i := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == "gap" })
+	i := slices.IndexFunc(rows, func(r LogRow) bool { return r.Kind == "gap" })
 	var facts struct {
 		Cause, Since string
 		Refused      int
@@ -245,7 +245,7 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
 	_ = l.Record(core.AuditEvent{Kind: core.EventRequest, Execution: "x", Session: "s"}, true)
-	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	m.set(func() { m.fails = func(WriteBatch) error { return errFull } })
 	if l.Record(call("x"), true) == nil {
 		t.Fatal("it was recorded")
 	}
@@ -265,7 +265,7 @@ func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	m.set(func() {
 		m.slow = sync.OnceFunc(func() { close(writes); <-goOn })
-		m.fails = func(Batch) error { return errFull }
+		m.fails = func(WriteBatch) error { return errFull }
 	})
 	refused := make(chan *core.Error)
 	go func() { refused <- l.Record(call("x"), true) }()
@@ -286,7 +286,7 @@ func TestNothingBeginsUnrecorded(t *testing.T) {
 	o := options(t)
 	o.All = true
 	l := opening(t, m, o)
-	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	m.set(func() { m.fails = func(WriteBatch) error { return errFull } })
 	if l.Record(request("x"), false) == nil {
 		t.Fatal("an execution begins")
 	}
@@ -310,7 +310,7 @@ func TestAmbiguous(t *testing.T) {
 		l := opening(t, m, options(t))
 		_ = l.Record(request("x"), true)
 		m.set(func() {
-			m.lies = func(Batch) error { return lost }
+			m.lies = func(WriteBatch) error { return lost }
 			if blind {
 				m.blind = func() error { return lost }
 			}
@@ -346,7 +346,7 @@ func TestAmbiguousBegin(t *testing.T) {
 	o.All = true
 	l := opening(t, m, o)
 	m.set(func() {
-		m.lies = func(Batch) error { return lost }
+		m.lies = func(WriteBatch) error { return lost }
 		m.blind = func() error { return lost }
 	})
 	if l.Record(request("x"), false) == nil {
@@ -393,7 +393,7 @@ func TestSomebodyElseWrites(t *testing.T) {
 	_ = l.Record(request("x"), true)
 	m.set(func() {
 		head := m.head("c1")
-		m.rows["c1"] = append(m.rows["c1"], Row{Chain: "c1", Seq: head.Seq + 1, Hash: []byte("x")})
+		m.rows["c1"] = append(m.rows["c1"], LogRow{Chain: "c1", Seq: head.Seq + 1, Hash: []byte("x")})
 	})
 	err := l.Record(call("x"), true)
 	err2 := l.Record(call("x"), true)
@@ -432,7 +432,7 @@ func TestClosedWhileFull(t *testing.T) {
 	l := opening(t, m, options(t))
 	failing, failures := make(chan struct{}), 0
 	m.set(func() {
-		m.fails = func(Batch) error {
+		m.fails = func(WriteBatch) error {
 			if failures++; failures == 20 {
 				close(failing)
 			}
@@ -531,15 +531,15 @@ func TestCut(t *testing.T) {
 		_ = l.Close()
 		return m, o
 	}
-	for name, tamper := range map[string]func(m *memory, rows []Row){
-		"cut":   func(m *memory, rows []Row) { m.rows["c1"] = rows[:len(rows)-1] },
-		"empty": func(m *memory, rows []Row) { m.rows["c1"] = nil },
-		"added": func(m *memory, rows []Row) {
-			r := Row{Chain: "c1", Seq: int64(len(rows) + 1), Kind: "end"}
+	for name, tamper := range map[string]func(m *memory, rows []LogRow){
+		"cut":   func(m *memory, rows []LogRow) { m.rows["c1"] = rows[:len(rows)-1] },
+		"empty": func(m *memory, rows []LogRow) { m.rows["c1"] = nil },
+		"added": func(m *memory, rows []LogRow) {
+			r := LogRow{Chain: "c1", Seq: int64(len(rows) + 1), Kind: "end"}
 			r.Hash = r.computeHash(rows[len(rows)-1].Hash)
 			m.rows["c1"] = append(rows, r)
 		},
-		"anew": func(m *memory, rows []Row) {
+		"anew": func(m *memory, rows []LogRow) {
 			rows = slices.Clone(rows)
 			var before []byte
 			for i := range rows {
@@ -588,12 +588,12 @@ func TestErasedWhileItGoesOn(t *testing.T) {
 	if len(m.keys) != 0 {
 		t.Errorf("keys: %v", m.keys)
 	}
-	c.add(2 * reread)
+	c.add(2 * ringReadPause)
 	_ = l.Record(core.AuditEvent{Kind: core.EventSkill, Session: "s", Body: json.RawMessage(`"later"`)}, true)
 	if len(m.keys) != 1 {
 		t.Errorf("the session has no new key: %v", m.keys)
 	}
-	page, err := (&Record{Stores: []Store{m}, Keys: o.Keys}).Find(t.Context(), Query{})
+	page, err := (&LogReader{Stores: []LogStore{m}, Keys: o.Keys}).Find(t.Context(), Query{})
 	for _, e := range page.Entries {
 		later := string(e.Body) == `"later"`
 		if hasBody := e.Kind != core.EventEnd; err != nil || hasBody && e.Erased == later || !later && e.Body != nil {
@@ -617,13 +617,13 @@ func TestAfterTheEnd(t *testing.T) {
 func TestStress(t *testing.T) {
 	m := newMemory("c1")
 	var n atomic.Int64
-	m.fails = func(Batch) error {
+	m.fails = func(WriteBatch) error {
 		if n.Add(1)%3 == 0 {
 			return errFull
 		}
 		return nil
 	}
-	m.lies = func(Batch) error {
+	m.lies = func(WriteBatch) error {
 		if n.Load()%5 == 0 {
 			return errFull
 		}
@@ -666,7 +666,7 @@ func TestStress(t *testing.T) {
 
 // told fails the test unless each execution is told once, and a call that did not
 // happen is taken back.
-func told(t *testing.T, rows []Row, acknowledged *sync.Map) {
+func told(t *testing.T, rows []LogRow, acknowledged *sync.Map) {
 	t.Helper()
 	kinds := map[string]string{}
 	for _, r := range rows {
@@ -694,7 +694,7 @@ func TestSeen(t *testing.T) {
 	o.Seen = func(e core.AuditEvent) { seen = append(seen, string(e.Kind)) }
 	l := opening(t, m, o)
 	_ = l.Record(request("x"), true)
-	m.set(func() { m.fails = func(Batch) error { return errFull } })
+	m.set(func() { m.fails = func(WriteBatch) error { return errFull } })
 	_ = l.Record(call("x"), true)
 	if s := strings.Join(seen, " "); s != "request" {
 		t.Error(s)

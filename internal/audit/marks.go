@@ -33,7 +33,7 @@ func (m *checkpointIndex) lastMark() checkpointMark {
 }
 
 // contradictsRow reports whether a checkpoint contradicts a row. It must be called with the rows in order.
-func (m *checkpointIndex) contradictsRow(r *Row) (yes bool) {
+func (m *checkpointIndex) contradictsRow(r *LogRow) (yes bool) {
 	for ; m.at < len(m.all) && m.all[m.at].seq <= r.Seq; m.at++ {
 		yes = yes || m.all[m.at].seq == r.Seq && string(m.all[m.at].hash[:]) != string(r.Hash)
 	}

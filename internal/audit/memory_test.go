@@ -16,24 +16,24 @@ import (
 type memory struct {
 	mu     sync.Mutex
 	chain  string
-	rows   map[string][]Row
+	rows   map[string][]LogRow
 	bases  map[string]int64
 	open   []string
-	keys   map[string]Key
-	size   func() int64        // nil: of the rows
-	fails  func(b Batch) error // before a batch is written: it is not
-	lies   func(b Batch) error // after it is written: it is, and Append fails
-	blind  func() error        // of Head
-	slow   func()              // within Append
-	drops  func() error        // before rows are dropped
-	walks  func()              // before rows are walked, once
-	groups [][]Row             // the batches, as they were written
+	keys   map[string]BodyKey
+	size   func() int64             // nil: of the rows
+	fails  func(b WriteBatch) error // before a batch is written: it is not
+	lies   func(b WriteBatch) error // after it is written: it is, and Append fails
+	blind  func() error             // of Head
+	slow   func()                   // within Append
+	drops  func() error             // before rows are dropped
+	walks  func()                   // before rows are walked, once
+	groups [][]LogRow               // the batches, as they were written
 }
 
 var errFull = errors.New("no space left on device")
 
 func newMemory(chain string) *memory {
-	return &memory{chain: chain, rows: map[string][]Row{}, bases: map[string]int64{}, keys: map[string]Key{}}
+	return &memory{chain: chain, rows: map[string][]LogRow{}, bases: map[string]int64{}, keys: map[string]BodyKey{}}
 }
 
 // killed is what is left on disk when the machine loses power.
@@ -57,26 +57,26 @@ func (m *memory) set(f func()) {
 	f()
 }
 
-func (m *memory) head(chain string) Head {
-	h := Head{Chain: chain, Base: m.bases[chain], Seq: m.bases[chain]}
+func (m *memory) head(chain string) ChainHead {
+	h := ChainHead{Chain: chain, Base: m.bases[chain], Seq: m.bases[chain]}
 	if rows := m.rows[chain]; len(rows) > 0 {
 		h.Seq, h.Hash = rows[len(rows)-1].Seq, rows[len(rows)-1].Hash
 	}
 	return h
 }
 
-func (m *memory) Head(context.Context) (Head, error) {
+func (m *memory) Head(context.Context) (ChainHead, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.blind != nil {
 		if err := m.blind(); err != nil {
-			return Head{}, err
+			return ChainHead{}, err
 		}
 	}
 	return m.head(m.chain), nil
 }
 
-func (m *memory) Append(_ context.Context, b Batch) error {
+func (m *memory) Append(_ context.Context, b WriteBatch) error {
 	m.mu.Lock()
 	slow := m.slow
 	m.mu.Unlock()
@@ -117,20 +117,20 @@ func (m *memory) Open(context.Context) ([]string, error) {
 	return slices.Clone(m.open), nil
 }
 
-func (m *memory) Chains(context.Context) ([]Head, error) {
+func (m *memory) Chains(context.Context) ([]ChainHead, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Head
+	var all []ChainHead
 	for chain := range m.rows {
 		all = append(all, m.head(chain))
 	}
 	return all, nil
 }
 
-func (m *memory) Find(_ context.Context, f Filter) iter.Seq2[Row, error] {
+func (m *memory) Find(_ context.Context, f Filter) iter.Seq2[LogRow, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []Row
+	var all []LogRow
 	for _, rows := range m.rows {
 		for _, r := range rows {
 			if f.matchesRow(&r) {
@@ -138,11 +138,11 @@ func (m *memory) Find(_ context.Context, f Filter) iter.Seq2[Row, error] {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Row) int { return placeOf(&b).compareTo(placeOf(&a)) })
+	slices.SortFunc(all, func(a, b LogRow) int { return placeOf(&b).compareTo(placeOf(&a)) })
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
 	}
-	return func(yield func(Row, error) bool) {
+	return func(yield func(LogRow, error) bool) {
 		for _, r := range all {
 			if f.Bare {
 				r.Facts, r.Body = nil, nil
@@ -154,7 +154,7 @@ func (m *memory) Find(_ context.Context, f Filter) iter.Seq2[Row, error] {
 	}
 }
 
-func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Row, error] {
+func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[LogRow, error] {
 	m.mu.Lock()
 	if walks := m.walks; walks != nil {
 		m.walks = nil
@@ -164,7 +164,7 @@ func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Row
 	}
 	rows := slices.Clone(m.rows[chain])
 	m.mu.Unlock()
-	return func(yield func(Row, error) bool) {
+	return func(yield func(LogRow, error) bool) {
 		for _, r := range rows {
 			if r.Seq >= from && !yield(r, nil) {
 				return
@@ -174,10 +174,10 @@ func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Row
 }
 
 // Groups gives each row a group of its own.
-func (m *memory) Groups(ctx context.Context, f Filter) ([]Group, error) {
-	var all []Group
+func (m *memory) Groups(ctx context.Context, f Filter) ([]UsageGroup, error) {
+	var all []UsageGroup
 	for r := range m.Find(ctx, f) {
-		all = append(all, Group{
+		all = append(all, UsageGroup{
 			Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,
 			Count: 1, Micros: r.Micros, Bytes: r.Bytes, Returned: r.Returned, Avoided: r.Avoided, MaxRisk: r.Risk,
 		})
@@ -185,10 +185,10 @@ func (m *memory) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	return all, nil
 }
 
-func (m *memory) Keys(_ context.Context, ids []string) (map[string]Key, error) {
+func (m *memory) Keys(_ context.Context, ids []string) (map[string]BodyKey, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := map[string]Key{}
+	found := map[string]BodyKey{}
 	for _, id := range ids {
 		if k, ok := m.keys[id]; ok {
 			found[id] = k
@@ -229,7 +229,7 @@ func (m *memory) Drop(_ context.Context, chain string, upTo int64) error {
 			return err
 		}
 	}
-	m.rows[chain] = slices.DeleteFunc(slices.Clone(m.rows[chain]), func(r Row) bool { return r.Seq <= upTo })
+	m.rows[chain] = slices.DeleteFunc(slices.Clone(m.rows[chain]), func(r LogRow) bool { return r.Seq <= upTo })
 	m.bases[chain] = max(m.bases[chain], upTo)
 	return nil
 }
@@ -251,18 +251,18 @@ func (m *memory) Size(context.Context) (n int64, _ error) {
 func (m *memory) Close() error { return nil }
 
 // all are the rows of the own chain.
-func (m *memory) all() []Row {
+func (m *memory) all() []LogRow {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.rows[m.chain])
 }
 
 // testKeys are keys as a person has them.
-func testKeys() Keys {
+func testKeys() LogKeys {
 	key := func(b byte) func() ([]byte, error) {
 		return func() ([]byte, error) { return bytes.Repeat([]byte{b}, keySize), nil }
 	}
-	return Keys{Bodies: key(1), Codes: key(2)}
+	return LogKeys{Bodies: key(1), Codes: key(2)}
 }
 
 // clock is a clock that stands until it is set.
@@ -285,7 +285,7 @@ func (c *clock) add(d time.Duration) {
 
 func newClock() *clock { return &clock{at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)} }
 
-func kindsOf(rows []Row) (kinds []string) {
+func kindsOf(rows []LogRow) (kinds []string) {
 	for _, r := range rows {
 		kinds = append(kinds, r.Kind)
 	}

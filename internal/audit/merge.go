@@ -11,12 +11,12 @@ import (
 // rowSource yields the rows of a store or an archive, newest first. The source is opened when its first row is
 // needed.
 type rowSource struct {
-	newest Place // none of its rows is newer
-	open   func() iter.Seq2[Row, error]
+	newest RowPosition // none of its rows is newer
+	open   func() iter.Seq2[LogRow, error]
 
-	next func() (Row, error, bool)
+	next func() (LogRow, error, bool)
 	stop func()
-	row  Row
+	row  LogRow
 	err  error
 }
 
@@ -32,11 +32,11 @@ func (s *rowSource) nextRow() bool {
 }
 
 // mergedRows yields the rows of all stores and archives, newest first and without duplicates.
-func (r *Record) mergedRows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+func (r *LogReader) mergedRows(ctx context.Context, f Filter) iter.Seq2[LogRow, error] {
+	return func(yield func(LogRow, error) bool) {
 		sources, err := r.openSources(ctx, f)
 		if err != nil {
-			yield(Row{}, err)
+			yield(LogRow{}, err)
 			return
 		}
 		defer func() {
@@ -46,7 +46,7 @@ func (r *Record) mergedRows(ctx context.Context, f Filter) iter.Seq2[Row, error]
 				}
 			}
 		}()
-		var last Place
+		var last RowPosition
 		for given := 0; len(sources) > 0 && (f.Limit == 0 || given < f.Limit); {
 			i := newestOf(sources)
 			s := sources[i]
@@ -61,7 +61,7 @@ func (r *Record) mergedRows(ctx context.Context, f Filter) iter.Seq2[Row, error]
 				s.stop()
 				sources = slices.Delete(sources, i, i+1)
 			} else if s.err != nil {
-				yield(Row{}, s.err)
+				yield(LogRow{}, s.err)
 				return
 			} else if !more {
 				s.stop()
@@ -84,11 +84,11 @@ func newestOf(sources []*rowSource) int {
 	return best
 }
 
-func (r *Record) openSources(ctx context.Context, f Filter) ([]*rowSource, error) {
-	end := Place{At: 1<<63 - 1, Chain: "\xff"}
+func (r *LogReader) openSources(ctx context.Context, f Filter) ([]*rowSource, error) {
+	end := RowPosition{At: 1<<63 - 1, Chain: "\xff"}
 	var all []*rowSource
 	for _, s := range r.soundStores(ctx) {
-		all = append(all, &rowSource{newest: end, open: func() iter.Seq2[Row, error] { return s.Find(ctx, f) }})
+		all = append(all, &rowSource{newest: end, open: func() iter.Seq2[LogRow, error] { return s.Find(ctx, f) }})
 	}
 	kept, err := listArchives(r.Archives)
 	for _, a := range kept {
@@ -99,14 +99,14 @@ func (r *Record) openSources(ctx context.Context, f Filter) ([]*rowSource, error
 		if !f.From.IsZero() && to < f.From.UnixNano() || !f.To.IsZero() && from >= f.To.UnixNano() || f.Before != nil && from > f.Before.At {
 			continue
 		}
-		all = append(all, &rowSource{newest: Place{At: to, Chain: "\xff"}, open: func() iter.Seq2[Row, error] { return a.findRows(f) }})
+		all = append(all, &rowSource{newest: RowPosition{At: to, Chain: "\xff"}, open: func() iter.Seq2[LogRow, error] { return a.findRows(f) }})
 	}
 	return all, err
 }
 
 // findRows yields the matching rows of an archive, newest first.
-func (a archiveFile) findRows(f Filter) iter.Seq2[Row, error] {
-	return newestFirst(func(yield func(Row, error) bool) {
+func (a archiveFile) findRows(f Filter) iter.Seq2[LogRow, error] {
+	return newestFirst(func(yield func(LogRow, error) bool) {
 		for r, err := range a.readRows(nil) {
 			if err != nil {
 				err = fmt.Errorf("the archive %s: %w", filepath.Base(a.path), err)

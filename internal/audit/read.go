@@ -35,7 +35,7 @@ const (
 )
 
 // Find returns a page of entries. An invalid cursor is an error of the kind invalid_arguments.
-func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
+func (r *LogReader) Find(ctx context.Context, q Query) (Page, error) {
 	if q.Limit <= 0 {
 		q.Limit = pageSize
 	}
@@ -45,8 +45,8 @@ func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
 		return page, err
 	}
 	q.Before = before
-	var last Place
-	for e, err := range r.Entries(ctx, q.Filter, q.Text, q.Limit, &page.Warnings) {
+	var last RowPosition
+	for e, err := range r.StreamEntries(ctx, q.Filter, q.Text, q.Limit, &page.Warnings) {
 		if err != nil {
 			return page, err
 		}
@@ -55,21 +55,21 @@ func (r *Record) Find(ctx context.Context, q Query) (Page, error) {
 			break
 		}
 		page.Entries = append(page.Entries, e)
-		last = Place{At: e.At.UnixNano(), Chain: e.Chain, Seq: e.Seq}
+		last = RowPosition{At: e.At.UnixNano(), Chain: e.Chain, Seq: e.Seq}
 	}
 	return page, nil
 }
 
-func (p Place) encodeCursor() string {
+func (p RowPosition) encodeCursor() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.At, p.Seq, p.Chain))
 }
 
-func placeFrom(cursor string) (*Place, error) {
+func placeFrom(cursor string) (*RowPosition, error) {
 	if cursor == "" {
 		return nil, nil
 	}
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	p := &Place{}
+	p := &RowPosition{}
 	if err == nil {
 		_, err = fmt.Sscanf(string(text), "%d %d %s", &p.At, &p.Seq, &p.Chain)
 	}
@@ -81,9 +81,9 @@ func placeFrom(cursor string) (*Place, error) {
 	return p, nil
 }
 
-// Entries streams matching entries, newest first, with decrypted bodies. few is the expected number of entries, or 0
+// StreamEntries streams matching entries, newest first, with decrypted bodies. few is the expected number of entries, or 0
 // if unknown. Parts that could not be read are added to warnings.
-func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
+func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)
 		o := r.newOpener(ctx, warnings)
@@ -100,8 +100,8 @@ func (r *Record) Entries(ctx context.Context, f Filter, text string, few int, wa
 
 // streamEntries yields the entries of rows, with their bodies. It returns false after an error or when the consumer
 // stops.
-func (o *bodyOpener) streamEntries(rows iter.Seq2[Row, error], text string, size int, yield func(Entry, error) bool) bool {
-	give := func(rows []Row) bool {
+func (o *bodyOpener) streamEntries(rows iter.Seq2[LogRow, error], text string, size int, yield func(Entry, error) bool) bool {
+	give := func(rows []LogRow) bool {
 		entries, err := o.openEntries(rows)
 		if err != nil {
 			yield(Entry{}, err)
@@ -114,7 +114,7 @@ func (o *bodyOpener) streamEntries(rows iter.Seq2[Row, error], text string, size
 		}
 		return true
 	}
-	batch := make([]Row, 0, size)
+	batch := make([]LogRow, 0, size)
 	for row, err := range rows {
 		if err != nil {
 			yield(Entry{}, err)
@@ -133,7 +133,7 @@ func (o *bodyOpener) streamEntries(rows iter.Seq2[Row, error], text string, size
 // bodyOpener decrypts bodies of entries.
 type bodyOpener struct {
 	ctx    context.Context
-	record *Record
+	record *LogReader
 	chains []*recordChain
 	wrap   cipher.AEAD            // nil: bodies stay closed
 	keys   map[string]cipher.AEAD // by chain and id; nil: it was destroyed
@@ -142,7 +142,7 @@ type bodyOpener struct {
 	shut   map[string]bool        // keys that are wrapped with another person's, or cannot be read
 }
 
-func (r *Record) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {
+func (r *LogReader) newOpener(ctx context.Context, warnings *[]string) *bodyOpener {
 	o := &bodyOpener{
 		ctx: ctx, record: r, keys: map[string]cipher.AEAD{}, shut: map[string]bool{}, there: map[string]bool{},
 		of: map[string][2]string{},
@@ -158,7 +158,7 @@ func (r *Record) newOpener(ctx context.Context, warnings *[]string) *bodyOpener 
 }
 
 // openEntries converts rows to entries with decrypted bodies.
-func (o *bodyOpener) openEntries(rows []Row) ([]Entry, error) {
+func (o *bodyOpener) openEntries(rows []LogRow) ([]Entry, error) {
 	if o.wrap != nil {
 		if err := o.loadKeys(rows); err != nil {
 			return nil, err
@@ -174,7 +174,7 @@ func (o *bodyOpener) openEntries(rows []Row) ([]Entry, error) {
 
 // openBody returns the decrypted body of a row. It reports a body as erased if the body's key is missing or does not
 // fit; a key does not fit if the original was destroyed and replaced.
-func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
+func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false
 	}
@@ -194,7 +194,7 @@ func (o *bodyOpener) openBody(r *Row) (body json.RawMessage, erased bool) {
 }
 
 // loadKeys loads the keys that decrypt the bodies of these rows into the cache.
-func (o *bodyOpener) loadKeys(rows []Row) error {
+func (o *bodyOpener) loadKeys(rows []LogRow) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
 		clear(o.shut)

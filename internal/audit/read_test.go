@@ -13,9 +13,9 @@ import (
 )
 
 // two is a record of two engines that ran at the same time, with an archive of the first.
-func two(t *testing.T) (*Record, []*memory) {
+func two(t *testing.T) (*LogReader, []*memory) {
 	t.Helper()
-	r := &Record{Archives: t.TempDir(), Checkpoints: t.TempDir(), Home: "home", Keys: testKeys()}
+	r := &LogReader{Archives: t.TempDir(), Checkpoints: t.TempDir(), Home: "home", Keys: testKeys()}
 	c := newClock()
 	var stores []*memory
 	var logs []*Log
@@ -35,7 +35,7 @@ func two(t *testing.T) (*Record, []*memory) {
 		_ = l.Record(ended, i >= 298)
 		c.add(time.Minute)
 	}
-	if _, err := logs[0].retain(t, Policy{Dir: r.Archives, Keep: 2 * time.Hour}); err != nil {
+	if _, err := logs[0].retain(t, RetentionPolicy{Dir: r.Archives, Keep: 2 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range logs {
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	sorted := slices.IsSortedFunc(all, func(a, b Entry) int {
-		return (Place{b.At.UnixNano(), b.Chain, b.Seq}).compareTo(Place{a.At.UnixNano(), a.Chain, a.Seq})
+		return (RowPosition{b.At.UnixNano(), b.Chain, b.Seq}).compareTo(RowPosition{a.At.UnixNano(), a.Chain, a.Seq})
 	})
 	if len(all) != 600+3 || !sorted {
 		t.Fatalf("%d entries, sorted %v", len(all), sorted)
@@ -109,7 +109,7 @@ func TestFindWithoutKey(t *testing.T) {
 }
 
 // erasing has erasures recorded in a chain of its own, which is part of the record when seen is called.
-func erasing(t *testing.T, r *Record) (seen func()) {
+func erasing(t *testing.T, r *LogReader) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})
 	r.Erasing = func(e core.AuditEvent) error {
@@ -179,7 +179,7 @@ func TestEraseMentions(t *testing.T) {
 func TestEraseWhatIsOnItsWay(t *testing.T) {
 	m, o := newMemory("c1"), options(t)
 	l := opening(t, m, o)
-	r := &Record{Stores: []Store{m}, Keys: o.Keys}
+	r := &LogReader{Stores: []LogStore{m}, Keys: o.Keys}
 	_ = l.Record(request("x"), false) // not written yet
 	if _, err := r.EraseSession(t.Context(), "", "s"); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestEraseWhatIsOnItsWay(t *testing.T) {
 func TestAnotherPerson(t *testing.T) {
 	m := newMemory("c1")
 	mine := Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home"}
-	other := Options{Keys: Keys{Bodies: testKeys().Codes, Codes: testKeys().Bodies}, Checkpoints: t.TempDir(), Home: "other"}
+	other := Options{Keys: LogKeys{Bodies: testKeys().Codes, Codes: testKeys().Bodies}, Checkpoints: t.TempDir(), Home: "other"}
 	for chain, o := range map[string]Options{"c1": mine, "c2": other} {
 		m.chain = chain
 		l := opening(t, m, o)
@@ -204,7 +204,7 @@ func TestAnotherPerson(t *testing.T) {
 		_ = l.Record(end(chain), true)
 		_ = l.Close()
 	}
-	r := &Record{Stores: []Store{m}, Checkpoints: mine.Checkpoints, Home: "home", Keys: mine.Keys}
+	r := &LogReader{Stores: []LogStore{m}, Checkpoints: mine.Checkpoints, Home: "home", Keys: mine.Keys}
 	v := verified(t, r, VerifyOptions{})
 	if !v.OK || len(v.Notes) != 1 || v.Chains[0].Foreign || !v.Chains[1].Foreign {
 		t.Errorf("%+v", v)

@@ -13,33 +13,33 @@ import (
 	"retort/internal/core"
 )
 
-// Record is the reading side of the audit log: the chains of all stores of a data directory, with their archives. It
+// LogReader is the reading side of the audit log: the chains of all stores of a data directory, with their archives. It
 // can read, verify and erase while engines write.
-type Record struct {
-	Stores      []Store
-	Archives    string // folder
-	Checkpoints string // folder
-	Home        string // as it is named in checkpoints
-	Keys        Keys   // either may fail: then less is read, or proved
+type LogReader struct {
+	Stores      []LogStore
+	Archives    string  // folder
+	Checkpoints string  // folder
+	Home        string  // as it is named in checkpoints
+	Keys        LogKeys // either may fail: then less is read, or proved
 
 	// Erasing durably writes the entry that names the keys about to be destroyed. It may be nil.
 	Erasing func(e core.AuditEvent) error
 
 	unread  unreadFiles
 	checked sync.Once
-	trusted []Store // as sound has found them
+	trusted []LogStore // as sound has found them
 }
 
 // recordChain is one chain of an audit log, with the store that has it.
 type recordChain struct {
-	Head
-	store  Store // nil: it has archives only
-	copies int   // stores that have it
-	shared bool  // its store has others, which may be other persons'
+	ChainHead
+	store  LogStore // nil: it has archives only
+	copies int      // stores that have it
+	shared bool     // its store has others, which may be other persons'
 }
 
 // listChains returns all chains in stores or archives, sorted by name.
-func (r *Record) listChains(ctx context.Context) ([]*recordChain, error) {
+func (r *LogReader) listChains(ctx context.Context) ([]*recordChain, error) {
 	found := map[string]*recordChain{}
 	for _, s := range r.Stores {
 		heads, err := s.Chains(ctx)
@@ -52,7 +52,7 @@ func (r *Record) listChains(ctx context.Context) ([]*recordChain, error) {
 		for _, h := range heads {
 			c := found[h.Chain]
 			if c == nil {
-				c = &recordChain{Head: h, store: s, shared: len(heads) > 1}
+				c = &recordChain{ChainHead: h, store: s, shared: len(heads) > 1}
 				found[h.Chain] = c
 			}
 			c.copies++
@@ -64,7 +64,7 @@ func (r *Record) listChains(ctx context.Context) ([]*recordChain, error) {
 	}
 	for _, a := range kept {
 		if found[a.chain] == nil {
-			found[a.chain] = &recordChain{Head: Head{Chain: a.chain}}
+			found[a.chain] = &recordChain{ChainHead: ChainHead{Chain: a.chain}}
 		}
 	}
 	var all []*recordChain
@@ -87,8 +87,8 @@ func (d *damagedArchiveError) Unwrap() error { return d.err }
 // walkChain yields the rows of a chain from sequence number next on: first from archives, then from the store. After
 // a *damagedArchiveError it continues with the rows after that archive. seals is called with each seal that is read;
 // it may be nil.
-func (r *Record) walkChain(ctx context.Context, c *recordChain, next int64, seals func(Seal)) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+func (r *LogReader) walkChain(ctx context.Context, c *recordChain, next int64, seals func(ArchiveSeal)) iter.Seq2[LogRow, error] {
+	return func(yield func(LogRow, error) bool) {
 		for moved := true; moved; {
 			var ok bool
 			if next, ok = r.walkArchives(c.Chain, next, seals, yield); !ok || c.store == nil {
@@ -109,13 +109,13 @@ func (r *Record) walkChain(ctx context.Context, c *recordChain, next int64, seal
 	}
 }
 
-func (r *Record) isArchived(chain string, seq int64) bool {
+func (r *LogReader) isArchived(chain string, seq int64) bool {
 	_, ok, _ := r.archiveWith(chain, seq)
 	return ok
 }
 
 // archiveWith returns the archive that contains an entry.
-func (r *Record) archiveWith(chain string, seq int64) (archiveFile, bool, error) {
+func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {
 		if a.chain == chain && a.first <= seq && seq <= a.last {
@@ -127,19 +127,19 @@ func (r *Record) archiveWith(chain string, seq int64) (archiveFile, bool, error)
 
 // walkArchives yields archived rows from next on. It returns the sequence number after them. ok is false if the
 // consumer has stopped.
-func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield func(Row, error) bool) (_ int64, ok bool) {
+func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSeal), yield func(LogRow, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.archiveWith(chain, next)
 		if err != nil {
-			return next, yield(Row{}, err)
+			return next, yield(LogRow{}, err)
 		}
 		if !there {
 			return next, true
 		}
-		var s Seal
+		var s ArchiveSeal
 		if a.gone {
 			s, err = a.readLeftoverSeal()
-			if err != nil && !yield(Row{}, &damagedArchiveError{
+			if err != nil && !yield(LogRow{}, &damagedArchiveError{
 				a, fmt.Errorf("the seal of the deleted entries %d to %d cannot be read: %w", a.first, a.last, err),
 			}) {
 				return next, false
@@ -155,11 +155,11 @@ func (r *Record) walkArchives(chain string, next int64, seals func(Seal), yield 
 }
 
 // yieldArchive yields the rows of an archive from next on.
-func yieldArchive(a archiveFile, next int64, s *Seal, yield func(Row, error) bool) (ok bool, failed error) {
+func yieldArchive(a archiveFile, next int64, s *ArchiveSeal, yield func(LogRow, error) bool) (ok bool, failed error) {
 	for row, err := range a.readRows(s) {
 		if err != nil {
 			err = &damagedArchiveError{a, err}
-			return yield(Row{}, err), err
+			return yield(LogRow{}, err), err
 		}
 		if row.Seq >= next && !yield(row, nil) {
 			return false, nil
@@ -169,7 +169,7 @@ func yieldArchive(a archiveFile, next int64, s *Seal, yield func(Row, error) boo
 }
 
 // storeOf returns the store that contains a chain, or nil if only archives contain it.
-func storeOf(all []*recordChain, name string) Store {
+func storeOf(all []*recordChain, name string) LogStore {
 	for _, c := range all {
 		if c.Chain == name {
 			return c.store
@@ -180,7 +180,7 @@ func storeOf(all []*recordChain, name string) Store {
 
 // signerKey returns the signing keys and the public key that verifies checkpoints and archives. The public key is
 // given or, if that is nil, the owner's. It is nil if neither is known.
-func (r *Record) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
+func (r *LogReader) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return signingKeys{}, given, errors.New("there is no key")
 	}
@@ -192,7 +192,7 @@ func (r *Record) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.Public
 }
 
 // CountArchives counts the archives that exist, and those that retention has deleted.
-func (r *Record) CountArchives() (there, deleted int, err error) {
+func (r *LogReader) CountArchives() (there, deleted int, err error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {
 		if a.gone {

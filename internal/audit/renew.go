@@ -36,7 +36,7 @@ type continuationFacts struct {
 func isLost(err error) bool { return errors.Is(err, ErrUnsynced) || errors.Is(err, ErrGone) }
 
 // currentStore returns the store and the chain that entries are written to.
-func (l *Log) currentStore() (Store, string) {
+func (l *Log) currentStore() (LogStore, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store, l.head.Chain
@@ -71,23 +71,23 @@ func (l *Log) startNewChain() *core.Error {
 }
 
 // openEmptyStore opens a new store. It returns an error unless the store's chain is empty.
-func (l *Log) openEmptyStore(ctx context.Context) (Store, Head, error) {
+func (l *Log) openEmptyStore(ctx context.Context) (LogStore, ChainHead, error) {
 	store, err := l.o.Renew(ctx)
 	if err != nil {
-		return nil, Head{}, err
+		return nil, ChainHead{}, err
 	}
 	head, err := store.Head(ctx)
 	if err == nil && head.Seq != 0 {
 		err = fmt.Errorf("chain %s is not new", head.Chain)
 	}
 	if err != nil {
-		return nil, Head{}, errors.Join(err, store.Close())
+		return nil, ChainHead{}, errors.Join(err, store.Close())
 	}
 	return store, head, nil
 }
 
 // switchStore makes all further entries go to store, and returns the previous store.
-func (l *Log) switchStore(store Store, head Head, cause error) (old Store) {
+func (l *Log) switchStore(store LogStore, head ChainHead, cause error) (old LogStore) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := l.underWay()
@@ -113,7 +113,7 @@ func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	if err != nil { // it is made of strings and numbers
 		return nil
 	}
-	return &queuedRow{row: row, continues: c.Executions, size: overhead + len(row.Facts)}
+	return &queuedRow{row: row, continues: c.Executions, size: rowOverhead + len(row.Facts)}
 }
 
 // underWay returns the executions whose first entry is written and whose last is not. The caller must hold l.mu.

@@ -20,14 +20,14 @@ func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	t.Helper()
 	first, second = newMemory("c1"), newMemory("c2")
 	o = options(t)
-	o.Renew = func(context.Context) (Store, error) { return second, nil }
+	o.Renew = func(context.Context) (LogStore, error) { return second, nil }
 	return opening(t, first, o), first, second, o
 }
 
 // gives has a store fail from now on.
 func (m *memory) gives(err error) {
 	m.set(func() {
-		m.fails = func(Batch) error { return fmt.Errorf("the audit log: %w", err) }
+		m.fails = func(WriteBatch) error { return fmt.Errorf("the audit log: %w", err) }
 		m.blind = func() error { return fmt.Errorf("the audit log: %w", err) }
 	})
 }
@@ -62,11 +62,11 @@ func TestRenew(t *testing.T) {
 		}
 		chained(t, second.all())
 		readable(t, second)
-		v := verified(t, &Record{Stores: []Store{first, second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
+		v := verified(t, &LogReader{Stores: []LogStore{first, second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
 		if !v.OK || !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "goes on in the place of chain c1") }) {
 			t.Errorf("%v: %+v", cause, v)
 		}
-		v = verified(t, &Record{Stores: []Store{second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
+		v = verified(t, &LogReader{Stores: []LogStore{second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
 		if v.OK || v.First.What != Missing || v.First.Chain != "c1" {
 			t.Errorf("%v: the chain that is gone is not missed: %+v", cause, v)
 		}
@@ -88,7 +88,7 @@ func TestUsageAfterRenew(t *testing.T) {
 		record(l, e)
 	}
 	first.set(func() {
-		first.lies = func(Batch) error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
+		first.lies = func(WriteBatch) error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
 		first.blind = func() error { return fmt.Errorf("the audit log: %w", ErrUnsynced) }
 	})
 	record(l, call("x")) // is in both files
@@ -106,10 +106,10 @@ func TestUsageAfterRenew(t *testing.T) {
 	if err := later.Close(); err != nil {
 		t.Fatal(err)
 	}
-	check := func(stores []Store, s UsageSpan, want map[string]int64, calls int64) {
+	check := func(stores []LogStore, s UsageSpan, want map[string]int64, calls int64) {
 		t.Helper()
 		for _, ends := range []bool{false, true} {
-			u, err := Add(t.Context(), stores, s, ends)
+			u, err := SumUsageOf(t.Context(), stores, s, ends)
 			executions, persons := int64(0), int64(0)
 			for _, n := range want {
 				executions += n
@@ -122,10 +122,10 @@ func TestUsageAfterRenew(t *testing.T) {
 			}
 		}
 	}
-	check([]Store{first, second}, UsageSpan{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
-	check([]Store{second, first}, UsageSpan{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
-	check([]Store{first, second}, UsageSpan{Session: "another"}, map[string]int64{}, 0)
-	check([]Store{first}, UsageSpan{}, map[string]int64{"ok": 2, "outcome_unknown": 2}, 2) // all that this one knows
+	check([]LogStore{first, second}, UsageSpan{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
+	check([]LogStore{second, first}, UsageSpan{}, map[string]int64{"ok": 4, "outcome_unknown": 1}, 2)
+	check([]LogStore{first, second}, UsageSpan{Session: "another"}, map[string]int64{}, 0)
+	check([]LogStore{first}, UsageSpan{}, map[string]int64{"ok": 2, "outcome_unknown": 2}, 2) // all that this one knows
 	_ = l.Close()
 }
 
@@ -135,7 +135,7 @@ func TestRenewFails(t *testing.T) {
 	l, first, second, _ := renewing(t)
 	var mu sync.Mutex
 	refuse := errors.New("input/output error")
-	l.o.Renew = func(context.Context) (Store, error) {
+	l.o.Renew = func(context.Context) (LogStore, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		return second, refuse
@@ -203,7 +203,7 @@ func TestRenewUnderLoad(t *testing.T) {
 // TestUnreadStore checks that a store that cannot be read keeps nobody from reading the others, and is named.
 func TestUnreadStore(t *testing.T) {
 	_, r, _, _ := written(t, 10)
-	r.Stores = append([]Store{broken{newMemory("c9")}}, r.Stores...)
+	r.Stores = append([]LogStore{broken{newMemory("c9")}}, r.Stores...)
 	page, err := r.Find(t.Context(), Query{Limit: 100})
 	if err != nil || len(page.Entries) != 41 || len(page.Warnings) != 1 || !strings.Contains(page.Warnings[0], "record-7.db") {
 		t.Errorf("%d entries, %v, %v", len(page.Entries), page.Warnings, err)
@@ -218,7 +218,7 @@ func TestUnreadStore(t *testing.T) {
 	if n != 41 || len(warnings) != 1 {
 		t.Errorf("%d entries, %v", n, warnings)
 	}
-	if _, err := r.Usage(t.Context(), UsageSpan{}, true); err != nil {
+	if _, err := r.SumUsage(t.Context(), UsageSpan{}, true); err != nil {
 		t.Error(err)
 	}
 	v := verified(t, r, VerifyOptions{})
@@ -235,8 +235,8 @@ type broken struct{ *memory }
 
 var errBroken = errors.New("the audit log record-7.db: database disk image is malformed")
 
-func (broken) Chains(context.Context) ([]Head, error)             { return nil, errBroken }
-func (broken) Find(context.Context, Filter) iter.Seq2[Row, error] { return failing }
-func (broken) Groups(context.Context, Filter) ([]Group, error)    { return nil, errBroken }
+func (broken) Chains(context.Context) ([]ChainHead, error)           { return nil, errBroken }
+func (broken) Find(context.Context, Filter) iter.Seq2[LogRow, error] { return failing }
+func (broken) Groups(context.Context, Filter) ([]UsageGroup, error)  { return nil, errBroken }
 
-func failing(yield func(Row, error) bool) { yield(Row{}, errBroken) }
+func failing(yield func(LogRow, error) bool) { yield(LogRow{}, errBroken) }

@@ -11,15 +11,15 @@ import (
 	"retort/internal/core"
 )
 
-// Replay yields the events since a time from all chains of the same owner, in order of time and without bodies. It
+// ReplayEvents yields the events since a time from all chains of the same owner, in order of time and without bodies. It
 // reads this log's store and others, and at most the newest most events of each chain. From its own chain it yields
 // only the events before Open. It verifies each event by hash and MAC; if that fails, it yields an error that wraps
 // ErrCut and skips the rest of that chain.
-func (l *Log) Replay(ctx context.Context, since time.Time, most int64, others ...Store) iter.Seq2[core.AuditEvent, error] {
+func (l *Log) ReplayEvents(ctx context.Context, since time.Time, most int64, others ...LogStore) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain
 		own, chain := l.currentStore()
-		for _, s := range append([]Store{own}, others...) {
+		for _, s := range append([]LogStore{own}, others...) {
 			chains, err := s.Chains(ctx)
 			if err != nil {
 				yield(core.AuditEvent{}, err)
@@ -70,7 +70,7 @@ func earliestHead(heads []*replayedChain) (first int) {
 	return first
 }
 
-func (l *Log) replayChain(ctx context.Context, s Store, h Head, since time.Time, most int64) *replayedChain {
+func (l *Log) replayChain(ctx context.Context, s LogStore, h ChainHead, since time.Time, most int64) *replayedChain {
 	last := h.Seq
 	l.mu.Lock()
 	if h.Chain == l.head.Chain {
@@ -83,7 +83,7 @@ func (l *Log) replayChain(ctx context.Context, s Store, h Head, since time.Time,
 }
 
 // chainEvents yields the verified events of a chain up to entry last.
-func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
+func (l *Log) chainEvents(ctx context.Context, s LogStore, h ChainHead, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		from, err := firstSequence(ctx, s, h, last, since, most)
 		if err != nil {
@@ -113,7 +113,7 @@ func (l *Log) chainEvents(ctx context.Context, s Store, h Head, last int64, sinc
 
 // firstSequence returns the sequence number of the entry before the first one to replay. That entry is read only
 // because the first replayed entry must follow its hash.
-func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.Time, most int64) (int64, error) {
+func firstSequence(ctx context.Context, s LogStore, h ChainHead, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {
 		return from, nil
@@ -128,7 +128,7 @@ func firstSequence(ctx context.Context, s Store, h Head, last int64, since time.
 }
 
 // eventOf converts a row to an event without its body.
-func eventOf(r *Row) core.AuditEvent {
+func eventOf(r *LogRow) core.AuditEvent {
 	e := core.AuditEvent{
 		Kind: core.EventKind(r.Kind), At: time.Unix(0, r.At), Execution: r.Execution, Session: r.Session, Principal: r.Principal,
 		Server: r.Server, Tool: r.Tool, Status: r.Status, Duration: time.Duration(r.Micros) * time.Microsecond, Bytes: r.Bytes,

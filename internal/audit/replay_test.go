@@ -29,7 +29,7 @@ func past(t *testing.T, m *memory, o Options, n int, at time.Time) {
 
 func calls(t *testing.T, l *Log, since time.Time, most int64) (all []core.AuditEvent, failed error) {
 	t.Helper()
-	for e, err := range l.Replay(t.Context(), since, most) {
+	for e, err := range l.ReplayEvents(t.Context(), since, most) {
 		if err != nil {
 			failed = err
 			continue
@@ -66,7 +66,7 @@ func TestReplay(t *testing.T) {
 	if few, _ := calls(t, l, time.Time{}, 4); len(few) != 6 { // the last entry of each chain says that it stopped
 		t.Errorf("most: %d", len(few))
 	}
-	for e := range l.Replay(t.Context(), time.Time{}, 1000) {
+	for e := range l.ReplayEvents(t.Context(), time.Time{}, 1000) {
 		_ = e
 		break
 	}
@@ -75,9 +75,9 @@ func TestReplay(t *testing.T) {
 // What somebody has changed in the store is not replayed, nor what follows it.
 func TestReplayHoldsWhatItGives(t *testing.T) {
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	for name, change := range map[string]func(r *Row){
-		"who":  func(r *Row) { r.Principal = "ann" },
-		"code": func(r *Row) { r.Code = make([]byte, codeSize) },
+	for name, change := range map[string]func(r *LogRow){
+		"who":  func(r *LogRow) { r.Principal = "ann" },
+		"code": func(r *LogRow) { r.Code = make([]byte, codeSize) },
 	} {
 		m, o := newMemory("aa"), options(t)
 		past(t, m, o, 10, at)

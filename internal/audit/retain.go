@@ -15,9 +15,9 @@ import (
 	"retort/internal/core"
 )
 
-// Policy says how long entries are kept in the store and in archives. Zero durations and sizes mean no limit. An
+// RetentionPolicy says how long entries are kept in the store and in archives. Zero durations and sizes mean no limit. An
 // empty Dir disables archiving.
-type Policy struct {
+type RetentionPolicy struct {
 	Dir      string        // of archives
 	Keep     time.Duration // in the store; then in archives
 	Size     int64         // of the store, in bytes; the oldest beyond it go into archives
@@ -37,13 +37,13 @@ const (
 	newestRows   = 1_000    // stay in the store, however large it is
 )
 
-// Retain moves old entries of the log's chain into archives, and deletes old archives. If the clock has jumped since
+// ApplyRetention moves old entries of the log's chain into archives, and deletes old archives. If the clock has jumped since
 // the last run, nothing counts as old. If the process is killed, the next run continues the work; nothing is lost or
 // duplicated. It may run while entries are written.
-func (l *Log) Retain(ctx context.Context, p Policy) (RetainResult, error) {
+func (l *Log) ApplyRetention(ctx context.Context, p RetentionPolicy) (RetainResult, error) {
 	k := &retentionRun{Log: l, p: p, now: l.o.Now()}
 	k.store, k.chain = l.currentStore()
-	if p.Dir == "" || !seal.Steady(k.stampPath(), k.now) {
+	if p.Dir == "" || !seal.IsClockSteady(k.stampPath(), k.now) {
 		k.p.Keep, k.p.Archives = 0, 0
 	}
 	err := k.archiveOld(ctx)
@@ -64,9 +64,9 @@ func (l *Log) Retain(ctx context.Context, p Policy) (RetainResult, error) {
 // retentionRun is one run of Retain.
 type retentionRun struct {
 	*Log
-	store Store // and chain: those of the log when the work began
+	store LogStore // and chain: those of the log when the work began
 	chain string
-	p     Policy
+	p     RetentionPolicy
 	now   time.Time
 	out   RetainResult
 }
@@ -110,7 +110,7 @@ func (k *retentionRun) archiveOld(ctx context.Context) error {
 
 // removeLeftovers removes temporary files over an hour old, which killed runs left behind.
 func (k *retentionRun) removeLeftovers() {
-	left, _ := filepath.Glob(filepath.Join(k.p.Dir, temporary+"*"))
+	left, _ := filepath.Glob(filepath.Join(k.p.Dir, tempArchivePrefix+"*"))
 	for _, path := range left {
 		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > time.Hour {
 			_ = os.Remove(path)
@@ -119,20 +119,20 @@ func (k *retentionRun) removeLeftovers() {
 }
 
 // ownHead returns the head of the log's own chain.
-func (k *retentionRun) ownHead(ctx context.Context) (Head, error) {
+func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 	heads, err := k.store.Chains(ctx)
 	for _, h := range heads {
 		if h.Chain == k.chain {
 			return h, err
 		}
 	}
-	return Head{Chain: k.chain}, err
+	return ChainHead{Chain: k.chain}, err
 }
 
 // nextArchive returns the archive that already contains the first row of the store because a run was killed before it
 // deleted the row.
-func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
-	r := Record{Archives: k.p.Dir}
+func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
+	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)
 	if there && a.gone {
 		return a, false, fmt.Errorf("the entries %d to %d of the store were deleted already: %s", a.first, a.last, filepath.Base(a.path))
@@ -141,7 +141,7 @@ func (k *retentionRun) nextArchive(head Head) (archiveFile, bool, error) {
 }
 
 // selectPortion selects the oldest rows for the next archive. It returns their seal and their number.
-func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n int64, err error) {
+func (k *retentionRun) selectPortion(ctx context.Context, head ChainHead) (s ArchiveSeal, n int64, err error) {
 	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
 		return s, 0, err
@@ -160,7 +160,7 @@ func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n 
 			if before, err = k.hashBefore(head, &r); err != nil {
 				return s, 0, err
 			}
-			s = Seal{Chain: head.Chain, First: r.Seq, Before: before}
+			s = ArchiveSeal{Chain: head.Chain, First: r.Seq, Before: before}
 		}
 		s.countRow(&r)
 		s.Last = r.Seq
@@ -174,10 +174,10 @@ func (k *retentionRun) selectPortion(ctx context.Context, head Head) (s Seal, n 
 
 // hashBefore returns the hash that the first row of the store must follow: that of the last row in the archive before
 // it.
-func (k *retentionRun) hashBefore(head Head, first *Row) (string, error) {
+func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error) {
 	var before []byte
 	if head.Base > 0 {
-		a, there, err := (&Record{Archives: k.p.Dir}).archiveWith(head.Chain, head.Base)
+		a, there, err := (&LogReader{Archives: k.p.Dir}).archiveWith(head.Chain, head.Base)
 		if err != nil || !there {
 			return "", errors.Join(err, fmt.Errorf("the archive of entry %d of chain %s is missing", head.Base, head.Chain))
 		}
@@ -210,7 +210,7 @@ func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 
 // verifyArchive reads an archive back and compares it with the rows of the store, before these are deleted.
 func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
-	var s Seal
+	var s ArchiveSeal
 	next, stop := pullRows(k.store.Walk(ctx, a.chain, a.first))
 	defer stop()
 	kept, err := next()
@@ -262,7 +262,7 @@ func (k *retentionRun) deleteOld(ctx context.Context) error {
 // deleteArchive deletes an archive. It first stores the archive's seal separately and removes the archive last, so
 // that the next run repeats an interrupted deletion.
 func (k *retentionRun) deleteArchive(ctx context.Context, a archiveFile) error {
-	var s Seal
+	var s ArchiveSeal
 	var ended []string
 	for r, err := range a.readRows(&s) {
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-func retained(t *testing.T, m *memory, o Options, p Policy) (RetainResult, error) {
+func retained(t *testing.T, m *memory, o Options, p RetentionPolicy) (RetainResult, error) {
 	t.Helper()
 	l, err := Open(t.Context(), m, o)
 	if err != nil {
@@ -28,34 +28,34 @@ func retained(t *testing.T, m *memory, o Options, p Policy) (RetainResult, error
 }
 
 // retain is Retain with a clock that has not jumped.
-func (l *Log) retain(t testing.TB, p Policy) (RetainResult, error) {
-	seal.Steady((&retentionRun{Log: l, chain: l.head.Chain, p: p}).stampPath(), l.o.Now().Add(-time.Hour))
-	return l.Retain(context.Background(), p)
+func (l *Log) retain(t testing.TB, p RetentionPolicy) (RetainResult, error) {
+	seal.IsClockSteady((&retentionRun{Log: l, chain: l.head.Chain, p: p}).stampPath(), l.o.Now().Add(-time.Hour))
+	return l.ApplyRetention(context.Background(), p)
 }
 
 // Who sets the clock of a machine ahead has nothing deleted.
 func TestRetainAfterJump(t *testing.T) {
 	m, r, o, c := written(t, 100)
-	p := Policy{Dir: r.Archives, Keep: time.Hour, Archives: 2 * time.Hour}
+	p := RetentionPolicy{Dir: r.Archives, Keep: time.Hour, Archives: 2 * time.Hour}
 	l := opening(t, m, o)
 	if _, err := l.retain(t, p); err != nil || m.bases["c1"] == 0 {
 		t.Fatal(err)
 	}
 	base := m.bases["c1"]
 	c.add(3 * 365 * 24 * time.Hour)
-	if out, err := l.Retain(t.Context(), p); err != nil || out != (RetainResult{}) || m.bases["c1"] != base {
+	if out, err := l.ApplyRetention(t.Context(), p); err != nil || out != (RetainResult{}) || m.bases["c1"] != base {
 		t.Errorf("%+v, %v", out, err)
 	}
 	c.add(time.Hour)
-	if out, err := l.Retain(t.Context(), p); err != nil || out.Deleted == 0 {
+	if out, err := l.ApplyRetention(t.Context(), p); err != nil || out.Deleted == 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
 
 // seqs are the places of all entries that a reader finds, newest first.
-func seqs(t *testing.T, r *Record, f Filter) (all []int64) {
+func seqs(t *testing.T, r *LogReader, f Filter) (all []int64) {
 	t.Helper()
-	for e, err := range r.Entries(t.Context(), f, "", 0, nil) {
+	for e, err := range r.StreamEntries(t.Context(), f, "", 0, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func seqs(t *testing.T, r *Record, f Filter) (all []int64) {
 }
 
 // complete fails the test unless entries 1 to last are found, each once.
-func complete(t *testing.T, r *Record, first, last int64) {
+func complete(t *testing.T, r *LogReader, first, last int64) {
 	t.Helper()
 	all := seqs(t, r, Filter{})
 	slices.Sort(all)
@@ -76,7 +76,7 @@ func complete(t *testing.T, r *Record, first, last int64) {
 
 func TestRetain(t *testing.T) {
 	m, r, o, c := written(t, 600) // one each minute: 2401 entries
-	p := Policy{Dir: r.Archives, Keep: 5 * time.Hour}
+	p := RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}
 	out, err := retained(t, m, o, p)
 	if err != nil || out.Archived != 1200 || len(m.rows["c1"]) < 1200 {
 		t.Fatalf("%+v, %v, %d left", out, err, len(m.rows["c1"]))
@@ -116,14 +116,14 @@ func TestRetain(t *testing.T) {
 func TestRetainSize(t *testing.T) {
 	m, r, o, _ := written(t, 2000)
 	size, _ := m.Size(t.Context())
-	out, err := retained(t, m, o, Policy{Dir: r.Archives, Size: size / 2})
+	out, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Size: size / 2})
 	left, _ := m.Size(t.Context())
 	if err != nil || out.Archived == 0 || left > size/2 || left < size/3 {
 		t.Errorf("%+v, %v: of %d are left %d", out, err, size, left)
 	}
 	// A store that does not become smaller keeps the newest.
 	m.size = func() int64 { return 1 << 40 }
-	if _, err := retained(t, m, o, Policy{Dir: r.Archives, Size: 1 << 20}); err != nil || len(m.rows["c1"]) < newestRows {
+	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Size: 1 << 20}); err != nil || len(m.rows["c1"]) < newestRows {
 		t.Errorf("%v, %d rows are left", err, len(m.rows["c1"]))
 	}
 	complete(t, r, 1, m.head("c1").Seq)
@@ -138,7 +138,7 @@ func TestRetainKilled(t *testing.T) {
 	for name, kill := range map[string]func(t *testing.T, m *memory, dir string){
 		"while it is written": func(t *testing.T, m *memory, dir string) {
 			_ = os.MkdirAll(dir, 0o700)
-			_ = os.WriteFile(filepath.Join(dir, temporary+"1"), []byte("half"), 0o600)
+			_ = os.WriteFile(filepath.Join(dir, tempArchivePrefix+"1"), []byte("half"), 0o600)
 		},
 		"before rows are dropped": func(t *testing.T, m *memory, dir string) { m.drops = func() error { return killed } },
 		"while rows are dropped": func(t *testing.T, m *memory, dir string) {
@@ -150,7 +150,7 @@ func TestRetainKilled(t *testing.T) {
 	} {
 		m, r, o, _ := written(t, 600)
 		kill(t, m, r.Archives)
-		p := Policy{Dir: r.Archives, Keep: 5 * time.Hour}
+		p := RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}
 		if _, err := retained(t, m, o, p); err == nil && m.drops != nil {
 			t.Fatalf("%s: it was not", name)
 		}
@@ -172,7 +172,7 @@ func TestRetainKilled(t *testing.T) {
 // A deletion that was cut off is gone on with.
 func TestDeletionKilled(t *testing.T) {
 	m, r, o, c := written(t, 600)
-	if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
+	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	list, _ := listArchives(r.Archives)
@@ -189,7 +189,7 @@ func TestDeletionKilled(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	c.add(24 * time.Hour)
-	out, err := retained(t, m, o, Policy{Dir: r.Archives, Archives: 7 * time.Hour})
+	out, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Archives: 7 * time.Hour})
 	if err != nil || out.Deleted != 1200 || out.Keys != 300 {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -212,7 +212,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 			}
 		})
 	}
-	out, err := l.retain(t, Policy{Dir: r.Archives, Keep: 5 * time.Hour})
+	out, err := l.retain(t, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour})
 	all.Wait()
 	_ = l.Close()
 	if err != nil || out.Archived < 2400 {
@@ -228,7 +228,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 func TestWalkWhileRowsMove(t *testing.T) {
 	m, r, o, _ := written(t, 600)
 	m.walks = func() {
-		if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
+		if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -252,28 +252,28 @@ func TestWalkWhileRowsMove(t *testing.T) {
 // not leave the store.
 func TestTamperingWithArchives(t *testing.T) {
 	m, r, o, c := written(t, 600)
-	if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
+	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	list, _ := listArchives(r.Archives)
 	path := list[0].path
 	whole, _ := os.ReadFile(path)
 	s, _ := list[0].readSeal()
-	var rows []Row
+	var rows []LogRow
 	for row := range list[0].readRows(nil) {
 		rows = append(rows, row)
 	}
 	keys, _ := testKeys().signingKeys()
-	rewrite := func(change func(rows []Row), sign bool) {
+	rewrite := func(change func(rows []LogRow), sign bool) {
 		copied := slices.Clone(rows)
 		change(copied)
 		key := keys.sign
 		if !sign {
-			other := Keys{Bodies: testKeys().Bodies, Codes: testKeys().Bodies}
+			other := LogKeys{Bodies: testKeys().Bodies, Codes: testKeys().Bodies}
 			forger, _ := other.signingKeys()
 			key = forger.sign
 		}
-		if _, err := (Seal{Chain: s.Chain, First: s.First, Last: s.Last, From: s.From, To: s.To}).writeArchive(r.Archives, func(yield func(Row, error) bool) {
+		if _, err := (ArchiveSeal{Chain: s.Chain, First: s.First, Last: s.Last, From: s.From, To: s.To}).writeArchive(r.Archives, func(yield func(LogRow, error) bool) {
 			for _, row := range copied {
 				if !yield(row, nil) {
 					return
@@ -291,8 +291,8 @@ func TestTamperingWithArchives(t *testing.T) {
 		"gone":      {Deleted, 1, func() { _ = os.Remove(path) }},
 		"cut":       {Damaged, 0, func() { _ = os.WriteFile(path, whole[:len(whole)/2], 0o600) }},
 		"garbage":   {Damaged, 1, func() { _ = os.WriteFile(path, []byte("garbage"), 0o600) }},
-		"edited":    {Edited, 51, func() { rewrite(func(rows []Row) { rows[50].Status = "x" }, true) }},
-		"forged":    {Damaged, 1, func() { rewrite(func(rows []Row) {}, false) }},
+		"edited":    {Edited, 51, func() { rewrite(func(rows []LogRow) { rows[50].Status = "x" }, true) }},
+		"forged":    {Damaged, 1, func() { rewrite(func(rows []LogRow) {}, false) }},
 		"misplaced": {Damaged, 901, func() { _ = os.Rename(path, filepath.Join(r.Archives, "c1-1-900.jsonl.gz")) }},
 		"as if deleted": {Damaged, 1, func() {
 			_ = os.Remove(path)
@@ -321,7 +321,7 @@ func TestTamperingWithArchives(t *testing.T) {
 	m, r, o, _ = written(t, 600)
 	_ = os.MkdirAll(r.Archives, 0o700)
 	_ = os.WriteFile(filepath.Join(r.Archives, filepath.Base(path)), bytes.Replace(whole, []byte("a"), []byte("b"), 1), 0o600)
-	if _, err := retained(t, m, o, Policy{Dir: r.Archives, Keep: 5 * time.Hour}); err == nil || m.bases["c1"] != 0 {
+	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err == nil || m.bases["c1"] != 0 {
 		t.Errorf("rows left the store for somebody else's archive: %v", err)
 	}
 }
@@ -330,14 +330,14 @@ func TestTamperingWithArchives(t *testing.T) {
 func TestArchivedRows(t *testing.T) {
 	keys, _ := testKeys().signingKeys()
 	odd := "\xff\x00<é\u2028\"\\"
-	var rows []Row
+	var rows []LogRow
 	for seq := range int64(3) {
-		r := Row{Chain: "c1", Seq: seq + 7, At: -seq, Kind: odd, Execution: odd, Session: odd, Principal: odd, Server: odd, Tool: odd, Status: odd,
+		r := LogRow{Chain: "c1", Seq: seq + 7, At: -seq, Kind: odd, Execution: odd, Session: odd, Principal: odd, Server: odd, Tool: odd, Status: odd,
 			Risk: -1, Micros: 1 << 62, Bytes: -5, Returned: 3, Avoided: 4, Facts: []byte(odd), Body: []byte(odd), Hash: []byte{byte(seq)}, Code: []byte(odd)}
 		rows = append(rows, r)
 	}
 	rows[2].Facts, rows[2].Body = nil, nil
-	a, err := Seal{Chain: "c1", First: 7, Last: 9}.writeArchive(t.TempDir(), func(yield func(Row, error) bool) {
+	a, err := ArchiveSeal{Chain: "c1", First: 7, Last: 9}.writeArchive(t.TempDir(), func(yield func(LogRow, error) bool) {
 		for _, r := range rows {
 			if !yield(r, nil) {
 				return
@@ -368,7 +368,7 @@ func FuzzArchive(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, err := l.retain(f, Policy{Dir: r.Archives, Keep: time.Minute}); err != nil {
+	if _, err := l.retain(f, RetentionPolicy{Dir: r.Archives, Keep: time.Minute}); err != nil {
 		f.Fatal(err)
 	}
 	_ = l.Close()
@@ -411,7 +411,7 @@ func FuzzCheckpoints(f *testing.F) {
 			}
 		}
 		for _, signer := range []bool{true, false} {
-			v := &recordVerifier{record: &Record{Checkpoints: dir}}
+			v := &recordVerifier{record: &LogReader{Checkpoints: dir}}
 			if signer {
 				v.signer = keys.publicKey()
 			}

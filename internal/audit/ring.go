@@ -14,19 +14,19 @@ import (
 // bodyKey is a key that encrypts bodies. If it is destroyed in the store while its execution runs, the engine goes on
 // using it until the execution ends; bodies that it encrypts can never be read.
 type bodyKey struct {
-	Key
+	BodyKey
 	aead cipher.AEAD
 	read time.Time // when it was made, or seen in the store
 	kept bool      // it is in the store, or on its way there, or never to be there
 	lost bool      // it is never to be there
 }
 
-// reread is how long a session's key is used before checking again that it still exists in the store.
-const reread = time.Minute
+// ringReadPause is how long a session's key is used before checking again that it still exists in the store.
+const ringReadPause = time.Minute
 
 // keyID returns the id of the key that encrypts the body of a row: that of its execution, else of its session, else
 // of its chain.
-func keyID(r *Row) string {
+func keyID(r *LogRow) string {
 	switch {
 	case r.Execution != "":
 		return r.Execution
@@ -38,7 +38,7 @@ func keyID(r *Row) string {
 }
 
 // keyOf returns the key for the body of a row, and creates it if necessary.
-func (l *Log) keyOf(r *Row) (*bodyKey, error) {
+func (l *Log) keyOf(r *LogRow) (*bodyKey, error) {
 	id := keyID(r)
 	if k := l.cachedKey(id, r); k != nil {
 		return k, nil
@@ -67,7 +67,7 @@ func (l *Log) keyOf(r *Row) (*bodyKey, error) {
 }
 
 // cachedKey returns a key from memory, or nil if it is not there or must be checked again.
-func (l *Log) cachedKey(id string, r *Row) *bodyKey {
+func (l *Log) cachedKey(id string, r *LogRow) *bodyKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.keys[id]
@@ -79,7 +79,7 @@ func (l *Log) cachedKey(id string, r *Row) *bodyKey {
 
 // isStale reports whether the existence of a session's key must be checked again in the store.
 func (l *Log) isStale(k *bodyKey) bool {
-	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > reread
+	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > ringReadPause
 }
 
 // sweepKeys removes stale session keys from memory when there are many. The caller holds l.mu.
@@ -94,8 +94,8 @@ func (l *Log) sweepKeys() {
 	}
 }
 
-func (l *Log) newKey(r *Row, lost bool) (*bodyKey, error) {
-	k := &bodyKey{Key: Key{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost, lost: lost}
+func (l *Log) newKey(r *LogRow, lost bool) (*bodyKey, error) {
+	k := &bodyKey{BodyKey: BodyKey{ID: keyID(r), Session: r.Session, Principal: r.Principal}, read: l.o.Now(), kept: lost, lost: lost}
 	secret := make([]byte, keySize)
 	_, _ = rand.Read(secret) // never fails
 	k.Wrapped = sealText(l.wrap, secret, k.ID)
@@ -106,7 +106,7 @@ func (l *Log) newKey(r *Row, lost bool) (*bodyKey, error) {
 
 // foundKey reads a key from the store, or creates one if it is missing. If the execution already has entries, its key
 // was destroyed; the new key is then never stored.
-func (l *Log) foundKey(r *Row) (*bodyKey, error) {
+func (l *Log) foundKey(r *LogRow) (*bodyKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	id := keyID(r)
@@ -116,7 +116,7 @@ func (l *Log) foundKey(r *Row) (*bodyKey, error) {
 		return nil, err
 	}
 	if found, ok := kept[id]; ok {
-		k := &bodyKey{Key: found, read: l.o.Now(), kept: true}
+		k := &bodyKey{BodyKey: found, read: l.o.Now(), kept: true}
 		k.aead, err = unwrapKey(l.wrap, found)
 		return k, err
 	}
@@ -133,7 +133,7 @@ func (l *Log) foundKey(r *Row) (*bodyKey, error) {
 }
 
 // unwrapKey returns the cipher that decrypts bodies encrypted with a key.
-func unwrapKey(wrap cipher.AEAD, k Key) (cipher.AEAD, error) {
+func unwrapKey(wrap cipher.AEAD, k BodyKey) (cipher.AEAD, error) {
 	secret, err := openText(wrap, k.Wrapped, k.ID)
 	if err != nil {
 		return nil, err

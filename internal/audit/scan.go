@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Indexed is a Store that answers Find and Groups from indexes.
-type Indexed interface {
+// IndexChecker is a Store that answers Find and Groups from indexes.
+type IndexChecker interface {
 	// Indexes returns an error if the store's indexes do not match its entries.
 	Indexes(ctx context.Context) error
 }
 
 // soundStores returns the stores for queries. A store with unreliable indexes is wrapped so that it reads all
 // entries.
-func (r *Record) soundStores(ctx context.Context) []Store {
+func (r *LogReader) soundStores(ctx context.Context) []LogStore {
 	r.checked.Do(func() {
 		for _, s := range r.Stores {
-			if i, ok := s.(Indexed); ok {
+			if i, ok := s.(IndexChecker); ok {
 				if err := i.Indexes(ctx); err != nil && ctx.Err() == nil {
 					r.LeaveOut(err)
 					s = scannedStore{s}
@@ -31,13 +31,13 @@ func (r *Record) soundStores(ctx context.Context) []Store {
 }
 
 // scannedStore wraps a store whose indexes are unreliable: it reads all entries for each query.
-type scannedStore struct{ Store }
+type scannedStore struct{ LogStore }
 
-func (s scannedStore) scanRows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+func (s scannedStore) scanRows(ctx context.Context, f Filter) iter.Seq2[LogRow, error] {
+	return func(yield func(LogRow, error) bool) {
 		chains, err := s.Chains(ctx)
 		if err != nil {
-			yield(Row{}, err)
+			yield(LogRow{}, err)
 			return
 		}
 		for _, c := range chains {
@@ -53,12 +53,12 @@ func (s scannedStore) scanRows(ctx context.Context, f Filter) iter.Seq2[Row, err
 	}
 }
 
-func (s scannedStore) Find(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+func (s scannedStore) Find(ctx context.Context, f Filter) iter.Seq2[LogRow, error] {
 	return newestFirst(s.scanRows(ctx, f), f)
 }
 
-func (s scannedStore) Groups(ctx context.Context, f Filter) ([]Group, error) {
-	sums := map[Group]*Group{}
+func (s scannedStore) Groups(ctx context.Context, f Filter) ([]UsageGroup, error) {
+	sums := map[UsageGroup]*UsageGroup{}
 	for r, err := range s.scanRows(ctx, f) {
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (s scannedStore) Groups(ctx context.Context, f Filter) ([]Group, error) {
 		if !f.matchesRow(&r) {
 			continue
 		}
-		key := Group{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
+		key := UsageGroup{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
 		g := sums[key]
 		if g == nil {
 			first := key
@@ -79,7 +79,7 @@ func (s scannedStore) Groups(ctx context.Context, f Filter) ([]Group, error) {
 		g.Returned, g.Avoided = g.Returned+r.Returned, g.Avoided+r.Avoided
 		g.MaxRisk = max(g.MaxRisk, r.Risk)
 	}
-	var all []Group
+	var all []UsageGroup
 	for _, g := range sums {
 		all = append(all, *g)
 	}
@@ -87,13 +87,13 @@ func (s scannedStore) Groups(ctx context.Context, f Filter) ([]Group, error) {
 }
 
 // newestFirst sorts matching rows, which may come in any order, and yields them newest first.
-func newestFirst(rows iter.Seq2[Row, error], f Filter) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		order := func(a, b Row) int { return placeOf(&b).compareTo(placeOf(&a)) }
-		var all []Row
+func newestFirst(rows iter.Seq2[LogRow, error], f Filter) iter.Seq2[LogRow, error] {
+	return func(yield func(LogRow, error) bool) {
+		order := func(a, b LogRow) int { return placeOf(&b).compareTo(placeOf(&a)) }
+		var all []LogRow
 		for r, err := range rows {
 			if err != nil {
-				yield(Row{}, err)
+				yield(LogRow{}, err)
 				return
 			}
 			if !f.matchesRow(&r) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Row is one entry as a store keeps it. A store does not interpret its fields. It returns every field unchanged,
+// LogRow is one entry as a store keeps it. A store does not interpret its fields. It returns every field unchanged,
 // except that empty byte slices become nil. Strings may contain any bytes.
-type Row struct {
+type LogRow struct {
 	Chain     string // hexadecimal; every engine that writes has one of its own
 	Seq       int64  // from 1 on, without gaps
 	At        int64  // nanoseconds since 1970
@@ -30,24 +30,24 @@ type Row struct {
 	Code      []byte // with which the hash is sealed
 }
 
-// Key is the encrypted key of the bodies of an execution, a session or a chain. Deleting it erases these bodies.
-type Key struct {
+// BodyKey is the encrypted key of the bodies of an execution, a session or a chain. Deleting it erases these bodies.
+type BodyKey struct {
 	ID        string // of the execution; of the chain for what belongs to none
 	Session   string
 	Principal string
 	Wrapped   []byte
 }
 
-// Batch is a set of rows and keys that is written completely or not at all.
-type Batch struct {
-	Rows   []Row // of one chain, in order, right after its head
-	Keys   []Key
+// WriteBatch is a set of rows and keys that is written completely or not at all.
+type WriteBatch struct {
+	Rows   []LogRow // of one chain, in order, right after its head
+	Keys   []BodyKey
 	Opened []string // executions that have begun; Open lists them until they are closed
 	Closed []string
 }
 
-// Head is the end of a chain. Seq 0 means that the chain is new.
-type Head struct {
+// ChainHead is the end of a chain. Seq 0 means that the chain is new.
+type ChainHead struct {
 	Chain string
 	Seq   int64
 	Hash  []byte // nil if Seq is 0
@@ -68,57 +68,57 @@ type Filter struct {
 	Statuses   []string
 	MinRisk    int64
 	// Before selects only rows older than this place.
-	Before *Place
+	Before *RowPosition
 	Limit  int  // 0: all
 	Bare   bool // without Facts and Body
 }
 
-// Place is the position of a row among those of all chains, which are ordered by At, then Chain, then Seq.
-type Place struct {
+// RowPosition is the position of a row among those of all chains, which are ordered by At, then Chain, then Seq.
+type RowPosition struct {
 	At    int64
 	Chain string
 	Seq   int64
 }
 
-// Group is the sum of all rows with the same day, kind, server, tool and status.
-type Group struct {
+// UsageGroup is the sum of all rows with the same day, kind, server, tool and status.
+type UsageGroup struct {
 	Day, Kind, Server, Tool, Status string // Day as 2006-01-02, UTC
 	Count, Micros, Bytes            int64
 	Returned, Avoided               int64
 	MaxRisk                         int64
 }
 
-// Brief is a Store that can return entries without reading all their columns.
-type Brief interface {
+// BriefFinder is a Store that can return entries without reading all their columns.
+type BriefFinder interface {
 	// Brief works like Find, but ignores Before and fills in only At, Seq, Principal, Status, Micros, Returned and
 	// Avoided of each row.
-	Brief(ctx context.Context, f Filter) ([]Row, error)
+	Brief(ctx context.Context, f Filter) ([]LogRow, error)
 }
 
-// Store keeps rows durably: rows that Append has written without an error survive a power loss. Each writer of a
+// LogStore keeps rows durably: rows that Append has written without an error survive a power loss. Each writer of a
 // store has its own chain. A second writer of the same store gets another chain, or an error that names the owner. A
 // Store is safe for concurrent use, but calls of Append must not overlap.
-type Store interface {
+type LogStore interface {
 	// Head returns the end of this store's own chain, read from disk.
-	Head(ctx context.Context) (Head, error)
+	Head(ctx context.Context) (ChainHead, error)
 	// Append writes a batch. It writes nothing if the batch's first row does not follow the head, or if one of its
 	// keys already exists. After any other error, the caller must ask Head whether the batch was written, because the
 	// failure may have come at the very end, for example when a connection is lost. After an error that wraps
 	// ErrUnsynced or ErrGone, neither the written rows nor Head can be trusted, and every later write returns the
 	// same error.
-	Append(ctx context.Context, b Batch) error
+	Append(ctx context.Context, b WriteBatch) error
 	// Open returns the executions in this store's own chain that have begun and not ended.
 	Open(ctx context.Context) ([]string, error)
 	// Chains returns the heads of all chains.
-	Chains(ctx context.Context) ([]Head, error)
+	Chains(ctx context.Context) ([]ChainHead, error)
 	// Find yields matching rows, newest first.
-	Find(ctx context.Context, f Filter) iter.Seq2[Row, error]
+	Find(ctx context.Context, f Filter) iter.Seq2[LogRow, error]
 	// Walk yields the rows of a chain in order, beginning at a sequence number.
-	Walk(ctx context.Context, chain string, from int64) iter.Seq2[Row, error]
+	Walk(ctx context.Context, chain string, from int64) iter.Seq2[LogRow, error]
 	// Groups adds up the matching rows by day, kind, server, tool and status.
-	Groups(ctx context.Context, f Filter) ([]Group, error)
+	Groups(ctx context.Context, f Filter) ([]UsageGroup, error)
 	// Keys returns those of the keys with these ids that exist.
-	Keys(ctx context.Context, ids []string) (map[string]Key, error)
+	Keys(ctx context.Context, ids []string) (map[string]BodyKey, error)
 	// KeysOf returns the ids of the keys of a principal's session.
 	KeysOf(ctx context.Context, principal, session string) ([]string, error)
 	// Forget deletes keys so that the store's files contain no trace of them. It returns the number of deleted keys.

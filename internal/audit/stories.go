@@ -19,7 +19,7 @@ type executionState struct {
 }
 
 // applyRow processes the next row. It returns a description if the row contradicts earlier ones, or "".
-func (s *openExecutions) applyRow(r *Row) string {
+func (s *openExecutions) applyRow(r *LogRow) string {
 	if r.Execution == "" {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (s *openExecutions) goOn(executions []string) {
 	}
 }
 
-func (s *executionState) applyRow(r *Row) string {
+func (s *executionState) applyRow(r *LogRow) string {
 	tool := r.Server + "." + r.Tool
 	switch core.EventKind(r.Kind) {
 	case core.EventCall:

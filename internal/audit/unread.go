@@ -30,10 +30,10 @@ func (u *unreadFiles) addError(err error) {
 
 // LeaveOut records that a file of the audit log could not be opened. The other files are still read, and every reader
 // reports the missing file.
-func (r *Record) LeaveOut(err error) { r.unread.addError(err) }
+func (r *LogReader) LeaveOut(err error) { r.unread.addError(err) }
 
-// Unread returns the errors of all files, or parts of files, that could not be read so far.
-func (r *Record) Unread() []error {
+// UnreadErrors returns the errors of all files, or parts of files, that could not be read so far.
+func (r *LogReader) UnreadErrors() []error {
 	r.unread.mu.Lock()
 	defer r.unread.mu.Unlock()
 	return slices.Clone(r.unread.all)
@@ -49,7 +49,7 @@ func messageOf(err error) string {
 
 // skipsStore records the error of a store. It reports whether to continue without that store, which is false if ctx
 // is done.
-func (r *Record) skipsStore(ctx context.Context, err error) bool {
+func (r *LogReader) skipsStore(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -58,11 +58,11 @@ func (r *Record) skipsStore(ctx context.Context, err error) bool {
 }
 
 // addWarnings adds a warning for each part that could not be read. warnings may be nil.
-func (r *Record) addWarnings(warnings *[]string) {
+func (r *LogReader) addWarnings(warnings *[]string) {
 	if warnings == nil {
 		return
 	}
-	for _, err := range r.Unread() {
+	for _, err := range r.UnreadErrors() {
 		if text := "left out: " + messageOf(err); !slices.Contains(*warnings, text) {
 			*warnings = append(*warnings, text)
 		}
@@ -70,9 +70,9 @@ func (r *Record) addWarnings(warnings *[]string) {
 }
 
 // damageError returns an error if any files could not be read, apart from empty ones.
-func (r *Record) damageError() error {
+func (r *LogReader) damageError() error {
 	var all []error
-	for _, err := range r.Unread() {
+	for _, err := range r.UnreadErrors() {
 		if !errors.Is(err, ErrEmpty) {
 			all = append(all, err)
 		}
@@ -80,22 +80,22 @@ func (r *Record) damageError() error {
 	return errors.Join(all...)
 }
 
-// Usage returns the usage totals of all stores that can be read.
-func (r *Record) Usage(ctx context.Context, s UsageSpan, ends bool) (Usage, error) {
-	u, err := Add(ctx, r.soundStores(ctx), s, ends)
+// SumUsage returns the usage totals of all stores that can be read.
+func (r *LogReader) SumUsage(ctx context.Context, s UsageSpan, ends bool) (Usage, error) {
+	u, err := SumUsageOf(ctx, r.soundStores(ctx), s, ends)
 	if err == nil || ctx.Err() != nil {
 		return u, err
 	}
-	sound := slices.DeleteFunc(slices.Clone(r.soundStores(ctx)), func(one Store) bool {
-		_, err := Add(ctx, []Store{one}, s, ends)
+	sound := slices.DeleteFunc(slices.Clone(r.soundStores(ctx)), func(one LogStore) bool {
+		_, err := SumUsageOf(ctx, []LogStore{one}, s, ends)
 		return err != nil && r.skipsStore(ctx, err)
 	})
-	return Add(ctx, sound, s, ends)
+	return SumUsageOf(ctx, sound, s, ends)
 }
 
 // reportDamage reports files that could not be read.
 func (v *recordVerifier) reportDamage() {
-	for _, err := range v.record.Unread() {
+	for _, err := range v.record.UnreadErrors() {
 		if errors.Is(err, ErrEmpty) {
 			v.addNote("%s", messageOf(err))
 			continue

@@ -86,9 +86,9 @@ const (
 	newestFacts = 10_000  // of which the facts are read
 )
 
-// Add adds up the entries of stores. If ends is set, it also reads the end entries of the newest executions, which
+// SumUsageOf adds up the entries of stores. If ends is set, it also reads the end entries of the newest executions, which
 // Duration, Principals and CacheHits need.
-func Add(ctx context.Context, stores []Store, s UsageSpan, ends bool) (Usage, error) {
+func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
 		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
 		days: map[string]*DayUsage{}, tools: map[[2]string]*ToolUsage{}, servers: map[string]*ToolUsage{},
@@ -132,7 +132,7 @@ type usageSum struct {
 	facts   int // executions whose facts were read
 }
 
-func (a *usageSum) addGroup(g Group) {
+func (a *usageSum) addGroup(g UsageGroup) {
 	u, day := &a.usage, entryOf(a.days, g.Day, DayUsage{Day: g.Day})
 	u.Entries += g.Count
 	switch kind := core.EventKind(g.Kind); kind {
@@ -154,7 +154,7 @@ func (a *usageSum) addGroup(g Group) {
 
 // addCall adds calls. A call with effects has a call entry and an answer entry; the answer entry has the status. A
 // call that only reads has one call entry with its status.
-func (a *usageSum) addCall(g Group, day *DayUsage) {
+func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
 	if g.Kind == string(core.EventCall) {
@@ -166,9 +166,9 @@ func (a *usageSum) addCall(g Group, day *DayUsage) {
 }
 
 // isFailed reports whether calls with this status returned errors. Calls without a status are still in progress.
-func isFailed(g Group) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
+func isFailed(g UsageGroup) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
-func (t *ToolUsage) addGroup(g Group) {
+func (t *ToolUsage) addGroup(g UsageGroup) {
 	if g.Kind == string(core.EventCall) {
 		t.Calls += g.Count
 	}
@@ -188,21 +188,21 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 }
 
 // addNewestEnds adds the totals that need end entries. It reads the end entries of the newest executions.
-func (a *usageSum) addNewestEnds(ctx context.Context, stores []Store, f Filter) error {
+func (a *usageSum) addNewestEnds(ctx context.Context, stores []LogStore, f Filter) error {
 	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
-	var all []Row
+	var all []LogRow
 	for _, store := range stores {
 		rows, err := briefRows(ctx, store, f)
 		if err != nil {
 			return err
 		}
-		all = append(all, slices.DeleteFunc(rows, func(r Row) bool { return a.twice[rowPlace{r.At, r.Seq}] })...)
+		all = append(all, slices.DeleteFunc(rows, func(r LogRow) bool { return a.twice[rowPlace{r.At, r.Seq}] })...)
 		if err := a.addCacheHits(ctx, store, f); err != nil {
 			return err
 		}
 	}
 	if len(all) > newestEnds {
-		slices.SortFunc(all, func(p, q Row) int { return placeOf(&q).compareTo(placeOf(&p)) })
+		slices.SortFunc(all, func(p, q LogRow) int { return placeOf(&q).compareTo(placeOf(&p)) })
 		all = all[:newestEnds]
 	}
 	if int64(len(all)) < a.usage.Executions {
@@ -216,12 +216,12 @@ func (a *usageSum) addNewestEnds(ctx context.Context, stores []Store, f Filter) 
 }
 
 // briefRows returns the rows that match f, with only the columns that usage needs.
-func briefRows(ctx context.Context, store Store, f Filter) ([]Row, error) {
-	if b, ok := store.(Brief); ok {
+func briefRows(ctx context.Context, store LogStore, f Filter) ([]LogRow, error) {
+	if b, ok := store.(BriefFinder); ok {
 		return b.Brief(ctx, f)
 	}
 	f.Bare = true
-	var all []Row
+	var all []LogRow
 	for r, err := range store.Find(ctx, f) {
 		if err != nil {
 			return nil, err
@@ -232,7 +232,7 @@ func briefRows(ctx context.Context, store Store, f Filter) ([]Row, error) {
 }
 
 // addCacheHits adds the cache hits of the newest executions.
-func (a *usageSum) addCacheHits(ctx context.Context, store Store, f Filter) error {
+func (a *usageSum) addCacheHits(ctx context.Context, store LogStore, f Filter) error {
 	f.Limit = newestFacts
 	n := 0
 	for r, err := range store.Find(ctx, f) {
@@ -249,7 +249,7 @@ func (a *usageSum) addCacheHits(ctx context.Context, store Store, f Filter) erro
 	return nil
 }
 
-func (a *usageSum) addEachEnd(ends []Row) {
+func (a *usageSum) addEachEnd(ends []LogRow) {
 	persons := map[string]*PersonUsage{}
 	var took []int64
 	for _, r := range ends {

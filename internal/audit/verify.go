@@ -74,7 +74,7 @@ const (
 
 // Verify checks everything about the audit log that can be proved. Faults of the log are in the result; an error
 // means that the log could not be read.
-func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
+func (r *LogReader) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
 	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
 	if v.codes, v.signer, err = r.signerKey(o.Key); err != nil {
@@ -117,7 +117,7 @@ func (r *Record) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, err
 
 // recordVerifier verifies an audit log.
 type recordVerifier struct {
-	record  *Record
+	record  *LogReader
 	o       VerifyOptions
 	codes   signingKeys
 	signer  ed25519.PublicKey
@@ -225,12 +225,12 @@ func (k *chainCheck) verifyRows(ctx context.Context) error {
 
 // verifyJob is a batch of rows to verify.
 type verifyJob struct {
-	rows   []Row
-	before []byte // the hash before the first
-	loose  []bool // the hash does not follow from the one before
-	forged []bool // the code is not that of the hash
-	seal   *Seal  // that was read before these
-	err    error  // instead of rows
+	rows   []LogRow
+	before []byte       // the hash before the first
+	loose  []bool       // the hash does not follow from the one before
+	forged []bool       // the code is not that of the hash
+	seal   *ArchiveSeal // that was read before these
+	err    error        // instead of rows
 	done   chan struct{}
 }
 
@@ -250,14 +250,14 @@ func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJ
 	defer close(ordered)
 	defer close(work)
 	var before []byte
-	var seal *Seal
-	rows := make([]Row, 0, jobRows)
+	var seal *ArchiveSeal
+	rows := make([]LogRow, 0, jobRows)
 	send := func(err error) bool {
 		j := &verifyJob{rows: rows, before: before, seal: seal, err: err, done: make(chan struct{})}
 		if len(rows) > 0 {
 			before = rows[len(rows)-1].Hash
 		}
-		rows, seal = make([]Row, 0, jobRows), nil
+		rows, seal = make([]LogRow, 0, jobRows), nil
 		for _, to := range []chan<- *verifyJob{work, ordered} {
 			select {
 			case to <- j:
@@ -267,7 +267,7 @@ func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJ
 		}
 		return true
 	}
-	seals := func(s Seal) {
+	seals := func(s ArchiveSeal) {
 		if len(rows) > 0 || seal != nil {
 			send(nil)
 		}
@@ -328,7 +328,7 @@ func (k *chainCheck) applyJob(ctx context.Context, j *verifyJob) error {
 	return nil
 }
 
-func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) error {
+func (k *chainCheck) checkRow(ctx context.Context, r *LogRow, loose, forged bool) error {
 	switch {
 	case r.Seq != k.next:
 		k.reportGap(r.Seq)
@@ -374,7 +374,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *Row, loose, forged bool) e
 
 // goesOn handles the gap entry at the start of a chain that continues another chain. It adds a note that names the
 // other chain.
-func (k *chainCheck) goesOn(r *Row) {
+func (k *chainCheck) goesOn(r *LogRow) {
 	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {
 		return
@@ -388,7 +388,7 @@ func (k *chainCheck) goesOn(r *Row) {
 
 // isForeignChain reports whether a chain of a shared store belongs to another owner: no checkpoint of this owner names it,
 // and none of its MACs was made with this owner's key.
-func (k *chainCheck) isForeignChain(r *Row) bool {
+func (k *chainCheck) isForeignChain(r *LogRow) bool {
 	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
 		k.foreign = true
 		k.out.Foreign = true
@@ -413,7 +413,7 @@ func (k *chainCheck) reportGap(seq int64) {
 }
 
 // reportForged reports an entry that follows the entry before it but whose MAC was made without the key.
-func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
+func (k *chainCheck) reportForged(ctx context.Context, r *LogRow) error {
 	switch {
 	case k.found:
 	case r.Seq > k.marks.lastMark().seq:
@@ -450,7 +450,7 @@ func (k *chainCheck) reportForged(ctx context.Context, r *Row) error {
 }
 
 // checkSeal compares the seal of an existing or deleted archive with the archive's rows and the key.
-func (k *chainCheck) checkSeal(s Seal) {
+func (k *chainCheck) checkSeal(s ArchiveSeal) {
 	switch before := encodeHex(k.before); {
 	case !s.isSignedBy(k.signer):
 		k.addFault(

@@ -16,7 +16,7 @@ import (
 )
 
 // written is a record of some executions, an hour old at its beginning.
-func written(t testing.TB, executions int) (*memory, *Record, Options, *clock) {
+func written(t testing.TB, executions int) (*memory, *LogReader, Options, *clock) {
 	t.Helper()
 	m, c := newMemory("c1"), newClock()
 	o := Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home", Now: c.now}
@@ -35,10 +35,10 @@ func written(t testing.TB, executions int) (*memory, *Record, Options, *clock) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return m, &Record{Stores: []Store{m}, Archives: filepath.Join(t.TempDir(), "archive"), Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, o, c
+	return m, &LogReader{Stores: []LogStore{m}, Archives: filepath.Join(t.TempDir(), "archive"), Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, o, c
 }
 
-func verified(t *testing.T, r *Record, o VerifyOptions) VerifyResult {
+func verified(t *testing.T, r *LogReader, o VerifyOptions) VerifyResult {
 	t.Helper()
 	v, err := r.Verify(t.Context(), o)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestVerify(t *testing.T) {
 	}
 	// An auditor who has not the key, but its public half.
 	keys, _ := testKeys().signingKeys()
-	r.Keys = Keys{}
+	r.Keys = LogKeys{}
 	if v := verified(t, r, VerifyOptions{Key: keys.publicKey()}); !v.OK || v.Codes || len(v.Notes) == 0 {
 		t.Errorf("%+v", v)
 	}
@@ -70,10 +70,10 @@ func TestVerify(t *testing.T) {
 }
 
 // tamper changes rows, which are a copy.
-type tamper func(rows []Row) []Row
+type tamper func(rows []LogRow) []LogRow
 
 // anew hashes rows anew from an index on, as one without the key does.
-func anew(rows []Row, from int) []Row {
+func anew(rows []LogRow, from int) []LogRow {
 	var before []byte
 	if from > 0 {
 		before = rows[from-1].Hash
@@ -85,7 +85,7 @@ func anew(rows []Row, from int) []Row {
 	return rows
 }
 
-func numbered(rows []Row) []Row {
+func numbered(rows []LogRow) []LogRow {
 	for i := range rows {
 		rows[i].Seq = int64(i + 1)
 	}
@@ -93,11 +93,11 @@ func numbered(rows []Row) []Row {
 }
 
 func swapped(i, j int) tamper {
-	return func(rows []Row) []Row { rows[i], rows[j] = rows[j], rows[i]; return numbered(rows) }
+	return func(rows []LogRow) []LogRow { rows[i], rows[j] = rows[j], rows[i]; return numbered(rows) }
 }
 
-func fake(seq int64) Row {
-	return Row{Chain: "c1", Seq: seq, Kind: "call", Execution: "x1", Risk: -1, Code: make([]byte, codeSize), Hash: make([]byte, 32)}
+func fake(seq int64) LogRow {
+	return LogRow{Chain: "c1", Seq: seq, Kind: "call", Execution: "x1", Risk: -1, Code: make([]byte, codeSize), Hash: make([]byte, 32)}
 }
 
 func tampers() map[string]struct {
@@ -110,37 +110,39 @@ func tampers() map[string]struct {
 		seq  int64
 		tamper
 	}
-	edit := func(change func(*Row)) tamper { return func(rows []Row) []Row { change(&rows[99]); return rows } }
+	edit := func(change func(*LogRow)) tamper {
+		return func(rows []LogRow) []LogRow { change(&rows[99]); return rows }
+	}
 	return map[string]T{
-		"status":     {Edited, 100, edit(func(r *Row) { r.Status = "x" })},
-		"body":       {Edited, 100, edit(func(r *Row) { r.Body = []byte("x") })},
-		"time":       {Edited, 100, edit(func(r *Row) { r.At++ })},
-		"hash":       {Edited, 100, edit(func(r *Row) { r.Hash = bytes.Repeat([]byte{1}, 32) })},
-		"first":      {Edited, 1, func(rows []Row) []Row { rows[0].Tool = "x"; return rows }},
-		"last":       {Edited, 801, func(rows []Row) []Row { rows[800].Kind = "x"; return rows }},
-		"code":       {Rehashed, 100, edit(func(r *Row) { r.Code = bytes.Repeat([]byte{1}, codeSize) })},
-		"deleted":    {Deleted, 100, func(rows []Row) []Row { return slices.Delete(rows, 99, 102) }},
-		"renumbered": {Deleted, 100, func(rows []Row) []Row { return numbered(slices.Delete(rows, 99, 102)) }},
-		"beginning":  {Deleted, 1, func(rows []Row) []Row { return rows[3:] }},
+		"status":     {Edited, 100, edit(func(r *LogRow) { r.Status = "x" })},
+		"body":       {Edited, 100, edit(func(r *LogRow) { r.Body = []byte("x") })},
+		"time":       {Edited, 100, edit(func(r *LogRow) { r.At++ })},
+		"hash":       {Edited, 100, edit(func(r *LogRow) { r.Hash = bytes.Repeat([]byte{1}, 32) })},
+		"first":      {Edited, 1, func(rows []LogRow) []LogRow { rows[0].Tool = "x"; return rows }},
+		"last":       {Edited, 801, func(rows []LogRow) []LogRow { rows[800].Kind = "x"; return rows }},
+		"code":       {Rehashed, 100, edit(func(r *LogRow) { r.Code = bytes.Repeat([]byte{1}, codeSize) })},
+		"deleted":    {Deleted, 100, func(rows []LogRow) []LogRow { return slices.Delete(rows, 99, 102) }},
+		"renumbered": {Deleted, 100, func(rows []LogRow) []LogRow { return numbered(slices.Delete(rows, 99, 102)) }},
+		"beginning":  {Deleted, 1, func(rows []LogRow) []LogRow { return rows[3:] }},
 		"neighbours": {Swapped, 100, swapped(99, 100)},
 		"far":        {Swapped, 100, swapped(99, 499)},
-		"inserted":   {Inserted, 100, func(rows []Row) []Row { return numbered(slices.Insert(rows, 99, fake(100))) }},
-		"inserted well": {Inserted, 100, func(rows []Row) []Row {
+		"inserted":   {Inserted, 100, func(rows []LogRow) []LogRow { return numbered(slices.Insert(rows, 99, fake(100))) }},
+		"inserted well": {Inserted, 100, func(rows []LogRow) []LogRow {
 			f := fake(100)
 			f.Hash = f.computeHash(rows[98].Hash)
 			return numbered(slices.Insert(rows, 99, f))
 		}},
-		"appended":      {Inserted, 802, func(rows []Row) []Row { return anew(append(rows, fake(802)), 801) }},
-		"anew":          {Rehashed, 100, func(rows []Row) []Row { rows[99].Status = "x"; return anew(rows, 99) }},
-		"anew, deleted": {Rehashed, 100, func(rows []Row) []Row { return anew(numbered(slices.Delete(rows, 99, 102)), 99) }},
-		"anew, one": {Rehashed, 100, func(rows []Row) []Row {
+		"appended":      {Inserted, 802, func(rows []LogRow) []LogRow { return anew(append(rows, fake(802)), 801) }},
+		"anew":          {Rehashed, 100, func(rows []LogRow) []LogRow { rows[99].Status = "x"; return anew(rows, 99) }},
+		"anew, deleted": {Rehashed, 100, func(rows []LogRow) []LogRow { return anew(numbered(slices.Delete(rows, 99, 102)), 99) }},
+		"anew, one": {Rehashed, 100, func(rows []LogRow) []LogRow {
 			rows[99].Status = "x"
 			rows[99].Hash = rows[99].computeHash(rows[98].Hash)
 			return rows
 		}},
-		"truncated":      {Truncated, 701, func(rows []Row) []Row { return rows[:700] }},
-		"truncated, one": {Truncated, 801, func(rows []Row) []Row { return rows[:800] }},
-		"emptied":        {Truncated, 1, func(rows []Row) []Row { return nil }},
+		"truncated":      {Truncated, 701, func(rows []LogRow) []LogRow { return rows[:700] }},
+		"truncated, one": {Truncated, 801, func(rows []LogRow) []LogRow { return rows[:800] }},
+		"emptied":        {Truncated, 1, func(rows []LogRow) []LogRow { return nil }},
 	}
 }
 
@@ -188,7 +190,7 @@ func TestTamperingWithTheKey(t *testing.T) {
 	if v := verified(t, r, VerifyOptions{Checkpoints: []string{away}}); v.OK || v.First.What != Rehashed {
 		t.Errorf("%+v", v.First)
 	}
-	m.rows = map[string][]Row{}
+	m.rows = map[string][]LogRow{}
 	if v := verified(t, r, VerifyOptions{Checkpoints: []string{away}}); v.OK || v.First.What != Missing {
 		t.Errorf("%+v", v.First)
 	}
@@ -241,7 +243,7 @@ func TestStories(t *testing.T) {
 			_ = l.Record(e, false)
 		}
 		_ = l.Close()
-		r := &Record{Stores: []Store{m}, Checkpoints: o.Checkpoints, Keys: o.Keys, Home: "home"}
+		r := &LogReader{Stores: []LogStore{m}, Checkpoints: o.Checkpoints, Keys: o.Keys, Home: "home"}
 		v := verified(t, r, VerifyOptions{})
 		if v.OK != (want == "") || !v.OK && (v.First.What != Told || !strings.Contains(v.First.Says, want)) {
 			t.Errorf("%q: %+v", want, v.First)
@@ -267,7 +269,7 @@ func TestVerifyWhileItIsWritten(t *testing.T) {
 			}
 		}
 	}()
-	r := &Record{Stores: []Store{m}, Checkpoints: o.Checkpoints, Keys: o.Keys, Home: "home"}
+	r := &LogReader{Stores: []LogStore{m}, Checkpoints: o.Checkpoints, Keys: o.Keys, Home: "home"}
 	for round := range 20 {
 		rounds <- round
 		if v := verified(t, r, VerifyOptions{}); !v.OK {

@@ -38,7 +38,7 @@ func (l *Log) writeLoop() {
 		l.finishBatch(batch, err)
 		if err == nil {
 			l.writeCheckpoint(false) // when nobody waits for it
-		} else if !l.backOff(again) {
+		} else if !l.backOff(writeRetryPause) {
 			return
 		}
 	}
@@ -53,7 +53,7 @@ func (l *Log) nextBatch() []*queuedRow {
 	}
 	if !l.urgent && !l.closed {
 		l.mu.Unlock()
-		l.waitForMore(linger)
+		l.waitForMore(writeDelay)
 		l.mu.Lock()
 	}
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *Log) backOff(d time.Duration) bool {
 
 // commitBatch assigns sequence numbers and hashes to items, and writes them.
 func (l *Log) commitBatch(items []*queuedRow) *core.Error {
-	b := Batch{Rows: make([]Row, 0, len(items))}
+	b := WriteBatch{Rows: make([]LogRow, 0, len(items))}
 	seq, hash := l.head.Seq, l.head.Hash
 	for _, it := range items {
 		r := it.row
@@ -113,7 +113,7 @@ func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 		r.Hash, r.Code = hash, hashMAC(l.codes.mac, hash)
 		b.Rows = append(b.Rows, r)
 		if it.carries {
-			b.Keys = append(b.Keys, it.key.Key)
+			b.Keys = append(b.Keys, it.key.BodyKey)
 		}
 		if it.opens {
 			b.Opened = append(b.Opened, r.Execution)
@@ -191,7 +191,7 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 		l.markWritten(it)
 	}
 	l.queue = slices.Concat(undone, slices.DeleteFunc(slices.Clone(l.queue), func(it *queuedRow) bool { return it.settled }))
-	l.size += len(undone) * overhead
+	l.size += len(undone) * rowOverhead
 	l.recordRecovery()
 	return nil
 }
@@ -207,7 +207,7 @@ func retractionOf(it *queuedRow) *queuedRow {
 		e.Kind, e.Status = core.EventEnd, string(core.StatusError)
 	}
 	row, _ := rowOf(e) // of strings
-	return &queuedRow{row: row, closes: it.opens, size: overhead}
+	return &queuedRow{row: row, closes: it.opens, size: rowOverhead}
 }
 
 // advanceHead sets the head after a write.
@@ -315,7 +315,7 @@ func (l *Log) recordRecovery() {
 	})
 	l.failed, l.refused = nil, 0
 	if err == nil {
-		l.appendQueue(&queuedRow{row: row, size: overhead})
+		l.appendQueue(&queuedRow{row: row, size: rowOverhead})
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package auth identifies callers on the network: by one of Retort's own tokens, or by a token
-// that an OAuth authorization server issued for Retort. It does not decide what a principal may do.
+// that an OAuthOptions authorization server issued for Retort. It does not decide what a principal may do.
 // Tokens are never passed on, and no error contains one.
 package auth
 
@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// Principal represents an authenticated caller.
-type Principal struct {
+// AuthenticatedPrincipal represents an authenticated caller.
+type AuthenticatedPrincipal struct {
 	Name    string    // as the settings name principals
 	Scopes  []string  // of a token of the authorization server
 	Expires time.Time // after which it must not be believed any more; zero is never
@@ -44,38 +44,38 @@ func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tok
 
 // Authenticate returns the principal of a token. The error is a *core.Error that wraps ErrToken,
 // ErrScope or ErrUnavailable.
-func (g *Guard) Authenticate(ctx context.Context, bearer string) (Principal, error) {
+func (g *Guard) Authenticate(ctx context.Context, bearer string) (AuthenticatedPrincipal, error) {
 	switch {
 	case bearer == "" || len(bearer) > maxToken:
-		return Principal{}, refused(ErrToken, "there is no token, or one of more than %d bytes", maxToken)
-	case strings.HasPrefix(bearer, prefix):
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "there is no token, or one of more than %d bytes", maxToken)
+	case strings.HasPrefix(bearer, tokenPrefix):
 		if g.tokens == nil {
-			return Principal{}, refused(ErrToken, "this server knows no tokens of its own")
+			return AuthenticatedPrincipal{}, refusedError(ErrToken, "this server knows no tokens of its own")
 		}
-		return g.tokens.authenticate(bearer)
+		return g.tokens.authenticateToken(bearer)
 	case g.oauth == nil:
-		return Principal{}, refused(
+		return AuthenticatedPrincipal{}, refusedError(
 			ErrToken, "this is no token of Retort's, which begin with %s, and no authorization server is configured",
-			prefix,
+			tokenPrefix,
 		).
 			WithHint("retort token create makes a token")
 	}
-	return g.oauth.authenticate(ctx, bearer)
+	return g.oauth.authenticateToken(ctx, bearer)
 }
 
-// Holds reports whether the token of an authenticated principal is still valid, neither revoked nor
+// IsValid reports whether the token of an authenticated principal is still valid, neither revoked nor
 // expired. Long requests call it; it is cheap enough to call every second.
-func (g *Guard) Holds(p Principal) bool {
+func (g *Guard) IsValid(p AuthenticatedPrincipal) bool {
 	if p.Token != "" {
-		return g.tokens != nil && g.tokens.Holds(p.Token)
+		return g.tokens != nil && g.tokens.HasValid(p.Token)
 	}
-	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(leeway))
+	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(clockLeeway))
 }
 
 // Challenge returns the WWW-Authenticate header for a request without a token.
-func (g *Guard) Challenge(*http.Request) string { return g.challenge("", "") }
+func (g *Guard) Challenge(*http.Request) string { return g.challengeHeader("", "") }
 
-func (g *Guard) challenge(code, description string) string {
+func (g *Guard) challengeHeader(code, description string) string {
 	params := []string{`realm="retort"`}
 	if g.oauth != nil {
 		params = append(params, `resource_metadata="`+g.oauth.metadataURL+`"`)
@@ -84,13 +84,13 @@ func (g *Guard) challenge(code, description string) string {
 		}
 	}
 	if code != "" {
-		params = append(params, `error="`+code+`"`, `error_description="`+quotable(description)+`"`)
+		params = append(params, `error="`+code+`"`, `error_description="`+toQuotable(description)+`"`)
 	}
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// quotable removes the characters that RFC 6750 does not allow in an error description.
-func quotable(s string) string {
+// toQuotable removes the characters that RFC 6750 does not allow in an error description.
+func toQuotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
 			return '\''
@@ -102,13 +102,13 @@ func quotable(s string) string {
 // Refuse answers a request whose token was refused with the error err. The response has a status, a challenge, and
 // JSON that names the cause.
 func (g *Guard) Refuse(w http.ResponseWriter, err error) {
-	status, code := Status(err)
+	status, code := HTTPStatusOf(err)
 	e := core.AsError(err)
 	h := w.Header()
 	if code == "temporarily_unavailable" {
 		h.Set("Retry-After", "10")
 	} else {
-		h.Set("WWW-Authenticate", g.challenge(code, e.Message))
+		h.Set("WWW-Authenticate", g.challengeHeader(code, e.Message))
 	}
 	body := map[string]string{"error": code, "error_description": e.Message}
 	if e.Hint != "" {
@@ -120,8 +120,8 @@ func (g *Guard) Refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(body) // if it fails, the client has gone
 }
 
-// Status returns the HTTP status and the OAuth error code for an error of Authenticate.
-func Status(err error) (status int, code string) {
+// HTTPStatusOf returns the HTTP status and the OAuthOptions error code for an error of Authenticate.
+func HTTPStatusOf(err error) (status int, code string) {
 	switch {
 	case errors.Is(err, ErrScope):
 		return http.StatusForbidden, "insufficient_scope"
@@ -131,8 +131,8 @@ func Status(err error) (status int, code string) {
 	return http.StatusUnauthorized, "invalid_token"
 }
 
-// refused returns an error that wraps about, which is ErrToken, ErrScope or ErrUnavailable.
-func refused(about error, format string, args ...any) *core.Error {
+// refusedError returns an error that wraps about, which is ErrToken, ErrScope or ErrUnavailable.
+func refusedError(about error, format string, args ...any) *core.Error {
 	kind := core.KindPolicy
 	if about == ErrUnavailable {
 		kind = core.KindUpstreamGone

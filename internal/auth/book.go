@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	maxTokens    = 1000
-	maxFile      = 1 << 20
-	lockPatience = 5 * time.Second
-	remembered   = 30 * 24 * time.Hour // for which a token is listed that has expired
+	maxTokens       = 1000
+	maxFile         = 1 << 20
+	lockPatience    = 5 * time.Second
+	expiredListTime = 30 * 24 * time.Hour // for which a token is listed that has expired
 )
 
 // Token describes a token without its secret.
@@ -62,7 +62,7 @@ type TokenStore struct {
 
 // storeState represents the content of the file when it was last read.
 type storeState struct {
-	file, aside seal.Stamp
+	file, aside seal.FileStamp
 	writes      uint64
 	tokens      []storedToken
 	err         error
@@ -70,8 +70,8 @@ type storeState struct {
 
 // isUnchanged reports whether a file exists and has not changed since it was read. A missing file counts as changed,
 // so that it is looked for again.
-func isUnchanged(was seal.Stamp, path string) bool {
-	return was.Exists() && was.Same(seal.StampOf(path))
+func isUnchanged(was seal.FileStamp, path string) bool {
+	return was.FileExists() && was.IsSame(seal.StampOf(path))
 }
 
 // OpenBook returns the store for the tokens in a file. key is the path of the key, which need not exist yet.
@@ -95,8 +95,8 @@ func (b *TokenStore) Close() error {
 	return nil
 }
 
-// Tokens returns all tokens in the order of their creation.
-func (b *TokenStore) Tokens() ([]Token, error) {
+// ListTokens returns all tokens in the order of their creation.
+func (b *TokenStore) ListTokens() ([]Token, error) {
 	s := b.currentState()
 	return withoutSecrets(s.tokens), s.err
 }
@@ -109,9 +109,9 @@ func withoutSecrets(all []storedToken) []Token {
 	return tokens
 }
 
-// Create creates a token and returns its text, which is not stored. It calls permit right before the token becomes
+// CreateToken creates a token and returns its text, which is not stored. It calls permit right before the token becomes
 // valid. If permit fails, Create returns its error and creates no token.
-func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
+func (b *TokenStore) CreateToken(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
 		return "", Token{}, core.Errorf(
 			core.KindInvalidArguments, "token.create", "this is not a valid name for a principal",
@@ -125,7 +125,7 @@ func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) 
 		made.Expires = now.Add(life)
 	}
 	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
-		all = slices.DeleteFunc(all, func(k storedToken) bool { return k.Expired(now.Add(-remembered)) })
+		all = slices.DeleteFunc(all, func(k storedToken) bool { return k.Expired(now.Add(-expiredListTime)) })
 		if len(all) >= maxTokens {
 			return nil, core.Errorf(
 				core.KindLimit, "token.create", "there are %d tokens already", len(all),
@@ -139,9 +139,9 @@ func (b *TokenStore) Create(name string, life time.Duration, permit func(Token) 
 	return text, made, nil
 }
 
-// Revoke removes the tokens of this name, or the one with this id. Running engines refuse their
+// RevokeTokens removes the tokens of this name, or the one with this id. Running engines refuse their
 // next request, and end requests in progress within a second.
-func (b *TokenStore) Revoke(which string) (gone []Token, err error) {
+func (b *TokenStore) RevokeTokens(which string) (gone []Token, err error) {
 	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(k storedToken) bool {
 			hit := k.Name == which || k.ID == which
@@ -173,38 +173,38 @@ func (b *TokenStore) RevokeAll() (gone []Token, err error) {
 	return gone, err
 }
 
-func (b *TokenStore) authenticate(text string) (Principal, error) {
+func (b *TokenStore) authenticateToken(text string) (AuthenticatedPrincipal, error) {
 	sum, err := parseToken(text)
 	if err != nil {
-		return Principal{}, refused(ErrToken, "%w", err).WithHint("copy it whole: %s and %d letters and digits", prefix, encodedSize)
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "%w", err).WithHint("copy it whole: %s and %d letters and digits", tokenPrefix, encodedSize)
 	}
 	s := b.currentState()
 	if s.err != nil {
-		return Principal{}, refused(
+		return AuthenticatedPrincipal{}, refusedError(
 			ErrToken, "no token counts, since the file of tokens cannot be believed",
 		).WithHint("retort token list tells whoever sits at the machine why")
 	}
 	found, now := findToken(s.tokens, sum), b.now()
 	switch {
 	case found == nil:
-		return Principal{}, refused(ErrToken, "the token was revoked, or is of another server").WithHint("ask for a new one: retort token create")
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "the token was revoked, or is of another server").WithHint("ask for a new one: retort token create")
 	case found.Expired(now):
-		return Principal{}, refused(
+		return AuthenticatedPrincipal{}, refusedError(
 			ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly),
 		).WithHint("ask for a new one: retort token create")
 	}
 	b.noteUse(found.Token, now)
-	return Principal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
+	return AuthenticatedPrincipal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
 }
 
-// Holds reports whether the token with this id is valid.
-func (b *TokenStore) Holds(id string) bool {
+// HasValid reports whether the token with this id is valid.
+func (b *TokenStore) HasValid(id string) bool {
 	now := b.now()
 	return slices.ContainsFunc(b.currentState().tokens, func(k storedToken) bool { return k.ID == id && !k.Expired(now) })
 }
 
-// Empty reports whether no token was ever created. Once there has been a token, callers must have one.
-func (b *TokenStore) Empty() bool {
+// IsEmpty reports whether no token was ever created. Once there has been a token, callers must have one.
+func (b *TokenStore) IsEmpty() bool {
 	s := b.currentState()
 	return s.writes == 0 && s.err == nil
 }
@@ -368,11 +368,11 @@ func (b *TokenStore) writeFile(writes uint64, tokens []storedToken) error {
 		f.Seal = seal.ComputeMAC(key, b.sealedParts(f)...)
 		var text []byte
 		if text, err = json.Marshal(f); err == nil {
-			err = seal.Replace(b.path, append(text, '\n'))
+			err = seal.ReplaceFile(b.path, append(text, '\n'))
 		}
 	}
 	if err == nil {
-		err = seal.Replace(b.aside, strconv.AppendUint(nil, writes, 10))
+		err = seal.ReplaceFile(b.aside, strconv.AppendUint(nil, writes, 10))
 	}
 	if err != nil {
 		return core.Errorf(core.KindInternal, "access.tokens", "the tokens can't be written: %w", err)

@@ -39,7 +39,7 @@ func (d *desk) again() *TokenStore {
 
 func (d *desk) make(name string, life time.Duration) (string, Token) {
 	d.t.Helper()
-	text, made, err := d.Create(name, life, permit)
+	text, made, err := d.CreateToken(name, life, permit)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -53,29 +53,29 @@ func TestTokens(t *testing.T) {
 	third, _ := d.make("bob", 0)
 	running := d.again()
 	for text, name := range map[string]string{first: "anna", second: "anna", third: "bob"} {
-		if p, err := running.authenticate(text); err != nil || p.Name != name {
+		if p, err := running.authenticateToken(text); err != nil || p.Name != name {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
 	d.at = d.at.Add(time.Hour)
-	if _, err := running.authenticate(first); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "expired on 2026-05-04") {
+	if _, err := running.authenticateToken(first); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "expired on 2026-05-04") {
 		t.Errorf("after its time: %v", err)
 	}
-	if gone, err := d.Revoke(made.ID); err != nil || len(gone) != 1 || gone[0].Name != "anna" {
+	if gone, err := d.RevokeTokens(made.ID); err != nil || len(gone) != 1 || gone[0].Name != "anna" {
 		t.Errorf("%v, %v", gone, err)
 	}
-	if gone, err := d.Revoke("anna"); err != nil || len(gone) != 1 {
+	if gone, err := d.RevokeTokens("anna"); err != nil || len(gone) != 1 {
 		t.Errorf("%v, %v", gone, err)
 	}
 	for _, text := range []string{first, second} {
-		if _, err := running.authenticate(text); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "revoked") {
+		if _, err := running.authenticateToken(text); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "revoked") {
 			t.Errorf("a revoked token: %v", err)
 		}
 	}
-	if _, err := running.authenticate(third); err != nil {
+	if _, err := running.authenticateToken(third); err != nil {
 		t.Error(err)
 	}
-	if _, err := d.Revoke("anna"); err == nil {
+	if _, err := d.RevokeTokens("anna"); err == nil {
 		t.Error("revoked twice")
 	}
 	info, err := os.Stat(d.path)
@@ -88,15 +88,15 @@ func TestTokens(t *testing.T) {
 // What cannot be recorded is not created.
 func TestNotPermitted(t *testing.T) {
 	d := newDesk(t)
-	if _, _, err := d.Create("anna", 0, func(Token) error { return errors.New("full") }); err == nil {
+	if _, _, err := d.CreateToken("anna", 0, func(Token) error { return errors.New("full") }); err == nil {
 		t.Error("created")
 	}
 	for _, name := range []string{"", " ", " anna", "an\u202ena", "a\nb", strings.Repeat("a", 129)} {
-		if _, _, err := d.Create(name, 0, permit); err == nil {
+		if _, _, err := d.CreateToken(name, 0, permit); err == nil {
 			t.Errorf("%q names a principal", name)
 		}
 	}
-	if all, err := d.Tokens(); err != nil || len(all) != 0 {
+	if all, err := d.ListTokens(); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 }
@@ -107,25 +107,25 @@ func TestUsed(t *testing.T) {
 	text, _ := d.make("anna", 48*time.Hour)
 	running := d.again()
 	for range 3 {
-		if _, err := running.authenticate(text); err != nil {
+		if _, err := running.authenticateToken(text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_ = running.Close()
-	if all, err := d.Tokens(); err != nil || all[0].Used != "2026-05-04" || d.currentState().writes != 2 {
+	if all, err := d.ListTokens(); err != nil || all[0].Used != "2026-05-04" || d.currentState().writes != 2 {
 		t.Errorf("%+v, %v, written %d times", all, err, d.currentState().writes)
 	}
 	d.at = d.at.Add(24 * time.Hour)
-	if _, err := running.authenticate(text); err != nil {
+	if _, err := running.authenticateToken(text); err != nil {
 		t.Fatal(err)
 	}
 	_ = running.Close()
-	if all, _ := d.Tokens(); all[0].Used != "2026-05-05" {
+	if all, _ := d.ListTokens(); all[0].Used != "2026-05-05" {
 		t.Errorf("%+v", all)
 	}
 	d.at = d.at.Add(60 * 24 * time.Hour)
 	d.make("bob", 0)
-	if all, _ := d.Tokens(); len(all) != 1 || all[0].Name != "bob" {
+	if all, _ := d.ListTokens(); len(all) != 1 || all[0].Name != "bob" {
 		t.Errorf("%+v", all)
 	}
 }
@@ -157,19 +157,19 @@ func TestTampering(t *testing.T) {
 			}
 			d.make("bob", 0)
 			running := d.again()
-			if _, err := running.authenticate(kept); err != nil {
+			if _, err := running.authenticateToken(kept); err != nil {
 				t.Fatal(err)
 			}
 			_ = running.Close()
-			if _, err := running.authenticate(kept); err != nil {
+			if _, err := running.authenticateToken(kept); err != nil {
 				t.Fatal(err)
 			}
 			tamper(d, old)
 			for _, b := range []*TokenStore{running, d.again()} {
-				if _, err := b.authenticate(kept); !errors.Is(err, ErrToken) {
+				if _, err := b.authenticateToken(kept); !errors.Is(err, ErrToken) {
 					t.Errorf("it counts: %v", err)
 				}
-				if _, err := b.Tokens(); err == nil {
+				if _, err := b.ListTokens(); err == nil {
 					t.Error("it is not said that the file can't be believed")
 				}
 			}
@@ -199,13 +199,13 @@ func TestAnotherKey(t *testing.T) {
 	text, _ := d.make("anna", 0)
 	for range 2 {
 		_ = os.Remove(d.key)
-		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
+		if _, err := d.again().authenticateToken(text); !errors.Is(err, ErrToken) {
 			t.Errorf("it counts: %v", err)
 		}
 		if _, err := seal.LoadOrCreateKey(d.key); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.again().authenticate(text); !errors.Is(err, ErrToken) {
+		if _, err := d.again().authenticateToken(text); !errors.Is(err, ErrToken) {
 			t.Errorf("it counts with another key: %v", err)
 		}
 	}
@@ -217,24 +217,24 @@ func TestBeginAnew(t *testing.T) {
 	text, _ := d.make("anna", 0)
 	old, _ := os.ReadFile(d.path)
 	d.edit("anna", "root")
-	if _, err := d.Tokens(); err == nil {
+	if _, err := d.ListTokens(); err == nil {
 		t.Error("listed")
 	}
-	if _, err := d.Revoke("anna"); err == nil {
+	if _, err := d.RevokeTokens("anna"); err == nil {
 		t.Error("revoked")
 	}
-	if _, _, err := d.Create("bob", 0, permit); err == nil {
+	if _, _, err := d.CreateToken("bob", 0, permit); err == nil {
 		t.Error("created")
 	}
 	if _, err := d.RevokeAll(); err != nil {
 		t.Fatal(err)
 	}
 	d.make("bob", 0)
-	if _, err := d.authenticate(text); err == nil {
+	if _, err := d.authenticateToken(text); err == nil {
 		t.Error("it is back")
 	}
 	d.put(d.path, old)
-	if _, err := d.authenticate(text); err == nil {
+	if _, err := d.authenticateToken(text); err == nil {
 		t.Error("the old file counts")
 	}
 }
@@ -247,16 +247,16 @@ func TestTogether(t *testing.T) {
 	for i := range texts {
 		wg.Go(func() {
 			b := d.again()
-			text, made, err := b.Create("anna", 0, permit)
+			text, made, err := b.CreateToken("anna", 0, permit)
 			if err != nil {
 				t.Error(err)
 			}
-			if _, err := b.authenticate(text); err != nil {
+			if _, err := b.authenticateToken(text); err != nil {
 				t.Error(err)
 			}
 			texts[i] = text
 			if i%2 == 0 {
-				if _, err := d.again().Revoke(made.ID); err != nil {
+				if _, err := d.again().RevokeTokens(made.ID); err != nil {
 					t.Error(err)
 				}
 			}
@@ -264,7 +264,7 @@ func TestTogether(t *testing.T) {
 	}
 	wg.Wait()
 	for i, text := range texts {
-		if _, err := d.authenticate(text); (err == nil) != (i%2 == 1) {
+		if _, err := d.authenticateToken(text); (err == nil) != (i%2 == 1) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
@@ -273,12 +273,12 @@ func TestTogether(t *testing.T) {
 func BenchmarkToken(b *testing.B) {
 	dir := b.TempDir()
 	book := OpenBook(filepath.Join(dir, "tokens.json"), filepath.Join(dir, "keys", "key"))
-	text, _, err := book.Create("anna", 0, permit)
+	text, _, err := book.CreateToken("anna", 0, permit)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := book.authenticate(text); err != nil {
+		if _, err := book.authenticateToken(text); err != nil {
 			b.Fatal(err)
 		}
 	}

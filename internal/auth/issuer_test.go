@@ -82,9 +82,9 @@ func (s *issuer) set(f func()) {
 }
 
 // resource is one that believes s, at a time that can be moved.
-func (s *issuer) resource(change func(*OAuth)) *clocked {
+func (s *issuer) resource(change func(*OAuthOptions)) *clocked {
 	s.t.Helper()
-	o := OAuth{Issuer: s.URL, Audience: audience}
+	o := OAuthOptions{Issuer: s.URL, Audience: audience}
 	if change != nil {
 		change(&o)
 	}
@@ -107,7 +107,7 @@ func (c *clocked) set(t time.Time)         { c.at.Store(&t) }
 func (c *clocked) get() time.Time          { return *c.at.Load() }
 func (c *clocked) advance(d time.Duration) { c.set(c.get().Add(d)) }
 func (c *clocked) shows(token string) error {
-	_, err := c.authenticate(context.Background(), token)
+	_, err := c.authenticateToken(context.Background(), token)
 	return err
 }
 

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	fresh     = 10 * time.Minute // keys are fetched again after that, so that a withdrawn key is no longer accepted
-	lasting   = 2 * time.Hour    // they count while the issuer can't be reached
-	pause     = 10 * time.Second // between attempts, whatever tokens ask for
-	patience  = time.Second      // for newer keys, by whoever can do with those that are there
-	deadline  = 5 * time.Second  // of an attempt
-	maxAnswer = 1 << 20
-	maxKeys   = 100
-	minRSA    = 2048
+	keyRefreshAge   = 10 * time.Minute // keys are fetched again after that, so that a withdrawn key is no longer accepted
+	keyMaxAge       = 2 * time.Hour    // they count while the issuer can't be reached
+	keyFetchPause   = 10 * time.Second // between attempts, whatever tokens ask for
+	newKeyTimeout   = time.Second      // for newer keys, by whoever can do with those that are there
+	keyFetchTimeout = 5 * time.Second  // of an attempt
+	maxAnswer       = 1 << 20
+	maxKeys         = 100
+	minRSA          = 2048
 )
 
 // issuerKeys caches the public keys of a token issuer. It fetches them when a token needs them.
@@ -53,7 +53,7 @@ func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
 	transport.MaxResponseHeaderBytes = 64 << 10
 	return &issuerKeys{
 		issuer: issuer, url: jwks, log: log, now: time.Now,
-		client: &http.Client{Transport: transport, Timeout: deadline, CheckRedirect: sameOrigin},
+		client: &http.Client{Transport: transport, Timeout: keyFetchTimeout, CheckRedirect: sameOrigin},
 	}
 }
 
@@ -82,7 +82,7 @@ func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose
 		wait := ctx
 		if len(found) > 0 {
 			var done context.CancelFunc
-			wait, done = context.WithTimeout(ctx, patience)
+			wait, done = context.WithTimeout(ctx, newKeyTimeout)
 			defer done()
 		}
 		select {
@@ -94,10 +94,10 @@ func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose
 	switch {
 	case len(found) > 0:
 		return found, nil
-	case age > lasting || k.isDown():
-		return nil, refused(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server says why")
+	case age > keyMaxAge || k.isDown():
+		return nil, refusedError(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server says why")
 	}
-	return nil, refused(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
+	return nil, refusedError(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
 }
 
 // isDown reports whether the last attempt to fetch has failed or has not ended.
@@ -113,17 +113,17 @@ func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
-	age = lasting + 1
+	age = keyMaxAge + 1
 	if !k.fetched.IsZero() {
 		age = now.Sub(k.fetched)
 	}
-	if age <= lasting {
+	if age <= keyMaxAge {
 		found = fittingKeys(k.set, id, algorithm)
 	}
-	if len(found) > 0 && age <= fresh {
+	if len(found) > 0 && age <= keyRefreshAge {
 		return found, age, nil
 	}
-	if k.flight == nil && (k.tried.IsZero() || now.Sub(k.tried) >= pause) {
+	if k.flight == nil && (k.tried.IsZero() || now.Sub(k.tried) >= keyFetchPause) {
 		k.flight, k.tried = make(chan struct{}), now
 		go k.fetchShared(k.flight)
 	}
@@ -132,7 +132,7 @@ func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, 
 
 // fetchShared fetches the keys and closes flight when it has finished.
 func (k *issuerKeys) fetchShared(flight chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), keyFetchTimeout)
 	defer cancel()
 	set, err := k.fetchKeys(ctx)
 	k.mu.Lock()
@@ -220,7 +220,7 @@ func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 		case err != nil:
 		case document.Issuer != k.issuer:
 			err = fmt.Errorf("%s speaks for another issuer", address)
-		case !Trustworthy(document.Keys):
+		case !IsTrustworthyURL(document.Keys):
 			err = fmt.Errorf("%s names no https address for its keys", address)
 		default:
 			return document.Keys, nil
@@ -241,7 +241,7 @@ func (k *issuerKeys) getDocument(ctx context.Context, address string, v any) err
 	if err != nil {
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			return fmt.Errorf("%s does not answer within %s", address, deadline)
+			return fmt.Errorf("%s does not answer within %s", address, keyFetchTimeout)
 		}
 		return err
 	}

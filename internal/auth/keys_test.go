@@ -30,7 +30,7 @@ func TestRotation(t *testing.T) {
 	if err := r.shows(next); !errors.Is(err, ErrToken) || s.fetches.Load() != 1 {
 		t.Errorf("keys were fetched right again: %v, %d", err, s.fetches.Load())
 	}
-	r.advance(pause)
+	r.advance(keyFetchPause)
 	if err := r.shows(next); err != nil || s.fetches.Load() != 2 {
 		t.Errorf("the new key does not count: %v, %d", err, s.fetches.Load())
 	}
@@ -48,7 +48,7 @@ func TestWithdrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.rotate("next")
-	r.advance(fresh + time.Second)
+	r.advance(keyRefreshAge + time.Second)
 	if err := r.shows(token); !errors.Is(err, ErrToken) {
 		t.Errorf("it counts: %v", err)
 	}
@@ -111,17 +111,17 @@ func TestIssuerDown(t *testing.T) {
 			if name == "a hang" {
 				r.keys.client.Timeout = 50 * time.Millisecond
 			}
-			for _, later := range []time.Duration{fresh + time.Second, time.Hour} {
+			for _, later := range []time.Duration{keyRefreshAge + time.Second, time.Hour} {
 				r.advance(later)
 				if err := r.shows(long); err != nil {
 					t.Errorf("after %s: %v", later, err)
 				}
 			}
-			r.advance(pause)
+			r.advance(keyFetchPause)
 			if err := r.shows(s.sign("RS256", otherRSA(), "next", nil, s.claimed())); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("a key that can't be looked up: %v", err)
 			}
-			r.advance(lasting)
+			r.advance(keyMaxAge)
 			if err := r.shows(long); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("after too long: %v", err)
 			}
@@ -132,7 +132,7 @@ func TestIssuerDown(t *testing.T) {
 				return r.keys.flight == nil
 			})
 			r.keys.client.Timeout = 0 // no timeout
-			r.advance(pause)
+			r.advance(keyFetchPause)
 			if err := r.shows(long); err != nil {
 				t.Errorf("the issuer is back: %v", err)
 			}

@@ -17,17 +17,17 @@ import (
 	"retort/internal/core"
 )
 
-// leeway is how much the clocks of two machines may differ.
-const leeway = time.Minute
+// clockLeeway is how much the clocks of two machines may differ.
+const clockLeeway = time.Minute
 
-// Algorithms returns the accepted signature algorithms. All of them use a public key: with a shared secret, anyone
+// SignatureAlgorithms returns the accepted signature algorithms. All of them use a public key: with a shared secret, anyone
 // able to check a token could also create one.
-func Algorithms() []string {
+func SignatureAlgorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// OAuth configures whose tokens are accepted and which claims they must have.
-type OAuth struct {
+// OAuthOptions configures whose tokens are accepted and which claims they must have.
+type OAuthOptions struct {
 	Issuer     string   // of the tokens, exactly as they name it
 	Audience   string   // that tokens must be for
 	Resource   string   // the address of this server as clients know it; Audience if empty
@@ -37,9 +37,9 @@ type OAuth struct {
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
 }
 
-// JWTVerifier checks tokens in the role of an OAuth 2.1 resource server.
+// JWTVerifier checks tokens in the role of an OAuthOptions 2.1 resource server.
 type JWTVerifier struct {
-	o           OAuth
+	o           OAuthOptions
 	algorithms  []jose.SignatureAlgorithm
 	keys        *issuerKeys
 	metadataURL string
@@ -50,7 +50,7 @@ type JWTVerifier struct {
 
 // NewResource returns a JWTVerifier, or an error if o is invalid. It fetches nothing before the first token is
 // checked. If keys cannot be fetched, the reason is written to log, because callers must not see it.
-func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
+func NewResource(o OAuthOptions, log *slog.Logger) (*JWTVerifier, error) {
 	wrong := func(what, value, hint string) error {
 		return core.Errorf(core.KindInvalidArguments, "access.oauth", "http.oauth: %s %q %s", what, value, hint)
 	}
@@ -59,7 +59,7 @@ func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 		o.Algorithms = []string{"RS256", "PS256", "ES256", "EdDSA"}
 	}
 	for what, address := range map[string]string{"issuer": o.Issuer, "resource": o.Resource, "jwks": cmp.Or(o.JWKS, o.Issuer)} {
-		if !Trustworthy(address) {
+		if !IsTrustworthyURL(address) {
 			return nil, wrong(what, address, "is not an https address; http is allowed for this machine only")
 		}
 	}
@@ -68,16 +68,16 @@ func NewResource(o OAuth, log *slog.Logger) (*JWTVerifier, error) {
 	}
 	r := &JWTVerifier{o: o, now: time.Now, keys: newKeys(o.Issuer, o.JWKS, log)}
 	for _, name := range o.Algorithms {
-		if !slices.Contains(Algorithms(), name) {
-			return nil, wrong("algorithm", name, "is not one of "+strings.Join(Algorithms(), ", "))
+		if !slices.Contains(SignatureAlgorithms(), name) {
+			return nil, wrong("algorithm", name, "is not one of "+strings.Join(SignatureAlgorithms(), ", "))
 		}
 		r.algorithms = append(r.algorithms, jose.SignatureAlgorithm(name))
 	}
 	return r, r.describeResource()
 }
 
-// Trustworthy reports whether answers from an address can be trusted: it uses https or names this machine.
-func Trustworthy(address string) bool {
+// IsTrustworthyURL reports whether answers from an address can be trusted: it uses https or names this machine.
+func IsTrustworthyURL(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && isTrustworthy(u)
 }
@@ -106,27 +106,27 @@ func (t *textOrList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principal, error) {
+func (r *JWTVerifier) authenticateToken(ctx context.Context, bearer string) (AuthenticatedPrincipal, error) {
 	c, named, err := r.verifyToken(ctx, bearer)
 	if err != nil {
-		return Principal{}, err
+		return AuthenticatedPrincipal{}, err
 	}
 	if err := r.checkClaims(c); err != nil {
-		return Principal{}, err
+		return AuthenticatedPrincipal{}, err
 	}
 	name, err := r.principalName(c, named)
 	if err != nil {
-		return Principal{}, err
+		return AuthenticatedPrincipal{}, err
 	}
 	scopes := slices.Concat(c.Scope, c.Scp)
 	for _, scope := range r.o.Scopes {
 		if !slices.Contains(scopes, scope) {
-			return Principal{}, refused(ErrScope, "the token lacks the scope %s", scope).WithHint(
+			return AuthenticatedPrincipal{}, refusedError(ErrScope, "the token lacks the scope %s", scope).WithHint(
 				"have the client ask the authorization server for: %s", strings.Join(r.o.Scopes, " "),
 			)
 		}
 	}
-	return Principal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
+	return AuthenticatedPrincipal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
 }
 
 // verifyToken parses a token and checks that the issuer has signed it. Of the token's header it uses only the
@@ -135,16 +135,16 @@ func (r *JWTVerifier) authenticate(ctx context.Context, bearer string) (Principa
 func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenClaims, named map[string]any, err error) {
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {
-		return c, nil, refused(ErrToken, "this is not a token (JWT) signed with %s", strings.Join(r.o.Algorithms, ", ")).
+		return c, nil, refusedError(ErrToken, "this is not a token (JWT) signed with %s", strings.Join(r.o.Algorithms, ", ")).
 			WithHint("opaque and encrypted tokens are not understood; http.oauth.algorithms names others")
 	}
 	header := token.Headers[0]
 	if kind, _ := header.ExtraHeaders[jose.HeaderType].(string); !isAccess(kind) {
-		return c, nil, refused(ErrToken, "the token is of another type than at+jwt or JWT")
+		return c, nil, refusedError(ErrToken, "the token is of another type than at+jwt or JWT")
 	}
 	var looks jwt.Claims
 	if token.UnsafeClaimsWithoutVerification(&looks) != nil || looks.Issuer != r.o.Issuer {
-		return c, nil, refused(ErrToken, "the token was not issued by %s", r.o.Issuer)
+		return c, nil, refusedError(ErrToken, "the token was not issued by %s", r.o.Issuer)
 	}
 	candidates, err := r.keys.findKeys(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 		}
 		c, named = tokenClaims{}, nil
 	}
-	return c, nil, refused(ErrToken, "the token's signature is wrong, or its claims can't be read")
+	return c, nil, refusedError(ErrToken, "the token's signature is wrong, or its claims can't be read")
 }
 
 // isAccess reports whether kind, the type in a token's header, is allowed for an access token.
@@ -173,26 +173,26 @@ func isAccess(kind string) bool {
 func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {
-		return refused(ErrToken, "the token does not say when it expires")
+		return refusedError(ErrToken, "the token does not say when it expires")
 	}
 	if len(c.Confirmation) > 0 && string(c.Confirmation) != "null" {
-		return refused(
+		return refusedError(
 			ErrToken, "the token is bound to a key of its client (cnf), which is not checked here",
 		).WithHint("have the authorization server make bearer tokens for this audience")
 	}
-	switch c.ValidateWithLeeway(jwt.Expected{Issuer: r.o.Issuer, AnyAudience: jwt.Audience{r.o.Audience}, Time: now}, leeway) {
+	switch c.ValidateWithLeeway(jwt.Expected{Issuer: r.o.Issuer, AnyAudience: jwt.Audience{r.o.Audience}, Time: now}, clockLeeway) {
 	case nil:
 		return nil
 	case jwt.ErrInvalidAudience:
-		return refused(ErrToken, "the token is for another audience than %s", r.o.Audience).WithHint(
+		return refusedError(ErrToken, "the token is for another audience than %s", r.o.Audience).WithHint(
 			"the client has to name this server as the resource when it asks for a token",
 		)
 	case jwt.ErrExpired:
-		return refused(ErrToken, "the token has expired at %s, and it is %s here", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
+		return refusedError(ErrToken, "the token has expired at %s, and it is %s here", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
 	case jwt.ErrNotValidYet, jwt.ErrIssuedInTheFuture:
-		return refused(ErrToken, "the token is not valid yet; it is %s here", now.UTC().Format(time.RFC3339))
+		return refusedError(ErrToken, "the token is not valid yet; it is %s here", now.UTC().Format(time.RFC3339))
 	}
-	return refused(ErrToken, "the token's claims are not those that are expected")
+	return refusedError(ErrToken, "the token's claims are not those that are expected")
 }
 
 func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
@@ -202,12 +202,12 @@ func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RF
 func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
 	if !ok || !ValidName(name) {
-		return "", refused(
+		return "", refusedError(
 			ErrToken, "the token has no claim %s that can name a principal", r.o.Principal,
 		).WithHint("http.oauth.principal names another claim")
 	}
 	if r.o.Principal == "email" && c.Verified != true && c.Verified != "true" {
-		return "", refused(
+		return "", refusedError(
 			ErrToken, "the authorization server does not say that the address of the token is verified (email_verified)",
 		).WithHint("http.oauth.principal: sub names principals by an id that users cannot choose")
 	}
@@ -234,10 +234,10 @@ func (r *JWTVerifier) describeResource() (err error) {
 	return err
 }
 
-// Metadata returns the paths of the resource metadata (RFC 9728) and the handler that serves it. Both are nil without
+// MetadataHandler returns the paths of the resource metadata (RFC 9728) and the handler that serves it. Both are nil without
 // an authorization server. The handler needs no token. The first path is for clients that do not know the resource's
 // own path.
-func (g *Guard) Metadata() (paths []string, h http.Handler) {
+func (g *Guard) MetadataHandler() (paths []string, h http.Handler) {
 	if g.oauth == nil {
 		return nil, nil
 	}

@@ -35,7 +35,7 @@ func TestAccepted(t *testing.T) {
 		"expired just now":  s.good(s.with("exp", noon.Add(-30*time.Second).Unix())),
 		"made in a moment":  s.good(s.with("iat", noon.Add(30*time.Second).Unix())),
 	} {
-		p, err := r.authenticate(t.Context(), token)
+		p, err := r.authenticateToken(t.Context(), token)
 		if err != nil || p.Name != "anna" || p.Expires.IsZero() || !slices.Contains(p.Scopes, "mcp:tools") {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
@@ -108,7 +108,7 @@ func TestRefused(t *testing.T) {
 		"rubbish":                 {"a.b.c", "not a token (JWT) signed with"},
 		"opaque":                  {strings.Repeat("x", 40), "not a token (JWT) signed with"},
 	} {
-		p, err := r.authenticate(t.Context(), c.token)
+		p, err := r.authenticateToken(t.Context(), c.token)
 		if !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), c.says) || p.Name != "" {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
@@ -134,7 +134,7 @@ func TestChangedPayload(t *testing.T) {
 
 func TestScopes(t *testing.T) {
 	s := newIssuer(t)
-	r := s.resource(func(o *OAuth) { o.Scopes = []string{"mcp:tools", "mcp:run"} })
+	r := s.resource(func(o *OAuthOptions) { o.Scopes = []string{"mcp:tools", "mcp:run"} })
 	for _, c := range []struct {
 		claim string
 		value any
@@ -151,22 +151,22 @@ func TestScopes(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	s := newIssuer(t)
-	by := func(claim string) *clocked { return s.resource(func(o *OAuth) { o.Principal = claim }) }
+	by := func(claim string) *clocked { return s.resource(func(o *OAuthOptions) { o.Principal = claim }) }
 	claims := s.with("email", "anna@example.com")
 	claims["upn"] = "anna@corp"
-	if p, err := by("upn").authenticate(t.Context(), s.good(claims)); err != nil || p.Name != "anna@corp" {
+	if p, err := by("upn").authenticateToken(t.Context(), s.good(claims)); err != nil || p.Name != "anna@corp" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for verified, counts := range map[any]bool{true: true, "true": true, false: false, nil: false, "yes": false, 1.0: false} {
 		claims["email_verified"] = verified
-		if p, err := by("email").authenticate(t.Context(), s.good(claims)); (err == nil) != counts || counts && p.Name != "anna@example.com" {
+		if p, err := by("email").authenticateToken(t.Context(), s.good(claims)); (err == nil) != counts || counts && p.Name != "anna@example.com" {
 			t.Errorf("%v: %+v, %v", verified, p, err)
 		}
 	}
 }
 
 func TestSettings(t *testing.T) {
-	for name, o := range map[string]OAuth{
+	for name, o := range map[string]OAuthOptions{
 		"no issuer":       {Audience: audience},
 		"no audience":     {Issuer: "https://a.example.com", Resource: audience},
 		"http":            {Issuer: "http://a.example.com", Audience: audience},
@@ -188,8 +188,8 @@ func TestMetadata(t *testing.T) {
 	for resource, path := range map[string]string{
 		"https://retort.example.com/mcp": wellKnown + "/mcp", "https://retort.example.com": wellKnown, "https://retort.example.com/": wellKnown, "https://retort.example.com:8443/a/b": wellKnown + "/a/b",
 	} {
-		g := NewGuard(nil, s.resource(func(o *OAuth) { o.Resource, o.Scopes = resource, []string{"mcp:tools"} }).JWTVerifier)
-		paths, h := g.Metadata()
+		g := NewGuard(nil, s.resource(func(o *OAuthOptions) { o.Resource, o.Scopes = resource, []string{"mcp:tools"} }).JWTVerifier)
+		paths, h := g.MetadataHandler()
 		if paths[len(paths)-1] != path || paths[0] != wellKnown {
 			t.Errorf("%s: %v", resource, paths)
 		}
@@ -214,7 +214,7 @@ func TestRefuse(t *testing.T) {
 	s := newIssuer(t)
 	d := newDesk(t)
 	text, _ := d.make("anna", 0)
-	r := s.resource(func(o *OAuth) { o.Scopes = []string{"mcp:tools"} })
+	r := s.resource(func(o *OAuthOptions) { o.Scopes = []string{"mcp:tools"} })
 	g := NewGuard(d.TokenStore, r.JWTVerifier)
 	if p, err := g.Authenticate(t.Context(), text); err != nil || p.Name != "anna" {
 		t.Errorf("%+v, %v", p, err)
@@ -257,10 +257,10 @@ func TestHolds(t *testing.T) {
 	s, d := newIssuer(t), newDesk(t)
 	r := s.resource(nil)
 	g := NewGuard(d.TokenStore, r.JWTVerifier)
-	if !d.Empty() {
+	if !d.IsEmpty() {
 		t.Error("there are tokens")
 	}
-	var all []Principal
+	var all []AuthenticatedPrincipal
 	for range 2 {
 		text, _ := d.make("anna", time.Hour)
 		p, err := g.Authenticate(t.Context(), text)
@@ -276,20 +276,20 @@ func TestHolds(t *testing.T) {
 	held := func(want ...bool) {
 		t.Helper()
 		for i, p := range all {
-			if g.Holds(p) != want[i] {
+			if g.IsValid(p) != want[i] {
 				t.Errorf("%+v: %v", p, !want[i])
 			}
 		}
 	}
 	held(true, true, true)
-	if _, err := d.again().Revoke(all[0].Token); err != nil {
+	if _, err := d.again().RevokeTokens(all[0].Token); err != nil {
 		t.Fatal(err)
 	}
 	held(false, true, true)
 	d.at = d.at.Add(time.Hour)
-	r.advance(time.Hour + 2*leeway)
+	r.advance(time.Hour + 2*clockLeeway)
 	held(false, false, false)
-	if d.Empty() || g.Holds(Principal{}) {
+	if d.IsEmpty() || g.IsValid(AuthenticatedPrincipal{}) {
 		t.Error("who had tokens is as if there never were any")
 	}
 }
@@ -309,7 +309,7 @@ func FuzzAuthenticate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		p, err := r.authenticate(ctx, token)
+		p, err := r.authenticateToken(ctx, token)
 		if err == nil && token != good {
 			t.Errorf("%q is %+v", token, p)
 		}

@@ -11,13 +11,13 @@ import (
 // A token consists of the prefix and 56 letters and digits. They encode 32 random bytes and a checksum of three
 // bytes. A double click selects the whole token, and its form makes it easy to find in texts.
 const (
-	prefix      = "rtk_"
+	tokenPrefix = "rtk_"
 	randomSize  = 32
 	sumSize     = 3
 	encodedSize = (randomSize + sumSize) * 8 / 5
 )
 
-var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+var tokenEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // tokenDigest is the hash of a token. Only the hash is stored. A fast hash is enough, because a token has 256 random
 // bits and cannot be guessed.
@@ -31,18 +31,18 @@ func newToken() string {
 	_, _ = rand.Read(secret[:randomSize]) // never fails
 	sum := checksumOf(secret[:randomSize])
 	copy(secret[randomSize:], sum[:])
-	return prefix + encoding.EncodeToString(secret[:])
+	return tokenPrefix + tokenEncoding.EncodeToString(secret[:])
 }
 
 // parseToken returns the digest of a token. It returns an error if the token is mistyped, which the checksum shows,
 // so that a typing error is not reported as an unknown token.
 func parseToken(text string) (tokenDigest, error) {
-	encoded, ok := strings.CutPrefix(text, prefix)
+	encoded, ok := strings.CutPrefix(text, tokenPrefix)
 	if !ok || len(encoded) != encodedSize {
 		return tokenDigest{}, errTypo
 	}
 	var secret [randomSize + sumSize]byte
-	if _, err := encoding.Decode(secret[:], []byte(encoded)); err != nil || encoding.EncodeToString(secret[:]) != encoded {
+	if _, err := tokenEncoding.Decode(secret[:], []byte(encoded)); err != nil || tokenEncoding.EncodeToString(secret[:]) != encoded {
 		return tokenDigest{}, errTypo
 	}
 	if checksumOf(secret[:randomSize]) != [sumSize]byte(secret[randomSize:]) {

@@ -10,8 +10,8 @@ func TestTypos(t *testing.T) {
 	if _, err := parseToken(token); err != nil {
 		t.Fatal(err)
 	}
-	wrong := []string{"", prefix, token[1:], token[:len(token)-1], token + "a", strings.ToUpper(token), " " + token, strings.Replace(token, prefix, "rtk-", 1)}
-	for i := len(prefix); i < len(token); i++ {
+	wrong := []string{"", tokenPrefix, token[1:], token[:len(token)-1], token + "a", strings.ToUpper(token), " " + token, strings.Replace(token, tokenPrefix, "rtk-", 1)}
+	for i := len(tokenPrefix); i < len(token); i++ {
 		other := byte('a')
 		if token[i] == other {
 			other = 'b'
@@ -28,7 +28,7 @@ func TestTypos(t *testing.T) {
 // No two texts are the same token, and nothing that is not one is taken for one.
 func FuzzParseToken(f *testing.F) {
 	token := newToken()
-	for _, seed := range []string{"", prefix, token, token[:20], strings.Repeat("rtk_", 100), prefix + strings.Repeat("a", encodedSize), "eyJhbGciOiJub25lIn0.e30."} {
+	for _, seed := range []string{"", tokenPrefix, token, token[:20], strings.Repeat("rtk_", 100), tokenPrefix + strings.Repeat("a", encodedSize), "eyJhbGciOiJub25lIn0.e30."} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -36,7 +36,7 @@ func FuzzParseToken(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(text) != len(prefix)+encodedSize || sum != digestOf(text) || strings.TrimLeft(text[len(prefix):], "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		if len(text) != len(tokenPrefix)+encodedSize || sum != digestOf(text) || strings.TrimLeft(text[len(tokenPrefix):], "abcdefghijklmnopqrstuvwxyz234567") != "" {
 			t.Errorf("%q is a token", text)
 		}
 	})

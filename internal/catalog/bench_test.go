@@ -19,7 +19,7 @@ func BenchmarkReplace(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := c.Replace("s", all, ""); err != nil {
+				if _, err := c.ReplaceListing("s", all, ""); err != nil {
 					b.Fatal(err)
 				}
 				c.Toolset()
@@ -39,7 +39,7 @@ func BenchmarkColdStart(b *testing.B) {
 		for i := range 45 {
 			all = append(all, json.RawMessage(fmt.Sprintf(`{"name":"tool_%d","description":"Lists the open issues of a repository","inputSchema":{"type":"object","properties":{"owner":{"type":"string","description":"who owns it"},"repo":{"type":"string"},"n":{"type":"integer"}},"required":["owner","repo"]}}`, i)))
 		}
-		if _, err := c.Replace(fmt.Sprint("server", s), all, ""); err != nil {
+		if _, err := c.ReplaceListing(fmt.Sprint("server", s), all, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -203,7 +203,7 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.isPersistent() {
-		t := known.clone()
+		t := known.cloneTrust()
 		f(t)
 		return t, nil
 	}
@@ -212,7 +212,7 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 		defer unlock()
 		known = b.currentTrust(server, known)
 	}
-	t := known.clone()
+	t := known.cloneTrust()
 	if !f(t) {
 		return known, nil
 	}
@@ -224,7 +224,7 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 
 // currentTrust returns known, or the content of the file if the file was written since known was read.
 func (b *trustStore) currentTrust(server string, known *serverTrust) *serverTrust {
-	if known == nil || b.isPersistent() && !known.file.Same(seal.StampOf(b.filePath(server))) {
+	if known == nil || b.isPersistent() && !known.file.IsSame(seal.StampOf(b.filePath(server))) {
 		return b.readTrust(server)
 	}
 	return known
@@ -243,9 +243,9 @@ func (b *trustStore) writeTrust(server string, t *serverTrust) error {
 	if err != nil {
 		return err
 	}
-	if err := seal.Replace(path, append(append(first, '\n'), rest...)); err != nil {
+	if err := seal.ReplaceFile(path, append(append(first, '\n'), rest...)); err != nil {
 		return err
 	}
 	t.file = seal.StampOf(path)
-	return seal.Replace(b.witnessPath(server), strconv.AppendUint(nil, t.writes, 10))
+	return seal.ReplaceFile(b.witnessPath(server), strconv.AppendUint(nil, t.writes, 10))
 }

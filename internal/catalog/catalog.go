@@ -28,7 +28,7 @@ type Catalog struct {
 	book    *trustStore
 	changes func(server string) core.ChangePolicy
 	sealed  func(server, property string) string // nil: nothing is
-	scanner func() *sanitize.Scanner
+	scanner func() *sanitize.TextScanner
 
 	writing sync.Mutex // held while a file follows a change, so that files change in the same order
 	telling sync.Mutex // held while listeners are called
@@ -42,11 +42,11 @@ type Catalog struct {
 	trusts     map[string]*serverTrust // by server
 	kept       map[string]bool         // nil: all servers
 	categories map[string]string
-	problems   map[string][]Problem // by server's name or file's path
+	problems   map[string][]CatalogProblem // by server's name or file's path
 	listeners  map[int]func(*core.Toolset)
 	lastID     int
 
-	staticProblems []Problem
+	staticProblems []CatalogProblem
 }
 
 // serverSource has the tools of one server and says where their definitions came from.
@@ -64,10 +64,10 @@ type serverSource struct {
 
 // ListingChange lists the differences between a new list of a server's tools and the previous one.
 type ListingChange struct {
-	Added, Removed []string  // names, in the order of the listing they are in
-	Changed        []string  // names of tools whose pin is another
-	Unchanged      int       // number of tools
-	Problems       []Problem // definitions that were skipped or used only in part
+	Added, Removed []string         // names, in the order of the listing they are in
+	Changed        []string         // names of tools whose pin is another
+	Unchanged      int              // number of tools
+	Problems       []CatalogProblem // definitions that were skipped or used only in part
 }
 
 // Options says where a catalog is stored and how it treats changed tools.
@@ -93,7 +93,7 @@ func Open(o Options) (*Catalog, error) {
 		dir: dir, counts: newCounts(), book: &trustStore{dir: dir, key: o.Key}, changes: o.Changes, sealed: o.Sealed,
 		scanner: sync.OnceValue(sanitize.New),
 		servers: map[string]*serverSource{}, static: map[string]*serverSource{}, trusts: map[string]*serverTrust{},
-		categories: map[string]string{}, problems: map[string][]Problem{}, listeners: map[int]func(*core.Toolset){},
+		categories: map[string]string{}, problems: map[string][]CatalogProblem{}, listeners: map[int]func(*core.Toolset){},
 	}
 	if o.Learn {
 		c.learner = newLearner(c)
@@ -116,7 +116,7 @@ func Open(o Options) (*Catalog, error) {
 	c.learner.loadShapes()
 	c.counts.path = filepath.Join(dir, countsFile)
 	if err := c.counts.loadFile(); err != nil {
-		c.addProblem(Problem{File: c.counts.path, Message: "it is ignored: " + err.Error()})
+		c.addProblem(CatalogProblem{File: c.counts.path, Message: "it is ignored: " + err.Error()})
 	}
 	return c, nil
 }
@@ -146,7 +146,7 @@ func (c *Catalog) loadServers() error {
 		path := filepath.Join(c.dir, file.Name())
 		server, body, err := readFile(path)
 		if err != nil {
-			c.addProblem(Problem{File: path, Message: "it is ignored: " + err.Error()})
+			c.addProblem(CatalogProblem{File: path, Message: "it is ignored: " + err.Error()})
 			continue
 		}
 		c.trusts[server] = c.book.readTrust(server)
@@ -160,14 +160,14 @@ func (c *Catalog) loadServers() error {
 
 // Close stores unsaved data.
 func (c *Catalog) Close() error {
-	c.learner.close()
+	c.learner.stopLearning()
 	return c.counts.saveFile(c.knownPins())
 }
 
-// Replace replaces the tools of a server by definitions as received from it. Broken definitions are skipped; if
+// ReplaceListing replaces the tools of a server by definitions as received from it. Broken definitions are skipped; if
 // several have the same name, the first is used. Both are reported in the ListingChange and as Problems. If writing
 // to disk fails, that is a Problem, too. An error means that nothing was changed.
-func (c *Catalog) Replace(server string, definitions []json.RawMessage, instructions string) (ListingChange, error) {
+func (c *Catalog) ReplaceListing(server string, definitions []json.RawMessage, instructions string) (ListingChange, error) {
 	if server == "" {
 		return ListingChange{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
 	}
@@ -185,7 +185,7 @@ func (c *Catalog) Replace(server string, definitions []json.RawMessage, instruct
 	c.invalidateToolset()
 	c.mu.Unlock()
 	if err := c.writeServer(server, next); err != nil {
-		c.addProblem(Problem{Server: server, Message: "its definitions are not kept for the next start: " + err.Error()})
+		c.addProblem(CatalogProblem{Server: server, Message: "its definitions are not kept for the next start: " + err.Error()})
 	}
 	c.notifyChange()
 	return change, nil
@@ -356,10 +356,10 @@ func (c *Catalog) notifyChange() {
 
 // ListProblems returns the problems with stored servers, files and static definitions that retort doctor reports,
 // sorted.
-func (c *Catalog) ListProblems() []Problem {
+func (c *Catalog) ListProblems() []CatalogProblem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all []Problem
+	var all []CatalogProblem
 	for _, about := range slices.Sorted(maps.Keys(c.problems)) {
 		for _, p := range c.problems[about] {
 			if p.File != "" || c.kept == nil || c.kept[p.Server] {
@@ -370,7 +370,7 @@ func (c *Catalog) ListProblems() []Problem {
 	return append(all, c.staticProblems...)
 }
 
-func (c *Catalog) addProblem(p Problem) {
+func (c *Catalog) addProblem(p CatalogProblem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	about := p.Server
@@ -381,12 +381,12 @@ func (c *Catalog) addProblem(p Problem) {
 }
 
 // TokenCount returns the stored token count of the definition with this pin.
-func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.get(pin) }
+func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.tokenCount(pin) }
 
 // SetTokenCount stores the token count of the definition with this pin. It is written to disk from time to time and
 // by Close. A count that is lost is computed again.
 func (c *Catalog) SetTokenCount(pin string, tokens int) {
-	if c.counts.set(pin, tokens) {
+	if c.counts.setCount(pin, tokens) {
 		_ = c.counts.saveFile(c.knownPins())
 	}
 }

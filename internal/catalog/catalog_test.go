@@ -44,7 +44,7 @@ func open(t *testing.T, dir string) *Catalog {
 
 func replace(t *testing.T, c *Catalog, server string, texts ...string) ListingChange {
 	t.Helper()
-	change, err := c.Replace(server, definitions(texts...), "how to use "+server)
+	change, err := c.ReplaceListing(server, definitions(texts...), "how to use "+server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestChange(t *testing.T) {
 	if diff := cmp.Diff(ListingChange{Added: []string{"d"}, Removed: []string{"b"}, Changed: []string{"c"}, Unchanged: 1}, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := c.Replace("", nil, ""); err == nil {
+	if _, err := c.ReplaceListing("", nil, ""); err == nil {
 		t.Error("a server without a name is taken")
 	}
 }
@@ -119,7 +119,7 @@ func TestBrokenDefinitionsHurtNobodyElse(t *testing.T) {
 		t.Errorf("%d problems: %v", len(change.Problems), change.Problems)
 	}
 	for _, want := range []string{"definition 2 is skipped: it is not JSON", "it has no name", "its name has 300 bytes", "nested", `s: "first": definition 17 is skipped: the name is taken`} {
-		if !slices.ContainsFunc(change.Problems, func(p Problem) bool { return strings.Contains(p.String(), want) }) {
+		if !slices.ContainsFunc(change.Problems, func(p CatalogProblem) bool { return strings.Contains(p.String(), want) }) {
 			t.Errorf("no problem says %q: %v", want, change.Problems)
 		}
 	}
@@ -362,7 +362,7 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			server := fmt.Sprintf("s%d", i%2)
 			for round := range 20 {
-				if _, err := c.Replace(server, definitions(fmt.Sprintf(`{"name":"t%d_%d"}`, i, round)), ""); err != nil {
+				if _, err := c.ReplaceListing(server, definitions(fmt.Sprintf(`{"name":"t%d_%d"}`, i, round)), ""); err != nil {
 					t.Error(err)
 				}
 				c.SetCategory(server, []string{"", "code"}[round%2])

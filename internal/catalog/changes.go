@@ -12,7 +12,7 @@ import (
 // watchedFile identifies one version of a file that another process may write when a person trusts a tool again.
 type watchedFile struct {
 	server string
-	file   seal.Stamp
+	file   seal.FileStamp
 }
 
 // mergeListing adds the tools of a listing to the trusted definitions. The caller must hold writing.
@@ -22,11 +22,11 @@ func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 	c.mu.Unlock()
 	known = c.book.currentTrust(server, known)
 	next := known
-	if known.clone().noteListing(tools, time.Now()) {
+	if known.cloneTrust().noteListing(tools, time.Now()) {
 		var err error
 		next, err = c.book.updateTrust(server, known, func(t *serverTrust) bool { return t.noteListing(tools, time.Now()) })
 		if err != nil {
-			c.addProblem(Problem{Server: server, Message: "what was trusted of its tools is not kept for the next start: " + err.Error()})
+			c.addProblem(CatalogProblem{Server: server, Message: "what was trusted of its tools is not kept for the next start: " + err.Error()})
 		}
 	}
 	c.mu.Lock()
@@ -80,7 +80,7 @@ func (c *Catalog) watchTrustFiles(servers []*core.ToolServer) {
 func (c *Catalog) hasNewTrust() bool {
 	list := c.watched.Load()
 	return list != nil && c.book.isPersistent() &&
-		slices.ContainsFunc(*list, func(w watchedFile) bool { return !w.file.Same(seal.StampOf(c.book.filePath(w.server))) })
+		slices.ContainsFunc(*list, func(w watchedFile) bool { return !w.file.IsSame(seal.StampOf(c.book.filePath(w.server))) })
 }
 
 // reloadTrust reads trusted definitions that other processes have written. The caller must hold mu.

@@ -20,7 +20,7 @@ const (
 // definitionCleaner removes suspicious text from a definition before a model sees it, and flags what it removes. A
 // name, or a value that calls need, cannot be removed: if one is suspicious, the whole definition is withheld.
 type definitionCleaner struct {
-	scanner  *sanitize.Scanner
+	scanner  *sanitize.TextScanner
 	where    [][]byte // path to the value being examined
 	flags    []core.DefinitionFlag
 	size     int    // bytes of prose so far
@@ -31,7 +31,7 @@ type definitionCleaner struct {
 }
 
 // cleanDefinition removes from t everything that a model must not see. d is the parsed definition.
-func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.Scanner) {
+func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	c := definitionCleaner{scanner: s}
 	c.withinStep([]byte("name"), func() { c.requireName(t.Name) })
 	c.withinStep([]byte("title"), func() { t.Title = c.cleanText(t.Title) })
@@ -77,7 +77,7 @@ func (c *Catalog) isShowable(schema json.RawMessage) bool {
 }
 
 // cleanText returns a text without suspicious parts.
-func cleanText(where, text string, s *sanitize.Scanner) (string, []core.DefinitionFlag) {
+func cleanText(where, text string, s *sanitize.TextScanner) (string, []core.DefinitionFlag) {
 	c := definitionCleaner{scanner: s, where: [][]byte{[]byte(where)}}
 	return c.cleanText(text), c.flags
 }
@@ -88,7 +88,7 @@ func (c *definitionCleaner) withinStep(step []byte, f func()) {
 	c.where = c.where[:len(c.where)-1]
 }
 
-func (c *definitionCleaner) addFlags(text string, found []sanitize.Finding) {
+func (c *definitionCleaner) addFlags(text string, found []sanitize.TextFinding) {
 	for _, f := range found {
 		if len(c.flags) == maxFlags {
 			return
@@ -117,10 +117,10 @@ func (c *definitionCleaner) cleanText(text string) string {
 		return text
 	}
 	if c.size += len(text); c.size > maxProse {
-		c.addFlags(text, []sanitize.Finding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
+		c.addFlags(text, []sanitize.TextFinding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
 		return sanitize.Mark
 	}
-	cleaned, found := c.scanner.Clean(text)
+	cleaned, found := c.scanner.CleanText(text)
 	c.addFlags(text, found)
 	c.prose, c.all = append(c.prose, cleaned), append(c.all, cleaned)
 	return cleaned
@@ -184,7 +184,7 @@ func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 // letters have another meaning there.
 func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
 	text, _ := unquoteJSON(n.raw)
-	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.Finding) bool { return slices.Contains(inPatterns, f.Rule) })
+	found := slices.DeleteFunc(c.scanner.Scan(text), func(f sanitize.TextFinding) bool { return slices.Contains(inPatterns, f.Rule) })
 	if c.addFlags(text, found); len(found) > 0 {
 		c.withholdDefinition()
 	}
@@ -436,7 +436,7 @@ func stripProse(n jsonNode) []byte {
 // CleanListed returns a resource or prompt from a server's list without suspicious text, and flags for the removed
 // text. key is the member that identifies the item; it is never changed. CleanListed returns nil if that member or
 // the name of an argument is suspicious.
-func CleanListed(item json.RawMessage, key string, s *sanitize.Scanner) (json.RawMessage, []core.DefinitionFlag) {
+func CleanListed(item json.RawMessage, key string, s *sanitize.TextScanner) (json.RawMessage, []core.DefinitionFlag) {
 	if !json.Valid(item) {
 		return item, nil // its reader reports that
 	}

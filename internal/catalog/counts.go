@@ -54,15 +54,15 @@ func (c *tokenCounts) loadFile() error {
 	return nil
 }
 
-func (c *tokenCounts) get(pin string) (int, bool) {
+func (c *tokenCounts) tokenCount(pin string) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, ok := c.known[pin]
 	return n, ok
 }
 
-// set stores a count. It returns true if the counts should be saved.
-func (c *tokenCounts) set(pin string, n int) bool {
+// setCount stores a count. It returns true if the counts should be saved.
+func (c *tokenCounts) setCount(pin string, n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old, ok := c.known[pin]; pin == "" || n < 0 || ok && old == n {

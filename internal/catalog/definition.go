@@ -16,16 +16,16 @@ const (
 	maxTools = 50_000 // of one server
 )
 
-// Problem is a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
+// CatalogProblem is a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
 // was ignored.
-type Problem struct {
+type CatalogProblem struct {
 	Server  string // empty if it is about a file
 	Tool    string // empty if it is about the server as a whole
 	File    string // path; empty if it is about a definition
 	Message string
 }
 
-func (p Problem) String() string {
+func (p CatalogProblem) String() string {
 	switch {
 	case p.Tool != "":
 		return fmt.Sprintf("%s: %q: %s", p.Server, p.Tool, p.Message)
@@ -36,13 +36,13 @@ func (p Problem) String() string {
 }
 
 // readAll builds tools from definitions, in order. A broken definition is skipped without affecting the others.
-func readAll(server string, definitions []json.RawMessage, s *sanitize.Scanner) ([]*core.Tool, []Problem) {
+func readAll(server string, definitions []json.RawMessage, s *sanitize.TextScanner) ([]*core.Tool, []CatalogProblem) {
 	return readDefinitions(server, definitions, func(i int) (*core.Tool, []string, error) { return readDefinition(server, definitions[i], s) })
 }
 
 // recallAll builds tools from stored definitions that readAll has accepted before. A definition that equals the
 // trusted one byte for byte is not checked again. All others are, because another program may have written them.
-func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.Scanner) ([]*core.Tool, []Problem) {
+func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.TextScanner) ([]*core.Tool, []CatalogProblem) {
 	return readDefinitions(server, b.Tools, func(i int) (*core.Tool, []string, error) {
 		tool, notes, err := recallTool(server, b.Tools[i], b.Pins[i])
 		if err == nil && t.isTrusted(tool) {
@@ -54,9 +54,9 @@ func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.Sca
 
 func readDefinitions(
 	server string, definitions []json.RawMessage, read func(i int) (*core.Tool, []string, error),
-) (tools []*core.Tool, problems []Problem) {
+) (tools []*core.Tool, problems []CatalogProblem) {
 	report := func(name, format string, args ...any) {
-		problems = append(problems, Problem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
+		problems = append(problems, CatalogProblem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
 	}
 	if len(definitions) > maxTools {
 		report("", "it lists %d tools; those after the first %d are left out", len(definitions), maxTools)
@@ -95,7 +95,7 @@ func readSafely(read func(i int) (*core.Tool, []string, error), i int) (t *core.
 
 // readDefinition builds a tool from a definition. A missing or unusable name is an error. Other invalid parts are
 // ignored and reported as notes.
-func readDefinition(server string, raw json.RawMessage, s *sanitize.Scanner) (*core.Tool, []string, error) {
+func readDefinition(server string, raw json.RawMessage, s *sanitize.TextScanner) (*core.Tool, []string, error) {
 	if !json.Valid(raw) {
 		return nil, nil, fmt.Errorf("it is not JSON")
 	}

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// Observation is one answer of a tool, as a program got it.
-type Observation struct {
+// ToolObservation is one answer of a tool, as a program got it.
+type ToolObservation struct {
 	Tool   *core.Tool
 	Answer json.RawMessage // it must not change any more
 	// Private reports whether a key of an object is personal. If nil, no key is.
@@ -39,7 +39,7 @@ const (
 // shapeLearner learns the types of answers in the background. The methods of a nil shapeLearner do nothing.
 type shapeLearner struct {
 	catalog *Catalog
-	queue   chan Observation
+	queue   chan ToolObservation
 	waiting atomic.Int64 // bytes in queue
 	passed  atomic.Int64 // answers of tools that need no more of them
 	ending  chan struct{}
@@ -60,7 +60,7 @@ type shapeLearner struct {
 // learnedTool holds the learned types of one tool. Its shape covers only answers of the definition with this pin.
 type learnedTool struct {
 	pin    string
-	shape  *infer.Shape
+	shape  *infer.AnswerShape
 	schema json.RawMessage // of shape
 	count  int             // of answers
 	steady int             // of them, the last ones that brought nothing new
@@ -70,14 +70,14 @@ type learnedTool struct {
 
 func newLearner(c *Catalog) *shapeLearner {
 	return &shapeLearner{
-		catalog: c, queue: make(chan Observation, maxQueued), ending: make(chan struct{}),
+		catalog: c, queue: make(chan ToolObservation, maxQueued), ending: make(chan struct{}),
 		servers: map[string]map[string]*learnedTool{}, unsaved: map[string]bool{}, names: map[string]bool{},
 	}
 }
 
-// Learn passes an answer to the background learner. It never waits: if the learner's queue is full, the answer is
+// LearnShape passes an answer to the background learner. It never waits: if the learner's queue is full, the answer is
 // ignored.
-func (c *Catalog) Learn(o Observation) {
+func (c *Catalog) LearnShape(o ToolObservation) {
 	l := c.learner
 	if l == nil || len(o.Tool.OutputSchema) > 0 || l.waiting.Load() > maxWaiting {
 		return
@@ -111,8 +111,8 @@ func (l *shapeLearner) learnQueued() {
 	}
 }
 
-// close processes the queued answers and saves the result.
-func (l *shapeLearner) close() {
+// stopLearning processes the queued answers and saves the result.
+func (l *shapeLearner) stopLearning() {
 	if l == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (l *shapeLearner) close() {
 	})
 }
 
-func (l *shapeLearner) learnAnswer(o Observation) {
+func (l *shapeLearner) learnAnswer(o ToolObservation) {
 	l.waiting.Add(-int64(len(o.Answer)))
 	t := o.Tool
 	if !l.catalog.isCurrent(t) {
@@ -160,8 +160,8 @@ func (l *shapeLearner) storeLearned(server, tool string, k *learnedTool) {
 }
 
 // joinShape merges a shape into the known one.
-func (k *learnedTool) joinShape(seen *infer.Shape) {
-	if joined := infer.Join(k.shape, seen); !infer.Equal(joined, k.shape) {
+func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
+	if joined := infer.JoinShapes(k.shape, seen); !infer.EqualShapes(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.JSONSchema(), 0
 	}
 }

@@ -34,7 +34,7 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 		if !ok {
 			t.Fatalf("there is no %s.%s", server, tool)
 		}
-		c.Learn(Observation{Tool: now, Answer: json.RawMessage(a)})
+		c.LearnShape(ToolObservation{Tool: now, Answer: json.RawMessage(a)})
 	}
 	synctest.Wait()
 }
@@ -80,7 +80,7 @@ func learn(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.Learn(Observation{Tool: before, Answer: json.RawMessage("1")}) // as late as can be
+	c.LearnShape(ToolObservation{Tool: before, Answer: json.RawMessage("1")}) // as late as can be
 
 	c = openLearning(t, dir)
 	expect(t, c, "s", "get", want)
@@ -89,7 +89,7 @@ func learn(t *testing.T) {
 	old, _ := c.Toolset().FindExact("s", "get")
 	replace(t, c, "s", strings.Replace(untyped, `"name"`, `"description":"new","name"`, 1))
 	c.learner.start.Do(func() { c.learner.ended.Go(c.learner.learnQueued) })
-	c.learner.queue <- Observation{Tool: old, Answer: json.RawMessage(`{"late":1}`)} // of what it was
+	c.learner.queue <- ToolObservation{Tool: old, Answer: json.RawMessage(`{"late":1}`)} // of what it was
 	expect(t, c, "s", "get", "nothing")
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestLearnNothingUnlessAsked(t *testing.T) {
 	c := open(t, dir)
 	replace(t, c, "s", untyped)
 	tool, _ := c.Toolset().FindExact("s", "get")
-	c.Learn(Observation{Tool: tool, Answer: json.RawMessage(`{"a":1}`)})
+	c.LearnShape(ToolObservation{Tool: tool, Answer: json.RawMessage(`{"a":1}`)})
 	_ = c.Close()
 	if left, _ := filepath.Glob(filepath.Join(dir, "*"+shapesSuffix)); len(left) > 0 {
 		t.Errorf("there is %v", left)
@@ -139,7 +139,7 @@ func learnPrivateKeys(t *testing.T) {
 	tool, _ := c.Toolset().FindExact("s", "get")
 	asked := map[string]int{}
 	for range 5 {
-		c.Learn(Observation{Tool: tool, Answer: json.RawMessage(`{"halvorsen":1,"total":2}`), Private: func(key string) bool {
+		c.LearnShape(ToolObservation{Tool: tool, Answer: json.RawMessage(`{"halvorsen":1,"total":2}`), Private: func(key string) bool {
 			asked[key]++
 			return key == "halvorsen"
 		}})
@@ -235,10 +235,10 @@ func learnUntilKilled(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	_, _ = c.Replace("s", definitions(untyped), "")
+	_, _ = c.ReplaceListing("s", definitions(untyped), "")
 	tool, _ := c.Toolset().FindExact("s", "get")
 	for i := 1; ; i++ {
-		c.learner.learnAnswer(Observation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
+		c.learner.learnAnswer(ToolObservation{Tool: tool, Answer: json.RawMessage(fmt.Sprintf(`{"a%s":{"b":[%d]}}`, strings.Repeat("x", i%20), i))})
 		c.learner.saveShapes()
 		fmt.Println(i)
 	}
@@ -271,11 +271,11 @@ func TestKilledWhileLearning(t *testing.T) {
 func BenchmarkLearn(b *testing.B) {
 	c := openLearning(b, "")
 	defer c.Close()
-	if _, err := c.Replace("s", definitions(untyped), ""); err != nil {
+	if _, err := c.ReplaceListing("s", definitions(untyped), ""); err != nil {
 		b.Fatal(err)
 	}
-	o := Observation{Tool: &core.Tool{Server: "s", Name: "get", Pin: "x"}, Answer: json.RawMessage(`{"a":1}`)}
+	o := ToolObservation{Tool: &core.Tool{Server: "s", Name: "get", Pin: "x"}, Answer: json.RawMessage(`{"a":1}`)}
 	for b.Loop() {
-		c.Learn(o)
+		c.LearnShape(o)
 	}
 }

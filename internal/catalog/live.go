@@ -227,7 +227,7 @@ func (l *LiveCatalog) listServer(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.catalog.Replace(name, definitions, instructions)
+	_, err = l.catalog.ReplaceListing(name, definitions, instructions)
 	return err
 }
 

@@ -115,7 +115,7 @@ func FuzzOffered(f *testing.F) {
 
 // noneHidden checks every text of a value that is shown. Patterns are no prose, and what stands for a
 // long enum is made of values that were looked at one by one.
-func noneHidden(t *testing.T, s *sanitize.Scanner, n jsonNode, key string) {
+func noneHidden(t *testing.T, s *sanitize.TextScanner, n jsonNode, key string) {
 	for i, item := range n.items {
 		inner := key
 		if n.keys != nil {

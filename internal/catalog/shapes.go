@@ -25,10 +25,10 @@ const (
 type shapesBody map[string]shapeEntry
 
 type shapeEntry struct {
-	Pin     string       `json:"pin"`
-	Answers int          `json:"answers"`
-	Steady  int          `json:"steady"`
-	Shape   *infer.Shape `json:"shape"`
+	Pin     string             `json:"pin"`
+	Answers int                `json:"answers"`
+	Steady  int                `json:"steady"`
+	Shape   *infer.AnswerShape `json:"shape"`
 }
 
 // shapesName returns the name of the file with the learned types of a server.
@@ -45,7 +45,7 @@ func (l *shapeLearner) loadShapes() {
 	for _, path := range files {
 		server, body, err := readShapes(path)
 		if err != nil {
-			l.catalog.addProblem(Problem{File: path, Message: "it is ignored: " + err.Error()})
+			l.catalog.addProblem(CatalogProblem{File: path, Message: "it is ignored: " + err.Error()})
 			continue
 		}
 		l.mu.Lock()
@@ -114,7 +114,7 @@ func (l *shapeLearner) saveShapes() {
 	}
 	for server := range servers {
 		if err := l.writeShapes(server); err != nil {
-			l.catalog.addProblem(Problem{
+			l.catalog.addProblem(CatalogProblem{
 				Server:  server,
 				Message: "what was learned of its tools' answers is not kept for the next start: " + err.Error(),
 			})

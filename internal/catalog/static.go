@@ -43,14 +43,14 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 }
 
 type staticLoader struct {
-	scanner  func() *sanitize.Scanner
+	scanner  func() *sanitize.TextScanner
 	sources  map[string]*serverSource
-	problems []Problem
+	problems []CatalogProblem
 	files    int
 }
 
 func (l *staticLoader) addProblem(path, format string, args ...any) {
-	l.problems = append(l.problems, Problem{File: path, Message: fmt.Sprintf(format, args...)})
+	l.problems = append(l.problems, CatalogProblem{File: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // readFolder reads the category folders in one folder.

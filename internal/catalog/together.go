@@ -22,7 +22,7 @@ func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	for _, row := range [][]string{{t.Title, t.Description}, {t.Name, t.Description}, c.prose, c.names, c.all} {
 		if f, text, ok := c.scanTogether(row); ok {
 			c.where = [][]byte{[]byte("several fields")}
-			c.addFlags(text, []sanitize.Finding{f})
+			c.addFlags(text, []sanitize.TextFinding{f})
 			c.withholdDefinition()
 			c.where = nil
 			return
@@ -31,7 +31,7 @@ func (c *definitionCleaner) checkTogether(t *core.Tool) {
 }
 
 // scanTogether returns the first finding that several of the texts have together, and the text that it is in.
-func (c *definitionCleaner) scanTogether(row []string) (found sanitize.Finding, text string, ok bool) {
+func (c *definitionCleaner) scanTogether(row []string) (found sanitize.TextFinding, text string, ok bool) {
 	row = slices.DeleteFunc(slices.Clone(row), func(part string) bool { return strings.TrimSpace(part) == "" })
 	for len(row) > 1 {
 		var b strings.Builder
@@ -51,7 +51,7 @@ func (c *definitionCleaner) scanTogether(row []string) (found sanitize.Finding, 
 		}
 		row = row[max(1, n-1):] // the last one is also the first of the next
 	}
-	return sanitize.Finding{}, "", false
+	return sanitize.TextFinding{}, "", false
 }
 
 // shortenPart returns the beginning and the end of a long text as two paragraphs.

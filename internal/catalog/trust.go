@@ -22,7 +22,7 @@ type serverTrust struct {
 	records map[string]trustRecord // by the tool's name; records of removed tools stay
 	unknown string                 // why the trusted definitions are unknown; "" if they are known
 	writes  uint64                 // how often it was written
-	file    seal.Stamp
+	file    seal.FileStamp
 }
 
 // trustRecord holds the trusted definition of one tool.
@@ -35,7 +35,7 @@ type trustRecord struct {
 	noticed time.Time       // when that was first seen
 }
 
-func (t *serverTrust) clone() *serverTrust {
+func (t *serverTrust) cloneTrust() *serverTrust {
 	c := *t
 	c.records = maps.Clone(t.records)
 	if c.records == nil {
@@ -114,7 +114,7 @@ func (t *serverTrust) findChange(tool *core.Tool, policy core.ChangePolicy) *cor
 
 // hideUntrusted removes from a changed tool what a model must not see. If the policy is only to note changes, the
 // tool stays unchanged. Otherwise the tool has its new structure with the trusted descriptions, or with none.
-func (t *serverTrust) hideUntrusted(tool *core.Tool, scanner *sanitize.Scanner) {
+func (t *serverTrust) hideUntrusted(tool *core.Tool, scanner *sanitize.TextScanner) {
 	if tool.Change.Policy == core.ChangesNote {
 		return
 	}

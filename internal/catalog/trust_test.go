@@ -226,7 +226,7 @@ func TestEnginesAtOnce(t *testing.T) {
 		c := s.open()
 		all.Go(func() {
 			for j := range 10 {
-				if _, err := c.Replace("s", definitions(define(fmt.Sprintf("t%d_%d", i, j), "Adds.")), ""); err != nil {
+				if _, err := c.ReplaceListing("s", definitions(define(fmt.Sprintf("t%d_%d", i, j), "Adds.")), ""); err != nil {
 					t.Error(err)
 				}
 			}

@@ -14,26 +14,26 @@ type Command struct {
 	Args    []string // patterns, of which each argument matches one; none allows no argument
 }
 
-func (c *Command) read() into {
-	whole := object(
-		field{
+func (c *Command) readFunc() readFunc {
+	whole := readObject(
+		fieldReader{
 			"command",
-			checked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) }),
+			readChecked(&c.Command, "the name or absolute path of a program", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) }),
 		},
-		field{"args", list(&c.Args, func(s *string) into {
-			return checked(
+		fieldReader{"args", readList(&c.Args, func(s *string) readFunc {
+			return readChecked(
 				s, "what an argument may be, perhaps with *, or a regular expression /^…$/",
 				func(s string) bool { return !strings.ContainsRune(s, 0) && policy.CheckArgument(s) == nil },
 			)
 		})},
 	)
-	return func(r *reader, v *node) {
+	return func(r *nodeReader, v *valueNode) {
 		whole(r, v)
-		if v.kind == objectKind && v.find("command") == nil {
-			r.fail(v, "", "the rule names no command")
+		if v.kind == objectKind && v.findEntry("command") == nil {
+			r.addProblem(v, "", "the rule names no command")
 		}
 	}
 }
 
-// name returns the name under which programs call the command: the base name of its path.
-func (c Command) name() string { return path.Base(c.Command) }
+// baseName returns the name under which programs call the command: the base name of its path.
+func (c Command) baseName() string { return path.Base(c.Command) }

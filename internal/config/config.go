@@ -26,15 +26,15 @@ type Options struct {
 	Getenv        func(string) (string, bool) // nil = no variable is set
 	// Note, if set, is called for each file that Load looks for, with its absolute path and its content. The content
 	// is nil if the file does not exist or cannot be read.
-	Note Note
+	Note NoteFunc
 	// Again states that the files were read before. A file that can be read only once, such as a pipe, is then an
 	// error.
 	Again bool
 }
 
-// Note receives the absolute path and the content of a file that Load looks for. The content is nil if the file does
+// NoteFunc receives the absolute path and the content of a file that Load looks for. The content is nil if the file does
 // not exist or cannot be read.
-type Note func(path string, content []byte)
+type NoteFunc func(path string, content []byte)
 
 // Config holds everything that Load read. It is not changed after Load.
 type Config struct {
@@ -50,18 +50,18 @@ type Config struct {
 // server's Err.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
-	clients := l.clients()
+	clients := l.clientPaths()
 	for _, f := range clients {
 		l.readClient(f)
 	}
-	for _, f := range l.settings(clients) {
+	for _, f := range l.settingsPaths(clients) {
 		l.readYAML(f)
 	}
 	l.chooseSettings()
-	l.join()
+	l.joinServerSettings()
 	l.config.Home = l.chooseHome()
-	l.config.Settings = l.config.Settings.Defaults()
-	if err := l.problems.err(); err != nil {
+	l.config.Settings = l.config.Settings.WithDefaults()
+	if err := l.problems.sortedError(); err != nil {
 		return nil, err
 	}
 	return l.config, nil
@@ -74,15 +74,15 @@ func ParseSettings(file, dir string, text []byte, getenv func(string) (string, b
 	var problems Problems
 	n, err := parseYAML(text)
 	if err != nil {
-		problems.syntax(file, err)
-		return Settings{}, problems.err()
+		problems.addSyntaxError(file, err)
+		return Settings{}, problems.sortedError()
 	}
-	r := &reader{file: file, dir: dir, vars: variables{getenv: getenv}}
-	s.read()(r, n)
-	if err := r.problems.err(); err != nil {
+	r := &nodeReader{file: file, dir: dir, vars: variableLookup{getenv: getenv}}
+	s.readFunc()(r, n)
+	if err := r.problems.sortedError(); err != nil {
 		return Settings{}, err
 	}
-	return s.Defaults(), nil
+	return s.WithDefaults(), nil
 }
 
 // loader holds the state of one call of Load.
@@ -90,37 +90,37 @@ type loader struct {
 	options  Options
 	config   *Config
 	problems Problems
-	defined  map[string]Place // servers by name
+	defined  map[string]Position // servers by name
 	found    []foundSettings
 }
 
 // foundSettings holds the settings found in one place.
 type foundSettings struct {
-	place Place
+	place Position
 	file  string // absolute
-	node  *node
+	node  *valueNode
 	user  bool // in the person's own directory: written for any servers
 }
 
 // readClient reads a server file of an MCP client.
 func (l *loader) readClient(file string) {
-	root, ok := l.parse(file, parseJSON)
+	root, ok := l.parseFile(file, parseJSON)
 	if !ok {
 		return
 	}
-	r := l.reader(file)
+	r := l.newReader(file)
 	if root.kind != objectKind {
-		r.want(root, "an object with the key mcpServers")
+		r.addMismatch(root, "an object with the key mcpServers")
 		l.problems = append(l.problems, r.problems...)
 		return
 	}
-	servers := root.find("mcpServers")
+	servers := root.findEntry("mcpServers")
 	if servers == nil {
-		servers = root.find("servers") // VS Code
+		servers = root.findEntry("servers") // VS Code
 	}
-	settings := root.find("mcpCodeExecution")
+	settings := root.findEntry("mcpCodeExecution")
 	if settings != nil {
-		l.found = append(l.found, foundSettings{r.at(settings.key), file, settings.value, false})
+		l.found = append(l.found, foundSettings{r.positionOf(settings.key), file, settings.value, false})
 	}
 	switch {
 	case servers != nil:
@@ -130,39 +130,39 @@ func (l *loader) readClient(file string) {
 	}
 }
 
-func (l *loader) warnNoServers(file string, root *node) {
-	w := l.show(file) + ": there is no key mcpServers"
+func (l *loader) warnNoServers(file string, root *valueNode) {
+	w := l.displayPath(file) + ": there is no key mcpServers"
 	for _, e := range root.entries {
 		if near := core.NearestNames(e.key.text, []string{"mcpServers", "mcpCodeExecution"}, 1); len(near) > 0 {
 			w += "; did you mean " + near[0] + " where it says " + e.key.text + "?"
 		}
 	}
-	l.warn("%s", w)
+	l.addWarning("%s", w)
 }
 
-func (l *loader) warn(format string, args ...any) {
+func (l *loader) addWarning(format string, args ...any) {
 	l.config.Warnings = append(l.config.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (l *loader) readServers(file string, servers *entry) {
-	r := l.reader(file)
+func (l *loader) readServers(file string, servers *nodeEntry) {
+	r := l.newReader(file)
 	if servers.value.kind != objectKind && servers.value.kind != nullKind {
 		r.path = []string{servers.key.text}
-		r.want(servers.value, "an object of servers by name")
+		r.addMismatch(servers.value, "an object of servers by name")
 	}
 	for _, e := range servers.value.entries {
 		before := len(r.problems)
-		serverName(r, e.key)
+		checkServerName(r, e.key)
 		if earlier, twice := l.defined[e.key.text]; twice {
-			r.fail(e.key, "give one of them another name", "the server %q is defined twice, first at %s", e.key.text, earlier)
+			r.addProblem(e.key, "give one of them another name", "the server %q is defined twice, first at %s", e.key.text, earlier)
 		}
 		if len(r.problems) > before {
 			continue
 		}
-		l.defined[e.key.text] = r.at(e.key)
-		s := readServer(l.reader(file), e.key, e.value)
+		l.defined[e.key.text] = r.positionOf(e.key)
+		s := readServer(l.newReader(file), e.key, e.value)
 		if isOurselves(s) {
-			l.warn("%s: the server %q is Retort itself and was left out", s.Source, s.Name)
+			l.addWarning("%s: the server %q is Retort itself and was left out", s.Source, s.Name)
 			continue
 		}
 		l.config.Servers = append(l.config.Servers, s)
@@ -172,8 +172,8 @@ func (l *loader) readServers(file string, servers *entry) {
 
 // readYAML reads a YAML file with settings.
 func (l *loader) readYAML(f settingsFile) {
-	if n, ok := l.parse(f.path, parseYAML); ok {
-		l.found = append(l.found, foundSettings{Place{File: l.show(f.path)}, f.path, n, f.user})
+	if n, ok := l.parseFile(f.path, parseYAML); ok {
+		l.found = append(l.found, foundSettings{Position{File: l.displayPath(f.path)}, f.path, n, f.user})
 	}
 }
 
@@ -184,24 +184,24 @@ func (l *loader) chooseSettings() {
 		for i, f := range l.found {
 			places[i] = f.place.String()
 		}
-		l.problems.add(l.found[1].place, "keep one of them", "settings are written in more than one place: %s", strings.Join(places, ", "))
+		l.problems.addProblem(l.found[1].place, "keep one of them", "settings are written in more than one place: %s", strings.Join(places, ", "))
 	}
 	for _, f := range l.found {
-		r := l.reader(f.file)
+		r := l.newReader(f.file)
 		r.dir = filepath.Dir(f.file)
 		if f.place.Line > 0 {
 			r.path = []string{"mcpCodeExecution"}
 		}
 		l.config.Settings = Settings{}
-		l.config.Settings.read()(r, f.node)
+		l.config.Settings.readFunc()(r, f.node)
 		l.problems = append(l.problems, r.problems...)
 	}
 }
 
-// join applies the settings of each server to its entry. Settings for an unknown server are an error if servers and
+// joinServerSettings applies the settings of each server to its entry. Settings for an unknown server are an error if servers and
 // settings belong to the same project, because a misspelt name would silently drop a deny. Otherwise they are a
 // warning.
-func (l *loader) join() {
+func (l *loader) joinServerSettings() {
 	s := &l.config.Settings
 	for i := range l.config.Servers {
 		server := &l.config.Servers[i]
@@ -211,35 +211,35 @@ func (l *loader) join() {
 		}
 		server.Category, server.Reveal = extra.Category, extra.PII.Reveal
 		server.Disabled = server.Disabled || extra.Disabled
-		server.OAuth = extra.OAuth.with(server.OAuth)
+		server.OAuth = extra.OAuth.fillFrom(server.OAuth)
 		if extra.Timeout > 0 {
 			server.Timeout = extra.Timeout
 		}
 	}
-	l.config.Restrict()
+	l.config.ApplyClientRules()
 	if len(l.found) != 1 {
 		return
 	}
-	r := l.reader(l.found[0].file)
-	names := l.names()
+	r := l.newReader(l.found[0].file)
+	names := l.serverNames()
 	for _, key := range namedServers(l.found[0].node) {
 		if _, known := l.defined[key.text]; known {
 			continue
 		}
-		r.fail(key, suggest(key.text, names), "settings for the server %q, which is not configured", shorten(key.text))
+		r.addProblem(key, suggestName(key.text, names), "settings for the server %q, which is not configured", shortenText(key.text))
 	}
 	if !l.found[0].user && len(s.ToolDefinitions) == 0 && len(names) > 0 {
 		l.problems = append(l.problems, r.problems...)
 		return
 	}
 	for _, p := range r.problems {
-		l.warn("%s", p)
+		l.addWarning("%s", p)
 	}
 }
 
-// Restrict merges the tool rules of the clients' entries into the settings. The denied tools of an entry are added to
+// ApplyClientRules merges the tool rules of the clients' entries into the settings. The denied tools of an entry are added to
 // those of the settings. The allowed tools of an entry apply only if the settings have none.
-func (c *Config) Restrict() {
+func (c *Config) ApplyClientRules() {
 	for _, server := range c.Servers {
 		if len(server.Allow)+len(server.Deny) == 0 {
 			continue
@@ -257,17 +257,17 @@ func (c *Config) Restrict() {
 }
 
 // namedServers returns the keys in the settings that name servers.
-func namedServers(settings *node) []*node {
-	var keys []*node
-	add := func(n *node) {
-		if servers := n.find("servers"); servers != nil {
+func namedServers(settings *valueNode) []*valueNode {
+	var keys []*valueNode
+	add := func(n *valueNode) {
+		if servers := n.findEntry("servers"); servers != nil {
 			for _, e := range servers.value.entries {
 				keys = append(keys, e.key)
 			}
 		}
 	}
 	add(settings)
-	if principals := settings.find("principals"); principals != nil {
+	if principals := settings.findEntry("principals"); principals != nil {
 		for _, e := range principals.value.entries {
 			add(e.value)
 		}
@@ -275,8 +275,8 @@ func namedServers(settings *node) []*node {
 	return keys
 }
 
-// names returns the names of the servers in all files, sorted.
-func (l *loader) names() []string {
+// serverNames returns the names of the servers in all files, sorted.
+func (l *loader) serverNames() []string {
 	var names []string
 	for name := range l.defined {
 		names = append(names, name)

@@ -156,16 +156,16 @@ func TestServersOfAClient(t *testing.T) {
 		{
 			Name: "github", Transport: TransportStdio, Command: "npx", Args: []string{"-y", "server@1", "7"},
 			Env: map[string]string{"TOKEN": "secret-value", "PORT": "8080", "DEBUG": "true"}, Cwd: m.path("project"),
-			Extra: map[string]jsonText{"alwaysAllow": jsonText(`["list_*",9007199254740993]`)}, Source: Place{".mcp.json", 4, 5},
+			Extra: map[string]jsonText{"alwaysAllow": jsonText(`["list_*",9007199254740993]`)}, Source: Position{".mcp.json", 4, 5},
 		},
 		{
 			Name: "linear", Transport: TransportHTTP, URL: "https://linear.example/mcp", Timeout: 5 * time.Second,
-			Headers: map[string]string{"Authorization": "Bearer secret-value"}, Source: Place{".mcp.json", 9, 5},
+			Headers: map[string]string{"Authorization": "Bearer secret-value"}, Source: Position{".mcp.json", 9, 5},
 		},
-		{Name: "old", Transport: TransportSSE, URL: "http://127.0.0.1:1/sse", Disabled: true, Source: Place{".mcp.json", 10, 5}},
-		{Name: "cursor", Transport: TransportAuto, URL: "https://x.example/mcp", Source: Place{".mcp.json", 11, 5}},
-		{Name: "deep", Transport: TransportHTTP, URL: "https://x.example", Source: Place{".mcp.json", 12, 5}},
-		{Name: "here", Transport: TransportStdio, Command: "./server", Cwd: m.path("project/sub"), Source: Place{".mcp.json", 13, 5}},
+		{Name: "old", Transport: TransportSSE, URL: "http://127.0.0.1:1/sse", Disabled: true, Source: Position{".mcp.json", 10, 5}},
+		{Name: "cursor", Transport: TransportAuto, URL: "https://x.example/mcp", Source: Position{".mcp.json", 11, 5}},
+		{Name: "deep", Transport: TransportHTTP, URL: "https://x.example", Source: Position{".mcp.json", 12, 5}},
+		{Name: "here", Transport: TransportStdio, Command: "./server", Cwd: m.path("project/sub"), Source: Position{".mcp.json", 13, 5}},
 	}
 	if diff := cmp.Diff(want, c.Servers); diff != "" {
 		t.Errorf("servers, -want +got:\n%s", diff)
@@ -327,7 +327,7 @@ func TestWholeSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Settings{}.Defaults()
+	want := Settings{}.WithDefaults()
 	want.PII.Modes = map[string]PIIMode{"email": PIISealed, "name": PIIBorder}
 	want.PII.Regions = []string{"US", "DE"}
 	want.Network.Whitelist = []NetworkRule{{Domain: "*.googleapis.com", Ports: []int{443}, Protocols: []string{"https"}}}
@@ -419,7 +419,7 @@ func TestRetentionInDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep := Settings{}.Defaults().Audit
+	keep := Settings{}.WithDefaults().Audit
 	for _, sentence := range []string{
 		fmt.Sprintf("`audit.keep` (%d days)", keep.Keep/(24*time.Hour)), fmt.Sprintf("`audit.size` (%d GB)", keep.Size/gib),
 	} {
@@ -431,7 +431,7 @@ func TestRetentionInDocs(t *testing.T) {
 
 func compareDefaults(t *testing.T, file, key string, shown Settings) {
 	t.Helper()
-	defaults := Settings{}.Defaults()
+	defaults := Settings{}.WithDefaults()
 	want, got := any(defaults), any(shown)
 	switch key {
 	case "all":
@@ -465,17 +465,17 @@ func compareDefaults(t *testing.T, file, key string, shown Settings) {
 
 // The zero Settings must be complete and safe once Defaults filled them in.
 func TestDefaults(t *testing.T) {
-	s := Settings{}.Defaults()
-	if diff := cmp.Diff(s, s.Defaults(), cmpopts.EquateEmpty()); diff != "" {
+	s := Settings{}.WithDefaults()
+	if diff := cmp.Diff(s, s.WithDefaults(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("Defaults is not idempotent:\n%s", diff)
 	}
-	if s.Limits() != core.DefaultLimits() {
-		t.Errorf("limits: %+v", s.Limits())
+	if s.ExecutionLimits() != core.DefaultLimits() {
+		t.Errorf("limits: %+v", s.ExecutionLimits())
 	}
-	if !s.PIITokenization.Bool() || !s.AuditLogging.Bool() || s.Approval.AutoApproveHigh.Bool() || s.Network.Default != NetworkDeny {
+	if !s.PIITokenization.IsOn() || !s.AuditLogging.IsOn() || s.Approval.AutoApproveHigh.IsOn() || s.Network.Default != NetworkDeny {
 		t.Errorf("not safe: %+v", s)
 	}
-	l := Settings{MaxExecutionTime: time.Minute, ResourceLimits: ResourceLimits{Memory: 1 << 30}}.Limits()
+	l := Settings{MaxExecutionTime: time.Minute, ResourceLimits: ResourceLimits{Memory: 1 << 30}}.ExecutionLimits()
 	if l.Timeout != time.Minute || l.Memory != 1<<30 || l.ToolCalls != core.DefaultLimits().ToolCalls {
 		t.Errorf("limits: %+v", l)
 	}
@@ -496,7 +496,7 @@ func TestBounds(t *testing.T) {
 		"project/.mcp.json": `{"mcpServers": {"` + strings.Repeat("n", 129) + `": {"command": "x"}, "a\u0007b": {"command": "x"}, " ": {}}}`,
 		"project/retort.yaml": "network: {blacklist: [" + strings.Repeat("a.", 130) + "com]}\nresults: {maxTokens: true}\n" +
 			"resourceLimits: {memory: true}\n",
-		"project/large.json": "{}" + strings.Repeat(" ", maxFile-1),
+		"project/large.json": "{}" + strings.Repeat(" ", maxFileBytes-1),
 		"project/many.json":  "[" + strings.Repeat("0,", maxNodes) + "]",
 	})
 	for _, tt := range []struct{ file, want string }{

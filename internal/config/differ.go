@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Differ returns the names of the settings that differ between the two, as a file spells them, in the order of the
+// DifferingKeys returns the names of the settings that differ between the two, as a file spells them, in the order of the
 // fields of Settings.
-func Differ(a, b Settings) (names []string) {
+func DifferingKeys(a, b Settings) (names []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
 		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {

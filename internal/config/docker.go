@@ -15,27 +15,27 @@ type Docker struct {
 
 var imageDigest = regexp.MustCompile(`^[a-z0-9][a-z0-9._/:-]*@sha256:[0-9a-f]{64}$`)
 
-func (d *Docker) read() into {
-	image := func(runtime string) field {
-		return field{runtime, func(r *reader, n *node) {
+func (d *Docker) readFunc() readFunc {
+	image := func(runtime string) fieldReader {
+		return fieldReader{runtime, func(r *nodeReader, n *valueNode) {
 			var name string
-			checked(&name, "an image by its digest, NAME@sha256:…: what a tag names can change", imageDigest.MatchString)(r, n)
+			readChecked(&name, "an image by its digest, NAME@sha256:…: what a tag names can change", imageDigest.MatchString)(r, n)
 			if d.Images == nil {
 				d.Images = map[string]string{}
 			}
 			d.Images[runtime] = name
 		}}
 	}
-	return object(
-		field{
+	return readObject(
+		fieldReader{
 			"host",
-			checked(
+			readChecked(
 				&d.Host, "unix:///path, or tcp://localhost:port",
 				func(s string) bool { return strings.HasPrefix(s, "unix:///") || strings.HasPrefix(s, "tcp://") },
 			),
 		},
-		field{"runtime", checked(&d.Runtime, "the name of a runtime that the daemon has, such as runsc", func(s string) bool { return s != "" })},
-		field{"guest", checked(&d.Guest, "the path of a program", func(s string) bool { return s != "" })},
-		field{"images", object(image("python"), image("node"), image("bun"), image("deno"))},
+		fieldReader{"runtime", readChecked(&d.Runtime, "the name of a runtime that the daemon has, such as runsc", func(s string) bool { return s != "" })},
+		fieldReader{"guest", readChecked(&d.Guest, "the path of a program", func(s string) bool { return s != "" })},
+		fieldReader{"images", readObject(image("python"), image("node"), image("bun"), image("deno"))},
 	)
 }

@@ -7,19 +7,19 @@ import (
 // maxEnvFile bounds the size of an environment file, in bytes.
 const maxEnvFile = 1 << 20
 
-// file reads the path of a file.
-func file(v *string) into { return folder(v) }
+// readFilePath reads the path of a file.
+func readFilePath(v *string) readFunc { return readPath(v) }
 
 // readEnvFile adds the variables of an environment file to the environment of a server. Variables in the entry itself
 // take precedence.
-func (s *serverEntry) readEnvFile(r *reader, key *node) {
+func (s *serverEntry) readEnvFile(r *nodeReader, key *valueNode) {
 	src, err := r.read(s.envFile)
 	switch {
 	case err != nil:
-		r.fail(key, "", "envFile %s: %s", shorten(s.envFile), err)
+		r.addProblem(key, "", "envFile %s: %s", shortenText(s.envFile), err)
 		return
 	case len(src) > maxEnvFile:
-		r.fail(key, "", "envFile %s is larger than %s", shorten(s.envFile), showSize(maxEnvFile))
+		r.addProblem(key, "", "envFile %s is larger than %s", shortenText(s.envFile), showSize(maxEnvFile))
 		return
 	}
 	for _, line := range strings.Split(strings.TrimPrefix(string(src), "\ufeff"), "\n") {

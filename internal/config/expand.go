@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// variables resolves the ${…} placeholders of a file.
-type variables struct {
+// variableLookup resolves the ${…} placeholders of a file.
+type variableLookup struct {
 	getenv  func(string) (string, bool)
 	builtin map[string]string // what editors define: workspaceFolder, userHome; the environment goes first
 }
 
-// unset reports a variable that has neither a value nor a default.
-type unset struct{ name string }
+// unsetVariable reports a variable that has neither a value nor a default.
+type unsetVariable struct{ name string }
 
-func (e *unset) Error() string { return fmt.Sprintf("the variable %s is not set", e.name) }
+func (e *unsetVariable) Error() string { return fmt.Sprintf("the variable %s is not set", e.name) }
 
-// expand replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an empty
+// expandText replaces ${VAR}, ${VAR:-default} and VS Code's ${env:VAR}. As in a shell, the default also replaces an empty
 // value, and may itself contain variables. $${ is a literal ${. Expanded values are not expanded again.
-func (v variables) expand(s string) (string, error) {
+func (v variableLookup) expandText(s string) (string, error) {
 	return v.expandDeep(s, 0)
 }
 
-func (v variables) expandDeep(s string, depth int) (string, error) {
+func (v variableLookup) expandDeep(s string, depth int) (string, error) {
 	if !strings.Contains(s, "${") {
 		return s, nil
 	}
@@ -42,11 +42,11 @@ func (v variables) expandDeep(s string, depth int) (string, error) {
 			continue
 		}
 		b.WriteString(before)
-		end := closing(after)
+		end := closingBrace(after)
 		if end < 0 {
-			return "", fmt.Errorf("${%s has no closing }", shorten(after))
+			return "", fmt.Errorf("${%s has no closing }", shortenText(after))
 		}
-		value, err := v.lookup(after[:end], depth)
+		value, err := v.lookupReference(after[:end], depth)
 		if err != nil {
 			return "", err
 		}
@@ -55,8 +55,8 @@ func (v variables) expandDeep(s string, depth int) (string, error) {
 	}
 }
 
-// closing returns the index of the } that matches a ${ just before s, or -1.
-func closing(s string) int {
+// closingBrace returns the index of the } that matches a ${ just before s, or -1.
+func closingBrace(s string) int {
 	for depth, i := 0, 0; i < len(s); i++ {
 		switch {
 		case strings.HasPrefix(s[i:], "${"):
@@ -71,33 +71,33 @@ func closing(s string) int {
 	return -1
 }
 
-// lookup returns the value of the text between ${ and }.
-func (v variables) lookup(inside string, depth int) (string, error) {
+// lookupReference returns the value of the text between ${ and }.
+func (v variableLookup) lookupReference(inside string, depth int) (string, error) {
 	name, fallback, hasFallback := strings.Cut(inside, ":-")
 	name = strings.TrimPrefix(name, "env:")
 	if input, ok := strings.CutPrefix(name, "input:"); ok {
-		return "", fmt.Errorf("${input:%s} asks a person, which only an editor can do; use ${VAR} and an environment variable", shorten(input))
+		return "", fmt.Errorf("${input:%s} asks a person, which only an editor can do; use ${VAR} and an environment variable", shortenText(input))
 	}
 	if file, ok := strings.CutPrefix(name, "file:"); ok {
 		return "", fmt.Errorf(
 			"${file:%s} is the content of a file, which is not read here; use ${VAR} and an environment variable",
-			shorten(file),
+			shortenText(file),
 		)
 	}
 	if !isVariable(name) {
-		return "", fmt.Errorf("${%s} does not name a variable; a plain ${ is written $${", shorten(inside))
+		return "", fmt.Errorf("${%s} does not name a variable; a plain ${ is written $${", shortenText(inside))
 	}
-	value, set := v.get(name)
+	value, set := v.getValue(name)
 	switch {
 	case value != "" || set && !hasFallback:
 		return value, nil
 	case hasFallback:
 		return v.expandDeep(fallback, depth+1)
 	}
-	return "", &unset{name}
+	return "", &unsetVariable{name}
 }
 
-func (v variables) get(name string) (string, bool) {
+func (v variableLookup) getValue(name string) (string, bool) {
 	if v.getenv != nil {
 		if value, ok := v.getenv(name); ok {
 			return value, true

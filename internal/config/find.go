@@ -13,12 +13,12 @@ import (
 	"retort/internal/base/seal"
 )
 
-// maxFile bounds the size of a configuration file, in bytes. Some clients store their history in the same file, which
+// maxFileBytes bounds the size of a configuration file, in bytes. Some clients store their history in the same file, which
 // then grows to megabytes.
-const maxFile = 64 << 20
+const maxFileBytes = 64 << 20
 
 func newLoader(o Options) *loader {
-	l := &loader{options: o, config: &Config{}, defined: map[string]Place{}}
+	l := &loader{options: o, config: &Config{}, defined: map[string]Position{}}
 	if o.UserConfigDir == "" {
 		l.options.UserConfigDir = l.userDir("XDG_CONFIG_HOME", ".config")
 	}
@@ -38,8 +38,8 @@ func (l *loader) userDir(variable string, fallback ...string) string {
 	return filepath.Join(append([]string{l.options.UserHome}, fallback...)...)
 }
 
-// ours returns Retort's folder in the user's configuration directory.
-func (l *loader) ours() string {
+// configFolder returns Retort's folder in the user's configuration directory.
+func (l *loader) configFolder() string {
 	if l.options.UserConfigDir == "" {
 		return ""
 	}
@@ -58,28 +58,28 @@ func isYAML(file string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// clients returns the server files to read.
-func (l *loader) clients() []string {
+// clientPaths returns the server files to read.
+func (l *loader) clientPaths() []string {
 	if len(l.options.Files) == 0 {
-		return l.firstFile(filepath.Join(l.options.Dir, ".mcp.json"), inside(l.ours(), "mcp.json"))
+		return l.firstFile(filepath.Join(l.options.Dir, ".mcp.json"), joinIfSet(l.configFolder(), "mcp.json"))
 	}
 	var files []string
 	for _, f := range l.options.Files {
-		if f = l.absolute(f); !isYAML(f) && !slices.Contains(files, f) {
+		if f = l.absolutePath(f); !isYAML(f) && !slices.Contains(files, f) {
 			files = append(files, f)
 		}
 	}
 	return files
 }
 
-// settings returns the settings files to read after the clients' files. These are the files given with --config, else
+// settingsPaths returns the settings files to read after the clients' files. These are the files given with --config, else
 // every retort.yaml next to a client's file and, if no file was given, the one in the working directory. If none of
 // these exists and no client's file has settings, it returns the user's own file.
-func (l *loader) settings(clients []string) []settingsFile {
+func (l *loader) settingsPaths(clients []string) []settingsFile {
 	var found []settingsFile
 	for _, f := range l.options.Files {
 		if isYAML(f) {
-			found = append(found, settingsFile{l.absolute(f), false})
+			found = append(found, settingsFile{l.absolutePath(f), false})
 		}
 	}
 	if len(found) > 0 {
@@ -92,19 +92,19 @@ func (l *loader) settings(clients []string) []settingsFile {
 	for _, f := range clients {
 		near = append(near, filepath.Join(filepath.Dir(f), "retort.yaml"))
 	}
-	user := inside(l.ours(), "retort.yaml")
+	user := joinIfSet(l.configFolder(), "retort.yaml")
 	for i, f := range near {
-		if !slices.Contains(near[:i], f) && l.exists(f) {
+		if !slices.Contains(near[:i], f) && l.noteExists(f) {
 			found = append(found, settingsFile{f, f == user})
 		}
 	}
-	if len(found)+len(l.found) == 0 && user != "" && l.exists(user) {
+	if len(found)+len(l.found) == 0 && user != "" && l.noteExists(user) {
 		found = append(found, settingsFile{user, true})
 	}
 	return found
 }
 
-func inside(dir, name string) string {
+func joinIfSet(dir, name string) string {
 	if dir == "" {
 		return ""
 	}
@@ -113,76 +113,76 @@ func inside(dir, name string) string {
 
 func (l *loader) firstFile(files ...string) []string {
 	for _, f := range files {
-		if f != "" && l.exists(f) {
+		if f != "" && l.noteExists(f) {
 			return []string{f}
 		}
 	}
 	return nil
 }
 
-// exists reports whether there is such a file, readable or not: an unreadable file must not be skipped silently.
-func (l *loader) exists(file string) bool {
+// noteExists reports whether there is such a file, readable or not: an unreadable file must not be skipped silently.
+func (l *loader) noteExists(file string) bool {
 	_, err := os.Stat(file)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	l.note(file, nil)
+	l.noteContent(file, nil)
 	return false
 }
 
-func (l *loader) note(file string, content []byte) {
+func (l *loader) noteContent(file string, content []byte) {
 	if l.options.Note != nil {
 		l.options.Note(file, content)
 	}
 }
 
-// read reads a file and passes its content to Options.Note.
-func (l *loader) read(file string) ([]byte, error) {
+// readAndNote reads a file and passes its content to Options.Note.
+func (l *loader) readAndNote(file string) ([]byte, error) {
 	src, err := readFile(file, l.options.Again)
 	if err != nil {
-		l.note(file, nil)
+		l.noteContent(file, nil)
 		return nil, err
 	}
-	l.note(file, append([]byte{}, src...))
+	l.noteContent(file, append([]byte{}, src...))
 	return src, nil
 }
 
-func (l *loader) absolute(file string) string {
+func (l *loader) absolutePath(file string) string {
 	if filepath.IsAbs(file) {
 		return filepath.Clean(file)
 	}
 	return filepath.Join(l.options.Dir, file)
 }
 
-// show returns the path to use for a file in messages: relative to Options.Dir if the file is in it.
-func (l *loader) show(file string) string {
+// displayPath returns the path to use for a file in messages: relative to Options.Dir if the file is in it.
+func (l *loader) displayPath(file string) string {
 	if rel, err := filepath.Rel(l.options.Dir, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
 	return file
 }
 
-// reader returns a reader for the values of a file.
-func (l *loader) reader(file string) *reader {
-	dir := l.project(file)
+// newReader returns a reader for the values of a file.
+func (l *loader) newReader(file string) *nodeReader {
+	dir := l.projectFolder(file)
 	if dir == "" {
 		dir = l.options.Dir
 	}
-	return &reader{
-		file: l.show(file), dir: dir, home: l.options.UserHome, read: l.read,
-		vars: variables{getenv: l.options.Getenv, builtin: map[string]string{
+	return &nodeReader{
+		file: l.displayPath(file), dir: dir, home: l.options.UserHome, read: l.readAndNote,
+		vars: variableLookup{getenv: l.options.Getenv, builtin: map[string]string{
 			"workspaceFolder": dir, "userHome": l.options.UserHome,
 		}},
 	}
 }
 
-// project returns the directory of the project that a file configures, or "" for a file of the user.
-func (l *loader) project(file string) string {
+// projectFolder returns the directory of the project that a file configures, or "" for a file of the user.
+func (l *loader) projectFolder(file string) string {
 	dir := filepath.Dir(file)
 	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" {
 		dir = filepath.Dir(dir)
 	}
-	if dir == l.ours() || dir == l.options.UserHome {
+	if dir == l.configFolder() || dir == l.options.UserHome {
 		return ""
 	}
 	return dir
@@ -192,10 +192,10 @@ func (l *loader) project(file string) string {
 // one, else a folder in the user's data directory.
 func (l *loader) chooseHome() string {
 	if l.options.Home != "" {
-		return l.absolute(l.options.Home)
+		return l.absolutePath(l.options.Home)
 	}
 	for _, f := range l.config.Files {
-		if dir := l.project(f); dir != "" {
+		if dir := l.projectFolder(f); dir != "" {
 			return filepath.Join(dir, ".retort")
 		}
 	}
@@ -205,17 +205,17 @@ func (l *loader) chooseHome() string {
 	return filepath.Join(l.options.Dir, ".retort")
 }
 
-// parse reads a file and parses it with parser.
-func (l *loader) parse(file string, parser func([]byte) (*node, error)) (*node, bool) {
-	src, err := l.read(file)
+// parseFile reads a file and parses it with parser.
+func (l *loader) parseFile(file string, parser func([]byte) (*valueNode, error)) (*valueNode, bool) {
+	src, err := l.readAndNote(file)
 	if err != nil {
-		l.problems.add(Place{File: l.show(file)}, "", "%s", err)
+		l.problems.addProblem(Position{File: l.displayPath(file)}, "", "%s", err)
 		return nil, false
 	}
 	l.config.Files = append(l.config.Files, file)
 	n, err := parser(src)
 	if err != nil {
-		l.problems.syntax(l.show(file), err)
+		l.problems.addSyntaxError(l.displayPath(file), err)
 		return nil, false
 	}
 	return n, true
@@ -229,15 +229,15 @@ func readFile(file string, again bool) ([]byte, error) {
 		return nil, errors.New("there is no such file")
 	}
 	if err != nil {
-		return nil, reason(err)
+		return nil, describeReadError(err)
 	}
 	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	src, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	switch {
 	case err != nil:
-		return nil, reason(err)
-	case len(src) > maxFile:
-		return nil, fmt.Errorf("it is larger than %s", showSize(maxFile))
+		return nil, describeReadError(err)
+	case len(src) > maxFileBytes:
+		return nil, fmt.Errorf("it is larger than %s", showSize(maxFileBytes))
 	}
 	return src, nil
 }
@@ -271,8 +271,8 @@ func isInherited(file string) bool {
 	return file == "/dev/null" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }
 
-// reason returns the cause of an error of package os, without operation and path.
-func reason(err error) error {
+// describeReadError returns the cause of an error of package os, without operation and path.
+func describeReadError(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return fmt.Errorf("it cannot be read: %w", p.Err)

@@ -5,4 +5,6 @@ type GVisor struct {
 	Runsc string // path of runsc, or its name in PATH; empty means "runsc"
 }
 
-func (g *GVisor) read() into { return object(field{"runsc", command(&g.Runsc)}) }
+func (g *GVisor) readFunc() readFunc {
+	return readObject(fieldReader{"runsc", readProgramName(&g.Runsc)})
+}

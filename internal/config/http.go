@@ -32,40 +32,40 @@ type HTTP struct {
 // TLS holds the absolute paths of PEM files.
 type TLS struct{ Cert, Key string }
 
-func (h HTTP) defaults() HTTP {
-	state(&h.Addr, "127.0.0.1:7337")
-	state(&h.MaxBody, core.DefaultHTTPBody)
-	state(&h.MaxHeader, core.DefaultHTTPHeader)
-	state(&h.Connections, core.DefaultConnections)
-	state(&h.Sessions, core.DefaultSessions)
-	state(&h.AllSessions, core.DefaultAllSessions)
-	state(&h.Executions, core.DefaultExecutions)
-	state(&h.Rate, Rate{Count: core.DefaultHTTPRequests, Per: time.Minute})
-	state(&h.Idle, core.DefaultSessionIdle)
-	state(&h.ReadTimeout, core.DefaultReadTimeout)
-	state(&h.Drain, core.DefaultDrainTimeout)
+func (h HTTP) withDefaults() HTTP {
+	setDefault(&h.Addr, "127.0.0.1:7337")
+	setDefault(&h.MaxBody, core.DefaultHTTPBody)
+	setDefault(&h.MaxHeader, core.DefaultHTTPHeader)
+	setDefault(&h.Connections, core.DefaultConnections)
+	setDefault(&h.Sessions, core.DefaultSessions)
+	setDefault(&h.AllSessions, core.DefaultAllSessions)
+	setDefault(&h.Executions, core.DefaultExecutions)
+	setDefault(&h.Rate, Rate{Count: core.DefaultHTTPRequests, Per: time.Minute})
+	setDefault(&h.Idle, core.DefaultSessionIdle)
+	setDefault(&h.ReadTimeout, core.DefaultReadTimeout)
+	setDefault(&h.Drain, core.DefaultDrainTimeout)
 	return h
 }
 
-func (h *HTTP) read() into {
-	return object(
-		field{"addr", func(r *reader, n *node) { checked(&h.Addr, "host:port", isAddress)(r, n) }},
-		field{"allowedHosts", list(&h.AllowedHosts, domain)},
-		field{"allowedOrigins", list(&h.AllowedOrigins, origin)},
-		field{"tls", object(field{"cert", folder(&h.TLS.Cert)}, field{"key", folder(&h.TLS.Key)})},
-		field{"oauth", h.OAuth.read()},
-		field{"maxBody", size(&h.MaxBody, kib, gib)},
-		field{"maxHeader", size(&h.MaxHeader, 4*kib, mib)},
-		field{"connections", integer(&h.Connections, 1, 1_000_000)},
-		field{"connectionsPerAddress", integer(&h.PerAddress, 1, 1_000_000)},
-		field{"sessions", integer(&h.Sessions, 1, 100_000)},
-		field{"allSessions", integer(&h.AllSessions, 1, 1_000_000)},
-		field{"executions", integer(&h.Executions, 1, 100_000)},
-		field{"programs", integer(&h.Programs, 1, 100_000)},
-		field{"rate", rate(&h.Rate, 10_000_000)},
-		field{"idle", duration(&h.Idle, time.Second, 30*24*time.Hour)},
-		field{"readTimeout", duration(&h.ReadTimeout, 100*time.Millisecond, time.Hour)},
-		field{"drain", duration(&h.Drain, 0, time.Hour)},
+func (h *HTTP) readFunc() readFunc {
+	return readObject(
+		fieldReader{"addr", func(r *nodeReader, n *valueNode) { readChecked(&h.Addr, "host:port", isAddress)(r, n) }},
+		fieldReader{"allowedHosts", readList(&h.AllowedHosts, readDomain)},
+		fieldReader{"allowedOrigins", readList(&h.AllowedOrigins, readOrigin)},
+		fieldReader{"tls", readObject(fieldReader{"cert", readPath(&h.TLS.Cert)}, fieldReader{"key", readPath(&h.TLS.Key)})},
+		fieldReader{"oauth", h.OAuth.readFunc()},
+		fieldReader{"maxBody", readSize(&h.MaxBody, kib, gib)},
+		fieldReader{"maxHeader", readSize(&h.MaxHeader, 4*kib, mib)},
+		fieldReader{"connections", readInt(&h.Connections, 1, 1_000_000)},
+		fieldReader{"connectionsPerAddress", readInt(&h.PerAddress, 1, 1_000_000)},
+		fieldReader{"sessions", readInt(&h.Sessions, 1, 100_000)},
+		fieldReader{"allSessions", readInt(&h.AllSessions, 1, 1_000_000)},
+		fieldReader{"executions", readInt(&h.Executions, 1, 100_000)},
+		fieldReader{"programs", readInt(&h.Programs, 1, 100_000)},
+		fieldReader{"rate", readRate(&h.Rate, 10_000_000)},
+		fieldReader{"idle", readDuration(&h.Idle, time.Second, 30*24*time.Hour)},
+		fieldReader{"readTimeout", readDuration(&h.ReadTimeout, 100*time.Millisecond, time.Hour)},
+		fieldReader{"drain", readDuration(&h.Drain, 0, time.Hour)},
 	)
 }
 
@@ -74,8 +74,8 @@ func isAddress(s string) bool {
 	return err == nil && port != ""
 }
 
-func origin(s *string) into {
-	return checked(s, "an origin such as https://app.example.com", func(o string) bool {
+func readOrigin(s *string) readFunc {
+	return readChecked(s, "an origin such as https://app.example.com", func(o string) bool {
 		u, err := url.Parse(o)
 		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Path == "" && u.RawQuery == ""
 	})

@@ -24,18 +24,18 @@ type ServerInstances struct {
 	Instances int           // at most; 0 is not stated
 }
 
-func (i *ServerInstances) fields() []field {
-	return []field{
-		{"isolation", oneOf(&i.Isolation, IsolationShared, IsolationPrincipal, IsolationSession)},
-		{"stateful", boolean(&i.Stateful)},
-		{"idle", orNever(&i.Idle, duration(&i.Idle, time.Second, 30*24*time.Hour))},
-		{"instances", integer(&i.Instances, 1, 10_000)},
+func (i *ServerInstances) fieldReaders() []fieldReader {
+	return []fieldReader{
+		{"isolation", readOneOf(&i.Isolation, IsolationShared, IsolationPrincipal, IsolationSession)},
+		{"stateful", readBool(&i.Stateful)},
+		{"idle", readOrNever(&i.Idle, readDuration(&i.Idle, time.Second, 30*24*time.Hour))},
+		{"instances", readInt(&i.Instances, 1, 10_000)},
 	}
 }
 
-// orNever reads a time or the word never.
-func orNever(v *time.Duration, timed into) into {
-	return func(r *reader, n *node) {
+// readOrNever reads a time or the word never.
+func readOrNever(v *time.Duration, timed readFunc) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		if n.kind == textKind && n.text == "never" {
 			*v = Never
 			return

@@ -55,7 +55,7 @@ func (p *textPosition) fail(format string, args ...any) *syntaxError {
 
 // parseJSON parses JSON as the editors of clients' files accept it: with // and /* */ comments, trailing commas, and
 // a byte order mark. It keeps positions and repeated keys. Its error is a *syntaxError.
-func parseJSON(src []byte) (*node, error) {
+func parseJSON(src []byte) (*valueNode, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	open, failed := scanJSON(src)
 	if failed != nil {
@@ -150,14 +150,14 @@ func pieceOfJSON(src []byte) int {
 }
 
 // jsonNode converts a value. The position moves to its end.
-func jsonNode(v hujson.Value, at *textPosition) *node {
+func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	at.moveTo(v.StartOffset)
-	n := &node{line: at.line, column: at.column}
+	n := &valueNode{line: at.line, column: at.column}
 	switch value := v.Value.(type) {
 	case *hujson.Object:
 		n.kind = objectKind
 		for _, m := range value.Members {
-			n.entries = append(n.entries, entry{jsonNode(m.Name, at), jsonNode(m.Value, at)})
+			n.entries = append(n.entries, nodeEntry{jsonNode(m.Name, at), jsonNode(m.Value, at)})
 		}
 	case *hujson.Array:
 		n.kind = listKind
@@ -244,10 +244,10 @@ func unendedJSON(src []byte, open int) *syntaxError {
 // explainLiteral says what is wrong with a literal that begins at a position.
 func explainLiteral(at *textPosition, literal string) *syntaxError {
 	if strings.ContainsRune("-0123456789", rune(literal[0])) {
-		return at.fail("%s is not a number", shorten(literal))
+		return at.fail("%s is not a number", shortenText(literal))
 	}
 	if literal[0] != '"' {
-		return at.fail("expected a value, found %s; strings need double quotes", shorten(literal))
+		return at.fail("expected a value, found %s; strings need double quotes", shortenText(literal))
 	}
 	start := at.offset
 	for i := 0; i < len(literal); i++ {
@@ -267,5 +267,5 @@ func explainLiteral(at *textPosition, literal string) *syntaxError {
 			i += length - 1
 		}
 	}
-	return at.fail("%s is not a string", shorten(literal))
+	return at.fail("%s is not a string", shortenText(literal))
 }

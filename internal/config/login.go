@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Login configures how Retort logs in at one server. All fields may be empty.
-type Login struct {
+// OAuthClient configures how Retort logs in at one server. All fields may be empty.
+type OAuthClient struct {
 	ClientID       string   // registered by hand
 	ClientSecret   string   // that came with it
 	ClientMetadata string   // https address of a client id metadata document
@@ -15,8 +15,8 @@ type Login struct {
 	RedirectPort   int      // of the loopback redirect
 }
 
-// with returns o with its empty fields filled from other. A client id and its secret are taken together.
-func (o Login) with(other Login) Login {
+// fillFrom returns o with its empty fields filled from other. A client id and its secret are taken together.
+func (o OAuthClient) fillFrom(other OAuthClient) OAuthClient {
 	if o.ClientID == "" {
 		o.ClientID, o.ClientSecret = other.ClientID, other.ClientSecret
 	}
@@ -32,42 +32,42 @@ func (o Login) with(other Login) Login {
 	return o
 }
 
-func (o *Login) fields() []field {
-	return []field{
-		{"clientId", text(&o.ClientID)},
-		{"clientSecret", text(&o.ClientSecret)},
-		{"clientMetadata", checked(&o.ClientMetadata, "an https address with a path", isDocument)},
-		{"scopes", scopes(&o.Scopes)},
-		{"redirectPort", integer(&o.RedirectPort, 1, 65535)},
+func (o *OAuthClient) fieldReaders() []fieldReader {
+	return []fieldReader{
+		{"clientId", readText(&o.ClientID)},
+		{"clientSecret", readText(&o.ClientSecret)},
+		{"clientMetadata", readChecked(&o.ClientMetadata, "an https address with a path", isDocument)},
+		{"scopes", readScopes(&o.Scopes)},
+		{"redirectPort", readInt(&o.RedirectPort, 1, 65535)},
 	}
 }
 
-func (o *Login) read() into { return object(o.fields()...) }
+func (o *OAuthClient) readFunc() readFunc { return readObject(o.fieldReaders()...) }
 
-// readEntry reads the login settings that clients write into their own entries. It ignores all other fields, and
+// entryReadFunc reads the login settings that clients write into their own entries. It ignores all other fields, and
 // values that are not objects: they concern only the client.
-func (o *Login) readEntry() into {
-	known := slices.Concat(o.fields(), []field{
-		{"callbackPort", integer(&o.RedirectPort, 1, 65535)},
-		{"CLIENT_ID", text(&o.ClientID)},
-		{"CLIENT_SECRET", text(&o.ClientSecret)},
+func (o *OAuthClient) entryReadFunc() readFunc {
+	known := slices.Concat(o.fieldReaders(), []fieldReader{
+		{"callbackPort", readInt(&o.RedirectPort, 1, 65535)},
+		{"CLIENT_ID", readText(&o.ClientID)},
+		{"CLIENT_SECRET", readText(&o.ClientSecret)},
 	})
-	return func(r *reader, n *node) {
+	return func(r *nodeReader, n *valueNode) {
 		if n.kind == objectKind {
-			openObject(known...)(r, n)
+			readOpenObject(known...)(r, n)
 		}
 	}
 }
 
-// scopes reads a list, or a string with scopes separated by spaces.
-func scopes(all *[]string) into {
-	return func(r *reader, n *node) {
+// readScopes reads a list, or a string with scopes separated by spaces.
+func readScopes(all *[]string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		if n.kind == listKind {
-			list(all, text)(r, n)
+			readList(all, readText)(r, n)
 			return
 		}
 		var s string
-		text(&s)(r, n)
+		readText(&s)(r, n)
 		*all = strings.Fields(s)
 	}
 }

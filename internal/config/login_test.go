@@ -19,14 +19,14 @@ func TestLogin(t *testing.T) {
 }}`,
 		"project/retort.yaml": "servers:\n  both: {oauth: {clientId: mine, clientMetadata: 'https://me.example/retort.json', redirectPort: 9}}\n",
 	})
-	got := map[string]Login{}
+	got := map[string]OAuthClient{}
 	for _, s := range m.load().Servers {
 		if s.Err != nil {
 			t.Error(s.Err)
 		}
 		got[s.Name] = s.OAuth
 	}
-	want := map[string]Login{
+	want := map[string]OAuthClient{
 		"claude": {ClientID: "id", RedirectPort: 8080},
 		"cursor": {ClientID: "id", ClientSecret: "secret-value", Scopes: []string{"a", "b"}},
 		"open":   {},

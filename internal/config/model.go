@@ -43,13 +43,13 @@ type Orchestrator struct {
 	Tokens   int // of the model
 }
 
-// Endpoint reports whether the model is reached at a URL.
-func (m Model) Endpoint() bool {
+// IsEndpoint reports whether the model is reached at a URL.
+func (m Model) IsEndpoint() bool {
 	return m.Provider == ProviderOpenAI || m.Provider == ProviderAnthropic
 }
 
-func (m Model) defaults() Model {
-	state(&m.Provider, ProviderAuto)
+func (m Model) withDefaults() Model {
+	setDefault(&m.Provider, ProviderAuto)
 	if m.Provider == ProviderAuto && (m.URL != "" || m.Model != "") {
 		m.Provider = ProviderOpenAI
 	}
@@ -60,45 +60,45 @@ func (m Model) defaults() Model {
 	case m.Provider == ProviderAnthropic:
 		m.URL = "https://api.anthropic.com/v1"
 	}
-	state(&m.MaxTokens, core.DefaultModelTokens)
-	state(&m.Timeout, core.DefaultModelTimeout)
-	state(&m.Price.Currency, "$")
+	setDefault(&m.MaxTokens, core.DefaultModelTokens)
+	setDefault(&m.Timeout, core.DefaultModelTimeout)
+	setDefault(&m.Price.Currency, "$")
 	return m
 }
 
-func (o Orchestrator) defaults() Orchestrator {
-	state(&o.Attempts, core.DefaultTaskAttempts)
-	state(&o.Tools, core.DefaultTaskTools)
-	state(&o.Tokens, core.DefaultTaskTokens)
+func (o Orchestrator) withDefaults() Orchestrator {
+	setDefault(&o.Attempts, core.DefaultTaskAttempts)
+	setDefault(&o.Tools, core.DefaultTaskTools)
+	setDefault(&o.Tokens, core.DefaultTaskTokens)
 	return o
 }
 
-func (m *Model) read() into {
-	whole := object(
-		field{"provider", oneOf(&m.Provider, ProviderAuto, ProviderOpenAI, ProviderAnthropic, ProviderSampling, ProviderNone)},
-		field{"url", checked(&m.URL, "an https address such as https://example.com/v1 (http is allowed for this machine only)", isTrustworthy)},
-		field{"model", text(&m.Model)},
-		field{"key", text(&m.Key)},
-		field{"maxTokens", integer(&m.MaxTokens, 256, 1_000_000)},
-		field{"timeout", duration(&m.Timeout, time.Second, time.Hour)},
-		field{"price", object(
-			field{"input", number(&m.Price.Input, 0, 1_000_000)},
-			field{"output", number(&m.Price.Output, 0, 1_000_000)},
-			field{"currency", checked(&m.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
+func (m *Model) readFunc() readFunc {
+	whole := readObject(
+		fieldReader{"provider", readOneOf(&m.Provider, ProviderAuto, ProviderOpenAI, ProviderAnthropic, ProviderSampling, ProviderNone)},
+		fieldReader{"url", readChecked(&m.URL, "an https address such as https://example.com/v1 (http is allowed for this machine only)", isTrustworthy)},
+		fieldReader{"model", readText(&m.Model)},
+		fieldReader{"key", readText(&m.Key)},
+		fieldReader{"maxTokens", readInt(&m.MaxTokens, 256, 1_000_000)},
+		fieldReader{"timeout", readDuration(&m.Timeout, time.Second, time.Hour)},
+		fieldReader{"price", readObject(
+			fieldReader{"input", readFloat(&m.Price.Input, 0, 1_000_000)},
+			fieldReader{"output", readFloat(&m.Price.Output, 0, 1_000_000)},
+			fieldReader{"currency", readChecked(&m.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
 		)},
 	)
-	return func(r *reader, n *node) {
+	return func(r *nodeReader, n *valueNode) {
 		whole(r, n)
-		if m.Model == "" && (m.URL != "" || m.Endpoint()) && n.kind == objectKind && n.find("model") == nil {
-			r.fail(n, "model: the name under which the endpoint offers it", "model is missing")
+		if m.Model == "" && (m.URL != "" || m.IsEndpoint()) && n.kind == objectKind && n.findEntry("model") == nil {
+			r.addProblem(n, "model: the name under which the endpoint offers it", "model is missing")
 		}
 	}
 }
 
-func (o *Orchestrator) read() into {
-	return object(
-		field{"attempts", integer(&o.Attempts, 1, 10)},
-		field{"tools", integer(&o.Tools, 1, 50)},
-		field{"tokens", integer(&o.Tokens, 1000, 100_000_000)},
+func (o *Orchestrator) readFunc() readFunc {
+	return readObject(
+		fieldReader{"attempts", readInt(&o.Attempts, 1, 10)},
+		fieldReader{"tools", readInt(&o.Tools, 1, 50)},
+		fieldReader{"tokens", readInt(&o.Tokens, 1000, 100_000_000)},
 	)
 }

@@ -45,56 +45,56 @@ type NetworkSecret struct {
 	Value  string
 }
 
-func (n Network) defaults() Network {
-	state(&n.Default, NetworkDeny)
-	state(&n.RateLimitPerDomain, Rate{Count: core.DefaultNetworkRequests, Per: time.Minute})
-	state(&n.BytesPerRun, core.DefaultNetworkBytes)
+func (n Network) withDefaults() Network {
+	setDefault(&n.Default, NetworkDeny)
+	setDefault(&n.RateLimitPerDomain, Rate{Count: core.DefaultNetworkRequests, Per: time.Minute})
+	setDefault(&n.BytesPerRun, core.DefaultNetworkBytes)
 	return n
 }
 
-func (n *Network) read() into {
-	return object(
-		field{"default", oneOf(&n.Default, NetworkDeny, NetworkAllow)},
-		field{"whitelist", list(&n.Whitelist, (*NetworkRule).read)},
-		field{"blacklist", list(&n.Blacklist, target)},
-		field{"rateLimitPerDomain", rate(&n.RateLimitPerDomain, 1_000_000)},
-		field{"bytesPerRun", size(&n.BytesPerRun, kib, tib)},
-		field{"certificates", folder(&n.Certificates)},
-		field{"secrets", list(&n.Secrets, (*NetworkSecret).read)},
+func (n *Network) readFunc() readFunc {
+	return readObject(
+		fieldReader{"default", readOneOf(&n.Default, NetworkDeny, NetworkAllow)},
+		fieldReader{"whitelist", readList(&n.Whitelist, (*NetworkRule).readFunc)},
+		fieldReader{"blacklist", readList(&n.Blacklist, readNetworkTarget)},
+		fieldReader{"rateLimitPerDomain", readRate(&n.RateLimitPerDomain, 1_000_000)},
+		fieldReader{"bytesPerRun", readSize(&n.BytesPerRun, kib, tib)},
+		fieldReader{"certificates", readPath(&n.Certificates)},
+		fieldReader{"secrets", readList(&n.Secrets, (*NetworkSecret).readFunc)},
 	)
 }
 
-func (n *NetworkRule) read() into {
-	whole := object(
-		field{"domain", domain(&n.Domain)},
-		field{"ports", list(&n.Ports, func(p *int) into { return integer(p, 1, 65_535) })},
-		field{"protocols", list(&n.Protocols, func(p *string) into { return oneOf(p, "https", "http", "wss", "ws", "tcp", "ssh") })},
+func (n *NetworkRule) readFunc() readFunc {
+	whole := readObject(
+		fieldReader{"domain", readDomain(&n.Domain)},
+		fieldReader{"ports", readList(&n.Ports, func(p *int) readFunc { return readInt(p, 1, 65_535) })},
+		fieldReader{"protocols", readList(&n.Protocols, func(p *string) readFunc { return readOneOf(p, "https", "http", "wss", "ws", "tcp", "ssh") })},
 	)
-	return func(r *reader, v *node) {
+	return func(r *nodeReader, v *valueNode) {
 		if v.kind == textKind {
-			domain(&n.Domain)(r, v)
+			readDomain(&n.Domain)(r, v)
 			return
 		}
 		whole(r, v)
 		if slices.Contains(n.Protocols, "ssh") && len(n.Ports) > 0 && !slices.Contains(n.Ports, 22) {
-			r.fail(v, "add 22 to ports", "ssh is allowed at port 22 only")
+			r.addProblem(v, "add 22 to ports", "ssh is allowed at port 22 only")
 		}
-		if v.kind == objectKind && v.find("domain") == nil {
-			r.fail(v, "", "the rule names no domain")
+		if v.kind == objectKind && v.findEntry("domain") == nil {
+			r.addProblem(v, "", "the rule names no domain")
 		}
 	}
 }
 
-func (s *NetworkSecret) read() into {
-	whole := object(
-		field{"domain", domain(&s.Domain)},
-		field{"header", checked(&s.Header, "the name of a header", isHeader)},
-		field{"value", checked(&s.Value, "the value of a header", func(v string) bool { return v != "" && !strings.ContainsAny(v, "\r\n\x00") })},
+func (s *NetworkSecret) readFunc() readFunc {
+	whole := readObject(
+		fieldReader{"domain", readDomain(&s.Domain)},
+		fieldReader{"header", readChecked(&s.Header, "the name of a header", isHeader)},
+		fieldReader{"value", readChecked(&s.Value, "the value of a header", func(v string) bool { return v != "" && !strings.ContainsAny(v, "\r\n\x00") })},
 	)
-	return func(r *reader, v *node) {
+	return func(r *nodeReader, v *valueNode) {
 		whole(r, v)
-		if v.kind == objectKind && (v.find("domain") == nil || v.find("header") == nil || v.find("value") == nil) {
-			r.fail(v, "", "a secret of the network has a domain, a header and a value")
+		if v.kind == objectKind && (v.findEntry("domain") == nil || v.findEntry("header") == nil || v.findEntry("value") == nil) {
+			r.addProblem(v, "", "a secret of the network has a domain, a header and a value")
 		}
 	}
 }
@@ -103,11 +103,13 @@ func isHeader(name string) bool {
 	return regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$").MatchString(name)
 }
 
-func target(s *string) into {
-	return checked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
+func readNetworkTarget(s *string) readFunc {
+	return readChecked(s, "a domain, an address or a range such as 10.0.0.0/8", isTarget)
 }
 
-func domain(s *string) into { return checked(s, "a domain such as *.example.com", isDomain) }
+func readDomain(s *string) readFunc {
+	return readChecked(s, "a domain such as *.example.com", isDomain)
+}
 
 func isDomain(s string) bool {
 	label := regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)

@@ -5,25 +5,25 @@ import (
 	"strconv"
 )
 
-// Place describes a position in a file. Line and Column are 1-based and count characters. Line is 0 if only the file
+// Position describes a position in a file. Line and Column are 1-based and count characters. Line is 0 if only the file
 // is known.
-type Place struct {
+type Position struct {
 	File   string // as shown to people: relative to the working directory if it lies below it
 	Line   int
 	Column int
 }
 
-func (p Place) String() string {
+func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
 	}
 	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }
 
-type kind uint8
+type nodeKind uint8
 
 const (
-	nullKind kind = iota
+	nullKind nodeKind = iota
 	boolKind
 	numberKind
 	textKind
@@ -31,25 +31,25 @@ const (
 	objectKind
 )
 
-// node holds one value of a configuration file. JSON and YAML are both parsed into nodes, so that everything after
+// valueNode holds one value of a configuration file. JSON and YAML are both parsed into nodes, so that everything after
 // parsing is written once. YAML aliases share nodes.
-type node struct {
-	kind    kind
+type valueNode struct {
+	kind    nodeKind
 	line    int
 	column  int
 	text    string // of a text; otherwise the scalar as JSON writes it
-	items   []*node
-	entries []entry
+	items   []*valueNode
+	entries []nodeEntry
 }
 
-// entry holds one key of an object and its value. A key that a file repeats has several entries.
-type entry struct {
-	key   *node // a text
-	value *node
+// nodeEntry holds one key of an object and its value. A key that a file repeats has several entries.
+type nodeEntry struct {
+	key   *valueNode // a text
+	value *valueNode
 }
 
-// find returns the first entry with this key, or nil.
-func (n *node) find(key string) *entry {
+// findEntry returns the first entry with this key, or nil.
+func (n *valueNode) findEntry(key string) *nodeEntry {
 	if n == nil || n.kind != objectKind {
 		return nil
 	}
@@ -61,8 +61,8 @@ func (n *node) find(key string) *entry {
 	return nil
 }
 
-// describe describes a value for an error message.
-func (n *node) describe() string {
+// describeValue describes a value for an error message.
+func (n *valueNode) describeValue() string {
 	switch n.kind {
 	case nullKind:
 		return "nothing"
@@ -71,12 +71,12 @@ func (n *node) describe() string {
 	case objectKind:
 		return "an object"
 	case textKind:
-		return strconv.Quote(shorten(n.text))
+		return strconv.Quote(shortenText(n.text))
 	}
-	return shorten(n.text)
+	return shortenText(n.text)
 }
 
-func shorten(s string) string {
+func shortenText(s string) string {
 	const most = 60
 	if runes := []rune(s); len(runes) > most {
 		return string(runes[:most]) + "…"
@@ -85,7 +85,7 @@ func shorten(s string) string {
 }
 
 // appendJSON appends n as strict JSON. It drops comments, and keeps the order of keys and the digits of numbers.
-func (n *node) appendJSON(b []byte) []byte {
+func (n *valueNode) appendJSON(b []byte) []byte {
 	switch n.kind {
 	case textKind:
 		return appendText(b, n.text)

@@ -17,27 +17,27 @@ type OAuth struct {
 	Algorithms []string // of signatures
 }
 
-func (o *OAuth) read() into {
-	address := func(s *string) into {
-		return checked(s, "an https address such as https://login.example.com (http is allowed for this machine only)", isTrustworthy)
+func (o *OAuth) readFunc() readFunc {
+	address := func(s *string) readFunc {
+		return readChecked(s, "an https address such as https://login.example.com (http is allowed for this machine only)", isTrustworthy)
 	}
 	printing := regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,256}$`).MatchString
-	whole := complete(object(
-		field{"issuer", address(&o.Issuer)},
-		field{"audience", checked(&o.Audience, "what tokens are for, such as https://retort.example.com/mcp", printing)},
-		field{"resource", address(&o.Resource)},
-		field{"jwks", address(&o.JWKS)},
-		field{"scopes", list(&o.Scopes, func(s *string) into { return checked(s, "a scope such as mcp:tools", printing) })},
-		field{"principal", checked(&o.Principal, "the name of a claim, such as sub or email", printing)},
-		field{"algorithms", list(&o.Algorithms, func(s *string) into {
-			return oneOf(s, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+	whole := requireKeys(readObject(
+		fieldReader{"issuer", address(&o.Issuer)},
+		fieldReader{"audience", readChecked(&o.Audience, "what tokens are for, such as https://retort.example.com/mcp", printing)},
+		fieldReader{"resource", address(&o.Resource)},
+		fieldReader{"jwks", address(&o.JWKS)},
+		fieldReader{"scopes", readList(&o.Scopes, func(s *string) readFunc { return readChecked(s, "a scope such as mcp:tools", printing) })},
+		fieldReader{"principal", readChecked(&o.Principal, "the name of a claim, such as sub or email", printing)},
+		fieldReader{"algorithms", readList(&o.Algorithms, func(s *string) readFunc {
+			return readOneOf(s, "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 		})},
 	), "issuer", "audience")
-	return func(r *reader, n *node) {
+	return func(r *nodeReader, n *valueNode) {
 		before := len(r.problems)
 		whole(r, n)
 		if len(r.problems) == before && o.Resource == "" && !isTrustworthy(o.Audience) {
-			r.fail(
+			r.addProblem(
 				n, "resource: https://retort.example.com/mcp",
 				"resource is missing: the audience is not a URL, so clients can't be told where this server is",
 			)

@@ -80,15 +80,15 @@ func TestPositions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		root *node
+		root *valueNode
 		want [4][2]int // key, inner key, first item, second item
 	}{
 		{j, [4][2]int{{3, 3}, {3, 9}, {3, 15}, {4, 5}}},
 		{y, [4][2]int{{2, 1}, {3, 3}, {4, 7}, {5, 7}}},
 	} {
-		inner := tt.root.find("ü").value.find("b")
+		inner := tt.root.findEntry("ü").value.findEntry("b")
 		got := [4][2]int{}
-		for i, n := range []*node{tt.root.find("ü").key, inner.key, inner.value.items[0], inner.value.items[1]} {
+		for i, n := range []*valueNode{tt.root.findEntry("ü").key, inner.key, inner.value.items[0], inner.value.items[1]} {
 			got[i] = [2]int{n.line, n.column}
 		}
 		if got != tt.want {
@@ -160,7 +160,7 @@ func TestAliasesShare(t *testing.T) {
 
 func TestExpand(t *testing.T) {
 	env := map[string]string{"A": "1", "EMPTY": "", "DOLLAR": "${A}", "userHome": "mine"}
-	v := variables{
+	v := variableLookup{
 		getenv:  func(name string) (string, bool) { s, ok := env[name]; return s, ok },
 		builtin: map[string]string{"workspaceFolder": "/w", "userHome": "/h"},
 	}
@@ -186,7 +186,7 @@ func TestExpand(t *testing.T) {
 		{in: "${input:key}", err: "${input:key} asks a person, which only an editor can do; use ${VAR} and an environment variable"},
 		{in: strings.Repeat("${N:-", 40) + strings.Repeat("}", 40), err: "defaults of variables are nested too deeply"},
 	} {
-		got, err := v.expand(tt.in)
+		got, err := v.expandText(tt.in)
 		said := ""
 		if err != nil {
 			said = err.Error()
@@ -280,8 +280,8 @@ func FuzzExpand(f *testing.F) {
 		f.Add(s, "value")
 	}
 	f.Fuzz(func(t *testing.T, s, value string) {
-		v := variables{getenv: func(name string) (string, bool) { return value, name != "B" }}
-		got, err := v.expand(s)
+		v := variableLookup{getenv: func(name string) (string, bool) { return value, name != "B" }}
+		got, err := v.expandText(s)
 		if err == nil && !strings.Contains(s, "${") && got != s {
 			t.Fatalf("%q became %q", s, got)
 		}
@@ -326,7 +326,7 @@ func FuzzSettings(f *testing.F) {
 			}
 			return
 		}
-		l := s.Limits()
+		l := s.ExecutionLimits()
 		if l.Timeout <= 0 || l.Memory <= 0 || l.CPU <= 0 || l.Disk <= 0 || l.Processes <= 0 || l.Output <= 0 || l.Result <= 0 || l.ToolCalls <= 0 || l.Concurrency <= 0 {
 			t.Fatalf("a limit is missing: %+v", l)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Passing configures what passes between a server and the client apart from tool calls.
-type Passing struct {
+// PassThrough configures what passes between a server and the client apart from tool calls.
+type PassThrough struct {
 	Expose      Exposure  // empty is ExposeSearch
 	Elicitation Allowance // of asking the person at the client; empty is Allow
 	Sampling    Allowance // of using the client's model; empty is Deny
@@ -32,27 +32,27 @@ const (
 	Deny  Allowance = "deny"
 )
 
-func (p *Passing) fields() []field {
-	return []field{
-		{"expose", oneOf(&p.Expose, ExposeSearch, ExposeDirect)},
-		{"elicitation", oneOf(&p.Elicitation, Allow, Deny)},
-		{"sampling", oneOf(&p.Sampling, Allow, Deny)},
-		{"roots", list(&p.Roots, root)},
+func (p *PassThrough) fieldReaders() []fieldReader {
+	return []fieldReader{
+		{"expose", readOneOf(&p.Expose, ExposeSearch, ExposeDirect)},
+		{"elicitation", readOneOf(&p.Elicitation, Allow, Deny)},
+		{"sampling", readOneOf(&p.Sampling, Allow, Deny)},
+		{"roots", readList(&p.Roots, readRoot)},
 	}
 }
 
-// root reads a folder as an absolute path, a path relative to the file's folder, or a URI.
-func root(v *string) into {
-	return func(r *reader, n *node) {
+// readRoot reads a folder as an absolute path, a path relative to the file's folder, or a URI.
+func readRoot(v *string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		var s string
-		if checked(&s, "a path or a URI", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s == "" {
+		if readChecked(&s, "a path or a URI", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s == "" {
 			return
 		}
 		if scheme, _, ok := strings.Cut(s, "://"); ok && len(scheme) > 1 {
 			*v = s
 			return
 		}
-		p := filepath.ToSlash(r.resolve(s))
+		p := filepath.ToSlash(r.resolvePath(s))
 		if !strings.HasPrefix(p, "/") {
 			p = "/" + p // C:/folder
 		}

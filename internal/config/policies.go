@@ -23,67 +23,67 @@ type LevelRules struct {
 // Scratch names the only folder of the workspace that programs of level read_only may write to.
 const Scratch = "scratch"
 
-// policies holds the blocks network_policy, permission_levels and sandbox_options as read, before translate converts
+// policyBlocks holds the blocks network_policy, permission_levels and sandbox_options as read, before translate converts
 // them to settings.
-type policies struct {
+type policyBlocks struct {
 	network    Network
-	monitoring monitoring
+	monitoring monitoringPolicy
 	levels     map[PermissionLevel]LevelRules
 	notes      []string // what is ignored, and why
 
 	hasNetwork, hasPolicy, hasCommands bool // the keys network, network_policy, commands are written
 }
 
-// monitoring holds the monitoring block of network_policy.
-type monitoring struct {
+// monitoringPolicy holds the monitoring block of network_policy.
+type monitoringPolicy struct {
 	all, blacklist, volume Switch
 	rate                   Rate
 }
 
-// fields returns the keys of the policy blocks in a settings file, with their readers.
-func (p *policies) fields() []field {
-	return []field{
-		{"network_policy", p.readNetwork()},
+// fieldReaders returns the keys of the policy blocks in a settings file, with their readers.
+func (p *policyBlocks) fieldReaders() []fieldReader {
+	return []fieldReader{
+		{"network_policy", p.networkReadFunc()},
 		{"permission_levels", p.readLevels},
 		{"sandbox_options", p.readSandboxes},
 	}
 }
 
-func (p *policies) readNetwork() into {
-	return object(
-		field{"default", oneOf(&p.network.Default, NetworkDeny, NetworkAllow)},
-		field{"whitelist", list(&p.network.Whitelist, (*NetworkRule).read)},
-		field{"blacklist", list(&p.network.Blacklist, target)},
-		field{"monitoring", object(
-			field{"log_all_connections", p.readLogging},
-			field{"alert_on_blacklist", toggle(&p.monitoring.blacklist)},
-			field{"alert_on_unusual_volume", toggle(&p.monitoring.volume)},
-			field{"rate_limit_per_domain", rate(&p.monitoring.rate, 1_000_000)},
+func (p *policyBlocks) networkReadFunc() readFunc {
+	return readObject(
+		fieldReader{"default", readOneOf(&p.network.Default, NetworkDeny, NetworkAllow)},
+		fieldReader{"whitelist", readList(&p.network.Whitelist, (*NetworkRule).readFunc)},
+		fieldReader{"blacklist", readList(&p.network.Blacklist, readNetworkTarget)},
+		fieldReader{"monitoring", readObject(
+			fieldReader{"log_all_connections", p.readLogging},
+			fieldReader{"alert_on_blacklist", readSwitch(&p.monitoring.blacklist)},
+			fieldReader{"alert_on_unusual_volume", readSwitch(&p.monitoring.volume)},
+			fieldReader{"rate_limit_per_domain", readRate(&p.monitoring.rate, 1_000_000)},
 		)},
 	)
 }
 
-func (p *policies) readLogging(r *reader, n *node) {
-	toggle(&p.monitoring.all)(r, n)
+func (p *policyBlocks) readLogging(r *nodeReader, n *valueNode) {
+	readSwitch(&p.monitoring.all)(r, n)
 	if p.monitoring.all == Off {
-		r.fail(n, "leave it out; auditLogging: false records nothing at all", "connections cannot be left out of the audit log")
+		r.addProblem(n, "leave it out; auditLogging: false records nothing at all", "connections cannot be left out of the audit log")
 	}
 }
 
-func (p *policies) readLevels(r *reader, n *node) {
+func (p *policyBlocks) readLevels(r *nodeReader, n *valueNode) {
 	p.levels = map[PermissionLevel]LevelRules{}
-	r.each(n, func(key, value *node) {
+	r.eachEntry(n, func(key, value *valueNode) {
 		level := PermissionLevel(key.text)
 		if !slices.Contains(permissionLevels(), level) {
-			r.fail(key, suggest(key.text, namesOf(permissionLevels())), "unknown level %q", shorten(key.text))
+			r.addProblem(key, suggestName(key.text, namesOf(permissionLevels())), "unknown level %q", shortenText(key.text))
 			return
 		}
 		l := &levelReader{policies: p, level: level}
-		r.below(key.text, value, spread(
-			field{"filesystem", spread(field{"read", l.paths(&l.rules.Read)}, field{"write", l.writes})},
-			field{"network", l.network},
-			field{"commands", spread(field{"allow", l.commands}, field{"deny", l.deniedCommands})},
-			field{"approval_required", boolean(&l.rules.ApprovalRequired)},
+		r.readBelow(key.text, value, readMergedObjects(
+			fieldReader{"filesystem", readMergedObjects(fieldReader{"read", l.readPaths(&l.rules.Read)}, fieldReader{"write", l.readWritePaths})},
+			fieldReader{"network", l.readNetworkRules},
+			fieldReader{"commands", readMergedObjects(fieldReader{"allow", l.readCommands}, fieldReader{"deny", l.readDeniedCommands})},
+			fieldReader{"approval_required", readBool(&l.rules.ApprovalRequired)},
 		))
 		p.levels[level] = l.rules.withoutStar()
 	})
@@ -102,50 +102,52 @@ func (l LevelRules) withoutStar() LevelRules {
 	return l
 }
 
-// spread reads an object, or a list of objects that each have some of its keys.
-func spread(fields ...field) into {
-	return func(r *reader, n *node) {
+// readMergedObjects reads an object, or a list of objects that each have some of its keys.
+func readMergedObjects(fields ...fieldReader) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {
-			object(fields...)(r, n)
+			readObject(fields...)(r, n)
 			return
 		}
 		whole := *n
 		whole.kind, whole.items = objectKind, nil
 		for _, item := range n.items {
 			if item.kind != objectKind {
-				r.want(item, "an object with one of the keys")
+				r.addMismatch(item, "an object with one of the keys")
 				continue
 			}
 			whole.entries = append(whole.entries, item.entries...)
 		}
-		object(fields...)(r, &whole)
+		readObject(fields...)(r, &whole)
 	}
 }
 
 // levelReader reads the rules of one permission level.
 type levelReader struct {
-	policies *policies
+	policies *policyBlocks
 	level    PermissionLevel
 	rules    LevelRules
 }
 
-// note adds a note on the value being read: what in it is ignored, and why.
-func (l *levelReader) note(r *reader, format string, args ...any) {
+// addNote adds a note on the value being read: what in it is ignored, and why.
+func (l *levelReader) addNote(r *nodeReader, format string, args ...any) {
 	l.policies.notes = append(l.policies.notes, strings.Join(r.path, ".")+": "+fmt.Sprintf(format, args...))
 }
 
-// paths reads folders and files, given by the paths that programs use.
-func (l *levelReader) paths(to *[]string) into {
-	return func(r *reader, n *node) {
+// readPaths reads folders and files, given by the paths that programs use.
+func (l *levelReader) readPaths(to *[]string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		var written []string
-		list(&written, func(s *string) into { return checked(s, "a path such as /workspace/output, or *", isPolicyPath) })(r, n)
+		readList(&written, func(s *string) readFunc {
+			return readChecked(s, "a path such as /workspace/output, or *", isPolicyPath)
+		})(r, n)
 		*to = []string{}
 		for _, w := range written {
 			inside, ok := workspacePath(w)
 			switch {
 			case w == "":
 			case !ok:
-				l.note(r, "%s is left out: programs see no folder of the machine, only /workspace", w)
+				l.addNote(r, "%s is left out: programs see no folder of the machine, only /workspace", w)
 			default:
 				*to = append(*to, inside)
 			}
@@ -153,12 +155,12 @@ func (l *levelReader) paths(to *[]string) into {
 	}
 }
 
-// writes reads the paths that may be written. Level read_only may write only to its scratch folder.
-func (l *levelReader) writes(r *reader, n *node) {
-	l.paths(&l.rules.Write)(r, n)
+// readWritePaths reads the paths that may be written. Level read_only may write only to its scratch folder.
+func (l *levelReader) readWritePaths(r *nodeReader, n *valueNode) {
+	l.readPaths(&l.rules.Write)(r, n)
 	for _, w := range l.rules.Write {
-		if l.level == PermissionReadOnly && !within(w, Scratch) {
-			r.fail(
+		if l.level == PermissionReadOnly && !isWithin(w, Scratch) {
+			r.addProblem(
 				n, "write [], and give who is to write the level write_restricted",
 				"read_only writes no file but those in /workspace/%s", Scratch,
 			)
@@ -183,63 +185,63 @@ func workspacePath(s string) (string, bool) {
 	return path.Clean("./" + rest), ok
 }
 
-// within reports whether a path is folder or is below it.
-func within(name, folder string) bool {
+// isWithin reports whether a path is folder or is below it.
+func isWithin(name, folder string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// network reads the hosts that a level may reach, and those that it may not.
-func (l *levelReader) network(r *reader, n *node) {
+// readNetworkRules reads the hosts that a level may reach, and those that it may not.
+func (l *levelReader) readNetworkRules(r *nodeReader, n *valueNode) {
 	var deny []string
-	spread(
-		field{"allow", list(&l.rules.Hosts, func(s *string) into { return l.host(s) })},
-		field{"deny", list(&deny, func(s *string) into {
-			return checked(s, "a domain, an address, a range such as 10.0.0.0/8, or *", func(v string) bool { return v == "*" || isTarget(v) })
+	readMergedObjects(
+		fieldReader{"allow", readList(&l.rules.Hosts, func(s *string) readFunc { return l.readHost(s) })},
+		fieldReader{"deny", readList(&deny, func(s *string) readFunc {
+			return readChecked(s, "a domain, an address, a range such as 10.0.0.0/8, or *", func(v string) bool { return v == "*" || isTarget(v) })
 		})},
 	)(r, n)
 	l.rules.Hosts = slices.DeleteFunc(l.rules.Hosts, func(s string) bool { return s == "" })
 	everything := slices.Contains(deny, "*")
 	switch {
 	case everything && slices.Contains(l.rules.Hosts, "*"):
-		r.fail(n, "leave one of them out", "allow and deny both say *")
+		r.addProblem(n, "leave one of them out", "allow and deny both say *")
 	case everything && l.rules.Hosts == nil:
 		l.rules.Hosts = []string{}
 	case everything:
-		l.note(r, "deny: * says that no other host than those of allow is reached, which holds anyway")
+		l.addNote(r, "deny: * says that no other host than those of allow is reached, which holds anyway")
 	}
 	l.rules.DenyHosts = slices.DeleteFunc(deny, func(s string) bool { return s == "*" || s == "" })
 }
 
-// host reads one host that may be reached.
-func (l *levelReader) host(s *string) into {
-	return func(r *reader, n *node) {
-		written, ok := r.scalar(n)
+// readHost reads one host that may be reached.
+func (l *levelReader) readHost(s *string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		written, ok := r.scalarText(n)
 		_, notRange := netip.ParsePrefix(written)
 		_, notAddress := netip.ParseAddr(written)
 		switch {
 		case !ok:
 		case notRange == nil || notAddress == nil:
-			r.fail(
+			r.addProblem(
 				n, "write the domain; a server inside a private network is reached through an MCP server",
-				"%s cannot be allowed: programs reach hosts by their names", n.describe(),
+				"%s cannot be allowed: programs reach hosts by their names", n.describeValue(),
 			)
 		case written != "*" && !isDomain(written):
-			r.want(n, "a domain such as *.example.com, or *")
+			r.addMismatch(n, "a domain such as *.example.com, or *")
 		default:
 			*s = written
 		}
 	}
 }
 
-// commands reads the commands that a level may start.
-func (l *levelReader) commands(r *reader, n *node) {
+// readCommands reads the commands that a level may start.
+func (l *levelReader) readCommands(r *nodeReader, n *valueNode) {
 	var written []string
-	list(&written, func(s *string) into {
-		return checked(s, "the name of a command, or *; its arguments are for the setting commands", isCommandName)
+	readList(&written, func(s *string) readFunc {
+		return readChecked(s, "the name of a command, or *; its arguments are for the setting commands", isCommandName)
 	})(r, n)
 	l.rules.Commands = append([]string{}, slices.DeleteFunc(written, func(s string) bool { return s == "" })...)
 	if slices.Contains(written, "*") {
-		l.note(r, "* stands for the commands that the settings name, never for any program of the machine")
+		l.addNote(r, "* stands for the commands that the settings name, never for any program of the machine")
 	}
 }
 
@@ -247,11 +249,11 @@ func isCommandName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/ \t\n\x00")
 }
 
-// deniedCommands reads the commands that a level may not start. It does not look at arguments: their effect can be
+// readDeniedCommands reads the commands that a level may not start. It does not look at arguments: their effect can be
 // written in many ways, so the whole command is denied.
-func (l *levelReader) deniedCommands(r *reader, n *node) {
+func (l *levelReader) readDeniedCommands(r *nodeReader, n *valueNode) {
 	var written []string
-	list(&written, text)(r, n)
+	readList(&written, readText)(r, n)
 	for _, w := range written {
 		words := strings.Fields(w)
 		switch {
@@ -259,49 +261,49 @@ func (l *levelReader) deniedCommands(r *reader, n *node) {
 		case words[0] == "*":
 			l.rules.DenyCommands = append(l.rules.DenyCommands, "*")
 		case strings.ContainsAny(words[0], "(){}|&;<>$`"):
-			l.note(r, "%s is left out: it is for a shell, and no command is started by one", shorten(w))
+			l.addNote(r, "%s is left out: it is for a shell, and no command is started by one", shortenText(w))
 		default:
 			l.rules.DenyCommands = append(l.rules.DenyCommands, path.Base(words[0]))
 			if len(words) > 1 {
-				l.note(r, "%s denies %s with any arguments: the same can be written in other ways", shorten(w), path.Base(words[0]))
+				l.addNote(r, "%s denies %s with any arguments: the same can be written in other ways", shortenText(w), path.Base(words[0]))
 			}
 		}
 	}
 }
 
 // readSandboxes reads sandbox_options. It refuses a description that claims a sandbox is stronger than it is.
-func (p *policies) readSandboxes(r *reader, n *node) {
-	var fields []field
+func (p *policyBlocks) readSandboxes(r *nodeReader, n *valueNode) {
+	var fields []fieldReader
 	for mode, most := range map[SandboxMode]int{SandboxProcess: 1, SandboxDocker: 2, SandboxGVisor: 2, SandboxVM: 3} {
 		var ignored string
-		fields = append(fields, field{string(mode), object(
-			field{"isolation", isolationWord(mode, most)},
-			field{"overhead", text(&ignored)}, field{"use_case", text(&ignored)}, field{"security", text(&ignored)},
+		fields = append(fields, fieldReader{string(mode), readObject(
+			fieldReader{"isolation", readIsolationClaim(mode, most)},
+			fieldReader{"overhead", readText(&ignored)}, fieldReader{"use_case", readText(&ignored)}, fieldReader{"security", readText(&ignored)},
 		)})
 	}
-	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.key, b.key) })
-	object(fields...)(r, n)
+	slices.SortFunc(fields, func(a, b fieldReader) int { return strings.Compare(a.key, b.key) })
+	readObject(fields...)(r, n)
 	p.notes = append(
 		p.notes,
 		"sandbox_options: it describes the sandboxes and changes nothing; sandboxMode chooses one, or auto by the risk of each program",
 	)
 }
 
-// isolationWord checks the isolation that the file claims for a sandbox.
-func isolationWord(mode SandboxMode, most int) into {
+// readIsolationClaim checks the isolation that the file claims for a sandbox.
+func readIsolationClaim(mode SandboxMode, most int) readFunc {
 	ranked := []string{"moderate", "strong", "maximum"}
-	return func(r *reader, n *node) {
-		written, ok := r.scalar(n)
+	return func(r *nodeReader, n *valueNode) {
+		written, ok := r.scalarText(n)
 		claimed := slices.Index(ranked, strings.ToLower(written)) + 1
 		switch {
 		case !ok:
 		case claimed == 0:
-			r.want(n, "Moderate, Strong or Maximum")
+			r.addMismatch(n, "Moderate, Strong or Maximum")
 		case claimed > most:
 			stronger := map[int]SandboxMode{2: SandboxDocker, 3: SandboxVM}[claimed]
-			r.fail(
-				n, fmt.Sprintf("for %s write sandboxMode: %s", n.describe(), stronger),
-				"the sandbox %s is not as strong as %s", mode, n.describe(),
+			r.addProblem(
+				n, fmt.Sprintf("for %s write sandboxMode: %s", n.describeValue(), stronger),
+				"the sandbox %s is not as strong as %s", mode, n.describeValue(),
 			)
 		}
 	}

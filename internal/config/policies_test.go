@@ -115,7 +115,7 @@ permission_levels: {write_restricted: {commands: {deny: ["*"]}}, execute_full: {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		want := Settings{}.Defaults()
+		want := Settings{}.WithDefaults()
 		c.want(&want)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -167,9 +167,9 @@ func TestShownSettingsMeanTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(file, err)
 		}
-		shown, err := parsePolicies(t, written.Show())
+		shown, err := parsePolicies(t, written.RenderYAML())
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", file, err, written.Show())
+			t.Fatalf("%s: %v\n%s", file, err, written.RenderYAML())
 		}
 		for _, s := range []*Settings{&written, &shown} {
 			s.PolicyNotes = nil

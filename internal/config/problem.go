@@ -12,13 +12,13 @@ import (
 
 // Problem describes one error in a configuration file.
 type Problem struct {
-	Place
+	Position
 	Message string
 	Hint    string // what to write instead; may be empty
 }
 
 func (p Problem) String() string {
-	s := p.Place.String() + ": " + p.Message
+	s := p.Position.String() + ": " + p.Message
 	if p.Hint != "" {
 		s += "; " + p.Hint
 	}
@@ -38,8 +38,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns the problems as an error, or nil.
-func (ps Problems) err() error {
+// sortedError returns the problems as an error, or nil.
+func (ps Problems) sortedError() error {
 	if len(ps) == 0 {
 		return nil
 	}
@@ -57,14 +57,14 @@ func (ps Problems) err() error {
 	return &core.Error{Kind: core.KindInvalidArguments, Op: "config.load", Message: sorted.Error(), Err: sorted}
 }
 
-func (ps *Problems) add(at Place, hint, format string, args ...any) {
-	*ps = append(*ps, Problem{Place: at, Message: fmt.Sprintf(format, args...), Hint: hint})
+func (ps *Problems) addProblem(at Position, hint, format string, args ...any) {
+	*ps = append(*ps, Problem{Position: at, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// syntax adds the error that a parser returned.
-func (ps *Problems) syntax(file string, err error) {
+// addSyntaxError adds the error that a parser returned.
+func (ps *Problems) addSyntaxError(file string, err error) {
 	var e *syntaxError
 	if errors.As(err, &e) {
-		ps.add(Place{file, e.line, e.column}, "", "%s", e.message)
+		ps.addProblem(Position{file, e.line, e.column}, "", "%s", e.message)
 	}
 }

@@ -13,81 +13,81 @@ import (
 	"retort/internal/core"
 )
 
-// reader converts nodes to values and collects the problems found in them.
-type reader struct {
+// nodeReader converts nodes to values and collects the problems found in them.
+type nodeReader struct {
 	file     string // for people
 	dir      string // relative paths start here
 	home     string // ~ means this
-	vars     variables
+	vars     variableLookup
 	path     []string // keys down to the value being read
 	piiTypes []string // that the settings may name
 	read     func(file string) ([]byte, error)
 	problems Problems
 }
 
-// into reads the value of a node into the variable that the into was made for. For an invalid value it adds a problem
+// readFunc reads the value of a node into the variable that the into was made for. For an invalid value it adds a problem
 // and does not change the variable.
-type into func(r *reader, n *node)
+type readFunc func(r *nodeReader, n *valueNode)
 
-type field struct {
+type fieldReader struct {
 	key  string
-	into into
+	into readFunc
 }
 
-func (r *reader) at(n *node) Place { return Place{r.file, n.line, n.column} }
+func (r *nodeReader) positionOf(n *valueNode) Position { return Position{r.file, n.line, n.column} }
 
-// fail adds a problem with the value n. The message begins with the path of keys that leads to it.
-func (r *reader) fail(n *node, hint, format string, args ...any) {
+// addProblem adds a problem with the value n. The message begins with the path of keys that leads to it.
+func (r *nodeReader) addProblem(n *valueNode, hint, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if len(r.path) > 0 {
 		message = strings.Join(r.path, ".") + ": " + message
 	}
-	r.problems.add(r.at(n), hint, "%s", message)
+	r.problems.addProblem(r.positionOf(n), hint, "%s", message)
 }
 
-func (r *reader) want(n *node, what string) {
-	r.fail(n, "", "expected %s, found %s", what, n.describe())
+func (r *nodeReader) addMismatch(n *valueNode, what string) {
+	r.addProblem(n, "", "expected %s, found %s", what, n.describeValue())
 }
 
-// below reads n with key added to the path.
-func (r *reader) below(key string, n *node, read into) {
+// readBelow reads n with key added to the path.
+func (r *nodeReader) readBelow(key string, n *valueNode, read readFunc) {
 	r.path = append(r.path, key)
 	read(r, n)
 	r.path = r.path[:len(r.path)-1]
 }
 
-// object reads an object that may have only these keys.
-func object(fields ...field) into { return fieldsOf(fields, true) }
+// readObject reads an object that may have only these keys.
+func readObject(fields ...fieldReader) readFunc { return readFields(fields, true) }
 
-// openObject reads an object and ignores keys that it does not know.
-func openObject(fields ...field) into { return fieldsOf(fields, false) }
+// readOpenObject reads an object and ignores keys that it does not know.
+func readOpenObject(fields ...fieldReader) readFunc { return readFields(fields, false) }
 
-func fieldsOf(fields []field, closed bool) into {
-	return func(r *reader, n *node) {
-		r.each(n, func(key, value *node) {
+func readFields(fields []fieldReader, closed bool) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		r.eachEntry(n, func(key, value *valueNode) {
 			for _, f := range fields {
 				if f.key == key.text {
-					r.below(f.key, value, f.into)
+					r.readBelow(f.key, value, f.into)
 					return
 				}
 			}
 			if closed {
-				r.unknown(key, fields)
+				r.addUnknownKey(key, fields)
 			}
 		})
 	}
 }
 
-func (r *reader) unknown(key *node, fields []field) {
+func (r *nodeReader) addUnknownKey(key *valueNode, fields []fieldReader) {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.key
 	}
-	r.fail(key, suggest(key.text, names), "unknown key %q", shorten(key.text))
+	r.addProblem(key, suggestName(key.text, names), "unknown key %q", shortenText(key.text))
 }
 
-// suggest returns a hint with the nearest of names. If none is near, it lists all of them, or the first 20.
-func suggest(name string, names []string) string {
+// suggestName returns a hint with the nearest of names. If none is near, it lists all of them, or the first 20.
+func suggestName(name string, names []string) string {
 	if near := core.NearestNames(name, names, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
@@ -100,21 +100,21 @@ func suggest(name string, names []string) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-// each calls visit for the entries of an object, once for each key. It skips null values and adds a problem for each
+// eachEntry calls visit for the entries of an object, once for each key. It skips null values and adds a problem for each
 // repeated key.
-func (r *reader) each(n *node, visit func(key, value *node)) {
+func (r *nodeReader) eachEntry(n *valueNode, visit func(key, value *valueNode)) {
 	switch n.kind {
 	case nullKind:
 		return
 	case objectKind:
 	default:
-		r.want(n, "an object")
+		r.addMismatch(n, "an object")
 		return
 	}
-	first := map[string]*node{}
+	first := map[string]*valueNode{}
 	for _, e := range n.entries {
 		if earlier, twice := first[e.key.text]; twice {
-			r.fail(e.key, "", "the key %q is used twice, first in line %d", shorten(e.key.text), earlier.line)
+			r.addProblem(e.key, "", "the key %q is used twice, first in line %d", shortenText(e.key.text), earlier.line)
 			continue
 		}
 		first[e.key.text] = e.key
@@ -124,95 +124,95 @@ func (r *reader) each(n *node, visit func(key, value *node)) {
 	}
 }
 
-// dict reads an object with arbitrary keys. check adds a problem for an invalid key.
-func dict[V any](m *map[string]V, check into, read func(*V) into) into {
-	return func(r *reader, n *node) {
+// readMap reads an object with arbitrary keys. check adds a problem for an invalid key.
+func readMap[V any](m *map[string]V, check readFunc, read func(*V) readFunc) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		found := map[string]V{}
-		r.each(n, func(key, value *node) {
+		r.eachEntry(n, func(key, value *valueNode) {
 			check(r, key)
 			var v V
-			r.below(key.text, value, read(&v))
+			r.readBelow(key.text, value, read(&v))
 			found[key.text] = v
 		})
 		*m = found
 	}
 }
 
-// list reads a list whose items are read with read.
-func list[V any](values *[]V, read func(*V) into) into {
-	return func(r *reader, n *node) {
+// readList reads a list whose items are read with read.
+func readList[V any](values *[]V, read func(*V) readFunc) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {
-			r.want(n, "a list")
+			r.addMismatch(n, "a list")
 			return
 		}
 		found := make([]V, len(n.items))
 		for i, item := range n.items {
-			r.below(strconv.Itoa(i+1), item, read(&found[i]))
+			r.readBelow(strconv.Itoa(i+1), item, read(&found[i]))
 		}
 		*values = found
 	}
 }
 
-// text reads a string. It also takes numbers and booleans as written, since people write PORT: 8080 without quotes.
-func text(s *string) into {
-	return func(r *reader, n *node) {
-		if value, ok := r.scalar(n); ok {
+// readText reads a string. It also takes numbers and booleans as written, since people write PORT: 8080 without quotes.
+func readText(s *string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		if value, ok := r.scalarText(n); ok {
 			*s = value
 		}
 	}
 }
 
-// scalar returns a string with its variables expanded, or a number or boolean as written. Its messages never show
+// scalarText returns a string with its variables expanded, or a number or boolean as written. Its messages never show
 // expanded text, which may be a secret.
-func (r *reader) scalar(n *node) (string, bool) {
+func (r *nodeReader) scalarText(n *valueNode) (string, bool) {
 	switch n.kind {
 	case textKind:
-		s, err := r.vars.expand(n.text)
+		s, err := r.vars.expandText(n.text)
 		if err != nil {
-			var u *unset
+			var u *unsetVariable
 			hint := ""
 			if errors.As(err, &u) {
 				hint = fmt.Sprintf("set it, or write a default as in ${%s:-value}", u.name)
 			}
-			r.fail(n, hint, "%s", err)
+			r.addProblem(n, hint, "%s", err)
 			return "", false
 		}
 		return s, true
 	case numberKind, boolKind:
 		return n.text, true
 	}
-	r.want(n, "a string")
+	r.addMismatch(n, "a string")
 	return "", false
 }
 
-// written returns a scalar; a number with an exponent is written out in full.
-func (r *reader) written(n *node) (string, bool) {
-	s, ok := r.scalar(n)
+// plainNumber returns a scalar; a number with an exponent is written out in full.
+func (r *nodeReader) plainNumber(n *valueNode) (string, bool) {
+	s, ok := r.scalarText(n)
 	if f, err := strconv.ParseFloat(s, 64); ok && n.kind == numberKind && err == nil {
 		s = strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return s, ok
 }
 
-func boolean(b *bool) into {
-	return func(r *reader, n *node) {
-		s, ok := r.scalar(n)
+func readBool(b *bool) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		s, ok := r.scalarText(n)
 		if !ok {
 			return
 		}
 		if s != "true" && s != "false" {
-			r.want(n, "true or false")
+			r.addMismatch(n, "true or false")
 			return
 		}
 		*b = s == "true"
 	}
 }
 
-func toggle(s *Switch) into {
-	return func(r *reader, n *node) {
+func readSwitch(s *Switch) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		var on bool
 		before := len(r.problems)
-		boolean(&on)(r, n)
+		readBool(&on)(r, n)
 		if len(r.problems) > before {
 			return
 		}
@@ -223,10 +223,10 @@ func toggle(s *Switch) into {
 	}
 }
 
-// oneOf reads a string that must equal one of values.
-func oneOf[T ~string](v *T, values ...T) into {
-	return func(r *reader, n *node) {
-		s, ok := r.scalar(n)
+// readOneOf reads a string that must equal one of values.
+func readOneOf[T ~string](v *T, values ...T) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		s, ok := r.scalarText(n)
 		if !ok {
 			return
 		}
@@ -242,38 +242,38 @@ func oneOf[T ~string](v *T, values ...T) into {
 		if near := core.NearestNames(s, names, 1); len(near) > 0 {
 			hint = "did you mean " + near[0] + "?"
 		}
-		r.fail(n, hint, "expected one of %s, found %s", strings.Join(names, ", "), n.describe())
+		r.addProblem(n, hint, "expected one of %s, found %s", strings.Join(names, ", "), n.describeValue())
 	}
 }
 
-// measure reads a value with a unit and checks that it is from lo to hi.
-func measure[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string) (T, bool), show func(T) string) into {
-	return func(r *reader, n *node) {
-		s, ok := r.written(n)
+// readQuantity reads a value with a unit and checks that it is from lo to hi.
+func readQuantity[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string) (T, bool), show func(T) string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		s, ok := r.plainNumber(n)
 		if !ok {
 			return
 		}
 		value, ok := parse(s)
 		switch {
 		case !ok:
-			r.want(n, what)
+			r.addMismatch(n, what)
 		case value < lo:
-			r.fail(n, "the least is "+show(lo), "%s is too small", n.describe())
+			r.addProblem(n, "the least is "+show(lo), "%s is too small", n.describeValue())
 		case value > hi:
-			r.fail(n, "the most is "+show(hi), "%s is too large", n.describe())
+			r.addProblem(n, "the most is "+show(hi), "%s is too large", n.describeValue())
 		default:
 			*v = value
 		}
 	}
 }
 
-func size(v *int64, lo, hi int64) into {
-	return measure(v, lo, hi, "a size such as 512MB", parseSize, showSize)
+func readSize(v *int64, lo, hi int64) readFunc {
+	return readQuantity(v, lo, hi, "a size such as 512MB", parseSize, showSize)
 }
 
-// orAuto reads a size or the word auto, which means 0.
-func orAuto(v *int64, size into) into {
-	return func(r *reader, n *node) {
+// readOrAuto reads a size or the word auto, which means 0.
+func readOrAuto(v *int64, size readFunc) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		if n.kind == textKind && n.text == "auto" {
 			*v = 0
 			return
@@ -282,65 +282,65 @@ func orAuto(v *int64, size into) into {
 	}
 }
 
-func duration(v *time.Duration, lo, hi time.Duration) into {
-	return measure(v, lo, hi, "a time such as 30s or 10m, or milliseconds", parseDuration, showDuration)
+func readDuration(v *time.Duration, lo, hi time.Duration) readFunc {
+	return readQuantity(v, lo, hi, "a time such as 30s or 10m, or milliseconds", parseDuration, showDuration)
 }
 
-func cores(v *float64, lo, hi float64) into {
-	return measure(v, lo, hi, `processors such as "1 core" or 0.5`, parseCores, func(f float64) string { return fmt.Sprint(f) })
+func readCores(v *float64, lo, hi float64) readFunc {
+	return readQuantity(v, lo, hi, `processors such as "1 core" or 0.5`, parseCores, func(f float64) string { return fmt.Sprint(f) })
 }
 
-func integer(v *int, lo, hi int) into {
-	return measure(v, lo, hi, "a whole number", func(s string) (int, bool) {
+func readInt(v *int, lo, hi int) readFunc {
+	return readQuantity(v, lo, hi, "a whole number", func(s string) (int, bool) {
 		i, err := strconv.Atoi(s)
 		return i, err == nil
 	}, strconv.Itoa)
 }
 
-func rate(v *Rate, most int) into {
-	return func(r *reader, n *node) {
-		s, ok := r.scalar(n)
+func readRate(v *Rate, most int) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		s, ok := r.scalarText(n)
 		if !ok {
 			return
 		}
 		value, ok := parseRate(s)
 		switch {
 		case !ok:
-			r.want(n, "a rate such as 100/minute")
+			r.addMismatch(n, "a rate such as 100/minute")
 		case value.Count < 1 || value.Count > most:
-			r.fail(n, fmt.Sprintf("between 1 and %d", most), "%s is out of range", n.describe())
+			r.addProblem(n, fmt.Sprintf("between 1 and %d", most), "%s is out of range", n.describeValue())
 		default:
 			*v = value
 		}
 	}
 }
 
-// checked reads a string for which valid must return true.
-func checked(v *string, what string, valid func(string) bool) into {
-	return func(r *reader, n *node) {
-		s, ok := r.scalar(n)
+// readChecked reads a string for which valid must return true.
+func readChecked(v *string, what string, valid func(string) bool) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		s, ok := r.scalarText(n)
 		switch {
 		case !ok:
 		case !valid(s):
-			r.want(n, what)
+			r.addMismatch(n, what)
 		default:
 			*v = s
 		}
 	}
 }
 
-// folder reads the path of a folder, absolute or relative to the file's own folder.
-func folder(v *string) into {
-	return func(r *reader, n *node) {
+// readPath reads the path of a folder, absolute or relative to the file's own folder.
+func readPath(v *string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		var s string
-		if checked(&s, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s != "" {
-			*v = r.resolve(s)
+		if readChecked(&s, "a path", func(s string) bool { return s != "" && !strings.ContainsRune(s, 0) })(r, n); s != "" {
+			*v = r.resolvePath(s)
 		}
 	}
 }
 
-// resolve returns p as an absolute path.
-func (r *reader) resolve(p string) string {
+// resolvePath returns p as an absolute path.
+func (r *nodeReader) resolvePath(p string) string {
 	if rest, ok := strings.CutPrefix(filepath.ToSlash(p), "~/"); ok && r.home != "" {
 		return filepath.Join(r.home, rest)
 	}
@@ -350,9 +350,9 @@ func (r *reader) resolve(p string) string {
 	return filepath.Join(r.dir, p)
 }
 
-// pattern reads a pattern of tool names: * matches any characters, ? matches one.
-func pattern(v *string) into {
-	return checked(v, "a tool's name, perhaps with * and ?", isPattern)
+// readPattern reads a pattern of tool names: * matches any characters, ? matches one.
+func readPattern(v *string) readFunc {
+	return readChecked(v, "a tool's name, perhaps with * and ?", isPattern)
 }
 
 func isPattern(s string) bool {

@@ -2,17 +2,17 @@ package config
 
 import "slices"
 
-// otherLevel gives the meaning of a synonym for a security level. auto is the weakest sandbox that sandboxMode: auto
+// levelSynonym gives the meaning of a synonym for a security level. auto is the weakest sandbox that sandboxMode: auto
 // may choose then; if empty, the level decides.
-type otherLevel struct {
+type levelSynonym struct {
 	level SecurityLevel
 	auto  SandboxMode
 }
 
-// otherLevels returns the synonyms that the setting securityLevel accepts. None of them is more permissive than the
+// levelSynonyms returns the synonyms that the setting securityLevel accepts. None of them is more permissive than the
 // default level.
-func otherLevels() map[SecurityLevel]otherLevel {
-	return map[SecurityLevel]otherLevel{
+func levelSynonyms() map[SecurityLevel]levelSynonym {
+	return map[SecurityLevel]levelSynonym{
 		"low":      {SecurityStandard, ""},
 		"moderate": {SecurityStandard, ""},
 		"medium":   {SecurityStandard, SandboxDocker},
@@ -21,15 +21,15 @@ func otherLevels() map[SecurityLevel]otherLevel {
 }
 
 // readSecurityLevel reads a security level by its own name or a synonym.
-func (s *Settings) readSecurityLevel(r *reader, n *node) {
+func (s *Settings) readSecurityLevel(r *nodeReader, n *valueNode) {
 	words := []SecurityLevel{SecurityPermissive, SecurityStandard, SecurityHigh, SecurityMaximum, "low", "medium", "moderate", "critical"}
 	var written SecurityLevel
-	oneOf(&written, words...)(r, n)
+	readOneOf(&written, words...)(r, n)
 	if slices.Contains(words[:4], written) {
 		s.SecurityLevel = written
 		return
 	}
-	if o, ok := otherLevels()[written]; ok {
+	if o, ok := levelSynonyms()[written]; ok {
 		s.SecurityLevel, s.SandboxFloor = o.level, o.auto
 	}
 }

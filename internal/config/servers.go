@@ -37,7 +37,7 @@ type Server struct {
 	Headers   map[string]string // http, sse, auto
 	Timeout   time.Duration     // of one call; 0 is not stated
 	Disabled  bool
-	OAuth     Login // http, sse, auto
+	OAuth     OAuthClient // http, sse, auto
 	// Allow and Deny are patterns of tools that the entry itself allows and denies, in addition to the settings. A
 	// nil Allow allows all.
 	Allow, Deny []string
@@ -46,18 +46,18 @@ type Server struct {
 	Reveal      []string // types of personal data that are not hidden
 	// Extra holds the fields that only the client understands, as strict JSON.
 	Extra  map[string]json.RawMessage
-	Source Place
+	Source Position
 }
 
-// serverName refuses names that cannot be written in a program or a log.
-func serverName(r *reader, key *node) {
+// checkServerName refuses names that cannot be written in a program or a log.
+func checkServerName(r *nodeReader, key *valueNode) {
 	switch s := key.text; {
 	case strings.TrimSpace(s) == "":
-		r.fail(key, "", "a server's name is empty")
+		r.addProblem(key, "", "a server's name is empty")
 	case len(s) > 128:
-		r.fail(key, "", "the server's name %q is longer than 128 bytes", shorten(s))
+		r.addProblem(key, "", "the server's name %q is longer than 128 bytes", shortenText(s))
 	case strings.ContainsFunc(s, unicode.IsControl):
-		r.fail(key, "", "the server's name %q holds control characters", shorten(s))
+		r.addProblem(key, "", "the server's name %q holds control characters", shortenText(s))
 	}
 }
 
@@ -69,65 +69,65 @@ type serverEntry struct {
 	envFile string
 }
 
-func (s *serverEntry) fields() []field {
-	return []field{
-		{"type", text(&s.kind)},
-		{"transport", text(&s.kind)},
-		{"command", text(&s.Command)},
-		{"args", list(&s.Args, text)},
-		{"env", dict(&s.Env, envName, text)},
-		{"envFile", file(&s.envFile)},
-		{"cwd", folder(&s.Cwd)},
-		{"url", text(&s.URL)},
-		{"serverUrl", text(&s.URL)},
-		{"httpUrl", text(&s.URL)},
-		{"headers", dict(&s.Headers, headerName, headerValue)},
-		{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
-		{"disabled", boolean(&s.Disabled)},
-		{"oauth", s.OAuth.readEntry()},
-		{"auth", s.OAuth.readEntry()},
-		{"allow", patterns(&s.Allow)},
-		{"includeTools", patterns(&s.Allow)}, // Gemini CLI
-		{"enabled_tools", patterns(&s.Allow)},
-		{"available_tools", patterns(&s.Allow)},
-		{"deny", patterns(&s.Deny)},
-		{"excludeTools", patterns(&s.Deny)},  // Gemini CLI
-		{"disabledTools", patterns(&s.Deny)}, // Windsurf
-		{"disabled_tools", patterns(&s.Deny)},
+func (s *serverEntry) fieldReaders() []fieldReader {
+	return []fieldReader{
+		{"type", readText(&s.kind)},
+		{"transport", readText(&s.kind)},
+		{"command", readText(&s.Command)},
+		{"args", readList(&s.Args, readText)},
+		{"env", readMap(&s.Env, checkEnvName, readText)},
+		{"envFile", readFilePath(&s.envFile)},
+		{"cwd", readPath(&s.Cwd)},
+		{"url", readText(&s.URL)},
+		{"serverUrl", readText(&s.URL)},
+		{"httpUrl", readText(&s.URL)},
+		{"headers", readMap(&s.Headers, checkHeaderName, readHeaderValue)},
+		{"timeout", readDuration(&s.Timeout, time.Millisecond, 24*time.Hour)},
+		{"disabled", readBool(&s.Disabled)},
+		{"oauth", s.OAuth.entryReadFunc()},
+		{"auth", s.OAuth.entryReadFunc()},
+		{"allow", readPatterns(&s.Allow)},
+		{"includeTools", readPatterns(&s.Allow)}, // Gemini CLI
+		{"enabled_tools", readPatterns(&s.Allow)},
+		{"available_tools", readPatterns(&s.Allow)},
+		{"deny", readPatterns(&s.Deny)},
+		{"excludeTools", readPatterns(&s.Deny)},  // Gemini CLI
+		{"disabledTools", readPatterns(&s.Deny)}, // Windsurf
+		{"disabled_tools", readPatterns(&s.Deny)},
 	}
 }
 
-// patterns appends patterns of tools to a list. An empty list adds nothing: clients treat it like a missing one.
-func patterns(all *[]string) into {
-	return func(r *reader, n *node) {
+// readPatterns appends patterns of tools to a list. An empty list adds nothing: clients treat it like a missing one.
+func readPatterns(all *[]string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		var found []string
-		list(&found, pattern)(r, n)
+		readList(&found, readPattern)(r, n)
 		*all = append(*all, found...)
 	}
 }
 
-func envName(r *reader, key *node) {
+func checkEnvName(r *nodeReader, key *valueNode) {
 	if key.text == "" || strings.ContainsAny(key.text, "=\x00") {
-		r.fail(key, "", "%q is not a name for an environment variable", shorten(key.text))
+		r.addProblem(key, "", "%q is not a name for an environment variable", shortenText(key.text))
 	}
 }
 
-func headerName(r *reader, key *node) {
+func checkHeaderName(r *nodeReader, key *valueNode) {
 	odd := func(c rune) bool {
 		return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
 	}
 	if key.text == "" || strings.ContainsFunc(key.text, odd) {
-		r.fail(key, "", "%q is not a name for a header", shorten(key.text))
+		r.addProblem(key, "", "%q is not a name for a header", shortenText(key.text))
 	}
 }
 
-func headerValue(v *string) into {
-	return func(r *reader, n *node) {
-		s, ok := r.scalar(n)
+func readHeaderValue(v *string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		s, ok := r.scalarText(n)
 		switch {
 		case !ok:
 		case strings.ContainsFunc(s, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }):
-			r.fail(n, "", "a header cannot hold control characters")
+			r.addProblem(n, "", "a header cannot hold control characters")
 		default:
 			*v = s
 		}
@@ -136,26 +136,26 @@ func headerValue(v *string) into {
 
 // readServer reads one entry. Problems with it go into the Err of the Server and do not affect other servers. r
 // cannot be used again.
-func readServer(r *reader, key, value *node) Server {
+func readServer(r *nodeReader, key, value *valueNode) Server {
 	var s serverEntry
-	s.Name, s.Source = key.text, r.at(key)
-	fields := s.fields()
-	openObject(fields...)(r, value)
+	s.Name, s.Source = key.text, r.positionOf(key)
+	fields := s.fieldReaders()
+	readOpenObject(fields...)(r, value)
 	if len(r.problems) == 0 {
-		s.settle(r, key)
+		s.chooseTransport(r, key)
 	}
 	if s.envFile != "" && len(r.problems) == 0 {
 		s.readEnvFile(r, key)
 	}
 	for _, e := range value.entries {
-		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == e.key.text }) {
+		if !slices.ContainsFunc(fields, func(f fieldReader) bool { return f.key == e.key.text }) {
 			if s.Extra == nil {
 				s.Extra = map[string]json.RawMessage{}
 			}
 			s.Extra[e.key.text] = e.value.appendJSON(nil)
 		}
 	}
-	if err := r.problems.err(); err != nil {
+	if err := r.problems.sortedError(); err != nil {
 		s.Err = &core.Error{
 			Kind: core.KindUpstreamGone, Op: "config.server", Server: s.Name, Err: err,
 			Message: fmt.Sprintf("the server %q cannot be started: %s", s.Name, core.AsError(err).Message),
@@ -165,8 +165,8 @@ func readServer(r *reader, key, value *node) Server {
 	return s.Server
 }
 
-// settle sets the transport and checks that the fields are consistent.
-func (s *serverEntry) settle(r *reader, key *node) {
+// chooseTransport sets the transport and checks that the fields are consistent.
+func (s *serverEntry) chooseTransport(r *nodeReader, key *valueNode) {
 	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s.kind)) {
 	case "":
 		s.Transport = TransportStdio
@@ -180,21 +180,21 @@ func (s *serverEntry) settle(r *reader, key *node) {
 	case "sse":
 		s.Transport = TransportSSE
 	default:
-		r.fail(key, "known are stdio, http and sse", "unknown transport %q", shorten(s.kind))
+		r.addProblem(key, "known are stdio, http and sse", "unknown transport %q", shortenText(s.kind))
 		return
 	}
 	remote := s.Transport != TransportStdio
 	switch {
 	case s.Command != "" && s.URL != "":
-		r.fail(key, "", "the entry has both a command and a url")
+		r.addProblem(key, "", "the entry has both a command and a url")
 	case !remote && s.Command == "" && s.kind == "":
-		r.fail(key, "", "the entry has neither a command nor a url")
+		r.addProblem(key, "", "the entry has neither a command nor a url")
 	case !remote && s.Command == "":
-		r.fail(key, "", "the command is missing")
+		r.addProblem(key, "", "the command is missing")
 	case remote && s.URL == "":
-		r.fail(key, "", "the url is missing")
+		r.addProblem(key, "", "the url is missing")
 	case remote && !isHTTP(s.URL):
-		r.fail(key, "", "the url is not an http or https address")
+		r.addProblem(key, "", "the url is not an http or https address")
 	}
 	if !remote && s.Cwd == "" {
 		s.Cwd = r.dir

@@ -29,8 +29,8 @@ const (
 	On
 )
 
-// Bool reports whether s is On.
-func (s Switch) Bool() bool { return s == On }
+// IsOn reports whether s is On.
+func (s Switch) IsOn() bool { return s == On }
 
 // Settings holds the content of retort.yaml. The zero Settings are valid; Defaults completes them. Each setting is
 // explained where it is used.
@@ -301,12 +301,12 @@ func AnomalyKinds() []string {
 	}
 }
 
-// Of returns the action for a kind.
-func (a Anomalies) Of(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
+// ActionFor returns the action for a kind.
+func (a Anomalies) ActionFor(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
 
-// defaults fills in the default action. It fills in the usual actions of the kinds only if the settings state no
+// withDefaults fills in the default action. It fills in the usual actions of the kinds only if the settings state no
 // default action.
-func (a Anomalies) defaults() Anomalies {
+func (a Anomalies) withDefaults() Anomalies {
 	if a.Default != "" {
 		return a
 	}
@@ -330,13 +330,13 @@ func usualActions() map[string]AnomalyAction {
 	}
 }
 
-func (a *Anomalies) read() into {
-	action := func(s *AnomalyAction) into {
-		return oneOf(s, AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop)
+func (a *Anomalies) readFunc() readFunc {
+	action := func(s *AnomalyAction) readFunc {
+		return readOneOf(s, AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop)
 	}
-	fields := []field{{"default", action(&a.Default)}, {"webhook", a.Webhook.read()}}
+	fields := []fieldReader{{"default", action(&a.Default)}, {"webhook", a.Webhook.readFunc()}}
 	for _, kind := range AnomalyKinds() {
-		fields = append(fields, field{kind, func(r *reader, n *node) {
+		fields = append(fields, fieldReader{kind, func(r *nodeReader, n *valueNode) {
 			var one AnomalyAction
 			action(&one)(r, n)
 			if a.Actions == nil {
@@ -345,7 +345,7 @@ func (a *Anomalies) read() into {
 			a.Actions[kind] = one
 		}})
 	}
-	return object(fields...)
+	return readObject(fields...)
 }
 
 // ServerSettings holds the settings for one server of a client's file.
@@ -358,8 +358,8 @@ type ServerSettings struct {
 	Timeout  time.Duration // of one call; 0 is not stated
 	Changes  ToolChanges   // for its tools; empty is not stated
 	PII      ServerPII
-	OAuth    Login
-	Passing
+	OAuth    OAuthClient
+	PassThrough
 }
 
 // ToolRules configures which tools of a server may be called.
@@ -395,8 +395,8 @@ type Embeddings struct {
 	APIKey string
 }
 
-// Named returns the names of all servers that the settings mention, sorted.
-func (s Settings) Named() []string {
+// NamedServers returns the names of all servers that the settings mention, sorted.
+func (s Settings) NamedServers() []string {
 	names := slices.Collect(maps.Keys(s.Servers))
 	for _, p := range s.Principals {
 		names = slices.AppendSeq(names, maps.Keys(p.Servers))
@@ -410,8 +410,8 @@ func (s Settings) ChangesOf(server string) ToolChanges {
 	return cmp.Or(s.Servers[server].Changes, s.ToolChanges, ChangesBlock)
 }
 
-// Limits returns the limits of one execution, with defaults for those that are not stated.
-func (s Settings) Limits() core.Limits {
+// ExecutionLimits returns the limits of one execution, with defaults for those that are not stated.
+func (s Settings) ExecutionLimits() core.Limits {
 	l := s.ResourceLimits
 	return core.Limits{
 		Timeout: s.MaxExecutionTime, Computing: l.Computing, Memory: l.Memory, CPU: l.CPU, Disk: l.Disk, Processes: l.Processes,
@@ -419,50 +419,50 @@ func (s Settings) Limits() core.Limits {
 	}.WithDefaults(core.DefaultLimits())
 }
 
-// Defaults returns s with defaults for all settings that are not stated. Applying it twice has the same effect as
+// WithDefaults returns s with defaults for all settings that are not stated. Applying it twice has the same effect as
 // once.
-func (s Settings) Defaults() Settings {
-	state(&s.Enabled, On)
-	state(&s.SandboxMode, SandboxProcess)
-	state(&s.SandboxFallback, FallbackNone)
-	state(&s.Runtime, ScriptRuntimes()[0])
-	s.Runtimes = s.Runtimes.defaults()
-	state(&s.SecurityLevel, SecurityStandard)
-	state(&s.PermissionLevel, PermissionWriteRestricted)
-	state(&s.ToolChanges, ChangesBlock)
-	state(&s.PIITokenization, On)
-	state(&s.PII.RestoreToModel, Off)
-	state(&s.PII.ShowInForms, Off)
-	state(&s.AuditLogging, On)
-	state(&s.Audit.Required, AuditEffects)
-	state(&s.Audit.Keep, 90*24*time.Hour)
-	state(&s.Audit.Size, gib)
-	state(&s.Audit.Archives, 2*365*24*time.Hour)
-	state(&s.Results.MaxTokens, core.DefaultResultTokens)
-	state(&s.Results.DefinitionTokens, core.DefaultDefinitionTokens)
-	state(&s.Results.Learn, On)
-	state(&s.Results.Summarize, Off)
-	state(&s.Workspace.Results, 7*24*time.Hour)
-	state(&s.Workspace.Sessions, 30*24*time.Hour)
-	state(&s.Workspace.Size, 10*gib)
-	state(&s.Workspace.RealValues, Off)
-	state(&s.Cache.Size, 256*mib)
-	state(&s.Approval.AutoApproveLow, On)
-	state(&s.Approval.AutoApproveMedium, On)
-	state(&s.Approval.AutoApproveHigh, Off)
-	state(&s.Approval.Timeout, core.DefaultApprovalTimeout)
-	state(&s.Approval.Questions, core.DefaultQuestions)
-	state(&s.Approval.Declined, core.DefaultDeclined)
-	s.Model, s.Orchestrator = s.Model.defaults(), s.Orchestrator.defaults()
-	s.Anomalies = s.Anomalies.defaults()
-	s.Network = s.Network.defaults()
-	state(&s.Telemetry.Ratio, 1)
-	state(&s.Stats.Price.Currency, "$")
-	s.HTTP = s.HTTP.defaults()
-	state(&s.MaxTasks, core.DefaultJobSlots)
-	state(&s.Tasks.Waiting, core.DefaultWaitingJobs)
-	state(&s.Tasks.Keep, core.DefaultJobExpiry)
-	limits := s.Limits()
+func (s Settings) WithDefaults() Settings {
+	setDefault(&s.Enabled, On)
+	setDefault(&s.SandboxMode, SandboxProcess)
+	setDefault(&s.SandboxFallback, FallbackNone)
+	setDefault(&s.Runtime, ScriptRuntimes()[0])
+	s.Runtimes = s.Runtimes.withDefaults()
+	setDefault(&s.SecurityLevel, SecurityStandard)
+	setDefault(&s.PermissionLevel, PermissionWriteRestricted)
+	setDefault(&s.ToolChanges, ChangesBlock)
+	setDefault(&s.PIITokenization, On)
+	setDefault(&s.PII.RestoreToModel, Off)
+	setDefault(&s.PII.ShowInForms, Off)
+	setDefault(&s.AuditLogging, On)
+	setDefault(&s.Audit.Required, AuditEffects)
+	setDefault(&s.Audit.Keep, 90*24*time.Hour)
+	setDefault(&s.Audit.Size, gib)
+	setDefault(&s.Audit.Archives, 2*365*24*time.Hour)
+	setDefault(&s.Results.MaxTokens, core.DefaultResultTokens)
+	setDefault(&s.Results.DefinitionTokens, core.DefaultDefinitionTokens)
+	setDefault(&s.Results.Learn, On)
+	setDefault(&s.Results.Summarize, Off)
+	setDefault(&s.Workspace.Results, 7*24*time.Hour)
+	setDefault(&s.Workspace.Sessions, 30*24*time.Hour)
+	setDefault(&s.Workspace.Size, 10*gib)
+	setDefault(&s.Workspace.RealValues, Off)
+	setDefault(&s.Cache.Size, 256*mib)
+	setDefault(&s.Approval.AutoApproveLow, On)
+	setDefault(&s.Approval.AutoApproveMedium, On)
+	setDefault(&s.Approval.AutoApproveHigh, Off)
+	setDefault(&s.Approval.Timeout, core.DefaultApprovalTimeout)
+	setDefault(&s.Approval.Questions, core.DefaultQuestions)
+	setDefault(&s.Approval.Declined, core.DefaultDeclined)
+	s.Model, s.Orchestrator = s.Model.withDefaults(), s.Orchestrator.withDefaults()
+	s.Anomalies = s.Anomalies.withDefaults()
+	s.Network = s.Network.withDefaults()
+	setDefault(&s.Telemetry.Ratio, 1)
+	setDefault(&s.Stats.Price.Currency, "$")
+	s.HTTP = s.HTTP.withDefaults()
+	setDefault(&s.MaxTasks, core.DefaultJobSlots)
+	setDefault(&s.Tasks.Waiting, core.DefaultWaitingJobs)
+	setDefault(&s.Tasks.Keep, core.DefaultJobExpiry)
+	limits := s.ExecutionLimits()
 	s.MaxExecutionTime = limits.Timeout
 	s.ResourceLimits = ResourceLimits{
 		Computing: limits.Computing, Memory: limits.Memory, CPU: limits.CPU, Disk: limits.Disk, Processes: limits.Processes,
@@ -471,7 +471,7 @@ func (s Settings) Defaults() Settings {
 	return s
 }
 
-func state[T comparable](v *T, fallback T) {
+func setDefault[T comparable](v *T, fallback T) {
 	var zero T
 	if *v == zero {
 		*v = fallback
@@ -485,138 +485,138 @@ const (
 	tib = 1 << 40
 )
 
-// read returns the reader for the whole of retort.yaml.
-func (s *Settings) read() into {
-	written := &policies{}
-	return further(written.translated(s, object(append([]field{
-		{"enabled", toggle(&s.Enabled)},
-		{"sandboxMode", oneOf(&s.SandboxMode, sandboxModes()...)},
-		{"gvisor", s.GVisor.read()},
-		{"vm", s.VM.read()},
-		{"commands", list(&s.Commands, (*Command).read)},
-		{"sandboxFallback", oneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
-		{"runtime", oneOf(&s.Runtime, ScriptRuntimes()...)},
-		{"runtimes", s.Runtimes.read()},
-		{"docker", s.Docker.read()},
+// readFunc returns the reader for the whole of retort.yaml.
+func (s *Settings) readFunc() readFunc {
+	written := &policyBlocks{}
+	return withPIITypes(written.translateAfter(s, readObject(append([]fieldReader{
+		{"enabled", readSwitch(&s.Enabled)},
+		{"sandboxMode", readOneOf(&s.SandboxMode, sandboxModes()...)},
+		{"gvisor", s.GVisor.readFunc()},
+		{"vm", s.VM.readFunc()},
+		{"commands", readList(&s.Commands, (*Command).readFunc)},
+		{"sandboxFallback", readOneOf(&s.SandboxFallback, FallbackNone, FallbackQuickJS, FallbackAll)},
+		{"runtime", readOneOf(&s.Runtime, ScriptRuntimes()...)},
+		{"runtimes", s.Runtimes.readFunc()},
+		{"docker", s.Docker.readFunc()},
 		{"securityLevel", s.readSecurityLevel},
-		{"permissionLevel", oneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
-		{"maxExecutionTime", duration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
-		{"piiTokenization", toggle(&s.PIITokenization)},
-		{"pii", s.PII.read()},
-		{"auditLogging", toggle(&s.AuditLogging)},
-		{"audit", s.Audit.read()},
-		{"resourceLimits", s.ResourceLimits.read()},
+		{"permissionLevel", readOneOf(&s.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
+		{"maxExecutionTime", readDuration(&s.MaxExecutionTime, time.Millisecond, 24*time.Hour)},
+		{"piiTokenization", readSwitch(&s.PIITokenization)},
+		{"pii", s.PII.readFunc()},
+		{"auditLogging", readSwitch(&s.AuditLogging)},
+		{"audit", s.Audit.readFunc()},
+		{"resourceLimits", s.ResourceLimits.readFunc()},
 		{
 			"results",
-			object(
-				field{"maxTokens", integer(&s.Results.MaxTokens, 50, 1_000_000)},
-				field{"definitionTokens", integer(&s.Results.DefinitionTokens, 100, 1_000_000)},
-				field{"learn", toggle(&s.Results.Learn)}, field{"summarize", toggle(&s.Results.Summarize)},
+			readObject(
+				fieldReader{"maxTokens", readInt(&s.Results.MaxTokens, 50, 1_000_000)},
+				fieldReader{"definitionTokens", readInt(&s.Results.DefinitionTokens, 100, 1_000_000)},
+				fieldReader{"learn", readSwitch(&s.Results.Learn)}, fieldReader{"summarize", readSwitch(&s.Results.Summarize)},
 			),
 		},
-		{"workspace", s.Workspace.read()},
+		{"workspace", s.Workspace.readFunc()},
 		{
 			"cache",
-			object(
-				field{"ttl", duration(&s.Cache.TTL, 0, 30*24*time.Hour)}, field{"size", size(&s.Cache.Size, mib, tib)},
-				field{"tools", list(&s.Cache.Tools, pattern)},
+			readObject(
+				fieldReader{"ttl", readDuration(&s.Cache.TTL, 0, 30*24*time.Hour)}, fieldReader{"size", readSize(&s.Cache.Size, mib, tib)},
+				fieldReader{"tools", readList(&s.Cache.Tools, readPattern)},
 			),
 		},
-		{"approval", s.Approval.read()},
-		{"anomalies", s.Anomalies.read()},
-		{"network", s.Network.read()},
-		{"servers", dict(&s.Servers, serverName, (*ServerSettings).read)},
-		{"principals", dict(&s.Principals, principalName, (*Principal).read)},
-		{"toolChanges", toolChanges(&s.ToolChanges)},
-		{"toolDefinitions", list(&s.ToolDefinitions, folder)},
-		{"search", object(field{"embeddings", s.Search.Embeddings.read()})},
-		{"model", s.Model.read()},
-		{"orchestrator", s.Orchestrator.read()},
-		{"telemetry", s.Telemetry.read()},
-		{"stats", s.Stats.read()},
+		{"approval", s.Approval.readFunc()},
+		{"anomalies", s.Anomalies.readFunc()},
+		{"network", s.Network.readFunc()},
+		{"servers", readMap(&s.Servers, checkServerName, (*ServerSettings).readFunc)},
+		{"principals", readMap(&s.Principals, checkPrincipalName, (*Principal).readFunc)},
+		{"toolChanges", readToolChanges(&s.ToolChanges)},
+		{"toolDefinitions", readList(&s.ToolDefinitions, readPath)},
+		{"search", readObject(fieldReader{"embeddings", s.Search.Embeddings.readFunc()})},
+		{"model", s.Model.readFunc()},
+		{"orchestrator", s.Orchestrator.readFunc()},
+		{"telemetry", s.Telemetry.readFunc()},
+		{"stats", s.Stats.readFunc()},
 		{
 			"recommend",
-			object(
-				field{"registry", checked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is allowed for this machine only)", isTrustworthy)},
+			readObject(
+				fieldReader{"registry", readChecked(&s.Recommend.Registry, "an https address such as https://servers.example.org (http is allowed for this machine only)", isTrustworthy)},
 			),
 		},
-		{"http", s.HTTP.read()},
-		{"memory", orAuto(&s.Memory, size(&s.Memory, 128*mib, 64*tib))},
-		{"maxConcurrentTasks", integer(&s.MaxTasks, 1, 1024)},
-		{"tasks", object(field{"waiting", integer(&s.Tasks.Waiting, 1, 100_000)}, field{"keep", duration(&s.Tasks.Keep, time.Minute, 30*24*time.Hour)})},
-	}, written.fields()...)...)))
+		{"http", s.HTTP.readFunc()},
+		{"memory", readOrAuto(&s.Memory, readSize(&s.Memory, 128*mib, 64*tib))},
+		{"maxConcurrentTasks", readInt(&s.MaxTasks, 1, 1024)},
+		{"tasks", readObject(fieldReader{"waiting", readInt(&s.Tasks.Waiting, 1, 100_000)}, fieldReader{"keep", readDuration(&s.Tasks.Keep, time.Minute, 30*24*time.Hour)})},
+	}, written.fieldReaders()...)...)))
 }
 
-func (r Runtimes) defaults() Runtimes {
-	state(&r.Python, core.DefaultCommand("python"))
-	state(&r.Node, core.DefaultCommand("node"))
-	state(&r.Bun, core.DefaultCommand("bun"))
-	state(&r.Deno, core.DefaultCommand("deno"))
+func (r Runtimes) withDefaults() Runtimes {
+	setDefault(&r.Python, core.DefaultCommand("python"))
+	setDefault(&r.Node, core.DefaultCommand("node"))
+	setDefault(&r.Bun, core.DefaultCommand("bun"))
+	setDefault(&r.Deno, core.DefaultCommand("deno"))
 	return r
 }
 
-func (r *Runtimes) read() into {
-	return object(
-		field{"python", command(&r.Python)},
-		field{"node", command(&r.Node)},
-		field{"bun", command(&r.Bun)},
-		field{"deno", command(&r.Deno)},
+func (r *Runtimes) readFunc() readFunc {
+	return readObject(
+		fieldReader{"python", readProgramName(&r.Python)},
+		fieldReader{"node", readProgramName(&r.Node)},
+		fieldReader{"bun", readProgramName(&r.Bun)},
+		fieldReader{"deno", readProgramName(&r.Deno)},
 	)
 }
 
-// command reads the path or name of a program installed on this machine.
-func command(s *string) into {
-	return checked(s, "the path or name of a program", func(c string) bool { return c != "" })
+// readProgramName reads the path or name of a program installed on this machine.
+func readProgramName(s *string) readFunc {
+	return readChecked(s, "the path or name of a program", func(c string) bool { return c != "" })
 }
 
-func (l *ResourceLimits) read() into {
-	return object(
-		field{"computing", duration(&l.Computing, time.Millisecond, 24*time.Hour)},
-		field{"memory", size(&l.Memory, 8*mib, tib)},
-		field{"cpu", cores(&l.CPU, 0.01, 1024)},
-		field{"disk", size(&l.Disk, mib, 64*tib)},
-		field{"processes", integer(&l.Processes, 1, 32_768)},
-		field{"output", size(&l.Output, kib, gib)},
-		field{"result", size(&l.Result, kib, gib)},
-		field{"toolCalls", integer(&l.ToolCalls, 1, 10_000_000)},
-		field{"concurrency", integer(&l.Concurrency, 1, 4096)},
+func (l *ResourceLimits) readFunc() readFunc {
+	return readObject(
+		fieldReader{"computing", readDuration(&l.Computing, time.Millisecond, 24*time.Hour)},
+		fieldReader{"memory", readSize(&l.Memory, 8*mib, tib)},
+		fieldReader{"cpu", readCores(&l.CPU, 0.01, 1024)},
+		fieldReader{"disk", readSize(&l.Disk, mib, 64*tib)},
+		fieldReader{"processes", readInt(&l.Processes, 1, 32_768)},
+		fieldReader{"output", readSize(&l.Output, kib, gib)},
+		fieldReader{"result", readSize(&l.Result, kib, gib)},
+		fieldReader{"toolCalls", readInt(&l.ToolCalls, 1, 10_000_000)},
+		fieldReader{"concurrency", readInt(&l.Concurrency, 1, 4096)},
 	)
 }
 
-func (p *PII) read() into {
-	return object(
-		field{"modes", dict(&p.Modes, piiTypeKey, func(m *PIIMode) into { return oneOf(m, PIISealed, PIIBorder, PIIOff) })},
-		field{"regions", list(&p.Regions, func(s *string) into {
-			return checked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
+func (p *PII) readFunc() readFunc {
+	return readObject(
+		fieldReader{"modes", readMap(&p.Modes, checkPIITypeKey, func(m *PIIMode) readFunc { return readOneOf(m, PIISealed, PIIBorder, PIIOff) })},
+		fieldReader{"regions", readList(&p.Regions, func(s *string) readFunc {
+			return readChecked(s, "a country's two capital letters, such as US", regexp.MustCompile(`^[A-Z]{2}$`).MatchString)
 		})},
-		field{"restoreToModel", toggle(&p.RestoreToModel)},
-		field{"showInForms", toggle(&p.ShowInForms)},
-		field{"words", dict(&p.Words, piiTypeKey, func(w *[]string) into { return list(w, word) })},
-		field{"keys", dict(&p.Keys, func(*reader, *node) {}, piiType)},
-		field{"types", dict(&p.Types, newType, (*PIIType).read)},
-		field{"expiry", duration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
-		field{
+		fieldReader{"restoreToModel", readSwitch(&p.RestoreToModel)},
+		fieldReader{"showInForms", readSwitch(&p.ShowInForms)},
+		fieldReader{"words", readMap(&p.Words, checkPIITypeKey, func(w *[]string) readFunc { return readList(w, readPIIWord) })},
+		fieldReader{"keys", readMap(&p.Keys, func(*nodeReader, *valueNode) {}, readPIIType)},
+		fieldReader{"types", readMap(&p.Types, checkNewPIIType, (*PIIType).readFunc)},
+		fieldReader{"expiry", readDuration(&p.Expiry, time.Hour, 10*365*24*time.Hour)},
+		fieldReader{
 			"key",
-			object(field{"variable", text(&p.Key.Variable)}, field{"age", folder(&p.Key.Age)}, field{"identity", folder(&p.Key.Identity)}),
+			readObject(fieldReader{"variable", readText(&p.Key.Variable)}, fieldReader{"age", readPath(&p.Key.Age)}, fieldReader{"identity", readPath(&p.Key.Identity)}),
 		},
 	)
 }
 
-func word(s *string) into {
-	return checked(s, "a word of four letters or more", func(w string) bool { return len(w) >= 4 && len(w) <= 200 })
+func readPIIWord(s *string) readFunc {
+	return readChecked(s, "a word of four letters or more", func(w string) bool { return len(w) >= 4 && len(w) <= 200 })
 }
 
-func piiType(s *string) into {
-	return func(r *reader, n *node) { oneOf(s, r.piiTypes...)(r, n) }
+func readPIIType(s *string) readFunc {
+	return func(r *nodeReader, n *valueNode) { readOneOf(s, r.piiTypes...)(r, n) }
 }
 
-// further collects the names of the types in pii.types before it calls read, because the rest of the file may name
+// withPIITypes collects the names of the types in pii.types before it calls read, because the rest of the file may name
 // them.
-func further(read into) into {
-	return func(r *reader, n *node) {
+func withPIITypes(read readFunc) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		r.piiTypes = piiTypes()
-		if section := n.find("pii"); section != nil {
-			if types := section.value.find("types"); types != nil {
+		if section := n.findEntry("pii"); section != nil {
+			if types := section.value.findEntry("types"); types != nil {
 				for _, e := range types.value.entries {
 					if !slices.Contains(r.piiTypes, e.key.text) {
 						r.piiTypes = append(r.piiTypes, e.key.text)
@@ -628,20 +628,20 @@ func further(read into) into {
 	}
 }
 
-// newType checks the name of a further type of personal data. Tokens contain the name in capitals.
-func newType(r *reader, key *node) {
+// checkNewPIIType checks the name of a further type of personal data. Tokens contain the name in capitals.
+func checkNewPIIType(r *nodeReader, key *valueNode) {
 	switch {
 	case slices.Contains(piiTypes(), key.text):
-		r.fail(key, "choose another name", "%q is a type already", key.text)
+		r.addProblem(key, "choose another name", "%q is a type already", key.text)
 	case len(key.text) > 20 || !regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`).MatchString(key.text):
-		r.fail(key, "at most 20 small letters, with _ between words, such as employee_id", "%q cannot name a type", shorten(key.text))
+		r.addProblem(key, "at most 20 small letters, with _ between words, such as employee_id", "%q cannot name a type", shortenText(key.text))
 	}
 }
 
-func (t *PIIType) read() into {
-	return object(
-		field{"pattern", checked(&t.Pattern, "a regular expression (RE2) that does not match the empty text, such as 'EMP-[0-9]{6}'", isForm)},
-		field{"words", list(&t.Words, word)},
+func (t *PIIType) readFunc() readFunc {
+	return readObject(
+		fieldReader{"pattern", readChecked(&t.Pattern, "a regular expression (RE2) that does not match the empty text, such as 'EMP-[0-9]{6}'", isForm)},
+		fieldReader{"words", readList(&t.Words, readPIIWord)},
 	)
 }
 
@@ -650,125 +650,127 @@ func isForm(s string) bool {
 	return err == nil && len(s) <= 1000 && !form.MatchString("")
 }
 
-func piiTypeKey(r *reader, key *node) {
+func checkPIITypeKey(r *nodeReader, key *valueNode) {
 	if types := r.piiTypes; !slices.Contains(types, key.text) {
-		r.fail(key, suggest(key.text, types), "unknown type of personal data %q", shorten(key.text))
+		r.addProblem(key, suggestName(key.text, types), "unknown type of personal data %q", shortenText(key.text))
 	}
 }
 
-func (w *Workspace) read() into {
+func (w *Workspace) readFunc() readFunc {
 	const most = 100 * 365 * 24 * time.Hour
-	return object(
-		field{"results", duration(&w.Results, time.Minute, most)},
-		field{"sessions", duration(&w.Sessions, time.Hour, most)},
-		field{"size", size(&w.Size, mib, 1024*tib)},
-		field{"realValues", toggle(&w.RealValues)},
+	return readObject(
+		fieldReader{"results", readDuration(&w.Results, time.Minute, most)},
+		fieldReader{"sessions", readDuration(&w.Sessions, time.Hour, most)},
+		fieldReader{"size", readSize(&w.Size, mib, 1024*tib)},
+		fieldReader{"realValues", readSwitch(&w.RealValues)},
 	)
 }
 
-func (a *Audit) read() into {
+func (a *Audit) readFunc() readFunc {
 	const most = 100 * 365 * 24 * time.Hour
-	return object(
-		field{
+	return readObject(
+		fieldReader{
 			"store",
-			checked(&a.Store, "an address such as postgres://user@host/database", regexp.MustCompile(`^postgres(ql)?://`).MatchString),
+			readChecked(&a.Store, "an address such as postgres://user@host/database", regexp.MustCompile(`^postgres(ql)?://`).MatchString),
 		},
-		field{"required", oneOf(&a.Required, AuditEffects, AuditAll)},
-		field{"keep", duration(&a.Keep, time.Hour, most)},
-		field{"size", size(&a.Size, mib, 1024*tib)},
-		field{"archives", duration(&a.Archives, time.Hour, most)},
-		field{"checkpoint", list(&a.Checkpoint, text)},
+		fieldReader{"required", readOneOf(&a.Required, AuditEffects, AuditAll)},
+		fieldReader{"keep", readDuration(&a.Keep, time.Hour, most)},
+		fieldReader{"size", readSize(&a.Size, mib, 1024*tib)},
+		fieldReader{"archives", readDuration(&a.Archives, time.Hour, most)},
+		fieldReader{"checkpoint", readList(&a.Checkpoint, readText)},
 	)
 }
 
-func (a *Approval) read() into {
-	return object(
-		field{"autoApproveLow", toggle(&a.AutoApproveLow)},
-		field{"autoApproveMedium", toggle(&a.AutoApproveMedium)},
-		field{"autoApproveHigh", toggle(&a.AutoApproveHigh)},
-		field{"timeout", duration(&a.Timeout, time.Second, 30*24*time.Hour)},
-		field{"wait", duration(&a.Wait, 0, 24*time.Hour)},
-		field{"questions", integer(&a.Questions, 1, 10_000)},
-		field{"declined", integer(&a.Declined, 1, 10_000)},
-		field{"webhook", a.Webhook.read()},
+func (a *Approval) readFunc() readFunc {
+	return readObject(
+		fieldReader{"autoApproveLow", readSwitch(&a.AutoApproveLow)},
+		fieldReader{"autoApproveMedium", readSwitch(&a.AutoApproveMedium)},
+		fieldReader{"autoApproveHigh", readSwitch(&a.AutoApproveHigh)},
+		fieldReader{"timeout", readDuration(&a.Timeout, time.Second, 30*24*time.Hour)},
+		fieldReader{"wait", readDuration(&a.Wait, 0, 24*time.Hour)},
+		fieldReader{"questions", readInt(&a.Questions, 1, 10_000)},
+		fieldReader{"declined", readInt(&a.Declined, 1, 10_000)},
+		fieldReader{"webhook", a.Webhook.readFunc()},
 	)
 }
 
-func (w *Webhook) read() into {
-	return complete(object(
-		field{"url", checked(&w.URL, "an address such as https://example.com/approvals", isHTTP)},
-		field{"secret", text(&w.Secret)},
+func (w *Webhook) readFunc() readFunc {
+	return requireKeys(readObject(
+		fieldReader{"url", readChecked(&w.URL, "an address such as https://example.com/approvals", isHTTP)},
+		fieldReader{"secret", readText(&w.Secret)},
 	), "url", "secret")
 }
 
-// complete reads an object in which these keys are required.
-func complete(o into, keys ...string) into {
-	return func(r *reader, n *node) {
+// requireKeys reads an object in which these keys are required.
+func requireKeys(o readFunc, keys ...string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		o(r, n)
 		for _, key := range keys {
-			if n.kind == objectKind && n.find(key) == nil {
-				r.fail(n, "", "%s is missing", key)
+			if n.kind == objectKind && n.findEntry(key) == nil {
+				r.addProblem(n, "", "%s is missing", key)
 			}
 		}
 	}
 }
 
-func (s *ServerSettings) read() into {
-	return object(append(append(slices.Concat(s.ToolRules.fields(), s.ServerInstances.fields()),
-		field{"category", checked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
-		field{"disabled", boolean(&s.Disabled)},
-		field{"trusted", boolean(&s.Trusted)},
-		field{"timeout", duration(&s.Timeout, time.Millisecond, 24*time.Hour)},
-		field{"toolChanges", toolChanges(&s.Changes)},
-		field{"pii", s.PII.read()},
-		field{"oauth", s.OAuth.read()},
-	), s.Passing.fields()...)...)
+func (s *ServerSettings) readFunc() readFunc {
+	return readObject(append(append(slices.Concat(s.ToolRules.fieldReaders(), s.ServerInstances.fieldReaders()),
+		fieldReader{"category", readChecked(&s.Category, "a word", func(c string) bool { return c != "" && len(c) <= 64 })},
+		fieldReader{"disabled", readBool(&s.Disabled)},
+		fieldReader{"trusted", readBool(&s.Trusted)},
+		fieldReader{"timeout", readDuration(&s.Timeout, time.Millisecond, 24*time.Hour)},
+		fieldReader{"toolChanges", readToolChanges(&s.Changes)},
+		fieldReader{"pii", s.PII.readFunc()},
+		fieldReader{"oauth", s.OAuth.readFunc()},
+	), s.PassThrough.fieldReaders()...)...)
 }
 
-func (p *ServerPII) read() into {
-	return object(
-		field{"hide", list(&p.Hide, piiType)}, field{"reveal", list(&p.Reveal, piiType)},
-		field{"mask", list(&p.Mask, piiType)}, field{"block", list(&p.Block, piiType)},
+func (p *ServerPII) readFunc() readFunc {
+	return readObject(
+		fieldReader{"hide", readList(&p.Hide, readPIIType)}, fieldReader{"reveal", readList(&p.Reveal, readPIIType)},
+		fieldReader{"mask", readList(&p.Mask, readPIIType)}, fieldReader{"block", readList(&p.Block, readPIIType)},
 	)
 }
 
-func toolChanges(c *ToolChanges) into { return oneOf(c, ChangesBlock, ChangesAsk, ChangesNote) }
+func readToolChanges(c *ToolChanges) readFunc {
+	return readOneOf(c, ChangesBlock, ChangesAsk, ChangesNote)
+}
 
-func (t *ToolRules) fields() []field {
-	return []field{
-		{"allow", list(&t.Allow, pattern)},
-		{"deny", list(&t.Deny, pattern)},
-		{"conditions", dict(&t.Conditions, patternKey, condition)},
+func (t *ToolRules) fieldReaders() []fieldReader {
+	return []fieldReader{
+		{"allow", readList(&t.Allow, readPattern)},
+		{"deny", readList(&t.Deny, readPattern)},
+		{"conditions", readMap(&t.Conditions, checkPatternKey, readCondition)},
 	}
 }
 
-func (p *Principal) read() into {
-	return object(
-		field{"permissionLevel", oneOf(&p.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
-		field{"servers", dict(&p.Servers, serverName, func(t *ToolRules) into { return object(t.fields()...) })},
+func (p *Principal) readFunc() readFunc {
+	return readObject(
+		fieldReader{"permissionLevel", readOneOf(&p.PermissionLevel, PermissionReadOnly, PermissionWriteRestricted, PermissionExecuteFull)},
+		fieldReader{"servers", readMap(&p.Servers, checkServerName, func(t *ToolRules) readFunc { return readObject(t.fieldReaders()...) })},
 	)
 }
 
-func principalName(r *reader, key *node) {
+func checkPrincipalName(r *nodeReader, key *valueNode) {
 	if s := key.text; strings.TrimSpace(s) == "" || len(s) > 128 || strings.ContainsFunc(s, unicode.IsControl) {
-		r.fail(key, "", "%q is not a valid name for a principal", shorten(s))
+		r.addProblem(key, "", "%q is not a valid name for a principal", shortenText(s))
 	}
 }
 
-func patternKey(r *reader, key *node) {
+func checkPatternKey(r *nodeReader, key *valueNode) {
 	if !isPattern(key.text) {
-		r.fail(key, "", "expected a tool's name, perhaps with * and ?, found %q", shorten(key.text))
+		r.addProblem(key, "", "expected a tool's name, perhaps with * and ?, found %q", shortenText(key.text))
 	}
 }
 
-// condition reads an expression over the arguments of a call.
-func condition(s *string) into {
-	return func(r *reader, n *node) {
-		written, ok := r.scalar(n)
+// readCondition reads an expression over the arguments of a call.
+func readCondition(s *string) readFunc {
+	return func(r *nodeReader, n *valueNode) {
+		written, ok := r.scalarText(n)
 		if !ok {
 			return
 		}
-		if _, err := cel.Compile(written, policy.Variables()...); err != nil {
+		if _, err := cel.Compile(written, policy.ConditionVariables()...); err != nil {
 			var e *cel.Error
 			hint, where := "", ""
 			if errors.As(err, &e) {
@@ -777,18 +779,18 @@ func condition(s *string) into {
 					where = fmt.Sprintf(" at character %d", utf8.RuneCountInString(written[:e.At])+1)
 				}
 			}
-			r.fail(n, hint, "the condition is wrong%s: %s", where, err)
+			r.addProblem(n, hint, "the condition is wrong%s: %s", where, err)
 			return
 		}
 		*s = written
 	}
 }
 
-func (e *Embeddings) read() into {
-	return complete(object(
-		field{"url", checked(&e.URL, "an address such as http://127.0.0.1:11434/v1", isHTTP)},
-		field{"model", text(&e.Model)},
-		field{"apiKey", text(&e.APIKey)},
+func (e *Embeddings) readFunc() readFunc {
+	return requireKeys(readObject(
+		fieldReader{"url", readChecked(&e.URL, "an address such as http://127.0.0.1:11434/v1", isHTTP)},
+		fieldReader{"model", readText(&e.Model)},
+		fieldReader{"apiKey", readText(&e.APIKey)},
 	), "url", "model")
 }
 

@@ -8,38 +8,38 @@ import (
 	"strings"
 )
 
-// Show returns the settings for sandboxes, levels, network, commands and anomalies as YAML. It writes network_policy,
+// RenderYAML returns the settings for sandboxes, levels, network, commands and anomalies as YAML. It writes network_policy,
 // permission_levels and sandbox_options as the settings they were translated to; parts of them without effect become
 // comments. The output has no value that may be secret. s must be complete.
-func (s Settings) Show() string {
-	w := &shower{}
-	w.line("sandboxMode: %s", s.SandboxMode)
-	w.line("securityLevel: %s", s.SecurityLevel)
+func (s Settings) RenderYAML() string {
+	w := &yamlWriter{}
+	w.writeLine("sandboxMode: %s", s.SandboxMode)
+	w.writeLine("securityLevel: %s", s.SecurityLevel)
 	if s.SandboxFloor != "" {
-		w.line("# with sandboxMode: auto, at least the sandbox %s", s.SandboxFloor)
+		w.writeLine("# with sandboxMode: auto, at least the sandbox %s", s.SandboxFloor)
 	}
-	w.line("permissionLevel: %s", s.PermissionLevel)
-	w.line(
+	w.writeLine("permissionLevel: %s", s.PermissionLevel)
+	w.writeLine(
 		"resourceLimits: {memory: %s, cpu: %v, disk: %s}", showSize(s.ResourceLimits.Memory), s.ResourceLimits.CPU,
 		showSize(s.ResourceLimits.Disk),
 	)
-	w.network(s.Network)
-	w.anomalies(s.Anomalies)
-	w.commands(s.Commands)
-	w.levels(s.Levels)
-	w.principals(s.Principals)
+	w.writeNetwork(s.Network)
+	w.writeAnomalies(s.Anomalies)
+	w.writeCommands(s.Commands)
+	w.writeLevels(s.Levels)
+	w.writePrincipals(s.Principals)
 	for _, n := range s.PolicyNotes {
-		w.line("# %s", n)
+		w.writeLine("# %s", n)
 	}
 	return w.b.String()
 }
 
-type shower struct{ b strings.Builder }
+type yamlWriter struct{ b strings.Builder }
 
-func (w *shower) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
+func (w *yamlWriter) writeLine(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
 
-// words returns a list of strings on one line.
-func words(list []string) string {
+// quoteList returns a list of strings on one line.
+func quoteList(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {
 		quoted[i] = strconv.Quote(s)
@@ -47,11 +47,11 @@ func words(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-func (w *shower) network(n Network) {
-	w.line("network:")
-	w.line("  default: %s", n.Default)
+func (w *yamlWriter) writeNetwork(n Network) {
+	w.writeLine("network:")
+	w.writeLine("  default: %s", n.Default)
 	if len(n.Whitelist) > 0 {
-		w.line("  whitelist:")
+		w.writeLine("  whitelist:")
 	}
 	for _, r := range n.Whitelist {
 		more := ""
@@ -59,65 +59,65 @@ func (w *shower) network(n Network) {
 			more += ", ports: " + strings.ReplaceAll(fmt.Sprint(r.Ports), " ", ", ")
 		}
 		if len(r.Protocols) > 0 {
-			more += ", protocols: " + words(r.Protocols)
+			more += ", protocols: " + quoteList(r.Protocols)
 		}
-		w.line("    - {domain: %s%s}", strconv.Quote(r.Domain), more)
+		w.writeLine("    - {domain: %s%s}", strconv.Quote(r.Domain), more)
 	}
 	if len(n.Blacklist) > 0 {
-		w.line("  blacklist: %s", words(n.Blacklist))
+		w.writeLine("  blacklist: %s", quoteList(n.Blacklist))
 	}
-	w.line("  rateLimitPerDomain: %s", n.RateLimitPerDomain)
-	w.line("  bytesPerRun: %s", showSize(n.BytesPerRun))
+	w.writeLine("  rateLimitPerDomain: %s", n.RateLimitPerDomain)
+	w.writeLine("  bytesPerRun: %s", showSize(n.BytesPerRun))
 }
 
-func (w *shower) anomalies(a Anomalies) {
-	w.line("anomalies:")
-	w.line("  default: %s", a.Default)
+func (w *yamlWriter) writeAnomalies(a Anomalies) {
+	w.writeLine("anomalies:")
+	w.writeLine("  default: %s", a.Default)
 	for _, kind := range slices.Sorted(maps.Keys(a.Actions)) {
-		w.line("  %s: %s", kind, strconv.Quote(string(a.Actions[kind])))
+		w.writeLine("  %s: %s", kind, strconv.Quote(string(a.Actions[kind])))
 	}
 }
 
-func (w *shower) commands(all []Command) {
+func (w *yamlWriter) writeCommands(all []Command) {
 	if len(all) > 0 {
-		w.line("commands:")
+		w.writeLine("commands:")
 	}
 	for _, c := range all {
-		w.line("  - {command: %s, args: %s}", strconv.Quote(c.Command), words(c.Args))
+		w.writeLine("  - {command: %s, args: %s}", strconv.Quote(c.Command), quoteList(c.Args))
 	}
 }
 
-// levels writes permission_levels with the paths that programs use.
-func (w *shower) levels(levels map[PermissionLevel]LevelRules) {
+// writeLevels writes permission_levels with the paths that programs use.
+func (w *yamlWriter) writeLevels(levels map[PermissionLevel]LevelRules) {
 	if len(levels) > 0 {
-		w.line("permission_levels:")
+		w.writeLine("permission_levels:")
 	}
 	for _, level := range permissionLevels() {
 		l, ok := levels[level]
 		if !ok {
 			continue
 		}
-		w.line("  %s:", level)
+		w.writeLine("  %s:", level)
 		if level == PermissionReadOnly {
-			w.line("    # it writes to /workspace/%s and no other folder", Scratch)
+			w.writeLine("    # it writes to /workspace/%s and no other folder", Scratch)
 		}
-		w.pair("filesystem", "read", visiblePaths(l.Read), "write", visiblePaths(l.Write))
-		w.pair("network", "allow", l.Hosts, "deny", l.DenyHosts)
-		w.pair("commands", "allow", l.Commands, "deny", l.DenyCommands)
-		w.line("    approval_required: %v", l.ApprovalRequired)
+		w.writePair("filesystem", "read", visiblePaths(l.Read), "write", visiblePaths(l.Write))
+		w.writePair("network", "allow", l.Hosts, "deny", l.DenyHosts)
+		w.writePair("commands", "allow", l.Commands, "deny", l.DenyCommands)
+		w.writeLine("    approval_required: %v", l.ApprovalRequired)
 	}
 }
 
-func (w *shower) pair(key, first string, a []string, second string, b []string) {
+func (w *yamlWriter) writePair(key, first string, a []string, second string, b []string) {
 	var parts []string
 	if a != nil {
-		parts = append(parts, first+": "+words(a))
+		parts = append(parts, first+": "+quoteList(a))
 	}
 	if b != nil {
-		parts = append(parts, second+": "+words(b))
+		parts = append(parts, second+": "+quoteList(b))
 	}
 	if len(parts) > 0 {
-		w.line("    %s: {%s}", key, strings.Join(parts, ", "))
+		w.writeLine("    %s: {%s}", key, strings.Join(parts, ", "))
 	}
 }
 
@@ -132,12 +132,12 @@ func visiblePaths(inside []string) []string {
 	return paths
 }
 
-func (w *shower) principals(all map[string]Principal) {
+func (w *yamlWriter) writePrincipals(all map[string]Principal) {
 	named := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return all[name].PermissionLevel == "" })
 	if len(named) > 0 {
-		w.line("principals:")
+		w.writeLine("principals:")
 	}
 	for _, name := range named {
-		w.line("  %s: {permissionLevel: %s}", strconv.Quote(name), all[name].PermissionLevel)
+		w.writeLine("  %s: {permissionLevel: %s}", strconv.Quote(name), all[name].PermissionLevel)
 	}
 }

@@ -25,29 +25,29 @@ type Price struct {
 	Currency string // as it is shown before the amount
 }
 
-func (t *Telemetry) read() into {
-	collector := func(s *string) into {
-		return checked(s, "an address such as http://127.0.0.1:4318, or nothing", func(a string) bool { return a == "" || isHTTP(a) })
+func (t *Telemetry) readFunc() readFunc {
+	collector := func(s *string) readFunc {
+		return readChecked(s, "an address such as http://127.0.0.1:4318, or nothing", func(a string) bool { return a == "" || isHTTP(a) })
 	}
-	return object(
-		field{"traces", collector(&t.Traces)},
-		field{"metrics", collector(&t.Metrics)},
-		field{"headers", dict(&t.Headers, headerName, headerValue)},
-		field{"ratio", number(&t.Ratio, 0.0001, 1)},
-		field{"prometheus", checked(&t.Prometheus, "an address of this machine such as 127.0.0.1:9464", isLoopback)},
+	return readObject(
+		fieldReader{"traces", collector(&t.Traces)},
+		fieldReader{"metrics", collector(&t.Metrics)},
+		fieldReader{"headers", readMap(&t.Headers, checkHeaderName, readHeaderValue)},
+		fieldReader{"ratio", readFloat(&t.Ratio, 0.0001, 1)},
+		fieldReader{"prometheus", readChecked(&t.Prometheus, "an address of this machine such as 127.0.0.1:9464", isLoopback)},
 	)
 }
 
-func (s *Stats) read() into {
-	return object(field{"price", object(
-		field{"input", number(&s.Price.Input, 0, 1_000_000)},
-		field{"currency", checked(&s.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
+func (s *Stats) readFunc() readFunc {
+	return readObject(fieldReader{"price", readObject(
+		fieldReader{"input", readFloat(&s.Price.Input, 0, 1_000_000)},
+		fieldReader{"currency", readChecked(&s.Price.Currency, "a currency such as $ or EUR", regexp.MustCompile(`^[\p{Sc}A-Za-z ]{1,8}$`).MatchString)},
 	)})
 }
 
-func number(v *float64, lo, hi float64) into {
+func readFloat(v *float64, lo, hi float64) readFunc {
 	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-	return measure(v, lo, hi, "a number", func(s string) (float64, bool) {
+	return readQuantity(v, lo, hi, "a number", func(s string) (float64, bool) {
 		f, err := strconv.ParseFloat(s, 64)
 		return f, err == nil && f == f
 	}, show)

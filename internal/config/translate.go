@@ -6,38 +6,38 @@ import (
 	"slices"
 )
 
-// translated reads settings with read, and then converts the policies in the same file to settings.
-func (p *policies) translated(s *Settings, read into) into {
-	return func(r *reader, n *node) {
+// translateAfter reads settings with read, and then converts the policies in the same file to settings.
+func (p *policyBlocks) translateAfter(s *Settings, read readFunc) readFunc {
+	return func(r *nodeReader, n *valueNode) {
 		read(r, n)
-		p.hasNetwork, p.hasPolicy, p.hasCommands = n.find("network") != nil, n.find("network_policy") != nil, n.find("commands") != nil
-		p.check(r, n, *s)
-		*s = p.translate(*s)
+		p.hasNetwork, p.hasPolicy, p.hasCommands = n.findEntry("network") != nil, n.findEntry("network_policy") != nil, n.findEntry("commands") != nil
+		p.checkConflicts(r, n, *s)
+		*s = p.translateSettings(*s)
 	}
 }
 
-// check adds a problem for each policy that contradicts other settings.
-func (p *policies) check(r *reader, n *node, s Settings) {
-	at := n.find("network_policy")
+// checkConflicts adds a problem for each policy that contradicts other settings.
+func (p *policyBlocks) checkConflicts(r *nodeReader, n *valueNode, s Settings) {
+	at := n.findEntry("network_policy")
 	if at == nil {
 		return
 	}
 	if p.hasNetwork {
-		r.fail(at.key, "move what it says to network_policy", "network and network_policy are both written")
+		r.addProblem(at.key, "move what it says to network_policy", "network and network_policy are both written")
 	}
 	watches := p.monitoring.all == On || p.monitoring.blacklist == On || p.monitoring.volume == On
 	if watches && s.AuditLogging == Off {
-		r.fail(at.key, "set auditLogging: true", "network_policy.monitoring needs the audit log")
+		r.addProblem(at.key, "set auditLogging: true", "network_policy.monitoring needs the audit log")
 	}
 }
 
-// translate returns s with the policies added as settings. It changes neither p nor s.
-func (p *policies) translate(s Settings) Settings {
+// translateSettings returns s with the policies added as settings. It changes neither p nor s.
+func (p *policyBlocks) translateSettings(s Settings) Settings {
 	notes := slices.Clone(p.notes)
 	if p.hasPolicy {
 		s.Network.Default, s.Network.Whitelist, s.Network.Blacklist = p.network.Default, p.network.Whitelist, p.network.Blacklist
 		s.Network.RateLimitPerDomain = p.monitoring.rate
-		s.Anomalies = p.monitoring.watch(s.Anomalies)
+		s.Anomalies = p.monitoring.applyTo(s.Anomalies)
 	}
 	if len(p.levels) > 0 {
 		s.Levels = maps.Clone(p.levels)
@@ -50,15 +50,15 @@ func (p *policies) translate(s Settings) Settings {
 	return s
 }
 
-// watch returns a with the actions that the monitoring block asks for. It never makes a stated action milder.
-func (m monitoring) watch(a Anomalies) Anomalies {
+// applyTo returns a with the actions that the monitoring block asks for. It never makes a stated action milder.
+func (m monitoringPolicy) applyTo(a Anomalies) Anomalies {
 	a.Actions = maps.Clone(a.Actions)
 	if a.Actions == nil {
 		a.Actions = map[string]AnomalyAction{}
 	}
 	raise := func(kind string, asked Switch) {
 		switch ranked := anomalyActions(); {
-		case asked == On && slices.Index(ranked, a.planned(kind)) < slices.Index(ranked, AnomalyAlert):
+		case asked == On && slices.Index(ranked, a.plannedAction(kind)) < slices.Index(ranked, AnomalyAlert):
 			a.Actions[kind] = AnomalyAlert
 		case asked == Off && a.Actions[kind] == "":
 			a.Actions[kind] = AnomalyOff
@@ -73,12 +73,12 @@ func (m monitoring) watch(a Anomalies) Anomalies {
 	return a
 }
 
-// planned returns the action that a kind will have once the defaults are filled in.
-func (a Anomalies) planned(kind string) AnomalyAction {
+// plannedAction returns the action that a kind will have once the defaults are filled in.
+func (a Anomalies) plannedAction(kind string) AnomalyAction {
 	if usual := usualActions()[kind]; a.Default == "" && a.Actions[kind] == "" && usual != "" {
 		return usual
 	}
-	if action := a.Of(kind); action != "" {
+	if action := a.ActionFor(kind); action != "" {
 		return action
 	}
 	return AnomalyNote
@@ -91,7 +91,7 @@ func anomalyActions() []AnomalyAction {
 // openNetwork adds the hosts of the levels in force to the network's whitelist. If the settings configure the network
 // themselves, it adds nothing, and the levels only narrow them. If only levels open the network, a level without
 // hosts reaches no host.
-func (p *policies) openNetwork(s *Settings) (notes []string) {
+func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(p.levels)), func(l LevelRules) bool { return l.Hosts != nil }) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (p *policies) openNetwork(s *Settings) (notes []string) {
 
 // allowCommands allows the commands that the levels name, with any arguments. If the settings list the commands
 // themselves, it adds nothing, and the levels only narrow them.
-func (p *policies) allowCommands(s *Settings) (notes []string) {
+func (p *policyBlocks) allowCommands(s *Settings) (notes []string) {
 	var named []string
 	stated := false
 	for _, level := range permissionLevels() {
@@ -137,7 +137,7 @@ func (p *policies) allowCommands(s *Settings) (notes []string) {
 	}
 	if p.hasCommands {
 		for _, name := range named {
-			if !slices.ContainsFunc(s.Commands, func(c Command) bool { return c.name() == name }) {
+			if !slices.ContainsFunc(s.Commands, func(c Command) bool { return c.baseName() == name }) {
 				notes = append(notes, fmt.Sprintf("permission_levels: %s is not started: the setting commands does not name it", name))
 			}
 		}
@@ -159,7 +159,7 @@ func (p *policies) allowCommands(s *Settings) (notes []string) {
 // levelsInForce returns the default level and those of the principals.
 func (s Settings) levelsInForce() []PermissionLevel {
 	everybody := s.PermissionLevel
-	state(&everybody, PermissionWriteRestricted)
+	setDefault(&everybody, PermissionWriteRestricted)
 	levels := []PermissionLevel{everybody}
 	for _, name := range slices.Sorted(maps.Keys(s.Principals)) {
 		if l := s.Principals[name].PermissionLevel; l != "" && !slices.Contains(levels, l) {

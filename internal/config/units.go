@@ -23,15 +23,15 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%s", r.Count, r.Per)
 }
 
-// unit describes a unit of measure with all its spellings, in lower case.
-type unit struct {
+// measureUnit describes a unit of measure with all its spellings, in lower case.
+type measureUnit struct {
 	size  float64
 	names []string
 }
 
 // sizeUnits lists the units of size. They are powers of 1024 with and without the i, as containers count memory: the
 // default of 512MB equals a container limit of 512m.
-var sizeUnits = []unit{
+var sizeUnits = []measureUnit{
 	{1, []string{"b", "byte", "bytes"}},
 	{1 << 10, []string{"kb", "kib", "k"}},
 	{1 << 20, []string{"mb", "mib", "m"}},
@@ -39,7 +39,7 @@ var sizeUnits = []unit{
 	{1 << 40, []string{"tb", "tib", "t"}},
 }
 
-var timeUnits = []unit{
+var timeUnits = []measureUnit{
 	{float64(time.Millisecond), []string{"ms", "millisecond", "milliseconds"}},
 	{float64(time.Second), []string{"s", "sec", "second", "seconds"}},
 	{float64(time.Minute), []string{"m", "min", "minute", "minutes"}},
@@ -47,16 +47,16 @@ var timeUnits = []unit{
 	{float64(24 * time.Hour), []string{"d", "day", "days"}},
 }
 
-var perUnits = []unit{
+var perUnits = []measureUnit{
 	{float64(time.Second), []string{"second", "s", "sec"}},
 	{float64(time.Minute), []string{"minute", "m", "min"}},
 	{float64(time.Hour), []string{"hour", "h"}},
 	{float64(24 * time.Hour), []string{"day", "d"}},
 }
 
-var coreUnits = []unit{{1, []string{"core", "cores", "cpu", "cpus"}}}
+var coreUnits = []measureUnit{{1, []string{"core", "cores", "cpu", "cpus"}}}
 
-func find(units []unit, name string) (float64, bool) {
+func findUnit(units []measureUnit, name string) (float64, bool) {
 	for _, u := range units {
 		for _, n := range u.names {
 			if strings.EqualFold(n, name) {
@@ -67,9 +67,9 @@ func find(units []unit, name string) (float64, bool) {
 	return 0, false
 }
 
-// quantity parses a number with at most one unit from the beginning of s, and returns the rest of s. A missing unit
+// parseQuantity parses a number with at most one unit from the beginning of s, and returns the rest of s. A missing unit
 // means the unit bare.
-func quantity(s string, units []unit, bare float64) (value float64, rest string, ok bool) {
+func parseQuantity(s string, units []measureUnit, bare float64) (value float64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if digits < 0 {
@@ -86,15 +86,15 @@ func quantity(s string, units []unit, bare float64) (value float64, rest string,
 	}
 	size := bare
 	if letters > 0 {
-		if size, ok = find(units, s[:letters]); !ok {
+		if size, ok = findUnit(units, s[:letters]); !ok {
 			return 0, "", false
 		}
 	}
 	return number * size, s[letters:], size > 0
 }
 
-// whole converts a quantity to an integer, and returns false if it is too large for one.
-func whole(v float64) (int64, bool) {
+// toInt64 converts a quantity to an integer, and returns false if it is too large for one.
+func toInt64(v float64) (int64, bool) {
 	if v < 0 || v >= math.MaxInt64 {
 		return 0, false
 	}
@@ -103,8 +103,8 @@ func whole(v float64) (int64, bool) {
 
 // parseSize parses a number of bytes: 512MB, 1GiB, 1.5g, 4096.
 func parseSize(s string) (int64, bool) {
-	v, rest, ok := quantity(s, sizeUnits, 1)
-	n, fits := whole(v)
+	v, rest, ok := parseQuantity(s, sizeUnits, 1)
+	n, fits := toInt64(v)
 	return n, ok && fits && rest == ""
 }
 
@@ -113,22 +113,22 @@ func ParseDuration(s string) (time.Duration, bool) { return parseDuration(s) }
 
 // parseDuration parses a duration: 10m, 1h30m, 1.5 hours, 2d. A bare number counts milliseconds.
 func parseDuration(s string) (time.Duration, bool) {
-	total, rest, ok := quantity(s, timeUnits, float64(time.Millisecond))
+	total, rest, ok := parseQuantity(s, timeUnits, float64(time.Millisecond))
 	for ok && strings.TrimSpace(rest) != "" {
 		var v float64
-		v, rest, ok = quantity(rest, timeUnits, 0)
+		v, rest, ok = parseQuantity(rest, timeUnits, 0)
 		total += v
 	}
 	if !ok {
 		return 0, false
 	}
-	n, fits := whole(total)
+	n, fits := toInt64(total)
 	return time.Duration(n), fits
 }
 
 // parseCores parses a number of processors: 0.5, 1 core, 2 cores.
 func parseCores(s string) (float64, bool) {
-	v, rest, ok := quantity(s, coreUnits, 1)
+	v, rest, ok := parseQuantity(s, coreUnits, 1)
 	return v, ok && rest == ""
 }
 
@@ -136,7 +136,7 @@ func parseCores(s string) (float64, bool) {
 func parseRate(s string) (Rate, bool) {
 	count, per, found := strings.Cut(s, "/")
 	n, err := strconv.Atoi(strings.TrimSpace(count))
-	size, known := find(perUnits, strings.TrimSpace(per))
+	size, known := findUnit(perUnits, strings.TrimSpace(per))
 	return Rate{Count: n, Per: time.Duration(size)}, found && err == nil && known
 }
 

@@ -9,10 +9,10 @@ type VM struct {
 	Kernel      string // a folder with boot/vmlinuz-* and lib/modules; empty means the one that `retort vm setup` chose
 }
 
-func (v *VM) read() into {
-	return object(
-		field{"qemu", command(&v.QEMU)},
-		field{"firecracker", command(&v.Firecracker)},
-		field{"kernel", folder(&v.Kernel)},
+func (v *VM) readFunc() readFunc {
+	return readObject(
+		fieldReader{"qemu", readProgramName(&v.QEMU)},
+		fieldReader{"firecracker", readProgramName(&v.Firecracker)},
+		fieldReader{"kernel", readPath(&v.Kernel)},
 	)
 }

@@ -13,39 +13,39 @@ import (
 	"retort/internal/core"
 )
 
-// PollInterval sets how often Watch.Poll should be called.
+// PollInterval sets how often Watch.PollChanges should be called.
 const PollInterval = 250 * time.Millisecond
 
-// Watch detects changes of the files of a configuration. It polls them, because network file systems do not report
+// Watcher detects changes of the files of a configuration. It polls them, because network file systems do not report
 // changes. Only one goroutine at a time may use it.
-type Watch struct {
-	load     func(note Note, again bool) (*Config, error)
+type Watcher struct {
+	load     func(note NoteFunc, again bool) (*Config, error)
 	readFile func(path string) ([]byte, error)
 	now      func() time.Time
 
-	known   map[string]content // what the last reading found, by path; what it did not find too
-	inForce map[string]content // what the reading found that was accepted last
-	pending map[string]content // what was found when the files were last looked at, if that is not known; else nil
-	retry   bool               // what is known was not applied, through no fault of the files
+	known   map[string]fileContent // what the last reading found, by path; what it did not find too
+	inForce map[string]fileContent // what the reading found that was accepted last
+	pending map[string]fileContent // what was found when the files were last looked at, if that is not known; else nil
+	retry   bool                   // what is known was not applied, through no fault of the files
 
-	stamps map[string]stamped // by path
-	moved  time.Time          // when a stamp was last another one
+	stamps map[string]stampedContent // by path
+	moved  time.Time                 // when a stamp was last another one
 }
 
-// content identifies the content of a file. The zero content means that the file does not exist or cannot be read.
-type content struct {
+// fileContent identifies the content of a file. The zero content means that the file does not exist or cannot be read.
+type fileContent struct {
 	digest string // SHA-256, hexadecimal
 	blank  bool
 }
 
-type stamped struct {
-	seal.Stamp
-	content content
+type stampedContent struct {
+	seal.FileStamp
+	content fileContent
 }
 
-// doubted sets how long after a change files are read again even if their stamps are equal: a file system's times may
+// stampDoubtTime sets how long after a change files are read again even if their stamps are equal: a file system's times may
 // be as coarse as two seconds.
-const doubted = 3 * time.Second
+const stampDoubtTime = 3 * time.Second
 
 // Update describes what Poll found.
 type Update struct {
@@ -56,16 +56,16 @@ type Update struct {
 	Digests map[string]string
 }
 
-// NewWatch returns a Watch of the configuration that load reads. load must pass note and again to Load as
+// NewWatcher returns a Watch of the configuration that load reads. load must pass note and again to Load as
 // Options.Note and Options.Again.
-func NewWatch(load func(note Note, again bool) (*Config, error)) *Watch {
+func NewWatcher(load func(note NoteFunc, again bool) (*Config, error)) *Watcher {
 	read := func(path string) ([]byte, error) { return readFile(path, true) }
-	return &Watch{load: load, readFile: read, now: time.Now, stamps: map[string]stamped{}}
+	return &Watcher{load: load, readFile: read, now: time.Now, stamps: map[string]stampedContent{}}
 }
 
-// Load reads the configuration for the first time and accepts it.
-func (w *Watch) Load() (*Config, error) {
-	c, found, err := w.read(false)
+// LoadFirst reads the configuration for the first time and accepts it.
+func (w *Watcher) LoadFirst() (*Config, error) {
+	c, found, err := w.readConfig(false)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (w *Watch) Load() (*Config, error) {
 	return c, nil
 }
 
-// Poll checks the files for changes. It reads the configuration once two polls in a row found the same change, and
+// PollChanges checks the files for changes. It reads the configuration once two polls in a row found the same change, and
 // returns false if there is nothing new. If an accepted file is now missing or empty, Update.Err is set: the file may
 // be about to be written, and without it fewer things would be forbidden. After an error Poll reads the files again
 // when they change.
-func (w *Watch) Poll() (Update, bool) {
-	now := w.look()
+func (w *Watcher) PollChanges() (Update, bool) {
+	now := w.lookAtFiles()
 	switch {
 	case maps.Equal(now, w.known) && !w.retry:
 		w.pending = nil
@@ -93,34 +93,34 @@ func (w *Watch) Poll() (Update, bool) {
 		return Update{}, false
 	}
 	w.pending = nil
-	c, found, err := w.read(true)
-	if !maps.Equal(w.look(), now) || !agree(found, now) {
-		w.pending = w.look() // they changed while they were read
+	c, found, err := w.readConfig(true)
+	if !maps.Equal(w.lookAtFiles(), now) || !readingsAgree(found, now) {
+		w.pending = w.lookAtFiles() // they changed while they were read
 		return Update{}, false
 	}
 	w.known, w.retry = found, false
 	if err == nil {
-		err = w.lost(found)
+		err = w.checkLost(found)
 	}
 	if err != nil {
 		c = nil
 		w.known = now
 		maps.Copy(w.known, found)
 	}
-	return w.update(c, err), true
+	return w.newUpdate(c, err), true
 }
 
-// Quiet reports whether the last Poll found no change.
-func (w *Watch) Quiet() bool { return w.pending == nil && !w.retry }
+// IsQuiet reports whether the last Poll found no change.
+func (w *Watcher) IsQuiet() bool { return w.pending == nil && !w.retry }
 
 // Accept states that the configuration of the last Update is now in force.
-func (w *Watch) Accept() { w.inForce = w.known }
+func (w *Watcher) Accept() { w.inForce = w.known }
 
-// Retry makes the next Poll read the files again.
-func (w *Watch) Retry() { w.retry = true }
+// RetryNext makes the next Poll read the files again.
+func (w *Watcher) RetryNext() { w.retry = true }
 
-// agree reports whether two readings are equal in all files that both looked for.
-func agree(a, b map[string]content) bool {
+// readingsAgree reports whether two readings are equal in all files that both looked for.
+func readingsAgree(a, b map[string]fileContent) bool {
 	for path, f := range a {
 		if other, both := b[path]; both && other != f {
 			return false
@@ -129,54 +129,54 @@ func agree(a, b map[string]content) bool {
 	return true
 }
 
-func (w *Watch) read(again bool) (*Config, map[string]content, error) {
-	found := map[string]content{}
+func (w *Watcher) readConfig(again bool) (*Config, map[string]fileContent, error) {
+	found := map[string]fileContent{}
 	c, err := w.load(func(path string, text []byte) { found[path] = contentOf(text) }, again)
 	return c, found, err
 }
 
-func contentOf(text []byte) content {
+func contentOf(text []byte) fileContent {
 	if text == nil {
-		return content{}
+		return fileContent{}
 	}
 	sum := sha256.Sum256(text)
-	return content{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
+	return fileContent{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
 }
 
-// look returns the current content of the known files. It reads a file only if its stamp has changed, or if any stamp
+// lookAtFiles returns the current content of the known files. It reads a file only if its stamp has changed, or if any stamp
 // changed within the time doubted.
-func (w *Watch) look() map[string]content {
-	now := map[string]content{}
+func (w *Watcher) lookAtFiles() map[string]fileContent {
+	now := map[string]fileContent{}
 	for path := range w.known {
 		f, known := w.stamps[path]
 		stamp := stampOf(path)
-		if !known || !stamp.Same(f.Stamp) {
+		if !known || !stamp.IsSame(f.FileStamp) {
 			w.moved = w.now()
 		}
-		if !known || !stamp.Same(f.Stamp) || w.now().Sub(w.moved) < doubted {
+		if !known || !stamp.IsSame(f.FileStamp) || w.now().Sub(w.moved) < stampDoubtTime {
 			text, err := w.readFile(path)
 			if err != nil {
 				text = nil
 			}
-			f = stamped{stamp, contentOf(text)}
+			f = stampedContent{stamp, contentOf(text)}
 		}
 		w.stamps[path], now[path] = f, f.content
 	}
-	maps.DeleteFunc(w.stamps, func(path string, _ stamped) bool { _, kept := w.known[path]; return !kept })
+	maps.DeleteFunc(w.stamps, func(path string, _ stampedContent) bool { _, kept := w.known[path]; return !kept })
 	return now
 }
 
 // stampOf returns the stamp of a file. It opens the file first, because that makes a network file system ask its
 // server.
-func stampOf(path string) seal.Stamp {
+func stampOf(path string) seal.FileStamp {
 	if f, err := openFile(path, true); err == nil {
 		_ = f.Close()
 	}
 	return seal.StampOf(path)
 }
 
-// lost returns an error if a file of the accepted configuration is now missing or empty.
-func (w *Watch) lost(found map[string]content) error {
+// checkLost returns an error if a file of the accepted configuration is now missing or empty.
+func (w *Watcher) checkLost(found map[string]fileContent) error {
 	for _, path := range slices.Sorted(maps.Keys(w.inForce)) {
 		before := w.inForce[path]
 		now, looked := found[path]
@@ -193,7 +193,7 @@ func (w *Watch) lost(found map[string]content) error {
 	return nil
 }
 
-func (w *Watch) update(c *Config, err error) Update {
+func (w *Watcher) newUpdate(c *Config, err error) Update {
 	u := Update{Config: c, Err: err, Digests: map[string]string{}}
 	for path, f := range w.known {
 		if f == w.inForce[path] {

@@ -15,7 +15,7 @@ import (
 type desk struct {
 	*testing.T
 	dir     string
-	watch   *Watch
+	watch   *Watcher
 	at      time.Time
 	reading func() // is called between the reading of the files and its end
 }
@@ -25,7 +25,7 @@ func watched(t *testing.T, files map[string]string) *desk {
 	for name, text := range files {
 		d.write(name, text)
 	}
-	d.watch = NewWatch(func(note Note, again bool) (*Config, error) {
+	d.watch = NewWatcher(func(note NoteFunc, again bool) (*Config, error) {
 		c, err := Load(Options{Dir: d.dir, UserConfigDir: filepath.Join(d.dir, "user"), Note: note, Again: again})
 		if d.reading != nil {
 			d.reading()
@@ -33,7 +33,7 @@ func watched(t *testing.T, files map[string]string) *desk {
 		return c, err
 	})
 	d.watch.now = func() time.Time { return d.at }
-	if _, err := d.watch.Load(); err != nil {
+	if _, err := d.watch.LoadFirst(); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -52,7 +52,7 @@ func (d *desk) write(name, text string) {
 func (d *desk) polls(n int) (found []Update) {
 	for range n {
 		d.at = d.at.Add(PollInterval)
-		if u, news := d.watch.Poll(); news {
+		if u, news := d.watch.PollChanges(); news {
 			found = append(found, u)
 		}
 	}
@@ -203,7 +203,7 @@ func TestWatchRetries(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	d.write("retort.yaml", "permissionLevel: read_only\n")
 	d.one()
-	d.watch.Retry()
+	d.watch.RetryNext()
 	if u := d.one(); u.Err != nil || len(u.Files) != 1 {
 		t.Fatalf("%+v", u)
 	}
@@ -232,13 +232,13 @@ func TestDifferNamesSettingsAsWritten(t *testing.T) {
 			t.Errorf("%s: %v", all.Field(i).Name, err)
 		}
 	}
-	a := Settings{}.Defaults()
+	a := Settings{}.WithDefaults()
 	b := a
 	b.HTTP.Addr, b.MaxTasks = "127.0.0.1:1", 7
-	if got := Differ(a, b); !slices.Equal(got, []string{"http", "maxConcurrentTasks"}) {
+	if got := DifferingKeys(a, b); !slices.Equal(got, []string{"http", "maxConcurrentTasks"}) {
 		t.Error(got)
 	}
-	if got := Differ(a, Settings{}.Defaults()); got != nil {
+	if got := DifferingKeys(a, Settings{}.WithDefaults()); got != nil {
 		t.Errorf("the defaults differ from themselves: %v", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // parseYAML parses one YAML document into nodes. An empty document is null. Anchors work. Merge keys, tags and
 // further documents are refused, since settings need none of them. Its error is a *syntaxError.
-func parseYAML(src []byte) (n *node, err error) {
+func parseYAML(src []byte) (n *valueNode, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.
 		if r := recover(); r != nil {
@@ -39,16 +39,16 @@ func parseYAML(src []byte) (n *node, err error) {
 			continue
 		}
 		if body != nil {
-			line, _ := position(doc.Body.GetToken())
+			line, _ := tokenPosition(doc.Body.GetToken())
 			return nil, &syntaxError{line, 1, "a second document begins here; settings are one document"}
 		}
 		body = doc.Body
 	}
 	if body == nil {
-		return &node{line: 1, column: 1, text: "null"}, nil
+		return &valueNode{line: 1, column: 1, text: "null"}, nil
 	}
-	c := &yamlConverter{anchors: map[string]*node{}}
-	root, failed := c.convert(body, 0)
+	c := &yamlConverter{anchors: map[string]*valueNode{}}
+	root, failed := c.convertNode(body, 0)
 	if failed != nil {
 		return nil, failed
 	}
@@ -63,7 +63,7 @@ func checkTokens(tokens token.Tokens) *syntaxError {
 	}
 	open, prefixes, line := 0, 0, 0
 	for _, t := range tokens {
-		at, column := position(t)
+		at, column := tokenPosition(t)
 		if at != line {
 			line, prefixes = at, 0
 		}
@@ -87,13 +87,13 @@ func isComment(n ast.Node) bool { return n.Type() == ast.CommentType }
 func yamlError(err error) *syntaxError {
 	var e yaml.Error
 	if !errors.As(err, &e) {
-		return &syntaxError{1, 1, "the file is not YAML: " + shorten(err.Error())}
+		return &syntaxError{1, 1, "the file is not YAML: " + shortenText(err.Error())}
 	}
-	line, column := position(e.GetToken())
+	line, column := tokenPosition(e.GetToken())
 	return &syntaxError{line, column, e.GetMessage()}
 }
 
-func position(t *token.Token) (line, column int) {
+func tokenPosition(t *token.Token) (line, column int) {
 	if t == nil || t.Position == nil {
 		return 1, 1
 	}
@@ -107,30 +107,30 @@ const (
 )
 
 type yamlConverter struct {
-	anchors map[string]*node
+	anchors map[string]*valueNode
 	nodes   int
 }
 
-func (c *yamlConverter) convert(from ast.Node, depth int) (*node, *syntaxError) {
-	n := &node{}
+func (c *yamlConverter) convertNode(from ast.Node, depth int) (*valueNode, *syntaxError) {
+	n := &valueNode{}
 	if from == nil {
-		return &node{line: 1, column: 1, text: "null"}, nil
+		return &valueNode{line: 1, column: 1, text: "null"}, nil
 	}
-	n.line, n.column = position(from.GetToken())
+	n.line, n.column = tokenPosition(from.GetToken())
 	if c.nodes++; c.nodes > maxNodes || depth > maxDepth {
-		return nil, n.fail("the file is too large or too deeply nested")
+		return nil, n.syntaxErrorf("the file is too large or too deeply nested")
 	}
 	switch from := from.(type) {
 	case *ast.MappingNode:
 		n.kind = objectKind
-		return n, c.entries(n, from.Values, depth)
+		return n, c.convertEntries(n, from.Values, depth)
 	case *ast.MappingValueNode:
 		n.kind = objectKind
-		return n, c.entries(n, []*ast.MappingValueNode{from}, depth)
+		return n, c.convertEntries(n, []*ast.MappingValueNode{from}, depth)
 	case *ast.SequenceNode:
 		n.kind = listKind
 		for _, value := range from.Values {
-			item, err := c.convert(value, depth+1)
+			item, err := c.convertNode(value, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -138,29 +138,29 @@ func (c *yamlConverter) convert(from ast.Node, depth int) (*node, *syntaxError) 
 		}
 		return n, nil
 	case *ast.AnchorNode:
-		return c.anchor(from, depth)
+		return c.convertAnchor(from, depth)
 	case *ast.AliasNode:
-		target, ok := c.anchors[name(from.Value)]
+		target, ok := c.anchors[scalarName(from.Value)]
 		if !ok {
-			return nil, n.fail("there is no anchor &%s above", shorten(name(from.Value)))
+			return nil, n.syntaxErrorf("there is no anchor &%s above", shortenText(scalarName(from.Value)))
 		}
 		return target, nil
 	}
-	return n, n.scalar(from)
+	return n, n.setScalar(from)
 }
 
-func (c *yamlConverter) entries(n *node, values []*ast.MappingValueNode, depth int) *syntaxError {
+func (c *yamlConverter) convertEntries(n *valueNode, values []*ast.MappingValueNode, depth int) *syntaxError {
 	for _, v := range values {
-		key := &node{kind: textKind, text: name(v.Key)}
-		key.line, key.column = position(v.Key.GetToken())
+		key := &valueNode{kind: textKind, text: scalarName(v.Key)}
+		key.line, key.column = tokenPosition(v.Key.GetToken())
 		if v.Key.IsMergeKey() {
-			return key.fail("merge keys are not supported; write the keys out")
+			return key.syntaxErrorf("merge keys are not supported; write the keys out")
 		}
-		value, err := c.convert(v.Value, depth+1)
+		value, err := c.convertNode(v.Value, depth+1)
 		if err != nil {
 			return err
 		}
-		n.entries = append(n.entries, entry{key, value})
+		n.entries = append(n.entries, nodeEntry{key, value})
 		if len(n.entries) == 1 { // the mapping's own token is its first colon
 			n.line, n.column = key.line, key.column
 		}
@@ -168,18 +168,18 @@ func (c *yamlConverter) entries(n *node, values []*ast.MappingValueNode, depth i
 	return nil
 }
 
-// anchor converts an anchored value. It registers the anchor only when the value is complete, so no anchor can
+// convertAnchor converts an anchored value. It registers the anchor only when the value is complete, so no anchor can
 // contain itself.
-func (c *yamlConverter) anchor(from *ast.AnchorNode, depth int) (*node, *syntaxError) {
-	n, err := c.convert(from.Value, depth+1)
+func (c *yamlConverter) convertAnchor(from *ast.AnchorNode, depth int) (*valueNode, *syntaxError) {
+	n, err := c.convertNode(from.Value, depth+1)
 	if err == nil {
-		c.anchors[name(from.Name)] = n
+		c.anchors[scalarName(from.Name)] = n
 	}
 	return n, err
 }
 
-// name returns the text of a key or the name of an anchor.
-func name(n ast.Node) string {
+// scalarName returns the text of a key or the name of an anchor.
+func scalarName(n ast.Node) string {
 	if s, ok := n.(*ast.StringNode); ok {
 		return s.Value
 	}
@@ -189,11 +189,11 @@ func name(n ast.Node) string {
 	return n.GetToken().Value
 }
 
-func (n *node) fail(format string, args ...any) *syntaxError {
+func (n *valueNode) syntaxErrorf(format string, args ...any) *syntaxError {
 	return &syntaxError{n.line, n.column, fmt.Sprintf(format, args...)}
 }
 
-func (n *node) scalar(from ast.Node) *syntaxError {
+func (n *valueNode) setScalar(from ast.Node) *syntaxError {
 	switch from := from.(type) {
 	case *ast.NullNode:
 		n.text = "null"
@@ -203,7 +203,7 @@ func (n *node) scalar(from ast.Node) *syntaxError {
 		n.kind, n.text = numberKind, fmt.Sprint(from.Value)
 	case *ast.FloatNode:
 		if math.IsInf(from.Value, 0) || math.IsNaN(from.Value) {
-			return n.fail("%s is not a number", shorten(from.Token.Value))
+			return n.syntaxErrorf("%s is not a number", shortenText(from.Token.Value))
 		}
 		n.kind, n.text = numberKind, strconv.FormatFloat(from.Value, 'f', -1, 64)
 	case *ast.StringNode:
@@ -211,11 +211,11 @@ func (n *node) scalar(from ast.Node) *syntaxError {
 	case *ast.LiteralNode:
 		n.kind, n.text = textKind, from.Value.Value
 	case *ast.InfinityNode, *ast.NanNode:
-		return n.fail("infinity and NaN are not supported")
+		return n.syntaxErrorf("infinity and NaN are not supported")
 	case *ast.TagNode:
-		return n.fail("tags are not supported; write the plain value")
+		return n.syntaxErrorf("tags are not supported; write the plain value")
 	default:
-		return n.fail("%s is not supported here", from.Type().YAMLName())
+		return n.syntaxErrorf("%s is not supported here", from.Type().YAMLName())
 	}
 	return nil
 }

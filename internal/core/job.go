@@ -24,7 +24,7 @@ func (s TaskStatus) HasEnded() bool { return s != TaskQueued && s != TaskRunning
 // Job is work that is done now or when its turn in the queue comes.
 type Job struct {
 	Kind     string          // what performs it: "program", …
-	Name     string          // ID chosen by the submitter; empty if none. No two unfinished jobs of a principal share one
+	Name     string          // TraceID chosen by the submitter; empty if none. No two unfinished jobs of a principal share one
 	Title    string          // for lists; may be empty
 	Session  string          // "default" if empty
 	Client   string          // name and version of the MCP client, if any

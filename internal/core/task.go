@@ -26,7 +26,7 @@ type AgentTask struct {
 	Job string `json:"-"`
 }
 
-// maxTaskID bounds the ID that a caller gives an agent task, in bytes.
+// maxTaskID bounds the TraceID that a caller gives an agent task, in bytes.
 const maxTaskID = 64
 
 // CheckTaskID returns an error unless id is a valid id for an agent task: up to 64 letters, digits, dots, hyphens and
@@ -156,7 +156,7 @@ func (e *SideEffects) RecordSent(m SideEffect) (came func(err *Error)) {
 // FindEarlier returns calls of the same tool that other executions have made before. same contains those with the
 // same arguments. similar contains the remaining ones that had, or may have had, an effect.
 func (e *SideEffects) FindEarlier(execution string, m SideEffect) (same, similar []SideEffect) {
-	for _, o := range e.List() {
+	for _, o := range e.ListEffects() {
 		switch {
 		case o.Execution == execution || o.Server != m.Server || o.Tool != m.Tool:
 		case o.Key == m.Key:
@@ -168,8 +168,8 @@ func (e *SideEffects) FindEarlier(execution string, m SideEffect) (same, similar
 	return same, similar
 }
 
-// List returns all calls that were sent, in order.
-func (e *SideEffects) List() []SideEffect {
+// ListEffects returns all calls that were sent, in order.
+func (e *SideEffects) ListEffects() []SideEffect {
 	if e == nil {
 		return nil
 	}

@@ -48,8 +48,8 @@ func isTraceState(s string) bool {
 	return true
 }
 
-// ID returns the trace's id, 32 hexadecimal digits, or "".
-func (t TraceContext) ID() string {
+// TraceID returns the trace's id, 32 hexadecimal digits, or "".
+func (t TraceContext) TraceID() string {
 	if len(t.Parent) != traceLength {
 		return ""
 	}

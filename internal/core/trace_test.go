@@ -31,10 +31,10 @@ func TestTracesOfStrangers(t *testing.T) {
 		}
 	}
 	ctx := WithTrace(t.Context(), NewTrace(good, "a=1"))
-	if got := TraceOf(ctx); got.ID() != "0af7651916cd43dd8448eb211c80319c" || got.State != "a=1" {
+	if got := TraceOf(ctx); got.TraceID() != "0af7651916cd43dd8448eb211c80319c" || got.State != "a=1" {
 		t.Error(got)
 	}
-	if TraceOf(context.Background()).ID() != "" {
+	if TraceOf(context.Background()).TraceID() != "" {
 		t.Error("a trace out of nowhere")
 	}
 }

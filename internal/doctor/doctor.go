@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Cause describes, as text, why something does not work and how to fix it.
-type Cause struct {
+// FailureCause describes, as text, why something does not work and how to fix it.
+type FailureCause struct {
 	ID    string `json:"id"` // stable, such as command_not_found; other if the cause is not known
 	Words string `json:"words"`
 	Mend  string `json:"mend,omitempty"` // a command, or a sentence where no command does it
 }
 
-// Symptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so they must
+// FailureSymptom describes the observed behaviour of a server that does not work. Its texts are shown to users, so they must
 // not contain secrets.
-type Symptom struct {
+type FailureSymptom struct {
 	Server  string
 	Command string // of a stdio server, with Args and Dir
 	Args    []string
@@ -36,18 +36,18 @@ type Symptom struct {
 }
 
 // allText returns all texts of the symptom, for matching against patterns.
-func (s Symptom) allText() string {
+func (s FailureSymptom) allText() string {
 	return strings.Join(append([]string{s.Message, s.Hint}, s.Stderr...), "\n")
 }
 
-// Explain returns the cause of a symptom. If no known cause fits, it returns the symptom's own text.
-func Explain(s Symptom) Cause {
-	for _, known := range []func(Symptom) *Cause{explainConfiguration, explainRemote, explainStart, explainOutput, explainTimeout} {
+// ExplainFailure returns the cause of a symptom. If no known cause fits, it returns the symptom's own text.
+func ExplainFailure(s FailureSymptom) FailureCause {
+	for _, known := range []func(FailureSymptom) *FailureCause{explainConfiguration, explainRemote, explainStart, explainOutput, explainTimeout} {
 		if c := known(s); c != nil {
 			return *c
 		}
 	}
-	return Cause{ID: "other", Words: s.Message, Mend: s.Hint}
+	return FailureCause{ID: "other", Words: s.Message, Mend: s.Hint}
 }
 
 // shellQuote quotes a word for a shell if necessary.
@@ -59,7 +59,7 @@ func shellQuote(word string) string {
 }
 
 // commandLine returns the command line of a server as a user would type it. It omits the arguments if there are many.
-func (s Symptom) commandLine() string {
+func (s FailureSymptom) commandLine() string {
 	words := []string{shellQuote(s.Command)}
 	for _, a := range s.Args {
 		words = append(words, shellQuote(a))

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Level is the severity of a check's result.
-type Level string
+// CheckStatus is the severity of a check's result.
+type CheckStatus string
 
 // The severity levels. Broken means that Retort cannot do its work.
 const (
-	OK      Level = "ok"
-	Warning Level = "warning"
-	Broken  Level = "broken"
-	Mended  Level = "mended"
+	OK      CheckStatus = "ok"
+	Warning CheckStatus = "warning"
+	Broken  CheckStatus = "broken"
+	Mended  CheckStatus = "mended"
 )
 
-// Check is the result of one check.
-type Check struct {
-	Name  string `json:"name"`
-	Level Level  `json:"level"`
-	Words string `json:"words"`
-	Mend  string `json:"mend,omitempty"`
+// CheckResult is the result of one check.
+type CheckResult struct {
+	Name  string      `json:"name"`
+	Level CheckStatus `json:"level"`
+	Words string      `json:"words"`
+	Mend  string      `json:"mend,omitempty"`
 }
 
 const (
@@ -45,21 +45,21 @@ const (
 )
 
 // CheckFiles checks how many files this process may have open. It returns nothing if the limit is high enough.
-func CheckFiles() []Check {
+func CheckFiles() []CheckResult {
 	if most, known := openFiles(); known {
 		return checkFileLimit(most)
 	}
 	return nil
 }
 
-func checkFileLimit(most uint64) []Check {
+func checkFileLimit(most uint64) []CheckResult {
 	switch {
 	case most >= littleFiles:
 		return nil
 	case most < leastFiles:
-		return []Check{{"files", Broken, fmt.Sprintf("this process may have %d files open, and programs need more", most), "ulimit -n 4096"}}
+		return []CheckResult{{"files", Broken, fmt.Sprintf("this process may have %d files open, and programs need more", most), "ulimit -n 4096"}}
 	}
-	return []Check{{
+	return []CheckResult{{
 		"files", Warning,
 		fmt.Sprintf("this process may have %d files open, which is little for many programs or servers", most),
 		"ulimit -n 4096",
@@ -67,24 +67,24 @@ func checkFileLimit(most uint64) []Check {
 }
 
 // CheckFolder checks that only this user can access a folder. With fix set, it corrects the permissions.
-func CheckFolder(name, dir string, fix bool) []Check {
+func CheckFolder(name, dir string, fix bool) []CheckResult {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Check{checkAbsent(name, dir, fix)}
+		return []CheckResult{checkAbsent(name, dir, fix)}
 	}
 	if err != nil {
-		return []Check{{name, Broken, "it cannot be looked at: " + err.Error(), "ls -ld " + shellQuote(dir)}}
+		return []CheckResult{{name, Broken, "it cannot be looked at: " + err.Error(), "ls -ld " + shellQuote(dir)}}
 	}
 	if !info.IsDir() {
-		return []Check{{name, Broken, dir + " is a file, and should be a folder", "mv " + shellQuote(dir) + " " + shellQuote(dir+".old")}}
+		return []CheckResult{{name, Broken, dir + " is a file, and should be a folder", "mv " + shellQuote(dir) + " " + shellQuote(dir+".old")}}
 	}
 	if owner, mine := ownedByMe(info); !mine {
-		return []Check{{
+		return []CheckResult{{
 			name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner),
 			`sudo chown -R "$USER" ` + shellQuote(dir),
 		}}
 	}
-	checks := []Check{checkPermissions(name, dir, info, fix)}
+	checks := []CheckResult{checkPermissions(name, dir, info, fix)}
 	if checks[0].Level == OK {
 		checks = nil
 	}
@@ -94,35 +94,35 @@ func CheckFolder(name, dir string, fix bool) []Check {
 	return append(checks, checkSpace(name, dir))
 }
 
-func checkAbsent(name, dir string, fix bool) Check {
+func checkAbsent(name, dir string, fix bool) CheckResult {
 	if !fix {
-		return Check{name, OK, dir + " is not there yet; it is made when it is needed", ""}
+		return CheckResult{name, OK, dir + " is not there yet; it is made when it is needed", ""}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Check{name, Broken, "it cannot be made: " + err.Error(), "mkdir -p " + shellQuote(dir)}
+		return CheckResult{name, Broken, "it cannot be made: " + err.Error(), "mkdir -p " + shellQuote(dir)}
 	}
-	return Check{name, Mended, "made " + dir, ""}
+	return CheckResult{name, Mended, "made " + dir, ""}
 }
 
 // checkPermissions reports permissions that give other users access.
-func checkPermissions(name, path string, info fs.FileInfo, fix bool) Check {
+func checkPermissions(name, path string, info fs.FileInfo, fix bool) CheckResult {
 	mode := info.Mode().Perm()
 	if !permissions || mode&0o077 == 0 {
-		return Check{name, OK, path, ""}
+		return CheckResult{name, OK, path, ""}
 	}
 	right := mode &^ 0o077
 	if fix {
 		if err := os.Chmod(path, right); err == nil {
-			return Check{name, Mended, fmt.Sprintf("%s was open to others (%o), and is yours alone now", path, mode), ""}
+			return CheckResult{name, Mended, fmt.Sprintf("%s was open to others (%o), and is yours alone now", path, mode), ""}
 		}
 	}
-	return Check{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shellQuote(path))}
+	return CheckResult{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shellQuote(path))}
 }
 
-func checkWritable(name, dir string) *Check {
+func checkWritable(name, dir string) *CheckResult {
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
-		return &Check{
+		return &CheckResult{
 			name, Broken, "nothing can be written there: " + err.Error(),
 			"check the disk and who owns it: df -h " + shellQuote(dir) + "; ls -ld " + shellQuote(dir) + "; or choose another with --home",
 		}
@@ -132,24 +132,24 @@ func checkWritable(name, dir string) *Check {
 	return nil
 }
 
-func checkSpace(name, dir string) Check {
+func checkSpace(name, dir string) CheckResult {
 	free, known := freeBytes(dir)
 	switch {
 	case !known:
-		return Check{name, OK, dir, ""}
+		return CheckResult{name, OK, dir, ""}
 	case free < leastDisk:
-		return Check{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, FormatBytes(free)), "df -h " + shellQuote(dir)}
+		return CheckResult{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, FormatBytes(free)), "df -h " + shellQuote(dir)}
 	case free < littleDisk:
-		return Check{
+		return CheckResult{
 			name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, FormatBytes(free)),
 			"retort workspace gc; df -h " + shellQuote(dir),
 		}
 	}
-	return Check{name, OK, fmt.Sprintf("%s, %s free", dir, FormatBytes(free)), ""}
+	return CheckResult{name, OK, fmt.Sprintf("%s, %s free", dir, FormatBytes(free)), ""}
 }
 
 // CheckKeys checks that only this user can read the given files.
-func CheckKeys(name, dir string, fix bool) (checks []Check) {
+func CheckKeys(name, dir string, fix bool) (checks []CheckResult) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.key"))
 	for _, f := range files {
 		info, err := os.Stat(f)
@@ -183,22 +183,22 @@ func FolderSize(dir string) (bytes int64) {
 }
 
 // CheckClock checks the clock of the machine. behind is how far it is behind the newest time in the audit log.
-func CheckClock(now time.Time, behind time.Duration) Check {
+func CheckClock(now time.Time, behind time.Duration) CheckResult {
 	words := now.Format(time.RFC3339)
 	switch {
 	case now.Year() < 2025:
-		return Check{
+		return CheckResult{
 			"clock", Broken, words + " is in the past: certificates and the record do not hold",
 			"timedatectl set-ntp true, or set the clock",
 		}
 	case behind > 0:
-		return Check{
+		return CheckResult{
 			"clock", Broken,
 			fmt.Sprintf("%s is %s behind the newest entry of the record; calls that may have effects are refused", words, behind.Round(time.Second)),
 			"set the clock right; if it is, and was wrong before: retort audit accept-clock",
 		}
 	}
-	return Check{"clock", OK, words, ""}
+	return CheckResult{"clock", OK, words, ""}
 }
 
 // ProgramVersion returns the version that a program prints, as one line, or "" if it prints none.

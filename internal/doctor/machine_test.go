@@ -11,8 +11,8 @@ import (
 )
 
 // level is the worst of some checks, and all that they say.
-func level(checks []Check) (worst Level, text string) {
-	order := map[Level]int{OK: 0, Mended: 1, Warning: 2, Broken: 3}
+func level(checks []CheckResult) (worst CheckStatus, text string) {
+	order := map[CheckStatus]int{OK: 0, Mended: 1, Warning: 2, Broken: 3}
 	worst = OK
 	for _, c := range checks {
 		if order[c.Level] > order[worst] {
@@ -45,7 +45,7 @@ func TestFolder(t *testing.T) {
 	for _, c := range []struct {
 		dir        string
 		fix        bool
-		want, then Level // now, and when it is looked at once more
+		want, then CheckStatus // now, and when it is looked at once more
 		says       string
 	}{
 		{at("right", 0o700), false, OK, OK, "free"},
@@ -92,7 +92,7 @@ func TestClock(t *testing.T) {
 	for _, c := range []struct {
 		now    time.Time
 		behind time.Duration
-		want   Level
+		want   CheckStatus
 		says   string
 	}{
 		{now, 0, OK, "2026"},
@@ -128,7 +128,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	for most, want := range map[uint64]Level{64: Broken, leastFiles: Warning, littleFiles: OK, 1 << 20: OK} {
+	for most, want := range map[uint64]CheckStatus{64: Broken, leastFiles: Warning, littleFiles: OK, 1 << 20: OK} {
 		if worst, text := level(checkFileLimit(most)); worst != want || worst != OK && !strings.Contains(text, "ulimit -n 4096") {
 			t.Errorf("%d files: %s %s, want %s", most, worst, text, want)
 		}

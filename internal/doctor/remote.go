@@ -13,16 +13,16 @@ import (
 )
 
 // explainRemote explains why a remote server cannot be used.
-func explainRemote(s Symptom) *Cause {
+func explainRemote(s FailureSymptom) *FailureCause {
 	if s.URL == "" {
 		return nil
 	}
-	for _, known := range []func(Symptom, *url.URL) *Cause{
+	for _, known := range []func(FailureSymptom, *url.URL) *FailureCause{
 		explainUnknownHost, explainCertificate, explainConnection, explainStatus, explainNotMCP,
 	} {
 		at, err := url.Parse(s.URL)
 		if err != nil {
-			return &Cause{"bad_url", "its url cannot be read: " + err.Error(), "correct url in its configuration"}
+			return &FailureCause{"bad_url", "its url cannot be read: " + err.Error(), "correct url in its configuration"}
 		}
 		if c := known(s, at); c != nil {
 			return c
@@ -32,22 +32,22 @@ func explainRemote(s Symptom) *Cause {
 }
 
 // explainUnknownHost explains a host name that cannot be resolved.
-func explainUnknownHost(s Symptom, at *url.URL) *Cause {
+func explainUnknownHost(s FailureSymptom, at *url.URL) *FailureCause {
 	var dns *net.DNSError
 	if !errors.As(s.Err, &dns) {
 		return nil
 	}
 	if dns.IsNotFound {
-		return &Cause{
+		return &FailureCause{
 			"unknown_host", fmt.Sprintf("there is no host %s", at.Hostname()),
 			"correct url in its configuration, or connect to the network (VPN) that knows it",
 		}
 	}
-	return &Cause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
+	return &FailureCause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
 }
 
 // explainCertificate explains why a certificate was rejected.
-func explainCertificate(s Symptom, at *url.URL) *Cause {
+func explainCertificate(s FailureSymptom, at *url.URL) *FailureCause {
 	host := at.Host
 	if at.Port() == "" {
 		host += ":443"
@@ -59,38 +59,38 @@ func explainCertificate(s Symptom, at *url.URL) *Cause {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(s.Err, &unknown):
-		return &Cause{
+		return &FailureCause{
 			"untrusted_certificate",
 			"nobody that this machine trusts has signed its certificate: it is its own, or that of a company",
 			"add the authority to the machine's (update-ca-certificates), or set SSL_CERT_FILE to its file",
 		}
 	case errors.As(s.Err, &name):
-		return &Cause{"certificate_name", fmt.Sprintf("its certificate is not for %s", at.Hostname()), show}
+		return &FailureCause{"certificate_name", fmt.Sprintf("its certificate is not for %s", at.Hostname()), show}
 	case errors.As(s.Err, &invalid) && invalid.Reason == x509.Expired:
-		return &Cause{"expired_certificate", "its certificate has expired, or the clock of this machine is wrong", "date; " + show}
+		return &FailureCause{"expired_certificate", "its certificate has expired, or the clock of this machine is wrong", "date; " + show}
 	case errors.As(s.Err, &invalid):
-		return &Cause{"bad_certificate", "its certificate is not valid: " + invalid.Error(), show}
+		return &FailureCause{"bad_certificate", "its certificate is not valid: " + invalid.Error(), show}
 	case errors.As(s.Err, &record), strings.Contains(s.Message, "server gave HTTP response to HTTPS client"):
-		return &Cause{"no_tls", "it does not speak TLS there", "write http:// instead of https:// in its url, if it is on this machine"}
+		return &FailureCause{"no_tls", "it does not speak TLS there", "write http:// instead of https:// in its url, if it is on this machine"}
 	}
 	return nil
 }
 
 // explainConnection explains why a connection failed.
-func explainConnection(s Symptom, at *url.URL) *Cause {
+func explainConnection(s FailureSymptom, at *url.URL) *FailureCause {
 	var network net.Error
 	switch {
 	case errors.Is(s.Err, syscall.ECONNREFUSED):
-		return &Cause{"refused", fmt.Sprintf("nobody listens at %s", at.Host), "start the server, or correct the port in its url"}
+		return &FailureCause{"refused", fmt.Sprintf("nobody listens at %s", at.Host), "start the server, or correct the port in its url"}
 	case errors.Is(s.Err, syscall.ENETUNREACH), errors.Is(s.Err, syscall.EHOSTUNREACH):
-		return &Cause{"unreachable", fmt.Sprintf("there is no way to %s", at.Host), "check the network or VPN"}
+		return &FailureCause{"unreachable", fmt.Sprintf("there is no way to %s", at.Host), "check the network or VPN"}
 	case errors.Is(s.Err, syscall.ECONNRESET):
-		return &Cause{
+		return &FailureCause{
 			"reset", "it broke off the connection",
 			"check that its url is right (http or https, port), and whether a proxy stands between",
 		}
 	case errors.As(s.Err, &network) && network.Timeout() && s.Status == 0:
-		return &Cause{
+		return &FailureCause{
 			"connect_timeout", fmt.Sprintf("%s did not answer in time", at.Host),
 			"curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL),
 		}
@@ -99,7 +99,7 @@ func explainConnection(s Symptom, at *url.URL) *Cause {
 }
 
 // explainStatus explains an HTTP status.
-func explainStatus(s Symptom, at *url.URL) *Cause {
+func explainStatus(s FailureSymptom, at *url.URL) *FailureCause {
 	login := "renew the token in its headers"
 	if s.Login {
 		login = "retort auth login " + shellQuote(s.Server)
@@ -109,30 +109,30 @@ func explainStatus(s Symptom, at *url.URL) *Cause {
 		if s.Login {
 			login += ", or put credentials into its headers"
 		}
-		return &Cause{"login", "it wants a login (HTTP 401)", login}
+		return &FailureCause{"login", "it wants a login (HTTP 401)", login}
 	case status == http.StatusForbidden:
-		return &Cause{"forbidden", "the login that is used does not allow it (HTTP 403)", login + ", as somebody who may"}
+		return &FailureCause{"forbidden", "the login that is used does not allow it (HTTP 403)", login + ", as somebody who may"}
 	case status == http.StatusProxyAuthRequired:
-		return &Cause{"proxy_login", "the proxy on the way wants a login (HTTP 407)", "set HTTPS_PROXY=http://user:password@proxy:port"}
+		return &FailureCause{"proxy_login", "the proxy on the way wants a login (HTTP 407)", "set HTTPS_PROXY=http://user:password@proxy:port"}
 	case status == http.StatusNotFound, status == http.StatusGone:
-		return &Cause{
+		return &FailureCause{
 			"wrong_path", fmt.Sprintf("there is nothing at %s (HTTP %d)", pathOf(at), status),
 			"correct the path in its url; endpoints are often /mcp, or /sse with the older transport (\"type\": \"sse\")",
 		}
 	case status == http.StatusMethodNotAllowed:
-		return &Cause{
+		return &FailureCause{
 			"wrong_path", fmt.Sprintf("%s does not take messages (HTTP 405)", pathOf(at)),
 			"correct the path in its url, or say \"type\": \"sse\"",
 		}
 	case status == http.StatusTooManyRequests:
-		return &Cause{"rate_limited", "it was asked too often (HTTP 429)", "wait, and then retort doctor " + shellQuote(s.Server)}
+		return &FailureCause{"rate_limited", "it was asked too often (HTTP 429)", "wait, and then retort doctor " + shellQuote(s.Server)}
 	case status >= 500:
-		return &Cause{
+		return &FailureCause{
 			"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status),
 			"wait, or ask who runs it; curl -i " + shellQuote(s.URL),
 		}
 	case status >= 400:
-		return &Cause{
+		return &FailureCause{
 			"refused_request", fmt.Sprintf("it refuses what every MCP client sends first (HTTP %d)", status),
 			"check its url and headers: curl -i " + shellQuote(s.URL),
 		}
@@ -148,22 +148,22 @@ func pathOf(at *url.URL) string {
 }
 
 // explainNotMCP explains responses that are not MCP messages.
-func explainNotMCP(s Symptom, _ *url.URL) *Cause {
+func explainNotMCP(s FailureSymptom, _ *url.URL) *FailureCause {
 	switch {
 	case strings.Contains(s.Message, `"text/html"`):
-		return &Cause{
+		return &FailureCause{
 			"html", "a web page is at its url, no MCP server",
 			"correct its url: the endpoint is often at /mcp; a page may also be that of a login or a proxy",
 		}
 	case strings.Contains(s.Message, "which is no MCP message"),
 		strings.Contains(s.Message, "which is no stream of events"), strings.Contains(s.Message, "is no MCP message"):
-		return &Cause{"not_mcp", "what is at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
+		return &FailureCause{"not_mcp", "what is at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
 	case strings.Contains(s.Message, "no authorization for the server could be obtained"):
-		return &Cause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shellQuote(s.Server)}
+		return &FailureCause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shellQuote(s.Server)}
 	case strings.Contains(s.Message, "redirects"):
-		return &Cause{"redirect", s.Message, s.Hint}
+		return &FailureCause{"redirect", s.Message, s.Hint}
 	case strings.Contains(strings.ToLower(s.Message), "protocol version"):
-		return &Cause{"older_protocol", "it speaks a version of the protocol that Retort does not", "update the server"}
+		return &FailureCause{"older_protocol", "it speaks a version of the protocol that Retort does not", "update the server"}
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ var listens = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // explainOutput explains the failure of a process by its output.
-func explainOutput(s Symptom) *Cause {
+func explainOutput(s FailureSymptom) *FailureCause {
 	if s.Command == "" {
 		return nil
 	}
@@ -175,56 +175,56 @@ func explainOutput(s Symptom) *Cause {
 		fill := func(text string) string {
 			return strings.TrimSuffix(strings.ReplaceAll(text, "$1", found), ": ")
 		}
-		return &Cause{w.id, fill(w.words), fill(w.mend)}
+		return &FailureCause{w.id, fill(w.words), fill(w.mend)}
 	}
 	return explainSilence(s)
 }
 
 // explainSilence explains a process whose output contains no known message.
-func explainSilence(s Symptom) *Cause {
+func explainSilence(s FailureSymptom) *FailureCause {
 	by := s.commandLine()
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")
 	if m := listens().FindString(strings.Join(append(s.Stderr, s.Rubbish...), "\n")); m != "" && pending {
-		return &Cause{
+		return &FailureCause{
 			"not_stdio", fmt.Sprintf("it serves HTTP, and not standard input and output: %q", m),
 			"start it by itself and give its address as url instead of command, or correct its args: " + by,
 		}
 	}
 	switch {
 	case len(s.Rubbish) > 0 && pending:
-		return &Cause{
+		return &FailureCause{
 			"not_stdio", fmt.Sprintf("it prints text and answers no message: %.120s", s.Rubbish[0]),
 			"it may be a server for HTTP, or need an argument such as stdio: " + by,
 		}
 	case strings.Contains(s.Message, "the server process ended: exit status 0"):
-		return &Cause{"ended_at_once", "it ended at once, without an error: it may be no server, or need an argument such as stdio", by}
+		return &FailureCause{"ended_at_once", "it ended at once, without an error: it may be no server, or need an argument such as stdio", by}
 	case strings.Contains(s.Message, "the server process ended"):
 		said := ""
 		if len(s.Stderr) > 0 {
 			said = "; its last words: " + strings.Join(s.Stderr[max(0, len(s.Stderr)-3):], " | ")
 		}
 		_, how, _ := strings.Cut(s.Message, "the server process ended: ")
-		return &Cause{"ended", "it ended while it was started: " + how + said, by}
+		return &FailureCause{"ended", "it ended while it was started: " + how + said, by}
 	}
 	return nil
 }
 
 // explainTimeout explains a server that did not answer in time.
-func explainTimeout(s Symptom) *Cause {
+func explainTimeout(s FailureSymptom) *FailureCause {
 	if !s.Pending && !strings.Contains(s.Message, "did not answer") {
 		return nil
 	}
 	waited := fmt.Sprintf("it did not answer within %s", s.Waited.Round(time.Second))
 	for _, a := range append([]string{s.Command}, s.Args...) {
 		if a == "npx" || a == "uvx" || a == "bunx" || a == "pipx" || s.Command == "docker" {
-			return &Cause{
+			return &FailureCause{
 				"slow", waited + ": the first start may be downloading its package",
 				"run it once by hand, until it waits: " + s.commandLine(),
 			}
 		}
 	}
 	if s.URL != "" {
-		return &Cause{"slow", waited, "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL)}
+		return &FailureCause{"slow", waited, "curl -sS -m 10 -o /dev/null -w '%{http_code}\\n' " + shellQuote(s.URL)}
 	}
-	return &Cause{"slow", waited, "run it by hand to see what it waits for: " + s.commandLine()}
+	return &FailureCause{"slow", waited, "run it by hand to see what it waits for: " + s.commandLine()}
 }

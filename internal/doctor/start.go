@@ -24,15 +24,15 @@ var (
 )
 
 // explainConfiguration explains configuration errors found before anything is started.
-func explainConfiguration(s Symptom) *Cause {
+func explainConfiguration(s FailureSymptom) *FailureCause {
 	if m := unsetVariable().FindStringSubmatch(s.Message); m != nil {
-		return &Cause{
+		return &FailureCause{
 			"unset_variable", fmt.Sprintf("its configuration needs the environment variable %s, which is not set", m[1]),
 			"export " + m[1] + "=…",
 		}
 	}
 	if m := editorInput().FindStringSubmatch(s.Message); m != nil {
-		return &Cause{
+		return &FailureCause{
 			"editor_input", "its configuration asks the person in an editor for ${input:" + m[1] + "}, which Retort cannot",
 			"replace it by ${" + variableName(m[1]) + "} in the configuration and set that variable",
 		}
@@ -46,7 +46,7 @@ func variableName(input string) string {
 }
 
 // explainStart explains why a process could not be started.
-func explainStart(s Symptom) *Cause {
+func explainStart(s FailureSymptom) *FailureCause {
 	if s.Command == "" || s.Err == nil {
 		return nil
 	}
@@ -57,9 +57,9 @@ func explainStart(s Symptom) *Cause {
 	case errors.Is(s.Err, exec.ErrNotFound), errors.Is(s.Err, fs.ErrNotExist):
 		return explainMissingCommand(s)
 	case errors.Is(s.Err, fs.ErrPermission):
-		return &Cause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shellQuote(s.Command)}
+		return &FailureCause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shellQuote(s.Command)}
 	case errors.Is(s.Err, syscall.ENOEXEC):
-		return &Cause{
+		return &FailureCause{
 			"not_a_program",
 			fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command),
 			"file " + shellQuote(s.Command),
@@ -69,44 +69,44 @@ func explainStart(s Symptom) *Cause {
 }
 
 // explainDirectory explains an invalid working directory.
-func explainDirectory(dir string) *Cause {
+func explainDirectory(dir string) *FailureCause {
 	if dir == "" {
 		return nil
 	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Cause{
+		return &FailureCause{
 			"no_directory", fmt.Sprintf("its working directory %s does not exist", dir),
 			"mkdir -p " + shellQuote(dir) + ", or correct cwd in its configuration",
 		}
 	case err != nil:
-		return &Cause{"no_directory", fmt.Sprintf("its working directory %s cannot be entered: %v", dir, err), "correct cwd in its configuration"}
+		return &FailureCause{"no_directory", fmt.Sprintf("its working directory %s cannot be entered: %v", dir, err), "correct cwd in its configuration"}
 	case !info.IsDir():
-		return &Cause{"no_directory", fmt.Sprintf("its working directory %s is a file", dir), "correct cwd in its configuration"}
+		return &FailureCause{"no_directory", fmt.Sprintf("its working directory %s is a file", dir), "correct cwd in its configuration"}
 	}
 	return nil
 }
 
 // explainMissingCommand explains a command that was not found. It may be installed outside this process's PATH: a
 // program started from a desktop often has a shorter PATH than a shell.
-func explainMissingCommand(s Symptom) *Cause {
+func explainMissingCommand(s FailureSymptom) *FailureCause {
 	if s.Command != filepath.Base(s.Command) {
 		if _, err := os.Stat(s.Command); err == nil {
-			return &Cause{
+			return &FailureCause{
 				"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command),
 				"head -1 " + shellQuote(s.Command),
 			}
 		}
-		return &Cause{"command_not_found", fmt.Sprintf("there is no file %s", s.Command), "correct command in its configuration"}
+		return &FailureCause{"command_not_found", fmt.Sprintf("there is no file %s", s.Command), "correct command in its configuration"}
 	}
 	if at := findOutsidePath(s.Command); at != "" {
-		return &Cause{
+		return &FailureCause{
 			"not_in_path", fmt.Sprintf("%s is not in the PATH that the server is started with; it is at %s", s.Command, at),
 			"set its command to " + at,
 		}
 	}
-	c := &Cause{
+	c := &FailureCause{
 		"command_not_found", fmt.Sprintf("%s is not installed", s.Command),
 		"install " + s.Command + ", or set its command to the full path",
 	}

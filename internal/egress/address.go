@@ -2,8 +2,8 @@ package egress
 
 import "net/netip"
 
-// never lists the address ranges that no program may reach, whatever the settings say, with a description of each.
-var never = []struct {
+// forbiddenPrefixes lists the address ranges that no program may reach, whatever the settings say, with a description of each.
+var forbiddenPrefixes = []struct {
 	prefix netip.Prefix
 	what   string
 }{
@@ -42,26 +42,26 @@ var never = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
 
-// global contains all IPv6 addresses that are assigned for the Internet.
-var global = netip.MustParsePrefix("2000::/3")
+// globalPrefix contains all IPv6 addresses that are assigned for the Internet.
+var globalPrefix = netip.MustParsePrefix("2000::/3")
 
-// forbidden returns a description of the range that makes an address unreachable for programs, or "" if they may
+// forbiddenReason returns a description of the range that makes an address unreachable for programs, or "" if they may
 // reach it.
-func forbidden(a netip.Addr) string {
+func forbiddenReason(a netip.Addr) string {
 	if !a.IsValid() {
 		return "no address"
 	}
-	a = plain(a)
-	for _, n := range never {
+	a = plainAddr(a)
+	for _, n := range forbiddenPrefixes {
 		if n.prefix.Contains(a) {
 			return n.what
 		}
 	}
-	if a.Is6() && !global.Contains(a) {
+	if a.Is6() && !globalPrefix.Contains(a) {
 		return "not on the Internet"
 	}
 	return ""
 }
 
-// plain returns an address in the form used for comparison: resolvers return IPv4 addresses in either form.
-func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
+// plainAddr returns an address in the form used for comparison: resolvers return IPv4 addresses in either form.
+func plainAddr(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }

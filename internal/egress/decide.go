@@ -28,26 +28,26 @@ type Target struct {
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// permit checks a target against the lists before its host is resolved. It returns those of protocols that are
+// checkTarget checks a target against the lists before its host is resolved. It returns those of protocols that are
 // allowed there, and the key by which requests are counted for the rate limit.
-func (n *Network) permit(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
-	if n.denied.names(t.Host) {
-		return nil, "", refuse("%s is in network.blacklist", t.Host)
+func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
+	if n.denied.matchesHost(t.Host) {
+		return nil, "", policyErrorf("%s is in network.blacklist", t.Host)
 	}
-	if n.Closed() {
-		return nil, "", closed(t)
+	if n.IsClosed() {
+		return nil, "", closedError(t)
 	}
-	if refused := n.outside(t.Host); refused != nil {
+	if refused := n.checkScopes(t.Host); refused != nil {
 		return nil, "", refused
 	}
 	named := false
 	for _, r := range n.rules {
-		if !matches(r.Domain, t.Host) {
+		if !matchesPattern(r.Domain, t.Host) {
 			continue
 		}
 		named = true
 		for _, p := range protocols {
-			if r.allows(p, t.Port) && !slices.Contains(allowed, p) {
+			if r.allowsPort(p, t.Port) && !slices.Contains(allowed, p) {
 				allowed, key = append(allowed, p), r.Domain
 			}
 		}
@@ -56,47 +56,47 @@ func (n *Network) permit(t Target, protocols ...string) (allowed []string, key s
 	case len(allowed) > 0:
 		return allowed, key, nil
 	case named:
-		return nil, "", refuse("%s is in network.whitelist, but not with %s at port %d", t.Host, strings.Join(protocols, " or "), t.Port).
+		return nil, "", policyErrorf("%s is in network.whitelist, but not with %s at port %d", t.Host, strings.Join(protocols, " or "), t.Port).
 			WithHint(
 				"the person at the machine can allow it: network: {whitelist: [{domain: %s, ports: [%d], protocols: [%s]}]}",
 				t.Host, t.Port, protocols[0],
 			)
 	case n.o.Open:
 		for _, p := range protocols {
-			if (p == https || p == http1) && ports[p] == t.Port {
+			if (p == https || p == http1) && defaultPorts[p] == t.Port {
 				return []string{p}, t.Host, nil
 			}
 		}
 	}
-	return nil, "", refuse("%s is not in network.whitelist", t.Host).
+	return nil, "", policyErrorf("%s is not in network.whitelist", t.Host).
 		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
 }
 
-// outside returns an error if a scope refuses host, else nil.
-func (n *Network) outside(host string) *core.Error {
+// checkScopes returns an error if a scope refuses host, else nil.
+func (n *Network) checkScopes(host string) *core.Error {
 	for _, s := range n.scopes {
-		if rule := s.refuses(host); rule != "" {
-			return refuse("%s must not be reached: %s", host, rule).WithHint("only the person who runs Retort can change the rule")
+		if rule := s.refusalRule(host); rule != "" {
+			return policyErrorf("%s must not be reached: %s", host, rule).WithHint("only the person who runs Retort can change the rule")
 		}
 	}
 	return nil
 }
 
-// holds checks a connection that is already open to host at the address at, because the scopes may have changed
+// checkStillAllowed checks a connection that is already open to host at the address at, because the scopes may have changed
 // since. It returns an error if they now refuse it, else nil.
-func (n *Network) holds(host string, at netip.Addr) *core.Error {
-	if refused := n.outside(host); refused != nil {
+func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
+	if refused := n.checkScopes(host); refused != nil {
 		return refused
 	}
-	if why := n.barred(at); why != "" {
-		return refuse("%s leads to %s, which is %s", host, at, why)
+	if why := n.scopeRefusal(at); why != "" {
+		return policyErrorf("%s leads to %s, which is %s", host, at, why)
 	}
 	return nil
 }
 
-// Off returns the error for programs that use the network while it is closed.
-func Off(what string) *core.Error {
-	return refuse("programs have no network here: %s was not reached", shown(HostIn(what))).
+// NoNetworkError returns the error for programs that use the network while it is closed.
+func NoNetworkError(what string) *core.Error {
+	return policyErrorf("programs have no network here: %s was not reached", quoteShort(HostIn(what))).
 		WithHint(
 			"search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}",
 		)
@@ -108,10 +108,10 @@ func HostIn(address string) string {
 	return t.Host
 }
 
-func closed(t Target) *core.Error { return Off("https://" + t.Host) }
+func closedError(t Target) *core.Error { return NoNetworkError("https://" + t.Host) }
 
-// addresses resolves the host of a target and checks every address. A single forbidden address refuses the host.
-func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
+// resolveTarget resolves the host of a target and checks every address. A single forbidden address refuses the host.
+func (n *Network) resolveTarget(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	found, err := n.o.Resolver.LookupNetIP(ctx, "ip", t.Host)
@@ -121,35 +121,35 @@ func (n *Network) addresses(ctx context.Context, t Target) ([]netip.AddrPort, *c
 	own := n.o.Own()
 	var list []netip.AddrPort
 	for _, a := range found {
-		if why := n.judge(a, own); why != "" {
-			refused := refuse("%s leads to %s, which is %s", t.Host, plain(a), why).WithHint("programs reach only hosts on the Internet")
+		if why := n.addressRefusal(a, own); why != "" {
+			refused := policyErrorf("%s leads to %s, which is %s", t.Host, plainAddr(a), why).WithHint("programs reach only hosts on the Internet")
 			if _, listed := n.denied.rangeOf(a); listed {
 				refused.Op = opBlacklist
 			}
 			return nil, refused
 		}
-		list = append(list, netip.AddrPortFrom(plain(a), uint16(t.Port)))
+		list = append(list, netip.AddrPortFrom(plainAddr(a), uint16(t.Port)))
 	}
 	return list[:min(len(list), maxAddresses)], nil
 }
 
-// judge returns why an address is refused, or "" if it is allowed.
-func (n *Network) judge(a netip.Addr, own []netip.Addr) string {
-	if why := forbidden(a); why != "" {
+// addressRefusal returns why an address is refused, or "" if it is allowed.
+func (n *Network) addressRefusal(a netip.Addr, own []netip.Addr) string {
+	if why := forbiddenReason(a); why != "" {
 		return why
 	}
-	a = plain(a)
+	a = plainAddr(a)
 	if slices.Contains(own, a) {
 		return "this machine"
 	}
 	if r, listed := n.denied.rangeOf(a); listed {
 		return fmt.Sprintf("in network.blacklist (%s)", r)
 	}
-	return n.barred(a)
+	return n.scopeRefusal(a)
 }
 
-// barred returns the setting of the scope that denies an address, or "" if none does.
-func (n *Network) barred(a netip.Addr) string {
+// scopeRefusal returns the setting of the scope that denies an address, or "" if none does.
+func (n *Network) scopeRefusal(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {
 			return fmt.Sprintf("in %s.deny (%s)", s.rule, r)
@@ -161,9 +161,9 @@ func (n *Network) barred(a netip.Addr) string {
 // opBlacklist is the Op of the error for a host that resolves to an address in the blacklist.
 const opBlacklist = "egress.blacklist"
 
-// dial connects to a target that permit has allowed. It returns the connection and the address it is connected to.
-func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *core.Error) {
-	list, refused := n.addresses(ctx, t)
+// dialTarget connects to a target that permit has allowed. It returns the connection and the address it is connected to.
+func (n *Network) dialTarget(ctx context.Context, t Target) (net.Conn, netip.Addr, *core.Error) {
+	list, refused := n.resolveTarget(ctx, t)
 	if refused != nil {
 		return nil, netip.Addr{}, refused
 	}
@@ -185,7 +185,7 @@ func (n *Network) dial(ctx context.Context, t Target) (net.Conn, netip.Addr, *co
 // secretsOf returns the headers to add to requests to a host.
 func (n *Network) secretsOf(host string) (found []Secret) {
 	for _, s := range n.secrets {
-		if matches(s.Domain, host) {
+		if matchesPattern(s.Domain, host) {
 			found = append(found, s)
 		}
 	}

@@ -83,9 +83,9 @@ type Network struct {
 	o       Options
 	rules   []Rule // of Options, complete
 	secrets []Secret
-	denied  targets // of Deny
-	scopes  []scope
-	rates   *rates
+	denied  targetSet // of Deny
+	scopes  []compiledScope
+	rates   *rateLimiter
 }
 
 const (
@@ -94,21 +94,21 @@ const (
 
 // New returns a Network with these options. Its errors are of kind invalid_arguments.
 func New(o Options) (*Network, error) {
-	n := &Network{o: o.complete()}
+	n := &Network{o: o.withDefaults()}
 	for _, r := range o.Allow {
-		checked, err := r.complete()
+		checked, err := r.normalizeRule()
 		if err != nil {
 			return nil, err
 		}
 		n.rules = append(n.rules, checked)
 	}
 	for _, s := range o.Secrets {
-		domain, err := pattern(s.Domain)
+		domain, err := parsePattern(s.Domain)
 		if err != nil {
 			return nil, err
 		}
-		if !isHeaderName(s.Header) || !isHeaderValue(s.Value) || s.Value == "" || owned(s.Header) {
-			return nil, invalid("network.secrets: the header %s for %s cannot be sent", shown(s.Header), s.Domain)
+		if !isHeaderName(s.Header) || !isHeaderValue(s.Value) || s.Value == "" || isReservedHeader(s.Header) {
+			return nil, invalidErrorf("network.secrets: the header %s for %s cannot be sent", quoteShort(s.Header), s.Domain)
 		}
 		n.secrets = append(n.secrets, Secret{domain, s.Header, s.Value})
 	}
@@ -116,11 +116,11 @@ func New(o Options) (*Network, error) {
 	if n.denied, err = parseTargets(o.Deny); err != nil {
 		return nil, err
 	}
-	n.rates = newRates(n.o.Rate, n.o.Per)
+	n.rates = newRateLimiter(n.o.Rate, n.o.Per)
 	return n, nil
 }
 
-func (o Options) complete() Options {
+func (o Options) withDefaults() Options {
 	if o.Rate <= 0 || o.Per <= 0 {
 		o.Rate, o.Per = core.DefaultNetworkRequests, time.Minute
 	}
@@ -145,15 +145,15 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Closed reports whether the network allows nothing.
-func (n *Network) Closed() bool {
-	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, scope.closed)
+// IsClosed reports whether the network allows nothing.
+func (n *Network) IsClosed() bool {
+	return n == nil || len(n.rules) == 0 && !n.o.Open || slices.ContainsFunc(n.scopes, compiledScope.allowsNone)
 }
 
-var ports = map[string]int{https: 443, wss: 443, http1: 80, ws: 80, ssh: sshPort}
+var defaultPorts = map[string]int{https: 443, wss: 443, http1: 80, ws: 80, ssh: sshPort}
 
-func (r Rule) complete() (Rule, error) {
-	domain, err := pattern(r.Domain)
+func (r Rule) normalizeRule() (Rule, error) {
+	domain, err := parsePattern(r.Domain)
 	if err != nil {
 		return r, err
 	}
@@ -162,22 +162,22 @@ func (r Rule) complete() (Rule, error) {
 		c.Protocols = []string{https}
 	}
 	for _, p := range c.Protocols {
-		switch port, known := ports[p]; {
+		switch port, known := defaultPorts[p]; {
 		case known && len(r.Ports) == 0 && !slices.Contains(c.Ports, port):
 			c.Ports = append(c.Ports, port)
 		case !known && p != tcp:
-			return r, invalid("network.whitelist: there is no protocol %s", shown(p))
+			return r, invalidErrorf("network.whitelist: there is no protocol %s", quoteShort(p))
 		case p == tcp && len(r.Ports) == 0:
-			return r, invalid("network.whitelist: %s allows tcp and names no ports", r.Domain)
+			return r, invalidErrorf("network.whitelist: %s allows tcp and names no ports", r.Domain)
 		case p == ssh && !slices.Contains(c.Ports, sshPort):
-			return r, invalid("network.whitelist: %s allows ssh, which is at port 22 only, and names other ports", r.Domain)
+			return r, invalidErrorf("network.whitelist: %s allows ssh, which is at port 22 only, and names other ports", r.Domain)
 		}
 	}
 	return c, nil
 }
 
-// allows reports whether the rule allows a protocol at a port.
-func (r Rule) allows(protocol string, port int) bool {
+// allowsPort reports whether the rule allows a protocol at a port.
+func (r Rule) allowsPort(protocol string, port int) bool {
 	if !slices.Contains(r.Protocols, protocol) || !slices.Contains(r.Ports, port) {
 		return false
 	}
@@ -187,12 +187,12 @@ func (r Rule) allows(protocol string, port int) bool {
 	return true
 }
 
-// pattern normalises a domain of the settings for comparison with hosts.
-func pattern(domain string) (string, error) {
+// parsePattern normalises a domain of the settings for comparison with hosts.
+func parsePattern(domain string) (string, error) {
 	name, wild := strings.CutPrefix(domain, "*.")
 	host, refused := ParseHost(name)
 	if refused != nil {
-		return "", invalid("network: %s names no domain: %s", shown(domain), refused.Message)
+		return "", invalidErrorf("network: %s names no domain: %s", quoteShort(domain), refused.Message)
 	}
 	if wild {
 		return "*." + host, nil
@@ -200,7 +200,7 @@ func pattern(domain string) (string, error) {
 	return host, nil
 }
 
-func matches(pattern, host string) bool {
+func matchesPattern(pattern, host string) bool {
 	if below, wild := strings.CutPrefix(pattern, "*"); wild {
 		return len(host) > len(below) && strings.HasSuffix(host, below)
 	}
@@ -215,12 +215,12 @@ func ownAddresses() []netip.Addr {
 	}
 	for _, a := range all {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			own = append(own, plain(p.Addr()))
+			own = append(own, plainAddr(p.Addr()))
 		}
 	}
 	return own
 }
 
-func invalid(format string, args ...any) error {
+func invalidErrorf(format string, args ...any) error {
 	return core.Errorf(core.KindInvalidArguments, "egress", format, args...)
 }

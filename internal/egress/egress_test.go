@@ -33,11 +33,11 @@ type world struct {
 	*Session
 
 	mu    sync.Mutex
-	notes []Attempt
+	notes []ConnectionAttempt
 	seen  []*http.Request
 }
 
-func (w *world) note(a Attempt) *core.Error {
+func (w *world) note(a ConnectionAttempt) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notes = append(w.notes, a)
@@ -84,7 +84,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func newWorld(t *testing.T, change func(*Options, *Execution)) *world {
+func newWorld(t *testing.T, change func(*Options, *ExecutionHooks)) *world {
 	t.Helper()
 	w := &world{}
 	w.Site = egresstest.New(t, w, hosts...)
@@ -94,7 +94,7 @@ func newWorld(t *testing.T, change func(*Options, *Execution)) *world {
 		Deny: []string{"banned.example.com", "93.184.216.0/24"}, Secrets: []Secret{{"key.example.com", "Authorization", "Bearer hush-hush"}},
 		Roots: w.Roots, Resolver: w.Site, Dialer: w.Site, Own: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("93.184.217.1")} },
 	}
-	x := Execution{Note: w.note, Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hush-hush"), []byte("[SECRET]")) }}
+	x := ExecutionHooks{Note: w.note, Mask: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("hush-hush"), []byte("[SECRET]")) }}
 	if change != nil {
 		change(&o, &x)
 	}
@@ -109,7 +109,7 @@ func newWorld(t *testing.T, change func(*Options, *Execution)) *world {
 
 func get(t *testing.T, w *world, r Request) Response {
 	t.Helper()
-	answer, failed := w.Fetch(t.Context(), r)
+	answer, failed := w.FetchURL(t.Context(), r)
 	if failed != nil {
 		t.Fatalf("%s: %v (%s)", r.URL, failed, failed.Hint)
 	}
@@ -311,11 +311,11 @@ func TestAbort(t *testing.T) {
 	w := newWorld(t, nil)
 	failed := make(chan *core.Error)
 	go func() {
-		_, e := w.Fetch(context.Background(), Request{ID: "1", URL: "https://api.example.com/slow"})
+		_, e := w.FetchURL(context.Background(), Request{ID: "1", URL: "https://api.example.com/slow"})
 		failed <- e
 	}()
 	testenv.WaitUntil(t, "the request has been sent", func() bool { return len(w.Dialled()) > 0 })
-	w.Abort("1")
+	w.AbortRequest("1")
 	if e := <-failed; e == nil || e.Kind != core.KindCancelled {
 		t.Error(e)
 	}
@@ -324,35 +324,37 @@ func TestAbort(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Run("rate", func(t *testing.T) {
 		now := time.Unix(1_700_000_000, 0)
-		w := newWorld(t, func(o *Options, _ *Execution) { o.Rate, o.Per, o.Now = 3, time.Minute, func() time.Time { return now } })
+		w := newWorld(t, func(o *Options, _ *ExecutionHooks) {
+			o.Rate, o.Per, o.Now = 3, time.Minute, func() time.Time { return now }
+		})
 		for range 3 {
 			get(t, w, Request{URL: "https://api.example.com/"})
 		}
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Hint, "20s") {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Hint, "20s") {
 			t.Error(e)
 		}
 		get(t, w, Request{URL: "https://other.example.com/"})
 		now = now.Add(-time.Hour) // a clock that goes back gives nothing
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/"}); e == nil {
 			t.Error("gave more")
 		}
 		now = now.Add(time.Minute)
 		get(t, w, Request{URL: "https://api.example.com/"})
 	})
 	t.Run("rate of a wildcard", func(t *testing.T) {
-		w := newWorld(t, func(o *Options, _ *Execution) { o.Rate, o.Per = 1, time.Hour })
+		w := newWorld(t, func(o *Options, _ *ExecutionHooks) { o.Rate, o.Per = 1, time.Hour })
 		w.Answer("a.sub.example.com", egresstest.Public)
 		get(t, w, Request{URL: "https://deep.sub.example.com/"})
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://a.sub.example.com/"}); e == nil || e.Kind != core.KindLimit {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://a.sub.example.com/"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		w := newWorld(t, func(o *Options, _ *Execution) { o.Bytes = 100 << 10 })
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != core.KindLimit {
+		w := newWorld(t, func(o *Options, _ *ExecutionHooks) { o.Bytes = 100 << 10 })
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://other.example.com/"}); e == nil || e.Kind != core.KindLimit {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://other.example.com/"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
 		c := w.client(t)
@@ -361,22 +363,24 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	t.Run("body", func(t *testing.T) {
-		w := newWorld(t, func(o *Options, _ *Execution) { o.Body = 1000 })
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != core.KindLimit {
+		w := newWorld(t, func(o *Options, _ *ExecutionHooks) { o.Body = 1000 })
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/large"}); e == nil || e.Kind != core.KindLimit {
 			t.Error(e)
 		}
 	})
 	t.Run("redirects", func(t *testing.T) {
 		w := newWorld(t, nil)
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/loop"}); e == nil || e.Kind != core.KindUpstreamGone || len(w.seen) != maxRedirects+1 {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/loop"}); e == nil || e.Kind != core.KindUpstreamGone || len(w.seen) != maxRedirects+1 {
 			t.Error(e, len(w.seen))
 		}
 	})
 	t.Run("note", func(t *testing.T) {
-		w := newWorld(t, func(_ *Options, x *Execution) {
-			x.Note = func(a Attempt) *core.Error { return core.Errorf(core.KindInternal, "audit", "the disk is full") }
+		w := newWorld(t, func(_ *Options, x *ExecutionHooks) {
+			x.Note = func(a ConnectionAttempt) *core.Error {
+				return core.Errorf(core.KindInternal, "audit", "the disk is full")
+			}
 		})
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || len(w.Dialled()) != 0 {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || len(w.Dialled()) != 0 {
 			t.Error("left without a record", e)
 		}
 		if a := w.proxy(t, "CONNECT api.example.com:443 HTTP/1.1\r\n\r\n"); strings.HasPrefix(a, "HTTP/1.1 200") || len(w.Dialled()) != 0 {
@@ -386,7 +390,7 @@ func TestLimits(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
 		w := newWorld(t, nil)
 		w.Session.Close()
-		if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || len(w.Dialled()) != 0 {
+		if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || len(w.Dialled()) != 0 {
 			t.Error(e)
 		}
 	})
@@ -395,23 +399,23 @@ func TestLimits(t *testing.T) {
 // TestClosed holds that the zero value allows nothing, and says the setting.
 func TestClosed(t *testing.T) {
 	n, err := New(Options{})
-	if err != nil || !n.Closed() {
+	if err != nil || !n.IsClosed() {
 		t.Fatal(err)
 	}
-	s := n.Open(Execution{})
+	s := n.Open(ExecutionHooks{})
 	defer s.Close()
-	if _, e := s.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != core.KindPolicy || !strings.Contains(e.Hint, "network: {whitelist") {
+	if _, e := s.FetchURL(t.Context(), Request{URL: "https://api.example.com/"}); e == nil || e.Kind != core.KindPolicy || !strings.Contains(e.Hint, "network: {whitelist") {
 		t.Error(e)
 	}
 }
 
 // TestOpen holds what default: allow means: the Internet over https and http, at their ports.
 func TestOpen(t *testing.T) {
-	w := newWorld(t, func(o *Options, _ *Execution) { o.Open, o.Allow = true, nil })
+	w := newWorld(t, func(o *Options, _ *ExecutionHooks) { o.Open, o.Allow = true, nil })
 	get(t, w, Request{URL: "https://www.example.com/"})
 	get(t, w, Request{URL: "http://www.example.com/"})
 	for _, u := range []string{"https://www.example.com:8443/", "http://www.example.com:8080/", "https://banned.example.com/", "https://127.0.0.1/", "https://nowhere.test/"} {
-		if _, e := w.Fetch(t.Context(), Request{URL: u}); e == nil {
+		if _, e := w.FetchURL(t.Context(), Request{URL: u}); e == nil {
 			t.Error(u)
 		}
 	}
@@ -421,7 +425,7 @@ func TestOpen(t *testing.T) {
 func TestTold(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, u := range []string{"https://user:secret@api.example.com/secret", "https://evil.test/secret", "https://api.example.com\x00/secret", "data:,secret", "/secret", "https:secret", "https://evil.test?secret", "ftp://a:secret@b/secret", "https:///secret"} {
-		_, e := w.Fetch(t.Context(), Request{URL: u})
+		_, e := w.FetchURL(t.Context(), Request{URL: u})
 		if last := w.notes[len(w.notes)-1]; e == nil || strings.Contains(e.Message+e.Hint+last.Host, "secret") {
 			t.Errorf("%s: %v, %+v", u, e, last)
 		}
@@ -429,10 +433,10 @@ func TestTold(t *testing.T) {
 }
 
 func TestRehearsal(t *testing.T) {
-	w := newWorld(t, func(_ *Options, x *Execution) { x.Rehearses = true })
+	w := newWorld(t, func(_ *Options, x *ExecutionHooks) { x.Rehearses = true })
 	get(t, w, Request{URL: "https://api.example.com/"})
 	before := len(w.Dialled())
-	if _, e := w.Fetch(t.Context(), Request{URL: "https://api.example.com/", Method: "POST"}); e == nil || e.Kind != core.KindPolicy {
+	if _, e := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/", Method: "POST"}); e == nil || e.Kind != core.KindPolicy {
 		t.Error(e)
 	}
 	for _, raw := range []string{"CONNECT api.example.com:443 HTTP/1.1\r\n\r\n", "POST http://plain.example.com/ HTTP/1.1\r\nContent-Length: 0\r\n\r\n"} {
@@ -496,7 +500,7 @@ func FuzzProxy(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := n.Open(Execution{})
+		s := n.Open(ExecutionHooks{})
 		near, far := net.Pipe()
 		go func() {
 			_, _ = near.Write(raw)

@@ -21,29 +21,29 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	where := authorityOf(text)
 	t := Target{Host: where}
 	if len(text) > maxURL {
-		return nil, t, refuse("the address is longer than %d characters", maxURL)
+		return nil, t, policyErrorf("the address is longer than %d characters", maxURL)
 	}
 	for _, r := range text {
 		if r <= ' ' || r == 0x7f || r == '\\' || r == '\uFFFD' {
-			return nil, t, refuse("the address %s has a character that is not allowed in a URL", shown(where))
+			return nil, t, policyErrorf("the address %s has a character that is not allowed in a URL", quoteShort(where))
 		}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, t, refuse("%s is not a valid URL", shown(where))
+		return nil, t, policyErrorf("%s is not a valid URL", quoteShort(where))
 	}
 	scheme := strings.ToLower(u.Scheme)
 	switch {
 	case scheme == "":
-		return nil, t, refuse("%s is not an absolute URL: begin it with https://", shown(where))
+		return nil, t, policyErrorf("%s is not an absolute URL: begin it with https://", quoteShort(where))
 	case scheme != https && scheme != http1:
-		return nil, t, refuse("%s is neither https nor http", shown(where))
+		return nil, t, policyErrorf("%s is neither https nor http", quoteShort(where))
 	case u.User != nil:
-		return nil, Target{Host: u.Host}, refuse("the address has a user name, which is not sent").WithHint("send an Authorization header")
+		return nil, Target{Host: u.Host}, policyErrorf("the address has a user name, which is not sent").WithHint("send an Authorization header")
 	case u.Opaque != "" || u.Host == "" || strings.ContainsRune(where, '%') || strings.HasSuffix(u.Host, ":"):
-		return nil, t, refuse("%s names no host", shown(where))
+		return nil, t, policyErrorf("%s names no host", quoteShort(where))
 	}
-	t = Target{Host: u.Host, Port: ports[scheme], Protocol: scheme}
+	t = Target{Host: u.Host, Port: defaultPorts[scheme], Protocol: scheme}
 	host, refused := ParseHost(strings.TrimSuffix(u.Host, ":"+u.Port()))
 	if refused == nil && u.Port() != "" {
 		t.Port, refused = ParsePort(u.Port())
@@ -53,7 +53,7 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	}
 	t.Host = host
 	u.Scheme, u.Host, u.Fragment, u.RawFragment = scheme, host, "", ""
-	if t.Port != ports[scheme] {
+	if t.Port != defaultPorts[scheme] {
 		u.Host = net.JoinHostPort(host, strconv.Itoa(t.Port))
 	}
 	return u, t, nil
@@ -82,16 +82,16 @@ func authorityOf(text string) string {
 	return rest[:min(len(rest), maxHost)]
 }
 
-// ours lists the headers that control how a message is transmitted, which programs may not set.
-var ours = []string{
+// reservedHeaders lists the headers that control how a message is transmitted, which programs may not set.
+var reservedHeaders = []string{
 	"Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect",
 	"Accept-Encoding", "Via", "Http2-Settings",
 }
 
-// owned reports whether a header is one that programs may not set.
-func owned(name string) bool {
+// isReservedHeader reports whether a header is one that programs may not set.
+func isReservedHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
-	return slices.Contains(ours, name) || strings.HasPrefix(name, "Proxy-")
+	return slices.Contains(reservedHeaders, name) || strings.HasPrefix(name, "Proxy-")
 }
 
 func isHeaderName(name string) bool {
@@ -102,14 +102,14 @@ func isHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-var readers = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+var readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
 
-// mayLeave returns an error if a request with this method may not be sent because the execution is a dry run.
-func (s *Session) mayLeave(t Target, method string) *core.Error {
-	if !s.x.Rehearses || slices.Contains(readers, method) {
+// checkDryRun returns an error if a request with this method may not be sent because the execution is a dry run.
+func (s *Session) checkDryRun(t Target, method string) *core.Error {
+	if !s.x.Rehearses || slices.Contains(readMethods, method) {
 		return nil
 	}
-	return s.refused(t, refuse("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
+	return s.noteRefusal(t, policyErrorf("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
 }
 
 // roundTrip sends a request that was allowed, with the secret headers for its host. Its errors are typed.
@@ -119,13 +119,13 @@ func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.
 	}
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
-		return nil, s.failure(req.Context(), t, err)
+		return nil, s.requestError(req.Context(), t, err)
 	}
 	return resp, nil
 }
 
-// failure returns a typed error that explains why a request got no response, or an incomplete one.
-func (s *Session) failure(ctx context.Context, t Target, err error) *core.Error {
+// requestError returns a typed error that explains why a request got no response, or an incomplete one.
+func (s *Session) requestError(ctx context.Context, t Target, err error) *core.Error {
 	var typed *core.Error
 	var untrusted x509.UnknownAuthorityError
 	var other x509.HostnameError

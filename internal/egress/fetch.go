@@ -47,15 +47,15 @@ type Response struct {
 	Base64     string      `json:"base64,omitempty"`
 }
 
-// Functions returns the functions that programs can call: fetch and fetch_abort.
-func (s *Session) Functions() map[string]func(ctx context.Context, arguments json.RawMessage) (any, error) {
+// HostFunctions returns the functions that programs can call: fetch and fetch_abort.
+func (s *Session) HostFunctions() map[string]func(ctx context.Context, arguments json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
 		"fetch": func(ctx context.Context, raw json.RawMessage) (any, error) {
 			var r Request
 			if err := json.Unmarshal(raw, &r); err != nil {
 				return nil, core.Errorf(core.KindInvalidArguments, "egress", "fetch: %v", err)
 			}
-			answer, failed := s.Fetch(ctx, r)
+			answer, failed := s.FetchURL(ctx, r)
 			if failed != nil {
 				return nil, failed
 			}
@@ -64,14 +64,14 @@ func (s *Session) Functions() map[string]func(ctx context.Context, arguments jso
 		"fetch_abort": func(_ context.Context, raw json.RawMessage) (any, error) {
 			var r Request
 			_ = json.Unmarshal(raw, &r) // nothing has no such id
-			s.Abort(r.ID)
+			s.AbortRequest(r.ID)
 			return true, nil
 		},
 	}
 }
 
-// Abort cancels the request with this id, if it is running.
-func (s *Session) Abort(id string) {
+// AbortRequest cancels the request with this id, if it is running.
+func (s *Session) AbortRequest(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cancel := s.aborts[id]; cancel != nil {
@@ -79,9 +79,9 @@ func (s *Session) Abort(id string) {
 	}
 }
 
-// Fetch makes a request and follows redirects. Each redirect is checked like the first request.
-func (s *Session) Fetch(ctx context.Context, r Request) (Response, *core.Error) {
-	if !s.enter() {
+// FetchURL makes a request and follows redirects. Each redirect is checked like the first request.
+func (s *Session) FetchURL(ctx context.Context, r Request) (Response, *core.Error) {
+	if !s.beginUse() {
 		return Response{}, core.Errorf(core.KindCancelled, "egress", "the program has ended")
 	}
 	defer s.open.Done()
@@ -98,20 +98,20 @@ func (s *Session) Fetch(ctx context.Context, r Request) (Response, *core.Error) 
 			delete(s.aborts, r.ID)
 		}()
 	}
-	free, ok := s.slot(ctx)
+	free, ok := s.takeSlot(ctx)
 	if !ok {
 		return Response{}, core.Errorf(core.KindCancelled, "egress", "the request was cancelled")
 	}
 	defer free()
-	f, refused := s.prepare(r)
+	f, refused := s.prepareFetch(r)
 	if refused != nil {
 		return Response{}, refused
 	}
-	return f.follow(ctx)
+	return f.followRedirects(ctx)
 }
 
-// fetching holds the state of one running request.
-type fetching struct {
+// fetchRequest holds the state of one running request.
+type fetchRequest struct {
 	*Session
 	method   string
 	header   http.Header
@@ -122,20 +122,20 @@ type fetching struct {
 	hops     int
 }
 
-func (s *Session) prepare(r Request) (*fetching, *core.Error) {
-	f := &fetching{Session: s, method: strings.ToUpper(r.Method), header: http.Header{}, redirect: r.Redirect}
+func (s *Session) prepareFetch(r Request) (*fetchRequest, *core.Error) {
+	f := &fetchRequest{Session: s, method: strings.ToUpper(r.Method), header: http.Header{}, redirect: r.Redirect}
 	var refused *core.Error
 	if f.url, f.target, refused = parseURL(r.URL); refused != nil {
-		return nil, s.refused(f.target, refused)
+		return nil, s.noteRefusal(f.target, refused)
 	}
 	if f.method == "" {
 		f.method = http.MethodGet
 	}
 	if !isHeaderName(f.method) || slices.Contains([]string{"CONNECT", "TRACE", "TRACK"}, f.method) {
-		return nil, s.refused(f.target, refuse("the method %s is not sent", shown(r.Method)))
+		return nil, s.noteRefusal(f.target, policyErrorf("the method %s is not sent", quoteShort(r.Method)))
 	}
-	if refused := f.headers(r.Headers); refused != nil {
-		return nil, s.refused(f.target, refused)
+	if refused := f.addHeaders(r.Headers); refused != nil {
+		return nil, s.noteRefusal(f.target, refused)
 	}
 	switch {
 	case r.Base64 != nil:
@@ -148,7 +148,7 @@ func (s *Session) prepare(r Request) (*fetching, *core.Error) {
 		f.body = []byte(*r.Text)
 	}
 	if len(f.body) > maxRequestBytes {
-		return nil, s.refused(
+		return nil, s.noteRefusal(
 			f.target,
 			core.Errorf(core.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes),
 		)
@@ -156,14 +156,14 @@ func (s *Session) prepare(r Request) (*fetching, *core.Error) {
 	return f, nil
 }
 
-func (f *fetching) headers(list [][2]string) *core.Error {
+func (f *fetchRequest) addHeaders(list [][2]string) *core.Error {
 	size := 0
 	for _, h := range list {
 		size += len(h[0]) + len(h[1])
 		if !isHeaderName(h[0]) || !isHeaderValue(h[1]) {
-			return refuse("the header %s cannot be sent", shown(h[0]))
+			return policyErrorf("the header %s cannot be sent", quoteShort(h[0]))
 		}
-		if !owned(h[0]) {
+		if !isReservedHeader(h[0]) {
 			f.header.Add(h[0], h[1])
 		}
 	}
@@ -176,9 +176,9 @@ func (f *fetching) headers(list [][2]string) *core.Error {
 	return nil
 }
 
-func (f *fetching) follow(ctx context.Context) (Response, *core.Error) {
+func (f *fetchRequest) followRedirects(ctx context.Context) (Response, *core.Error) {
 	for {
-		answer, next, failed := f.step(ctx)
+		answer, next, failed := f.sendOnce(ctx)
 		if failed != nil || next == "" || f.redirect == "manual" {
 			return answer, failed
 		}
@@ -188,27 +188,27 @@ func (f *fetching) follow(ctx context.Context) (Response, *core.Error) {
 		if f.hops++; f.hops > maxRedirects {
 			return Response{}, core.Errorf(core.KindUpstreamGone, "egress", "%s redirects more than %d times", f.target.Host, maxRedirects)
 		}
-		if refused := f.turn(answer.Status, next); refused != nil {
+		if refused := f.redirectTo(answer.Status, next); refused != nil {
 			return Response{}, refused
 		}
 	}
 }
 
-// step makes one request. next is the URL that the response redirects to, or "".
-func (f *fetching) step(ctx context.Context) (answer Response, next string, failed *core.Error) {
-	if refused := f.mayLeave(f.target, f.method); refused != nil {
+// sendOnce makes one request. next is the URL that the response redirects to, or "".
+func (f *fetchRequest) sendOnce(ctx context.Context) (answer Response, next string, failed *core.Error) {
+	if refused := f.checkDryRun(f.target, f.method); refused != nil {
 		return answer, "", refused
 	}
-	if _, refused := f.admit(f.target, f.target.Protocol); refused != nil {
+	if _, refused := f.admitRequest(f.target, f.target.Protocol); refused != nil {
 		return answer, "", refused
 	}
 	began := time.Now()
 	defer func() {
-		f.ended(f.target, began, int64(len(f.body)), int64(len(answer.Text)+len(answer.Base64)*3/4), failed)
+		f.noteEnd(f.target, began, int64(len(f.body)), int64(len(answer.Text)+len(answer.Base64)*3/4), failed)
 	}()
 	req, err := http.NewRequestWithContext(ctx, f.method, f.url.String(), bytes.NewReader(f.body))
 	if err != nil {
-		return answer, "", refuse("%s cannot be requested", shown(f.url.Host))
+		return answer, "", policyErrorf("%s cannot be requested", quoteShort(f.url.Host))
 	}
 	req.Header = f.header.Clone()
 	if req.Header.Get("User-Agent") == "" {
@@ -219,7 +219,7 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 		return answer, "", failed
 	}
 	defer resp.Body.Close()
-	if answer, failed = f.read(ctx, resp); failed != nil {
+	if answer, failed = f.readResponse(ctx, resp); failed != nil {
 		return answer, "", failed
 	}
 	if slices.Contains([]int{301, 302, 303, 307, 308}, resp.StatusCode) {
@@ -228,27 +228,27 @@ func (f *fetching) step(ctx context.Context) (answer Response, next string, fail
 	return answer, next, nil
 }
 
-// read reads a response and masks secrets in it.
-func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *core.Error) {
+// readResponse reads a response and masks secrets in it.
+func (f *fetchRequest) readResponse(ctx context.Context, resp *http.Response) (Response, *core.Error) {
 	answer := Response{
-		URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.mask(statusText(resp)),
+		URL: f.url.String(), Redirected: f.hops > 0, Status: resp.StatusCode, StatusText: f.maskText(statusText(resp)),
 		Headers: [][2]string{},
 	}
 	for name, values := range resp.Header {
 		for _, v := range values {
-			answer.Headers = append(answer.Headers, [2]string{strings.ToLower(name), f.mask(v)})
+			answer.Headers = append(answer.Headers, [2]string{strings.ToLower(name), f.maskText(v)})
 		}
 	}
 	slices.SortFunc(answer.Headers, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	body, err := io.ReadAll(io.LimitReader(resp.Body, f.n.o.Body+1))
 	if err != nil {
-		return Response{}, f.failure(ctx, f.target, err)
+		return Response{}, f.requestError(ctx, f.target, err)
 	}
 	if int64(len(body)) > f.n.o.Body {
 		return Response{}, core.Errorf(core.KindLimit, "egress", "the answer of %s has more than %d bytes", f.target.Host, f.n.o.Body).
 			WithHint("ask for less: a page, a filter, a Range header")
 	}
-	body = []byte(f.mask(string(body)))
+	body = []byte(f.maskText(string(body)))
 	if utf8.Valid(body) {
 		answer.Text = string(body)
 	} else {
@@ -257,7 +257,7 @@ func (f *fetching) read(ctx context.Context, resp *http.Response) (Response, *co
 	return answer, nil
 }
 
-func (s *Session) mask(text string) string {
+func (s *Session) maskText(text string) string {
 	if s.x.Mask == nil || text == "" {
 		return text
 	}
@@ -269,26 +269,26 @@ func statusText(resp *http.Response) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// across lists the headers of a program that are kept when a redirect leads to another origin. Any other header may
+// redirectHeaders lists the headers of a program that are kept when a redirect leads to another origin. Any other header may
 // be a credential for the first origin.
-var across = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
+var redirectHeaders = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
 
-// turn prepares the request that follows a redirect, or returns an error that refuses it.
-func (f *fetching) turn(status int, location string) *core.Error {
+// redirectTo prepares the request that follows a redirect, or returns an error that refuses it.
+func (f *fetchRequest) redirectTo(status int, location string) *core.Error {
 	from := f.url
 	to, err := from.Parse(location)
 	if err != nil {
-		return f.refused(Target{Host: location}, refuse("%s redirects to %s, which is not a valid URL", f.target.Host, shown(location)))
+		return f.noteRefusal(Target{Host: location}, policyErrorf("%s redirects to %s, which is not a valid URL", f.target.Host, quoteShort(location)))
 	}
 	u, t, refused := parseURL(to.String())
 	if refused != nil {
-		return f.refused(t, refused)
+		return f.noteRefusal(t, refused)
 	}
 	if from.Scheme != u.Scheme || from.Host != u.Host {
 		if len(f.body) > 0 && status >= http.StatusTemporaryRedirect {
-			return f.refused(t, refuse("%s redirects to %s with the body, which does not follow to another origin", f.target.Host, t.Host))
+			return f.noteRefusal(t, policyErrorf("%s redirects to %s with the body, which does not follow to another origin", f.target.Host, t.Host))
 		}
-		maps.DeleteFunc(f.header, func(name string, _ []string) bool { return !slices.Contains(across, name) })
+		maps.DeleteFunc(f.header, func(name string, _ []string) bool { return !slices.Contains(redirectHeaders, name) })
 	}
 	if status == http.StatusSeeOther && f.method != http.MethodHead || status < http.StatusSeeOther && f.method == http.MethodPost {
 		f.method, f.body = http.MethodGet, nil

@@ -19,24 +19,24 @@ const (
 // without a trailing dot. It refuses invalid names, and IP addresses in any notation. No other code parses hosts.
 func ParseHost(host string) (string, *core.Error) {
 	if host == "" {
-		return "", refuse("there is no host in the address")
+		return "", policyErrorf("there is no host in the address")
 	}
 	if len(host) > maxHost+1 {
-		return "", refuse("the host is longer than %d characters", maxHost)
+		return "", policyErrorf("the host is longer than %d characters", maxHost)
 	}
 	for _, r := range host {
 		if r <= ' ' || r == 0x7f || r == '\uFFFD' {
-			return "", refuse("the host %s has a character that no host has", shown(host))
+			return "", policyErrorf("the host %s has a character that no host has", quoteShort(host))
 		}
 	}
 	if strings.ContainsAny(host, "[]:") {
-		return "", literal(host)
+		return "", literalAddressError(host)
 	}
 	name := strings.TrimSuffix(host, ".")
 	if needsIDNA(name) {
 		ascii, err := idna.Lookup.ToASCII(name)
 		if err != nil {
-			return "", refuse("the host %s is not a valid name: %v", shown(host), err)
+			return "", policyErrorf("the host %s is not a valid name: %v", quoteShort(host), err)
 		}
 		name = strings.TrimSuffix(ascii, ".")
 	}
@@ -44,17 +44,17 @@ func ParseHost(host string) (string, *core.Error) {
 	labels := strings.Split(name, ".")
 	for _, l := range labels {
 		if !isLabel(l) {
-			return "", refuse("the host %s is not a valid name", shown(host))
+			return "", policyErrorf("the host %s is not a valid name", quoteShort(host))
 		}
 	}
 	if len(name) > maxHost {
-		return "", refuse("the host is longer than %d characters", maxHost)
+		return "", policyErrorf("the host is longer than %d characters", maxHost)
 	}
 	if isNumber(labels[len(labels)-1]) {
-		return "", literal(host)
+		return "", literalAddressError(host)
 	}
 	if _, err := netip.ParseAddr(name); err == nil {
-		return "", literal(host)
+		return "", literalAddressError(host)
 	}
 	return name, nil
 }
@@ -91,8 +91,8 @@ func isNumber(l string) bool {
 	return strings.Trim(l, "0123456789") == ""
 }
 
-func literal(host string) *core.Error {
-	return refuse("%s is an address and no name", shown(host)).WithHint(
+func literalAddressError(host string) *core.Error {
+	return policyErrorf("%s is an address and no name", quoteShort(host)).WithHint(
 		"programs reach hosts by their names, those in the setting network.whitelist",
 	)
 }
@@ -101,7 +101,7 @@ func literal(host string) *core.Error {
 func ParsePort(text string) (int, *core.Error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
-		return 0, refuse("%s is not a valid port", shown(text))
+		return 0, policyErrorf("%s is not a valid port", quoteShort(text))
 	}
 	return int(n), nil
 }
@@ -110,10 +110,10 @@ func ParsePort(text string) (int, *core.Error) {
 func parseAuthority(text string) (string, int, *core.Error) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 {
-		return "", 0, refuse("%s names no port", shown(text))
+		return "", 0, policyErrorf("%s names no port", quoteShort(text))
 	}
 	if strings.ContainsAny(text, "@/\\?#%") {
-		return "", 0, refuse("%s is more than a host and a port", shown(text))
+		return "", 0, policyErrorf("%s is more than a host and a port", quoteShort(text))
 	}
 	host, refused := ParseHost(text[:at])
 	if refused != nil {
@@ -123,8 +123,8 @@ func parseAuthority(text string) (string, int, *core.Error) {
 	return host, port, refused
 }
 
-// shown shortens and quotes a program's text for a message.
-func shown(text string) string {
+// quoteShort shortens and quotes a program's text for a message.
+func quoteShort(text string) string {
 	const most = 80
 	if len(text) > most {
 		text = text[:most] + "…"
@@ -132,6 +132,6 @@ func shown(text string) string {
 	return strconv.QuoteToASCII(text)
 }
 
-func refuse(format string, args ...any) *core.Error {
+func policyErrorf(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindPolicy, "egress", format, args...)
 }

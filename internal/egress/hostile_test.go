@@ -65,7 +65,7 @@ func TestHostile(t *testing.T) {
 	for _, target := range hostile {
 		t.Run("fetch "+target, func(t *testing.T) {
 			w := newWorld(t, nil)
-			if _, e := w.Fetch(context.Background(), Request{URL: target}); !typed(e) || w.refusedNotes() != 1 {
+			if _, e := w.FetchURL(context.Background(), Request{URL: target}); !typed(e) || w.refusedNotes() != 1 {
 				t.Errorf("%v, %d entries", e, w.refusedNotes())
 			}
 			if d := w.Dialled(); d != nil || w.Resolved() != nil {
@@ -81,7 +81,7 @@ func TestHostile(t *testing.T) {
 			if !isHeaderValue(target) {
 				return // no server could send it
 			}
-			_, e := w.Fetch(context.Background(), Request{URL: "https://api.example.com/to?u=" + url.QueryEscape(target)})
+			_, e := w.FetchURL(context.Background(), Request{URL: "https://api.example.com/to?u=" + url.QueryEscape(target)})
 			if target == "" {
 				return // there is no redirect
 			}
@@ -106,12 +106,12 @@ func TestWhereNamesLead(t *testing.T) {
 	for name, list := range leading {
 		for _, u := range []string{"https://lead.sub.example.com/", "http://plain2.example.com/"} {
 			t.Run(name, func(t *testing.T) {
-				w := newWorld(t, func(o *Options, _ *Execution) {
+				w := newWorld(t, func(o *Options, _ *ExecutionHooks) {
 					o.Allow = append(o.Allow, Rule{Domain: "plain2.example.com", Protocols: []string{http1}})
 				})
 				parsed, _ := url.Parse(u)
 				w.Answer(parsed.Host, addrs(t, list)...)
-				if _, e := w.Fetch(context.Background(), Request{URL: u}); !typed(e) || w.refusedNotes() != 1 {
+				if _, e := w.FetchURL(context.Background(), Request{URL: u}); !typed(e) || w.refusedNotes() != 1 {
 					t.Errorf("%v, %d entries", e, w.refusedNotes())
 				}
 				answer := w.proxy(t, "CONNECT lead.sub.example.com:443 HTTP/1.1\r\n\r\n")
@@ -133,12 +133,12 @@ func TestRebinding(t *testing.T) {
 	w.Answer("re.sub.example.com", egresstest.Public)
 	w.Answer("re.sub.example.com", netip.MustParseAddr("127.0.0.1"))
 	before := len(w.Resolved())
-	_, _ = w.Fetch(context.Background(), Request{URL: "https://re.sub.example.com/"}) // its certificate is for others
+	_, _ = w.FetchURL(context.Background(), Request{URL: "https://re.sub.example.com/"}) // its certificate is for others
 	if n := len(w.Resolved()) - before; n != 1 {
 		t.Errorf("it was resolved %d times", n)
 	}
 	for range 3 {
-		if _, e := w.Fetch(context.Background(), Request{URL: "https://re.sub.example.com/"}); !typed(e) {
+		if _, e := w.FetchURL(context.Background(), Request{URL: "https://re.sub.example.com/"}); !typed(e) {
 			t.Error(e)
 		}
 	}
@@ -222,9 +222,9 @@ func TestTricks(t *testing.T) {
 			answer := w.proxy(t, raw)
 			inside := strings.HasPrefix(raw, "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n")
 			if !inside {
-				answer = strings.TrimPrefix(answer, established)
+				answer = strings.TrimPrefix(answer, establishedReply)
 			}
-			if refusal := strings.HasPrefix(answer, "HTTP/1.1 403 ") || strings.HasPrefix(answer, "HTTP/1.1 429 "); !inside && !refusal || inside && answer != established {
+			if refusal := strings.HasPrefix(answer, "HTTP/1.1 403 ") || strings.HasPrefix(answer, "HTTP/1.1 429 "); !inside && !refusal || inside && answer != establishedReply {
 				t.Errorf("answered %q", answer)
 			}
 			if w.refusedNotes() != 1 {
@@ -254,7 +254,7 @@ func TestSecondRequest(t *testing.T) {
 func TestRedirectWithBody(t *testing.T) {
 	w := newWorld(t, nil)
 	body := "client_secret=x"
-	_, e := w.Fetch(context.Background(), Request{Method: "POST", Text: &body, URL: "https://api.example.com/to?code=307&u=" + url.QueryEscape("https://other.example.com/")})
+	_, e := w.FetchURL(context.Background(), Request{Method: "POST", Text: &body, URL: "https://api.example.com/to?code=307&u=" + url.QueryEscape("https://other.example.com/")})
 	if !typed(e) || len(w.seen) != 1 {
 		t.Error(e, len(w.seen))
 	}
@@ -268,7 +268,7 @@ func TestBadRequests(t *testing.T) {
 	} {
 		w := newWorld(t, nil)
 		r.URL = "https://api.example.com/"
-		if _, e := w.Fetch(context.Background(), r); !typed(e) || w.refusedNotes() != 1 || w.Dialled() != nil {
+		if _, e := w.FetchURL(context.Background(), r); !typed(e) || w.refusedNotes() != 1 || w.Dialled() != nil {
 			t.Errorf("%+v: %v", r, e)
 		}
 	}
@@ -278,12 +278,12 @@ func TestBadRequests(t *testing.T) {
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
 	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {
-		if _, e := w.Fetch(context.Background(), Request{URL: u}); e == nil || e.Kind != kind {
+		if _, e := w.FetchURL(context.Background(), Request{URL: u}); e == nil || e.Kind != kind {
 			t.Error(u, e)
 		}
 	}
 	w.Answer("wrong.sub.example.com", egresstest.Public)
-	if _, e := w.Fetch(context.Background(), Request{URL: "https://wrong.sub.example.com/"}); e == nil || !strings.Contains(e.Message, "certificate") {
+	if _, e := w.FetchURL(context.Background(), Request{URL: "https://wrong.sub.example.com/"}); e == nil || !strings.Contains(e.Message, "certificate") {
 		t.Error(e)
 	}
 	if answer := w.proxy(t, "CONNECT down.example.com:9 HTTP/1.1\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 502 ") {
@@ -294,7 +294,7 @@ func TestGone(t *testing.T) {
 // TestMany holds that connections beyond the limit wait, and end with the session.
 func TestMany(t *testing.T) {
 	w := newWorld(t, nil)
-	for range 3 * maxOpen {
+	for range 3 * maxOpenRequests {
 		near, far := tcpPair(t)
 		go w.ServeConn(context.Background(), far)
 		t.Cleanup(func() { _ = near.Close() })

@@ -28,7 +28,7 @@ const (
 // http URL. ServeConn closes conn, and returns when conn or ctx has ended.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	if !s.enter() {
+	if !s.beginUse() {
 		return
 	}
 	defer s.open.Done()
@@ -36,18 +36,18 @@ func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	free, ok := s.slot(ctx)
+	free, ok := s.takeSlot(ctx)
 	if !ok {
 		return
 	}
 	defer free()
-	p := &proxied{Session: s, ctx: ctx, conn: conn, in: bufio.NewReaderSize(conn, maxHead)}
-	for p.serve() {
+	p := &proxyConn{Session: s, ctx: ctx, conn: conn, in: bufio.NewReaderSize(conn, maxHead)}
+	for p.serveRequest() {
 	}
 }
 
-// proxied holds the state of one connection of a program to the proxy.
-type proxied struct {
+// proxyConn holds the state of one connection of a program to the proxy.
+type proxyConn struct {
 	*Session
 	ctx    context.Context
 	conn   net.Conn
@@ -55,31 +55,31 @@ type proxied struct {
 	origin Target // of requests that do not name one, inside of a tunnel for http
 }
 
-// serve answers one request, and reports whether another may follow.
-func (p *proxied) serve() bool {
+// serveRequest answers one request, and reports whether another may follow.
+func (p *proxyConn) serveRequest() bool {
 	_ = p.conn.SetReadDeadline(time.Now().Add(idleTimeout))
 	raw, err := peekHead(p.in, func() { _ = p.conn.SetReadDeadline(time.Now().Add(headTimeout)) })
 	if err != nil {
 		if refused, ok := err.(*core.Error); ok {
-			p.reply(p.refused(Target{}, refused))
+			p.replyError(p.noteRefusal(Target{}, refused))
 		}
 		return false
 	}
 	h, refused := readHead(raw)
 	if refused != nil {
-		p.reply(p.refused(Target{Host: authorityOf(h.target)}, refused))
+		p.replyError(p.noteRefusal(Target{Host: authorityOf(h.target)}, refused))
 		return false
 	}
 	if h.method != http.MethodConnect {
-		return p.forward(h)
+		return p.forwardRequest(h)
 	}
 	_, _ = p.in.Discard(len(raw))
 	_ = p.conn.SetReadDeadline(time.Time{})
-	return p.tunnel(h)
+	return p.openTunnel(h)
 }
 
-// reply sends an error response. Its status line repeats the message, because some clients show nothing else.
-func (p *proxied) reply(e *core.Error) {
+// replyError sends an error response. Its status line repeats the message, because some clients show nothing else.
+func (p *proxyConn) replyError(e *core.Error) {
 	status := http.StatusForbidden
 	switch e.Kind {
 	case core.KindLimit:
@@ -96,12 +96,12 @@ func (p *proxied) reply(e *core.Error) {
 	_ = p.conn.SetWriteDeadline(time.Now().Add(headTimeout))
 	_, _ = fmt.Fprintf(
 		p.conn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		status, Phrase(e.Message), len(body), body,
+		status, StatusPhrase(e.Message), len(body), body,
 	)
 }
 
-// Phrase returns a message in a form that fits into a status line: printable ASCII, at most 300 bytes.
-func Phrase(message string) string {
+// StatusPhrase returns a message in a form that fits into a status line: printable ASCII, at most 300 bytes.
+func StatusPhrase(message string) string {
 	const most = 300
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -125,7 +125,7 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 			return some[:end+4], nil
 		}
 		if bytes.Contains(some, []byte("\n\n")) || some[0] < 'A' || some[0] > 'Z' {
-			return nil, refuse("this is not an HTTP request")
+			return nil, policyErrorf("this is not an HTTP request")
 		}
 		if len(some) >= maxHead {
 			return nil, core.Errorf(core.KindLimit, "egress", "the head of the request has more than %d bytes", maxHead)
@@ -136,8 +136,8 @@ func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	}
 }
 
-// head holds the parts of a request's head that are checked.
-type head struct {
+// requestHead holds the parts of a request's head that are checked.
+type requestHead struct {
 	method, target, version string
 	host                    string // of the header, or ""
 	length                  string // Content-Length
@@ -146,50 +146,50 @@ type head struct {
 
 // readHead parses the head of a request strictly. It refuses a head that two parsers could
 // understand differently.
-func readHead(raw []byte) (h head, refused *core.Error) {
+func readHead(raw []byte) (h requestHead, refused *core.Error) {
 	lines := strings.Split(strings.TrimSuffix(string(raw), "\r\n\r\n"), "\r\n")
 	first := strings.Split(lines[0], " ")
 	if len(first) != 3 || !isHeaderName(first[0]) || first[0] != strings.ToUpper(first[0]) || first[1] == "" || !isPlain(lines[0]) {
-		return h, refuse("the first line of the request is not valid HTTP/1")
+		return h, policyErrorf("the first line of the request is not valid HTTP/1")
 	}
 	h.method, h.target, h.version = first[0], first[1], first[2]
 	if h.version != "HTTP/1.1" && h.version != "HTTP/1.0" {
-		return h, refuse("the request uses %s instead of HTTP/1.1", shown(h.version))
+		return h, policyErrorf("the request uses %s instead of HTTP/1.1", quoteShort(h.version))
 	}
 	seen := map[string]bool{}
 	for _, line := range lines[1:] {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || !isHeaderName(name) || !isHeaderValue(value) {
-			return h, refuse("the request has an invalid header: %s", shown(line))
+			return h, policyErrorf("the request has an invalid header: %s", quoteShort(line))
 		}
 		name, value = strings.ToLower(name), strings.Trim(value, " \t")
 		if seen[name] && slices.Contains([]string{"host", "content-length", "transfer-encoding"}, name) {
-			return h, refuse("the request has %s more than once", name)
+			return h, policyErrorf("the request has %s more than once", name)
 		}
 		seen[name] = true
-		if refused := h.header(name, value); refused != nil {
+		if refused := h.parseHeader(name, value); refused != nil {
 			return h, refused
 		}
 	}
 	if h.chunked && h.length != "" {
-		return h, refuse("the request has two lengths")
+		return h, policyErrorf("the request has two lengths")
 	}
 	return h, nil
 }
 
-func (h *head) header(name, value string) *core.Error {
+func (h *requestHead) parseHeader(name, value string) *core.Error {
 	switch name {
 	case "host":
 		if h.host = value; value == "" {
-			return refuse("the request has an empty host")
+			return policyErrorf("the request has an empty host")
 		}
 	case "content-length":
 		if h.length = value; value == "" || strings.Trim(value, "0123456789") != "" || len(value) > 15 {
-			return refuse("the request has the length %s", shown(value))
+			return policyErrorf("the request has the length %s", quoteShort(value))
 		}
 	case "transfer-encoding":
 		if h.chunked = true; !strings.EqualFold(value, "chunked") {
-			return refuse("the request has the encoding %s", shown(value))
+			return policyErrorf("the request has the encoding %s", quoteShort(value))
 		}
 	case "upgrade":
 		h.upgrade = true
@@ -204,7 +204,7 @@ func isPlain(text string) bool {
 }
 
 // sameHost reports whether the Host header agrees with the request line.
-func (h *head) sameHost(t Target) bool {
+func (h *requestHead) sameHost(t Target) bool {
 	if h.host == "" {
 		return true
 	}
@@ -220,87 +220,87 @@ func (h *head) sameHost(t Target) bool {
 	return refused == nil && name == t.Host && port == t.Port
 }
 
-// forward makes a request with an absolute URL, and reports whether another may follow.
-func (p *proxied) forward(h head) bool {
-	t, req, refused := p.incoming(h)
+// forwardRequest makes a request with an absolute URL, and reports whether another may follow.
+func (p *proxyConn) forwardRequest(h requestHead) bool {
+	t, req, refused := p.buildRequest(h)
 	if refused != nil {
-		p.reply(refused)
+		p.replyError(refused)
 		return false
 	}
 	if strings.EqualFold(req.Header.Get("Expect"), "100-continue") {
 		_, _ = io.WriteString(p.conn, "HTTP/1.1 100 Continue\r\n\r\n")
 	}
 	began := time.Now()
-	resp, failed := p.roundTrip(outgoing(p.ctx, req), t)
+	resp, failed := p.roundTrip(cloneForUpstream(p.ctx, req), t)
 	if failed != nil {
-		p.ended(t, began, 0, 0, failed)
-		p.reply(failed)
+		p.noteEnd(t, began, 0, 0, failed)
+		p.replyError(failed)
 		return false
 	}
 	defer resp.Body.Close()
 	again := !req.Close && req.ContentLength == 0 && h.version == "HTTP/1.1"
-	received, failed := p.answer(resp, t, again)
-	p.ended(t, began, max(req.ContentLength, 0), received, failed)
+	received, failed := p.writeAnswer(resp, t, again)
+	p.noteEnd(t, began, max(req.ContentLength, 0), received, failed)
 	return again && failed == nil
 }
 
-// incoming checks the head of a request, admits the request and reads it.
-func (p *proxied) incoming(h head) (t Target, req *http.Request, refused *core.Error) {
-	u, t, refused := p.address(h)
+// buildRequest checks the head of a request, admits the request and reads it.
+func (p *proxyConn) buildRequest(h requestHead) (t Target, req *http.Request, refused *core.Error) {
+	u, t, refused := p.requestURL(h)
 	switch {
 	case refused != nil:
-		return t, nil, p.refused(t, refused)
+		return t, nil, p.noteRefusal(t, refused)
 	case t.Protocol != http1:
-		return t, nil, p.refused(t, refuse("https goes through a tunnel (CONNECT)"))
+		return t, nil, p.noteRefusal(t, policyErrorf("https goes through a tunnel (CONNECT)"))
 	case !h.sameHost(t):
-		return t, nil, p.refused(t, refuse("the request is for %s, and its header Host says %s", t, shown(h.host)))
+		return t, nil, p.noteRefusal(t, policyErrorf("the request is for %s, and its header Host says %s", t, quoteShort(h.host)))
 	case h.upgrade:
-		return t, nil, p.refused(t, refuse("a request to %s asks for another protocol, which is not spoken here", t.Host))
+		return t, nil, p.noteRefusal(t, policyErrorf("a request to %s asks for another protocol, which is not spoken here", t.Host))
 	}
-	if t = p.sealed(t); t.Protocol == https {
+	if t = p.upgradeToHTTPS(t); t.Protocol == https {
 		u.Scheme, u.Host = https, t.Host
 	}
-	if refused := p.mayLeave(t, h.method); refused != nil {
+	if refused := p.checkDryRun(t, h.method); refused != nil {
 		return t, nil, refused
 	}
-	if _, refused := p.admit(t, t.Protocol); refused != nil {
+	if _, refused := p.admitRequest(t, t.Protocol); refused != nil {
 		return t, nil, refused
 	}
 	req, err := http.ReadRequest(p.in)
 	if err != nil {
-		return t, nil, p.refused(t, refuse("the request to %s is not valid HTTP/1.1", t.Host))
+		return t, nil, p.noteRefusal(t, policyErrorf("the request to %s is not valid HTTP/1.1", t.Host))
 	}
 	_ = p.conn.SetReadDeadline(time.Time{})
 	req.URL = u
 	return t, req, nil
 }
 
-// address returns the URL of a proxied request, and the host and port to connect to.
-func (p *proxied) address(h head) (*url.URL, Target, *core.Error) {
+// requestURL returns the URL of a proxied request, and the host and port to connect to.
+func (p *proxyConn) requestURL(h requestHead) (*url.URL, Target, *core.Error) {
 	if !strings.HasPrefix(h.target, "/") {
 		return parseURL(h.target)
 	}
 	if p.origin.Host == "" {
-		return nil, Target{Host: h.host}, refuse("this is a proxy: a request names its whole address")
+		return nil, Target{Host: h.host}, policyErrorf("this is a proxy: a request names its whole address")
 	}
 	return parseURL("http://" + p.origin.String() + h.target)
 }
 
-// sealed returns the target to use for an http request to a host with a secret header: https, unless the settings
+// upgradeToHTTPS returns the target to use for an http request to a host with a secret header: https, unless the settings
 // allow http there. The proxy has to speak TLS itself to add the header.
-func (p *proxied) sealed(t Target) Target {
-	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != ports[http1] {
+func (p *proxyConn) upgradeToHTTPS(t Target) Target {
+	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != defaultPorts[http1] {
 		return t
 	}
-	if _, _, refused := p.n.permit(t, http1); refused == nil {
+	if _, _, refused := p.n.checkTarget(t, http1); refused == nil {
 		return t
 	}
-	return Target{Host: t.Host, Port: ports[https], Protocol: https}
+	return Target{Host: t.Host, Port: defaultPorts[https], Protocol: https}
 }
 
-// outgoing returns the request to send to the target, with its framing renewed and without headers that concern only
+// cloneForUpstream returns the request to send to the target, with its framing renewed and without headers that concern only
 // the program and the proxy.
-func outgoing(ctx context.Context, req *http.Request) *http.Request {
+func cloneForUpstream(ctx context.Context, req *http.Request) *http.Request {
 	out := req.Clone(ctx)
 	for _, name := range req.Header.Values("Connection") {
 		for _, n := range strings.Split(name, ",") {
@@ -308,7 +308,7 @@ func outgoing(ctx context.Context, req *http.Request) *http.Request {
 		}
 	}
 	for name := range out.Header {
-		if owned(name) {
+		if isReservedHeader(name) {
 			delete(out.Header, name)
 		}
 	}
@@ -319,8 +319,8 @@ func outgoing(ctx context.Context, req *http.Request) *http.Request {
 	return out
 }
 
-// answer sends a response to the program, and returns the length of its body.
-func (p *proxied) answer(resp *http.Response, t Target, again bool) (received int64, failed *core.Error) {
+// writeAnswer sends a response to the program, and returns the length of its body.
+func (p *proxyConn) writeAnswer(resp *http.Response, t Target, again bool) (received int64, failed *core.Error) {
 	for _, name := range resp.Header.Values("Connection") {
 		for _, n := range strings.Split(name, ",") {
 			resp.Header.Del(strings.TrimSpace(n))
@@ -333,49 +333,49 @@ func (p *proxied) answer(resp *http.Response, t Target, again bool) (received in
 		resp.Header.Del(name)
 	}
 	if len(p.n.secretsOf(t.Host)) > 0 {
-		if failed := p.masked(resp, t); failed != nil {
-			p.reply(failed)
+		if failed := p.maskResponse(resp, t); failed != nil {
+			p.replyError(failed)
 			return 0, failed
 		}
 	}
-	counted := &counter{ReadCloser: resp.Body}
+	counted := &countingReader{ReadCloser: resp.Body}
 	resp.Body, resp.Proto, resp.ProtoMajor, resp.ProtoMinor, resp.Close, resp.Trailer = counted, "HTTP/1.1", 1, 1, !again, nil
 	if resp.TransferEncoding = nil; resp.ContentLength < 0 && again {
 		resp.TransferEncoding = []string{"chunked"}
 	}
 	if err := resp.Write(p.conn); err != nil {
-		return counted.n, p.failure(p.ctx, t, err)
+		return counted.n, p.requestError(p.ctx, t, err)
 	}
 	return counted.n, nil
 }
 
-// masked masks secrets in the headers and the body of a response.
-func (p *proxied) masked(resp *http.Response, t Target) *core.Error {
+// maskResponse masks secrets in the headers and the body of a response.
+func (p *proxyConn) maskResponse(resp *http.Response, t Target) *core.Error {
 	for _, values := range resp.Header {
 		for i := range values {
-			values[i] = p.mask(values[i])
+			values[i] = p.maskText(values[i])
 		}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, p.n.o.Body+1))
 	if err != nil {
-		return p.failure(p.ctx, t, err)
+		return p.requestError(p.ctx, t, err)
 	}
 	if int64(len(body)) > p.n.o.Body {
 		return core.Errorf(core.KindLimit, "egress", "the answer of %s has more than %d bytes", t.Host, p.n.o.Body)
 	}
-	body = []byte(p.mask(string(body)))
+	body = []byte(p.maskText(string(body)))
 	_ = resp.Body.Close()
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	return nil
 }
 
-type counter struct {
+type countingReader struct {
 	io.ReadCloser
 	n int64
 }
 
-func (c *counter) Read(b []byte) (int, error) {
+func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.ReadCloser.Read(b)
 	c.n += int64(n)
 	return n, err

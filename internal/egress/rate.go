@@ -7,11 +7,11 @@ import (
 	"retort/internal/base/throttle"
 )
 
-// maxKeys bounds the memory of rates. Full buckets are removed first, which makes no difference to their keys.
-const maxKeys = 4096
+// maxRateKeys bounds the memory of rates. Full buckets are removed first, which makes no difference to their keys.
+const maxRateKeys = 4096
 
-// rates limits events by key. Each key has a bucket of its own.
-type rates struct {
+// rateLimiter limits events by key. Each key has a bucket of its own.
+type rateLimiter struct {
 	rate throttle.Rate
 
 	mu  sync.Mutex
@@ -19,20 +19,20 @@ type rates struct {
 	all throttle.Bucket // of what has no place in by
 }
 
-func newRates(most int, per time.Duration) *rates {
-	return &rates{rate: throttle.Rate{Most: most, Per: per}, by: map[string]throttle.Bucket{}}
+func newRateLimiter(most int, per time.Duration) *rateLimiter {
+	return &rateLimiter{rate: throttle.Rate{Most: most, Per: per}, by: map[string]throttle.Bucket{}}
 }
 
-// take counts one event, or returns how long to wait until one is allowed.
-func (r *rates) take(key string, now time.Time) (wait time.Duration) {
+// takeToken counts one event, or returns how long to wait until one is allowed.
+func (r *rateLimiter) takeToken(key string, now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, known := r.by[key]
 	if !known {
-		if len(r.by) >= maxKeys {
-			r.sweep(now)
+		if len(r.by) >= maxRateKeys {
+			r.removeFull(now)
 		}
-		if len(r.by) >= maxKeys {
+		if len(r.by) >= maxRateKeys {
 			return r.rate.Take(&r.all, 1, now)
 		}
 		b = r.rate.Full(now)
@@ -42,7 +42,7 @@ func (r *rates) take(key string, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-func (r *rates) sweep(now time.Time) {
+func (r *rateLimiter) removeFull(now time.Time) {
 	for key, b := range r.by {
 		if r.rate.IsFull(b, now) {
 			delete(r.by, key)

@@ -20,46 +20,46 @@ func TestScopes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		scopes         []Scope
+		scopes         []AccessScope
 		reached, never []string
 	}{
 		"none":         {nil, []string{"a.example.com", "other.test"}, []string{"banned.example.com", "evil.test"}},
-		"some":         {[]Scope{{Allow: []string{"a.example.com", "evil.test"}}}, []string{"a.example.com"}, []string{"b.example.com", "other.test", "evil.test"}},
-		"every":        {[]Scope{{Allow: []string{"*"}, Deny: []string{"*.example.com"}}}, []string{"other.test"}, []string{"a.example.com", "evil.test"}},
-		"two":          {[]Scope{{Allow: []string{"*.example.com"}}, {Allow: []string{"a.example.com", "other.test"}}}, []string{"a.example.com"}, []string{"b.example.com", "other.test"}},
-		"only denials": {[]Scope{{Deny: []string{"other.test"}}}, []string{"a.example.com"}, []string{"other.test"}},
-		"nothing":      {[]Scope{{Allow: []string{}}}, nil, []string{"a.example.com", "other.test"}},
+		"some":         {[]AccessScope{{Allow: []string{"a.example.com", "evil.test"}}}, []string{"a.example.com"}, []string{"b.example.com", "other.test", "evil.test"}},
+		"every":        {[]AccessScope{{Allow: []string{"*"}, Deny: []string{"*.example.com"}}}, []string{"other.test"}, []string{"a.example.com", "evil.test"}},
+		"two":          {[]AccessScope{{Allow: []string{"*.example.com"}}, {Allow: []string{"a.example.com", "other.test"}}}, []string{"a.example.com"}, []string{"b.example.com", "other.test"}},
+		"only denials": {[]AccessScope{{Deny: []string{"other.test"}}}, []string{"a.example.com"}, []string{"other.test"}},
+		"nothing":      {[]AccessScope{{Allow: []string{}}}, nil, []string{"a.example.com", "other.test"}},
 	} {
-		narrowed, err := n.Narrowed(c.scopes...)
+		narrowed, err := n.WithScopes(c.scopes...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, host := range c.reached {
-			if _, _, refused := narrowed.permit(Target{host, 443, https}, https); refused != nil {
+			if _, _, refused := narrowed.checkTarget(Target{host, 443, https}, https); refused != nil {
 				t.Errorf("%s: %s: %v", name, host, refused)
 			}
 		}
 		for _, host := range c.never {
-			if _, _, refused := narrowed.permit(Target{host, 443, https}, https); refused == nil || refused.Kind != core.KindPolicy {
+			if _, _, refused := narrowed.checkTarget(Target{host, 443, https}, https); refused == nil || refused.Kind != core.KindPolicy {
 				t.Errorf("%s: %s is reached", name, host)
 			}
 		}
-		if narrowed.Closed() != (name == "nothing") {
-			t.Errorf("%s: closed: %v", name, narrowed.Closed())
+		if narrowed.IsClosed() != (name == "nothing") {
+			t.Errorf("%s: closed: %v", name, narrowed.IsClosed())
 		}
 	}
-	narrowed, err := n.Narrowed(Scope{Deny: []string{"8.8.8.0/24"}, Rule: "permission_levels.x.network"})
+	narrowed, err := n.WithScopes(AccessScope{Deny: []string{"8.8.8.0/24"}, Rule: "permission_levels.x.network"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := narrowed.judge(netip.MustParseAddr("8.8.8.8"), nil); !strings.Contains(why, "permission_levels.x.network.deny") || n.judge(netip.MustParseAddr("8.8.8.8"), nil) != "" {
+	if why := narrowed.addressRefusal(netip.MustParseAddr("8.8.8.8"), nil); !strings.Contains(why, "permission_levels.x.network.deny") || n.addressRefusal(netip.MustParseAddr("8.8.8.8"), nil) != "" {
 		t.Error(why)
 	}
-	if _, err := n.Narrowed(Scope{Allow: []string{"10.0.0.0/8"}}); err == nil {
+	if _, err := n.WithScopes(AccessScope{Allow: []string{"10.0.0.0/8"}}); err == nil {
 		t.Error("a range is allowed")
 	}
 	for host, want := range map[string]bool{"banned.example.com": true, "93.184.1.1": true, "[::ffff:93.184.1.1]": true, "a.example.com": false, "1.1.1.1": false, "": false} {
-		if n.Lists(host) != want {
+		if n.IsBlacklisted(host) != want {
 			t.Errorf("the blacklist names %q: %v", host, !want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestScopes(t *testing.T) {
 // TestNarrowedWhileOpen checks that rules which allow less are kept by requests that begin afterwards and by
 // connections that are open already.
 func TestNarrowedWhileOpen(t *testing.T) {
-	for name, scope := range map[string]Scope{
+	for name, scope := range map[string]AccessScope{
 		"another host only": {Allow: []string{"other.example.com"}, Rule: "permission_levels.x.network"},
 		"nothing":           {Allow: []string{}, Rule: "permission_levels.x.network"},
 		"not this host":     {Deny: []string{"api.example.com"}, Rule: "permission_levels.x.network"},
@@ -76,10 +76,10 @@ func TestNarrowedWhileOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now atomic.Pointer[Network]
-			w := newWorld(t, func(_ *Options, x *Execution) { x.InForce = now.Load })
+			w := newWorld(t, func(_ *Options, x *ExecutionHooks) { x.InForce = now.Load })
 			now.Store(w.net)
 			get(t, w, Request{URL: "https://api.example.com/"})
-			open, failed := w.connect(t.Context(), Target{"api.example.com", 443, https})
+			open, failed := w.connectTo(t.Context(), Target{"api.example.com", 443, https})
 			if failed != nil {
 				t.Fatal(failed)
 			}
@@ -87,12 +87,12 @@ func TestNarrowedWhileOpen(t *testing.T) {
 			if _, err := open.Write([]byte{22}); err != nil {
 				t.Fatal(err)
 			}
-			narrowed, err := w.net.Narrowed(scope)
+			narrowed, err := w.net.WithScopes(scope)
 			if err != nil {
 				t.Fatal(err)
 			}
 			now.Store(narrowed)
-			if _, failed := w.Fetch(t.Context(), Request{URL: "https://api.example.com/"}); failed == nil || failed.Kind != core.KindPolicy {
+			if _, failed := w.FetchURL(t.Context(), Request{URL: "https://api.example.com/"}); failed == nil || failed.Kind != core.KindPolicy {
 				t.Errorf("a new request: %v", failed)
 			}
 			var refused *core.Error
@@ -118,7 +118,7 @@ func TestSSHRule(t *testing.T) {
 		{"git.example.com", 22, ssh}: true, {"git.example.com", 443, https}: true, {"git.example.com", 443, ssh}: false, {"git.example.com", 22, https}: false,
 		{"only.example.com", 22, ssh}: true, {"only.example.com", 443, ssh}: false, {"only.example.com", 443, https}: false, {"other.example.com", 22, ssh}: false,
 	} {
-		if _, _, refused := n.permit(target, target.Protocol); (refused == nil) != want {
+		if _, _, refused := n.checkTarget(target, target.Protocol); (refused == nil) != want {
 			t.Errorf("%v: %v", target, refused)
 		}
 	}

@@ -23,8 +23,8 @@ const (
 	Ended   Decision = "ended"
 )
 
-// Attempt describes one request or tunnel of a program for the audit log. It has no path, header or body.
-type Attempt struct {
+// ConnectionAttempt describes one request or tunnel of a program for the audit log. It has no path, header or body.
+type ConnectionAttempt struct {
 	Decision       Decision
 	Host           string // as the program wrote it if it is not a valid name
 	Port           int    // may be 0
@@ -35,11 +35,11 @@ type Attempt struct {
 	Took           time.Duration
 }
 
-// Execution connects a Session to the execution that it serves. The zero value is usable.
-type Execution struct {
+// ExecutionHooks connects a Session to the execution that it serves. The zero value is usable.
+type ExecutionHooks struct {
 	// Note receives all attempts. An allowed request is sent only after Note has returned, and not if it returns an
 	// error. It must be safe for concurrent use. It may be nil.
-	Note func(Attempt) *core.Error
+	Note func(ConnectionAttempt) *core.Error
 	// Rehearses marks a dry run: only requests are sent whose method shows that they only read.
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
@@ -51,14 +51,14 @@ type Execution struct {
 }
 
 const (
-	maxAttempts = 10_000 // of an execution
-	maxOpen     = 64     // connections and requests at once
+	maxAttempts     = 10_000 // of an execution
+	maxOpenRequests = 64     // connections and requests at once
 )
 
 // Session serves the network requests of one execution. It is safe for concurrent use.
 type Session struct {
 	n         *Network
-	x         Execution
+	x         ExecutionHooks
 	ctx       context.Context
 	end       context.CancelFunc
 	transport *http.Transport
@@ -74,8 +74,8 @@ type Session struct {
 }
 
 // Open returns a Session for an execution. The caller must close it.
-func (n *Network) Open(x Execution) *Session {
-	s := &Session{n: n, x: x, slots: make(chan struct{}, maxOpen), aborts: map[string]context.CancelFunc{}}
+func (n *Network) Open(x ExecutionHooks) *Session {
+	s := &Session{n: n, x: x, slots: make(chan struct{}, maxOpenRequests), aborts: map[string]context.CancelFunc{}}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.bytes.Store(n.o.Bytes)
 	s.transport = &http.Transport{
@@ -96,8 +96,8 @@ func (s *Session) Close() {
 	s.transport.CloseIdleConnections()
 }
 
-// network returns the Network that the rules allow now.
-func (s *Session) network() *Network {
+// currentNetwork returns the Network that the rules allow now.
+func (s *Session) currentNetwork() *Network {
 	if s.x.InForce == nil {
 		return s.n
 	}
@@ -111,8 +111,8 @@ func (s *Session) Refusals() []*core.Error {
 	return append([]*core.Error(nil), s.refusals...)
 }
 
-// enter begins an operation that Close waits for. It returns false if the session is closed.
-func (s *Session) enter() bool {
+// beginUse begins an operation that Close waits for. It returns false if the session is closed.
+func (s *Session) beginUse() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -122,59 +122,59 @@ func (s *Session) enter() bool {
 	return true
 }
 
-// refused notes that an attempt was refused, and returns why.
-func (s *Session) refused(t Target, why *core.Error) *core.Error {
+// noteRefusal notes that an attempt was refused, and returns why.
+func (s *Session) noteRefusal(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()
 	if len(s.refusals) < most {
 		s.refusals = append(s.refusals, why)
 	}
 	s.mu.Unlock()
-	_ = s.note(Attempt{
+	_ = s.noteAttempt(ConnectionAttempt{
 		Decision: Refused, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: why,
-		Blacklisted: why.Op == opBlacklist || s.n.Lists(t.Host),
+		Blacklisted: why.Op == opBlacklist || s.n.IsBlacklisted(t.Host),
 	}) // it is refused all the same
 	return why
 }
 
-func (s *Session) note(a Attempt) *core.Error {
+func (s *Session) noteAttempt(a ConnectionAttempt) *core.Error {
 	if s.x.Note == nil {
 		return nil
 	}
 	return s.x.Note(a)
 }
 
-// admit decides whether an attempt is allowed, and notes the decision. refused is nil if it is allowed.
-func (s *Session) admit(t Target, protocols ...string) (allowed []string, refused *core.Error) {
-	allowed, key, refused := s.network().permit(t, protocols...)
+// admitRequest decides whether an attempt is allowed, and notes the decision. refused is nil if it is allowed.
+func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string, refused *core.Error) {
+	allowed, key, refused := s.currentNetwork().checkTarget(t, protocols...)
 	if refused != nil {
-		return nil, s.refused(t, refused)
+		return nil, s.noteRefusal(t, refused)
 	}
 	if s.attempts.Add(1) > maxAttempts {
-		return nil, s.refused(t, core.Errorf(core.KindLimit, "egress", "the program made more than %d requests", maxAttempts))
+		return nil, s.noteRefusal(t, core.Errorf(core.KindLimit, "egress", "the program made more than %d requests", maxAttempts))
 	}
-	if wait := s.n.rates.take(key, s.n.o.Now()); wait > 0 {
-		return nil, s.refused(t, core.Errorf(core.KindLimit, "egress", "too many requests to %s: at most %d in %v", key, s.n.o.Rate, s.n.o.Per).
+	if wait := s.n.rates.takeToken(key, s.n.o.Now()); wait > 0 {
+		return nil, s.noteRefusal(t, core.Errorf(core.KindLimit, "egress", "too many requests to %s: at most %d in %v", key, s.n.o.Rate, s.n.o.Per).
 			WithHint("wait %v, or ask for more at once (network.rateLimitPerDomain)", wait.Round(time.Millisecond)))
 	}
-	return allowed, s.note(Attempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
+	return allowed, s.noteAttempt(ConnectionAttempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }
 
-// ended notes the result of an attempt that was admitted.
-func (s *Session) ended(t Target, began time.Time, sent, received int64, failed *core.Error) {
+// noteEnd notes the result of an attempt that was admitted.
+func (s *Session) noteEnd(t Target, began time.Time, sent, received int64, failed *core.Error) {
 	if failed != nil && failed.IsDenial() {
-		_ = s.refused(t, failed)
+		_ = s.noteRefusal(t, failed)
 		return
 	}
-	_ = s.note(Attempt{
+	_ = s.noteAttempt(ConnectionAttempt{
 		Decision: Ended, Host: t.Host, Port: t.Port, Protocol: t.Protocol, Reason: failed, Sent: sent,
 		Received: received, Took: time.Since(began),
 	})
 }
 
-// slot waits until fewer than maxOpen requests and connections are open. ok is false if ctx or the session ends
+// takeSlot waits until fewer than maxOpenRequests requests and connections are open. ok is false if ctx or the session ends
 // first.
-func (s *Session) slot(ctx context.Context) (free func(), ok bool) {
+func (s *Session) takeSlot(ctx context.Context) (free func(), ok bool) {
 	select {
 	case s.slots <- struct{}{}:
 		return func() { <-s.slots }, true
@@ -184,17 +184,17 @@ func (s *Session) slot(ctx context.Context) (free func(), ok bool) {
 	return nil, false
 }
 
-// connect dials a target that was admitted. The bytes of the connection count towards Options.Bytes.
-func (s *Session) connect(ctx context.Context, t Target) (*metered, *core.Error) {
+// connectTo dials a target that was admitted. The bytes of the connection count towards Options.Bytes.
+func (s *Session) connectTo(ctx context.Context, t Target) (*meteredConn, *core.Error) {
 	if s.bytes.Load() <= 0 {
-		return nil, s.spent()
+		return nil, s.bytesSpentError()
 	}
-	by := s.network()
-	conn, at, failed := by.dial(ctx, t)
+	by := s.currentNetwork()
+	conn, at, failed := by.dialTarget(ctx, t)
 	if failed != nil {
 		return nil, failed
 	}
-	m := &metered{Conn: conn, session: s, host: t.Host, at: at}
+	m := &meteredConn{Conn: conn, session: s, host: t.Host, at: at}
 	m.by.Store(by)
 	return m, nil
 }
@@ -205,20 +205,20 @@ func (s *Session) dialHTTP(ctx context.Context, _, address string) (net.Conn, er
 	if refused != nil {
 		return nil, refused
 	}
-	conn, failed := s.connect(ctx, Target{Host: host, Port: port})
+	conn, failed := s.connectTo(ctx, Target{Host: host, Port: port})
 	if failed != nil {
 		return nil, failed
 	}
 	return conn, nil
 }
 
-func (s *Session) spent() *core.Error {
+func (s *Session) bytesSpentError() *core.Error {
 	return core.Errorf(core.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
 }
 
-// metered counts the bytes of a connection. Reading and writing fail when the session's bytes are used up, or the
+// meteredConn counts the bytes of a connection. Reading and writing fail when the session's bytes are used up, or the
 // rules no longer allow the connection.
-type metered struct {
+type meteredConn struct {
 	net.Conn
 	session        *Session
 	host           string
@@ -227,14 +227,14 @@ type metered struct {
 	sent, received atomic.Int64
 }
 
-func (m *metered) Read(b []byte) (int, error) {
+func (m *meteredConn) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	m.received.Add(int64(n))
-	return n, m.count(n, err)
+	return n, m.countBytes(n, err)
 }
 
-func (m *metered) Write(b []byte) (int, error) {
-	if err := m.count(len(b), nil); err != nil {
+func (m *meteredConn) Write(b []byte) (int, error) {
+	if err := m.countBytes(len(b), nil); err != nil {
 		return 0, err
 	}
 	n, err := m.Conn.Write(b)
@@ -242,21 +242,21 @@ func (m *metered) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (m *metered) count(n int, err error) error {
-	if now := m.session.network(); now != m.by.Load() {
-		if refused := now.holds(m.host, m.at); refused != nil {
+func (m *meteredConn) countBytes(n int, err error) error {
+	if now := m.session.currentNetwork(); now != m.by.Load() {
+		if refused := now.checkStillAllowed(m.host, m.at); refused != nil {
 			return refused
 		}
 		m.by.Store(now)
 	}
 	if m.session.bytes.Add(-int64(n)) < 0 {
-		return m.session.spent()
+		return m.session.bytesSpentError()
 	}
 	return err
 }
 
 // CloseWrite closes the sending half of the connection.
-func (m *metered) CloseWrite() error { return closeWrite(m.Conn) }
+func (m *meteredConn) CloseWrite() error { return closeWrite(m.Conn) }
 
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

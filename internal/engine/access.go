@@ -19,18 +19,18 @@ type callers struct {
 }
 
 func (e *Engine) callers() (*callers, error) {
-	c := &callers{refused: func(principal string) *core.Error { return e.policy.For(principal).Refused() }}
+	c := &callers{refused: func(principal string) *core.Error { return e.policy.ViewFor(principal).RefusedError() }}
 	var oauth *auth.JWTVerifier
 	if s := e.config.Settings.HTTP.OAuth; s.Issuer != "" {
 		var err error
-		if oauth, err = auth.NewResource(auth.OAuth(s), e.log); err != nil {
+		if oauth, err = auth.NewResource(auth.OAuthOptions(s), e.log); err != nil {
 			return nil, err
 		}
 		c.oauth = true
 	}
 	if book, err := e.OpenTokens(); err == nil {
 		c.book = book
-		if _, err := book.Tokens(); err != nil {
+		if _, err := book.ListTokens(); err != nil {
 			e.log.Warn("the access tokens cannot be read, so none is accepted", "error", err)
 		}
 		e.onClose(book.Close)
@@ -41,7 +41,7 @@ func (e *Engine) callers() (*callers, error) {
 
 // Required reports whether callers must have a token: always with an authorization server, otherwise once a first
 // token has been created.
-func (c *callers) Required() bool { return c.oauth || c.book != nil && !c.book.Empty() }
+func (c *callers) Required() bool { return c.oauth || c.book != nil && !c.book.IsEmpty() }
 
 func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, error) {
 	p, err := c.guard.Authenticate(ctx, bearer)
@@ -58,7 +58,7 @@ func (c *callers) Authenticate(ctx context.Context, bearer string) (Caller, erro
 	}
 	return Caller{
 		Name: p.Name, Scopes: p.Scopes, Credential: credential,
-		Holds: func() bool { return c.guard.Holds(p) && c.refused(p.Name) == nil },
+		Holds: func() bool { return c.guard.IsValid(p) && c.refused(p.Name) == nil },
 	}, nil
 }
 
@@ -67,7 +67,7 @@ func (c *callers) Challenge(r *http.Request) string { return c.guard.Challenge(r
 // Routes returns the HTTP handlers of the metadata that tells clients which authorization server to use, by path.
 func (c *callers) Routes() map[string]http.Handler {
 	routes := map[string]http.Handler{}
-	paths, h := c.guard.Metadata()
+	paths, h := c.guard.MetadataHandler()
 	for _, path := range paths {
 		routes[path] = h
 	}

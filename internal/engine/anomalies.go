@@ -16,8 +16,8 @@ import (
 // watching feeds the anomaly watch from the audit log. It reads past entries when the first execution begins.
 type watching struct {
 	p      *parts
-	watch  *anomaly.Watch
-	alerts *webhook.Queue // nil: there is no address
+	watch  *anomaly.AnomalyWatcher
+	alerts *webhook.MessageQueue // nil: there is no address
 	begin  sync.Once
 	ready  chan struct{} // closed once what happened before is known
 	ctx    context.Context
@@ -52,9 +52,9 @@ func (p *parts) watched() (*watching, error) {
 		w.alerts = webhook.NewQueue(to, p.log)
 		p.onClose(w.alerts.Close)
 	}
-	actions := map[anomaly.Kind]anomaly.Action{}
-	for _, kind := range anomaly.Kinds() {
-		actions[kind] = anomaly.Action(s.Of(string(kind)))
+	actions := map[anomaly.Kind]anomaly.AnomalyAction{}
+	for _, kind := range anomaly.AllKinds() {
+		actions[kind] = anomaly.AnomalyAction(s.ActionFor(string(kind)))
 	}
 	w.watch = anomaly.New(anomaly.Options{Zone: time.Local, Actions: actions}, w.found)
 	return w, nil
@@ -83,7 +83,7 @@ func (w *watching) seen(e core.AuditEvent) {
 		return
 	}
 	w.mu.Unlock()
-	w.watch.Observe(e)
+	w.watch.ObserveEvent(e)
 }
 
 // recall replays the entries of earlier engines into the watch, and then the events that were queued during the
@@ -97,12 +97,12 @@ func (w *watching) recall() {
 			_ = s.Close()
 		}
 	}()
-	for e, err := range w.p.audit.Replay(w.ctx, start.Add(-lookback), maxReplayed, others...) {
+	for e, err := range w.p.audit.ReplayEvents(w.ctx, start.Add(-lookback), maxReplayed, others...) {
 		if err != nil {
 			w.p.log.Warn("normal behavior cannot be learned from all of the audit log", "error", err)
 			continue
 		}
-		w.watch.Replay(e)
+		w.watch.ReplayEvent(e)
 		n++
 	}
 	w.p.log.Debug("what is usual was learned from the record", "entries", n, "ms", time.Since(start).Milliseconds())
@@ -115,7 +115,7 @@ func (w *watching) recall() {
 			return
 		}
 		for _, e := range some {
-			w.watch.Observe(e)
+			w.watch.ObserveEvent(e)
 		}
 	}
 }
@@ -159,14 +159,14 @@ func (w *watching) Warnings(execution string) []string {
 
 // AnomalyAlert is the request body sent to the webhook for anomalies. Text is a full description for a person.
 type AnomalyAlert struct {
-	Type      string          `json:"type"` // "anomaly.found"
-	Timestamp time.Time       `json:"timestamp"`
-	Data      anomaly.Finding `json:"data"`
-	Text      string          `json:"text"`
+	Type      string                 `json:"type"` // "anomaly.found"
+	Timestamp time.Time              `json:"timestamp"`
+	Data      anomaly.AnomalyFinding `json:"data"`
+	Text      string                 `json:"text"`
 }
 
 // found logs and records a finding, and queues an alert for the webhook unless the action is only to note it.
-func (w *watching) found(f anomaly.Finding) {
+func (w *watching) found(f anomaly.AnomalyFinding) {
 	w.p.log.Warn(
 		"unusual", "kind", f.Kind, "action", f.Action, "severity", f.Severity, "principal", f.Principal,
 		"id", f.Execution, "words", f.Words,
@@ -178,7 +178,7 @@ func (w *watching) found(f anomaly.Finding) {
 		return
 	}
 	body, err := json.Marshal(AnomalyAlert{"anomaly.found", f.At.UTC(), f, f.Words})
-	if err == nil && !w.alerts.Put("anomaly_"+rand.Text(), w.p.secrets.Mask(body)) {
+	if err == nil && !w.alerts.QueueMessage("anomaly_"+rand.Text(), w.p.secrets.Mask(body)) {
 		w.p.log.Warn("there are too many alerts for the webhook; this one was dropped", "kind", f.Kind)
 	}
 }

@@ -28,7 +28,7 @@ import (
 
 func TestAnomalyKindsOfSettings(t *testing.T) {
 	var kinds []string
-	for _, k := range anomaly.Kinds() {
+	for _, k := range anomaly.AllKinds() {
 		kinds = append(kinds, string(k))
 	}
 	if !slices.Equal(kinds, config.AnomalyKinds()) {
@@ -40,11 +40,11 @@ func TestAnomalyKindsOfSettings(t *testing.T) {
 func lived(t *testing.T) (home, keys string) {
 	t.Helper()
 	home, keys = t.TempDir(), t.TempDir()
-	private := audit.Keys{
-		Bodies: vault.Keys{File: filepath.Join(keys, "vault.key")}.Read,
+	private := audit.LogKeys{
+		Bodies: vault.KeySource{File: filepath.Join(keys, "vault.key")}.Read,
 		Codes:  func() ([]byte, error) { return seal.LoadOrCreateKey(filepath.Join(keys, "audit.key")) },
 	}
-	owner, err := private.Owner()
+	owner, err := private.OwnerID()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func demoServer(t *testing.T, name string) *demo.DemoServer {
 }
 
 func effects(s *demo.DemoServer, tool string) (n int) {
-	for _, e := range s.Effects() {
+	for _, e := range s.RecordedEffects() {
 		if e.Tool == tool {
 			n++
 		}
@@ -226,8 +226,8 @@ func TestLeakIsStopped(t *testing.T) {
 	settings := `anomalies: {exfiltration: stop, webhook: {url: "` + hook.URL + `", secret: "a secret of more than 24 bytes"}}`
 	e := unusualEngine(t, home, keys, settings, crm, mail)
 	o := e.Execute(t.Context(), engine.Request{Code: leak})
-	if o.Status != core.StatusOK || o.Output != "policy\npolicy\n" || len(mail.Effects()) != 0 {
-		t.Fatalf("%s %s %q %+v, %d sent", o.Status, o.Result, o.Output, o.Error, len(mail.Effects()))
+	if o.Status != core.StatusOK || o.Output != "policy\npolicy\n" || len(mail.RecordedEffects()) != 0 {
+		t.Fatalf("%s %s %q %+v, %d sent", o.Status, o.Result, o.Output, o.Error, len(mail.RecordedEffects()))
 	}
 	if a := testenv.Receive(t, alerts, "an alert"); a.Type != "anomaly.found" || a.Data.Kind != anomaly.Exfiltration || !strings.Contains(a.Text, "to mail.send_message") {
 		t.Errorf("%+v", a)
@@ -272,7 +272,7 @@ func TestGuessedTokensAreNoticed(t *testing.T) {
 	defer e.Close()
 	e.Settle(t.Context())
 	o := e.Execute(t.Context(), engine.Request{Code: probe})
-	if o.Output != strings.Repeat("policy\n", 7) || len(crm.Effects()) != 0 {
+	if o.Output != strings.Repeat("policy\n", 7) || len(crm.RecordedEffects()) != 0 {
 		t.Errorf("%q %+v", o.Output, o.Error)
 	}
 	if !slices.ContainsFunc(o.Warnings, func(w string) bool {

@@ -56,7 +56,7 @@ func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
 
 // wrote counts the effects of the call that has to be approved.
 func wrote(s *demo.DemoServer) (n int) {
-	for _, e := range s.Effects() {
+	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
 			n++
 		}
@@ -116,14 +116,14 @@ func TestPendingAndResume(t *testing.T) {
 			if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || wrote(server) != 0 {
 				t.Fatalf("%+v %+v", o, o.Error)
 			}
-			made := len(server.Effects())
+			made := len(server.RecordedEffects())
 			waiting := o.Approvals[0]
 			if err := e.Decide(waiting.ID, waiting.Digest, core.ApprovalAnswer{Approve: approve}); err != nil {
 				t.Fatal(err)
 			}
 			done := e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
-			if approve && (done.Status != core.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.Effects()) != made+1) {
-				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
+			if approve && (done.Status != core.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.RecordedEffects()) != made+1) {
+				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.RecordedEffects()))
 			}
 			if !approve && (done.Status != core.StatusDenied || wrote(server) != 0) {
 				t.Errorf("%+v", done)
@@ -317,7 +317,7 @@ func TestProgramDenied(t *testing.T) {
 	e, server := judged(t, "approval: {autoApproveLow: false}")
 	var asked atomic.Int64
 	o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: deletes})
-	if o.Status != core.StatusDenied || len(server.Effects()) != 0 || asked.Load() != 1 {
+	if o.Status != core.StatusDenied || len(server.RecordedEffects()) != 0 || asked.Load() != 1 {
 		t.Errorf("%s %+v", o.Status, o.Error)
 	}
 }
@@ -366,7 +366,7 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 	close(over)
 	people.Wait()
 	seen := map[string]bool{}
-	for _, effect := range server.Effects() {
+	for _, effect := range server.RecordedEffects() {
 		if seen[effect.Target] || !c.approved[effect.Target] {
 			t.Errorf("%s was written twice or without a yes", effect.Target)
 		}

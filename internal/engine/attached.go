@@ -25,7 +25,7 @@ func TaskJob(t Task) (Job, error) { return core.TaskJob(t) }
 // queue. Only this engine can reach the caller that waits for the Outcome, so it then performs the task itself.
 func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	q, err := e.line.queue()
-	if err == nil && q.Takes() {
+	if err == nil && q.TryOwn() {
 		return e.logged("did a task", e.attachTask(ctx, q, t))
 	}
 	free, refused := e.holdTask(q, t.ID)
@@ -122,7 +122,7 @@ func (e *Engine) attachTask(ctx context.Context, q *jobs.Queue, t Task) Outcome 
 	if err == nil {
 		j.Credential = permit.Credential
 		var state JobState
-		state, err = q.Submit(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context {
+		state, err = q.SubmitJob(e.pipeline.Policy.Principal(), j, func(job context.Context) context.Context {
 			return core.WithPermit(borrowed{job, a}, permit) // also when nobody waits any more
 		})
 		a.task = state.ID
@@ -181,8 +181,8 @@ func outcomeOf(s JobState) Outcome {
 }
 
 // does returns the function that performs an agent task from the queue.
-func (e *Engine) does() jobs.Run {
-	return func(ctx context.Context, t *jobs.Turn) Outcome {
+func (e *Engine) does() jobs.RunFunc {
+	return func(ctx context.Context, t *jobs.JobTurn) Outcome {
 		var task core.AgentTask
 		if err := json.Unmarshal(t.Payload, &task); err != nil {
 			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
@@ -191,7 +191,7 @@ func (e *Engine) does() jobs.Run {
 		a, _ := ctx.Value(attachedKey{}).(*attached)
 		var steps atomic.Int64
 		task.Progress = func(s core.TaskStep) {
-			t.Progress(core.TaskProgress{Done: int(steps.Add(1)), Message: string(s.Phase) + ": " + s.Text})
+			t.SetProgress(core.TaskProgress{Done: int(steps.Add(1)), Message: string(s.Phase) + ": " + s.Text})
 			if a != nil && a.progress != nil && a.caller.Load() != nil {
 				a.progress(s)
 			}
@@ -207,10 +207,10 @@ func (e *Engine) does() jobs.Run {
 
 // resumed hands each pending Outcome to the caller and continues the task with each resumption, until it is no longer
 // pending. The task gives up its slot in the queue while it waits.
-func (e *Engine) resumed(ctx context.Context, t *jobs.Turn, a *attached, o Outcome) Outcome {
+func (e *Engine) resumed(ctx context.Context, t *jobs.JobTurn, a *attached, o Outcome) Outcome {
 	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		execution := o.ExecutionID
-		t.Waits(true)
+		t.SetWaiting(true)
 		e.line.waits(execution, a)
 		a.said <- o
 		select {
@@ -226,13 +226,13 @@ func (e *Engine) resumed(ctx context.Context, t *jobs.Turn, a *attached, o Outco
 		}
 		e.line.waits(execution, nil)
 	}
-	t.Waits(false)
+	t.SetWaiting(false)
 	return e.unattended(o)
 }
 
 // places releases the task's slot in the queue while its program waits for a person, and takes it back afterwards. It
 // does so until free is called.
-func (e *Engine) places(t *jobs.Turn, execution string) (free func()) {
+func (e *Engine) places(t *jobs.JobTurn, execution string) (free func()) {
 	const often = 50 * time.Millisecond
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -240,7 +240,7 @@ func (e *Engine) places(t *jobs.Turn, execution string) (free func()) {
 		tick := time.NewTicker(often)
 		defer tick.Stop()
 		for {
-			t.Waits(len(e.pipeline.Approvals.Table.ListWaiting(execution)) > 0)
+			t.SetWaiting(len(e.pipeline.Approvals.Table.ListWaiting(execution)) > 0)
 			select {
 			case <-tick.C:
 			case <-stop:

@@ -22,7 +22,7 @@ import (
 // the log was tampered with, it starts a new chain and leaves the old one unchanged as evidence.
 func (p *parts) record(ctx context.Context) error {
 	s := p.config.Settings
-	if !s.AuditLogging.Bool() || p.config.Home == "" {
+	if !s.AuditLogging.IsOn() || p.config.Home == "" {
 		return nil
 	}
 	watch, err := p.watched()
@@ -109,7 +109,7 @@ type started struct {
 }
 
 // lastStart returns the start record of the engine that wrote the store before, or nil.
-func lastStart(ctx context.Context, rows audit.Store) *started {
+func lastStart(ctx context.Context, rows audit.LogStore) *started {
 	for row, err := range rows.Find(ctx, audit.Filter{Kinds: []string{string(core.EventStart)}, Limit: 1}) {
 		var last started
 		if err == nil && json.Unmarshal(row.Facts, &last) == nil {

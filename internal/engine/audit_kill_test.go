@@ -165,7 +165,7 @@ type recorded struct {
 // it has one request and one end.
 func readRecord(t *testing.T, dir string) recorded {
 	t.Helper()
-	keys := audit.Keys{}
+	keys := audit.LogKeys{}
 	keys.Codes = func() ([]byte, error) { return seal.ReadKey(filepath.Join(dir, "keys", "audit.key")) }
 	keys.Bodies = keys.Codes
 	files, err := sqlstore.ListFiles(filepath.Join(dir, "home", "audit"))
@@ -174,7 +174,7 @@ func readRecord(t *testing.T, dir string) recorded {
 	}
 	r, ends := recorded{map[string]int{}, map[string]int{}, map[string]int{}, nil}, map[string]int{}
 	for _, file := range files { // whoever starts while another ends takes the next
-		owner, err := keys.Owner()
+		owner, err := keys.OwnerID()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func readRecord(t *testing.T, dir string) recorded {
 	return r
 }
 
-func (r recorded) take(t *testing.T, row audit.Row, ends map[string]int) {
+func (r recorded) take(t *testing.T, row audit.LogRow, ends map[string]int) {
 	t.Helper()
 	switch core.EventKind(row.Kind) {
 	case core.EventRequest:

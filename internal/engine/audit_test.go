@@ -18,7 +18,7 @@ import (
 func TestRecord(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false}", Limits: unhurried}
 	for _, name := range []string{"crm", "chat"} {
-		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.Dial(name)})
+		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.DialFunc(name)})
 	}
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {

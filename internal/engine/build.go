@@ -56,9 +56,9 @@ type parts struct {
 	pool      *client.Pool
 	catalog   *catalog.Catalog
 	live      *catalog.LiveCatalog
-	sandboxes *sandbox.Chooser
-	ledger    *tokens.Ledger
-	policy    *policy.Current
+	sandboxes *sandbox.BackendChooser
+	ledger    *tokens.TokenLedger
+	policy    *policy.CurrentPolicy
 	audit     *audit.Log // nil: nothing is recorded
 	recalled  *recalled
 	watch     *watching            // beside audit
@@ -70,7 +70,7 @@ type parts struct {
 	commands  hostcmd.CommandSet   // that programs may start
 	pipeline  *pipeline.Pipeline
 	templates *templates.TemplateSet
-	model     *model.Endpoint // nil without a configured model
+	model     *model.ModelEndpoint // nil without a configured model
 	parked    *agent.ParkedTasks
 	line      *line    // the queue of tasks
 	passing   *passing // tells clients what has changed on exposed servers
@@ -80,7 +80,7 @@ type parts struct {
 }
 
 // assemble builds the components of an engine and connects them. On an error it closes what it has opened so far.
-func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watch) (_ *parts, err error) {
+func assemble(ctx context.Context, c Config, loaded *config.Config, files *config.Watcher) (_ *parts, err error) {
 	p := &parts{Stores: newStores(c, loaded), current: newReplaceable(loaded), ledger: tokens.New(), recalled: &recalled{}, passing: &passing{}, parked: &agent.ParkedTasks{}}
 	p.onClose(p.recalled.Close)
 	defer func() {
@@ -120,7 +120,7 @@ func assemble(ctx context.Context, c Config, loaded *config.Config, files *confi
 	screen, closeScreen := p.OpenRedactor(func() config.Settings { return p.now().config.Settings })
 	p.screen = screen
 	p.onClose(closeScreen)
-	p.memory = memory.New(cmp.Or(loaded.Settings.Memory, memory.Auto()))
+	p.memory = memory.New(cmp.Or(loaded.Settings.Memory, memory.AutoLimit()))
 	p.onClose(p.memory.Close)
 	children := reaper.New(commands.reaper...)
 	p.onClose(func() error { children.Close(0); return nil })
@@ -181,7 +181,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		dir = p.DataDir().Catalog()
 	}
 	settings := p.config.Settings
-	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.Bool(), Changes: func(server string) core.ChangePolicy {
+	kept := catalog.Options{Dir: dir, Learn: settings.Results.Learn.IsOn(), Changes: func(server string) core.ChangePolicy {
 		return core.ChangePolicy(p.now().config.Settings.ChangesOf(server))
 	}}
 	if p.screen != nil {
@@ -204,7 +204,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 		return err
 	}
 	changed := func(server string) { p.live.NotifyChanged(server) }
-	spool := client.Spool{Dir: p.home.Spool(), Above: c.spoolAbove, Bytes: c.Limits.WithDefaults(settings.Limits()).Disk}
+	spool := client.SpoolOptions{Dir: p.home.Spool(), Above: c.spoolAbove, Bytes: c.Limits.WithDefaults(settings.ExecutionLimits()).Disk}
 	identify := func(definition json.RawMessage) (name, pin string) {
 		return catalog.IdentifyTool(p.secrets.Mask(definition))
 	}
@@ -215,7 +215,7 @@ func (p *parts) connect(c Config, children *reaper.Reaper) (err error) {
 	p.onClose(p.pool.Close)
 	p.live = catalog.NewLive(
 		p.catalog, maskedListing{lister{p.pool}, p.secrets},
-		catalog.LiveOptions{Servers: names, Log: p.log, Count: tokens.Count},
+		catalog.LiveOptions{Servers: names, Log: p.log, Count: tokens.CountTokens},
 	)
 	p.onClose(p.live.Close)
 	return nil
@@ -235,28 +235,28 @@ func (p *parts) enforce(s config.Settings) error {
 // calling all use them.
 func rulesOf(s config.Settings) policy.Rules {
 	r := policy.Rules{
-		Limits:  policy.Limits{Level: policy.Level(s.PermissionLevel), Servers: map[string]policy.Server{}},
-		Trusted: map[string]bool{}, Principals: map[string]policy.Limits{}, Commands: commandsOf(s),
-		Levels: map[policy.Level]policy.LevelRules{},
+		AccessLimits: policy.AccessLimits{Level: policy.PermissionLevel(s.PermissionLevel), Servers: map[string]policy.ServerRules{}},
+		Trusted:      map[string]bool{}, Principals: map[string]policy.AccessLimits{}, Commands: commandsOf(s),
+		Levels: map[policy.PermissionLevel]policy.LevelRules{},
 	}
 	for name, server := range s.Servers {
-		r.Servers[name], r.Trusted[name] = policy.Server(server.ToolRules), server.Trusted
+		r.Servers[name], r.Trusted[name] = policy.ServerRules(server.ToolRules), server.Trusted
 	}
 	for name, principal := range s.Principals {
-		limits := policy.Limits{Level: policy.Level(principal.PermissionLevel), Servers: map[string]policy.Server{}}
+		limits := policy.AccessLimits{Level: policy.PermissionLevel(principal.PermissionLevel), Servers: map[string]policy.ServerRules{}}
 		for server, rules := range principal.Servers {
-			limits.Servers[server] = policy.Server(rules)
+			limits.Servers[server] = policy.ServerRules(rules)
 		}
 		r.Principals[name] = limits
 	}
 	for level, rules := range s.Levels {
-		r.Levels[policy.Level(level)] = policy.LevelRules(rules)
+		r.Levels[policy.PermissionLevel(level)] = policy.LevelRules(rules)
 	}
-	r.Approval = policy.Approval{
-		Low: s.Approval.AutoApproveLow.Bool(), Medium: s.Approval.AutoApproveMedium.Bool(),
-		High: s.Approval.AutoApproveHigh.Bool(),
+	r.Approval = policy.AutoApprovals{
+		Low: s.Approval.AutoApproveLow.IsOn(), Medium: s.Approval.AutoApproveMedium.IsOn(),
+		High: s.Approval.AutoApproveHigh.IsOn(),
 	}
-	if !s.Enabled.Bool() {
+	if !s.Enabled.IsOn() {
 		r.Disabled = "enabled: false"
 	}
 	r.Version = policyVersion(r, s)
@@ -266,13 +266,13 @@ func rulesOf(s config.Settings) policy.Rules {
 // visible provides the tools that every principal may see. Search results are filtered further for single principals.
 type visible struct {
 	live *catalog.LiveCatalog
-	view *policy.View
+	view *policy.PrincipalView
 }
 
-func (v visible) Toolset() *core.Toolset { return v.view.Toolset(v.live.Toolset()) }
+func (v visible) Toolset() *core.Toolset { return v.view.VisibleToolset(v.live.Toolset()) }
 
 // levels maps the setting securityLevel to the rules that programs are checked against.
-var levels = map[config.SecurityLevel]rules.Level{
+var levels = map[config.SecurityLevel]rules.StrictnessLevel{
 	config.SecurityPermissive: rules.Permissive, config.SecurityStandard: rules.Standard,
 	config.SecurityHigh: rules.Strict, config.SecurityMaximum: rules.Maximum,
 }
@@ -312,21 +312,21 @@ func (l lister) ListOwn(ctx context.Context, server string) ([]json.RawMessage, 
 type learner struct{ catalog *catalog.Catalog }
 
 func (l learner) Learn(t *core.Tool, answer json.RawMessage, private func(string) bool) {
-	l.catalog.Learn(catalog.Observation{Tool: t, Answer: answer, Private: private})
+	l.catalog.LearnShape(catalog.ToolObservation{Tool: t, Answer: answer, Private: private})
 }
 
 func (p *parts) isolate(guest []string, reserve Reserve) *process.Backend {
 	settings := p.config.Settings
-	interpreters := runtimes.SupportedRuntimes(runtimeCommands(settings.Runtimes), settings.Limits().Memory)
+	interpreters := runtimes.SupportedRuntimes(runtimeCommands(settings.Runtimes), settings.ExecutionLimits().Memory)
 	processes := process.New(process.Options{
-		Command: guest, Compiles: true, Limits: settings.Limits(), Fallback: fallbacks[settings.SandboxFallback],
+		Command: guest, Compiles: true, Limits: settings.ExecutionLimits(), Fallback: fallbacks[settings.SandboxFallback],
 		Network: p.proxied(), Interpreters: interpreters, Commands: p.commands, Once: reserve != ReserveMany,
 		Lazy: reserve == ReserveNone,
 	})
 	// In the order of their strength. None but the first starts, writes or asks anything before
 	// somebody wants to know.
 	kernels := gvisor.New(gvisor.Options{
-		Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.Sandbox(gvisor.Name), Limits: settings.Limits(),
+		Guest: guest, Runsc: settings.GVisor.Runsc, Dir: p.home.Sandbox(gvisor.Name), Limits: settings.ExecutionLimits(),
 		Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	})
 	backends := []sandbox.Backend{processes, p.containers(guest, interpreters), kernels, p.machines(guest, interpreters)}
@@ -345,7 +345,7 @@ func (p *parts) containers(guest []string, interpreters []interpreter.Interprete
 	s := p.config.Settings
 	o := docker.Options{
 		Guest: guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum, Images: s.Docker.Images,
-		Dir: p.home.Sandbox(docker.Name), Limits: s.Limits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
+		Dir: p.home.Sandbox(docker.Name), Limits: s.ExecutionLimits(), Interpreters: interpreters, Network: p.proxied(), Commands: p.commands,
 	}
 	if s.Docker.Guest != "" {
 		o.Guest = []string{s.Docker.Guest, guestArgument}
@@ -370,13 +370,13 @@ const compilerMemory = 1 << 30
 // join builds the pipeline.
 func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	p.onClose(g.Close)
-	limits := c.Limits.WithDefaults(p.config.Settings.Limits())
-	everybody := p.policy.For("")
+	limits := c.Limits.WithDefaults(p.config.Settings.ExecutionLimits())
+	everybody := p.policy.ViewFor("")
 	searcher, err := search.New(visible{p.live, everybody}, p.embeddings())
 	if err != nil {
 		return err
 	}
-	forget := p.catalog.OnChange(func(*core.Toolset) { searcher.Warm() })
+	forget := p.catalog.OnChange(func(*core.Toolset) { searcher.StartIndexing() })
 	p.onClose(searcher.Close)
 	p.onClose(func() error { forget(); return nil })
 	approvals, err := p.approvals()
@@ -394,15 +394,15 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 		Ledger: p.ledger, Workspaces: files, States: states, Limits: limits,
 		MaxTokens: p.config.Settings.Results.MaxTokens, DefinitionTokens: p.config.Settings.Results.DefinitionTokens,
 		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog},
-		RestoreToModel: p.config.Settings.PII.RestoreToModel.Bool(),
-		ShowInForms:    p.config.Settings.PII.ShowInForms.Bool(),
+		RestoreToModel: p.config.Settings.PII.RestoreToModel.IsOn(),
+		ShowInForms:    p.config.Settings.PII.ShowInForms.IsOn(),
 		Skills:         p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
-		Routing: pipeline.Routing{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
+		Routing: pipeline.SandboxRouting{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
 		Wrapper: p.wrapper(), Stub: p.stub(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(p.home.Pending())),
 	}
 	p.pipeline.Memory = p.memory
-	if p.config.Settings.Workspace.RealValues.Bool() {
+	if p.config.Settings.Workspace.RealValues.IsOn() {
 		p.pipeline.KeptTokens = func(session string, why error) {
 			p.log.Warn("a file has no copy with real values", "session", session, "reason", why, "hint", core.AsError(why).Hint)
 		}
@@ -444,7 +444,7 @@ func warming(g *check.ProgramChecker, reserve Reserve) func(core.Language) {
 }
 
 // skills returns the store of the project's and the user's skills. The project's take precedence.
-func (p *parts) skills() *skills.Store {
+func (p *parts) skills() *skills.SkillStore {
 	own := p.UserDir().Skills()
 	if p.config.Home == "" {
 		return skills.New(p.templates)
@@ -457,8 +457,8 @@ func (p *parts) skills() *skills.Store {
 }
 
 // cleaned returns text with everything removed that models must not see, and the reasons for the removals.
-func cleaned(s *sanitize.Scanner, text string) (string, []string) {
-	clean, found := s.Clean(text)
+func cleaned(s *sanitize.TextScanner, text string) (string, []string) {
+	clean, found := s.CleanText(text)
 	var reasons []string
 	for _, f := range found {
 		if !slices.Contains(reasons, f.Reason) {
@@ -472,7 +472,7 @@ func cleaned(s *sanitize.Scanner, text string) (string, []string) {
 // key in the user's key directory.
 func (p *parts) approvals() (pipeline.ApprovalOptions, error) {
 	s := p.config.Settings.Approval
-	version := p.policy.For("").Version()
+	version := p.policy.ViewFor("").PolicyVersion()
 	var kept approval.RuleStore
 	if key := p.UserDir().ApprovalsKey(); key != "" && p.config.Home != "" {
 		kept = approval.OpenKept(p.home.ApprovalRules(), key, version)
@@ -485,7 +485,7 @@ func (p *parts) approvals() (pipeline.ApprovalOptions, error) {
 		if err != nil {
 			return pipeline.ApprovalOptions{}, err
 		}
-		table.AddChannel(maskedChannel(p.secrets, webhook.Ask))
+		table.AddChannel(maskedChannel(p.secrets, webhook.AskApprover))
 		p.onClose(webhook.Close)
 	}
 	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait}, nil
@@ -498,11 +498,11 @@ type trusting struct {
 	catalog *catalog.Catalog
 }
 
-func (t trusting) IsAllowed(r approval.Rule) bool {
+func (t trusting) IsAllowed(r approval.AlwaysRule) bool {
 	return t.RuleStore != nil && t.RuleStore.IsAllowed(r)
 }
 
-func (t trusting) AllowRule(r approval.Rule) error {
+func (t trusting) AllowRule(r approval.AlwaysRule) error {
 	var failed error
 	if tool, ok := t.catalog.Toolset().WithHidden().FindExact(r.Server, r.Tool); ok && tool.Change != nil {
 		failed = t.catalog.TrustTools(r.Server, map[string]string{r.Tool: r.Pin})
@@ -526,7 +526,7 @@ func (p *parts) attend(dir string) {
 			return
 		}
 		tried = true
-		opened, err := approval.Listen(dir, table)
+		opened, err := approval.OpenDesk(dir, table)
 		if err != nil {
 			p.log.Warn("retort approvals can't reach this engine", "error", err)
 			return
@@ -616,7 +616,7 @@ func (c Config) strangers(loaded *config.Config) error {
 	for _, s := range loaded.Servers {
 		known = append(known, s.Name)
 	}
-	for _, name := range loaded.Settings.Named() {
+	for _, name := range loaded.Settings.NamedServers() {
 		if !slices.Contains(known, name) {
 			return core.Errorf(core.KindInvalidArguments, "retort.open", "settings for the server %q, which is not configured", name).
 				WithHint("configured are %s", strings.Join(known, ", "))

@@ -71,7 +71,7 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	if s, ok := all.FindServer(name); ok {
 		return s.Name, "", nil
 	}
-	if slices.Contains(e.pool.Names(), name) {
+	if slices.Contains(e.pool.ServerNames(), name) {
 		return name, "", nil
 	}
 	if t, ok := all.FindTool(name); ok {

@@ -9,10 +9,10 @@ import (
 )
 
 // commandsOf returns the commands that the settings let programs start, as policy rules.
-func commandsOf(s config.Settings) []policy.Command {
-	var all []policy.Command
+func commandsOf(s config.Settings) []policy.AllowedCommand {
+	var all []policy.AllowedCommand
 	for _, c := range s.Commands {
-		all = append(all, policy.Command{Name: path.Base(c.Command), Args: c.Args})
+		all = append(all, policy.AllowedCommand{Name: path.Base(c.Command), Args: c.Args})
 	}
 	return all
 }

@@ -29,16 +29,16 @@ func (d describer) Describe(ctx context.Context, data string) (string, *core.Err
 	if m == nil {
 		return "", nil
 	}
-	reply, refused := m.Reply(ctx, model.Prompt{
-		System: instructions, Messages: []model.Message{{Role: model.User, Text: data}}, MaxTokens: most,
-		Count: tokens.Count,
+	reply, refused := m.Reply(ctx, model.ModelPrompt{
+		System: instructions, Messages: []model.PromptMessage{{Role: model.User, Text: data}}, MaxTokens: most,
+		Count: tokens.CountTokens,
 	})
 	return reply.Text, refused
 }
 
 // describes returns the describer of results; nil unless the settings enable summaries.
 func (p *parts) describes() *describer {
-	if !p.config.Settings.Results.Summarize.Bool() {
+	if !p.config.Settings.Results.Summarize.IsOn() {
 		return nil
 	}
 	return &describer{p}

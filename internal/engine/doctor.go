@@ -23,8 +23,8 @@ type Diagnosis struct {
 	Home      string                 `json:"home"`
 	Files     []string               `json:"files"`
 	Warnings  []string               `json:"warnings,omitempty"`
-	Machine   []doctor.Check         `json:"machine"`
-	Clients   []doctor.Check         `json:"clients,omitempty"` // whether their files point here
+	Machine   []doctor.CheckResult   `json:"machine"`
+	Clients   []doctor.CheckResult   `json:"clients,omitempty"` // whether their files point here
 	Sandbox   string                 `json:"sandbox"`           // sandboxMode
 	Sandboxes []sandbox.Capabilities `json:"sandboxes"`
 	Runtimes  map[string]string      `json:"runtimes"` // versions of those that are there
@@ -34,14 +34,14 @@ type Diagnosis struct {
 // ServerDiagnosis describes the state of one server.
 type ServerDiagnosis struct {
 	ServerInfo
-	OK        bool           `json:"ok"`
-	Transport string         `json:"transport,omitempty"`
-	Era       string         `json:"era,omitempty"` // of the protocol: handshake, or stateless since 2026-07-28
-	Login     string         `json:"login,omitempty"`
-	Isolation string         `json:"isolation,omitempty"`
-	Restarts  int            `json:"restarts,omitempty"`
-	Cause     *doctor.Cause  `json:"cause,omitempty"`   // why it does not work
-	Remarks   []doctor.Cause `json:"remarks,omitempty"` // what is not as it should be though it works
+	OK        bool                  `json:"ok"`
+	Transport string                `json:"transport,omitempty"`
+	Era       string                `json:"era,omitempty"` // of the protocol: handshake, or stateless since 2026-07-28
+	Login     string                `json:"login,omitempty"`
+	Isolation string                `json:"isolation,omitempty"`
+	Restarts  int                   `json:"restarts,omitempty"`
+	Cause     *doctor.FailureCause  `json:"cause,omitempty"`   // why it does not work
+	Remarks   []doctor.FailureCause `json:"remarks,omitempty"` // what is not as it should be though it works
 }
 
 const (
@@ -51,7 +51,7 @@ const (
 
 // Doctor waits at most for patience until the named servers, or all, have answered or failed. It then reports what
 // works on this machine and what does not. machine holds the checks of Examine.
-func (e *Engine) Doctor(ctx context.Context, machine []doctor.Check, patience time.Duration, servers ...string) (Diagnosis, error) {
+func (e *Engine) Doctor(ctx context.Context, machine []doctor.CheckResult, patience time.Duration, servers ...string) (Diagnosis, error) {
 	for _, name := range servers {
 		if err := e.knows(name); err != nil {
 			return Diagnosis{}, err
@@ -109,7 +109,7 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	if i < 0 {
 		return d // it is static
 	}
-	spec, status := servers[i], e.pool.Status(info.Name)
+	spec, status := servers[i], e.pool.StatusOf(info.Name)
 	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), e.loginOf(spec)
 	if d.Era = "handshake"; status.Protocol >= "2026-07-28" {
 		d.Era = "stateless"
@@ -119,7 +119,7 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	}
 	pending := info.Error == nil && status.State != client.StateReady && status.State != client.StateIdle
 	if info.Error != nil || pending {
-		cause := e.masked(doctor.Explain(symptom(spec, status, info, waited, pending)))
+		cause := e.masked(doctor.ExplainFailure(symptom(spec, status, info, waited, pending)))
 		d.OK, d.Cause, d.Stderr = false, &cause, unique(info.Stderr)
 		return d
 	}
@@ -130,13 +130,13 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 }
 
 // masked returns the cause without secrets: its text may quote a command line or an address.
-func (e *Engine) masked(c doctor.Cause) doctor.Cause {
+func (e *Engine) masked(c doctor.FailureCause) doctor.FailureCause {
 	c.Words, c.Mend = e.secrets.MaskString(c.Words), e.secrets.MaskString(c.Mend)
 	return c
 }
 
-func symptom(spec Server, status client.Status, info ServerInfo, waited time.Duration, pending bool) doctor.Symptom {
-	s := doctor.Symptom{
+func symptom(spec Server, status client.ServerStatus, info ServerInfo, waited time.Duration, pending bool) doctor.FailureSymptom {
+	s := doctor.FailureSymptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
 		Stderr: unique(info.Stderr), Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
 	}
@@ -150,7 +150,7 @@ func symptom(spec Server, status client.Status, info ServerInfo, waited time.Dur
 	if spec.Err != nil {
 		s.Message = spec.Err.Error()
 	}
-	s.Status = client.HTTPStatus(s.Err)
+	s.Status = client.HTTPStatusOf(s.Err)
 	return s
 }
 
@@ -165,9 +165,9 @@ func unique(lines []string) (once []string) {
 }
 
 // remarks returns the problems of a server that works nevertheless.
-func remarks(info ServerInfo, status client.Status) (all []doctor.Cause) {
+func remarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureCause) {
 	add := func(id, mend, words string, args ...any) {
-		all = append(all, doctor.Cause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
+		all = append(all, doctor.FailureCause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
 	}
 	if len(info.Changed) > 0 {
 		add("changed_definitions", fmt.Sprintf("retort tools --changed %s, then retort tools --trust %s", info.Name, info.Name),

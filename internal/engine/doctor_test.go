@@ -175,7 +175,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"not_mcp", "/mcp", responds(t, 200, "application/json", `{"hello": "world"}`)},
 		{"slow", "curl", engine.Server{URL: "http://" + silent(t) + "/mcp"}},
 	}
-	config := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "works", Dial: demo.Dial("crm")}}}
+	config := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "works", Dial: demo.DialFunc("crm")}}}
 	for i, c := range cases {
 		c.server.Name = fmt.Sprintf("s%02d", i)
 		config.Servers = append(config.Servers, c.server)
@@ -233,7 +233,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 
 // One server can be asked about, and a name that nobody has is refused.
 func TestDoctorOfOne(t *testing.T) {
-	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "bad", Command: "/no/such"}}})
+	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}, {Name: "bad", Command: "/no/such"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestDoctorOfOne(t *testing.T) {
 	if _, err := e.Doctor(t.Context(), nil, testenv.Patience, "crn"); err == nil || !strings.Contains(err.Error(), `no server "crn"`) {
 		t.Error(err)
 	}
-	d, err = e.Doctor(t.Context(), []doctor.Check{{Level: doctor.Broken}}, testenv.Patience, "crm")
+	d, err = e.Doctor(t.Context(), []doctor.CheckResult{{Level: doctor.Broken}}, testenv.Patience, "crm")
 	if err != nil || d.OK {
 		t.Error("a broken machine is said to be fine")
 	}
@@ -254,7 +254,7 @@ func TestDoctorOfOne(t *testing.T) {
 // What is wrong with home is found, and mended only where that is asked for and safe.
 func TestExamine(t *testing.T) {
 	home, keys := filepath.Join(t.TempDir(), "home"), filepath.Join(t.TempDir(), "keys")
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Keys: keys, Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}}}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Keys: keys, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}}
 	open := func() {
 		t.Helper()
 		e, err := engine.Open(t.Context(), c)

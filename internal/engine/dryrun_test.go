@@ -38,19 +38,19 @@ func TestDryRun(t *testing.T) {
 			if len(o.Effects) != 2 || string(o.Effects[1].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` || o.Effects[1].Effect != "destructive" {
 				t.Errorf("%+v", o.Effects)
 			}
-			if len(server.Effects()) != 0 || !strings.Contains(string(o.Result), `"seen":true`) {
-				t.Errorf("%d effects, %s", len(server.Effects()), o.Result)
+			if len(server.RecordedEffects()) != 0 || !strings.Contains(string(o.Result), `"seen":true`) {
+				t.Errorf("%d effects, %s", len(server.RecordedEffects()), o.Result)
 			}
 			var asked atomic.Int64
 			done := e.Resume(core.WithChannel(t.Context(), answers(answer, &asked)), o.ExecutionID, 10*time.Second)
 			if asked.Load() != 1 {
 				t.Errorf("asked %d times", asked.Load())
 			}
-			if answer.Approve && (done.Status != core.StatusOK || done.DryRun || len(server.Effects()) != 2) {
-				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
+			if answer.Approve && (done.Status != core.StatusOK || done.DryRun || len(server.RecordedEffects()) != 2) {
+				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.RecordedEffects()))
 			}
-			if !answer.Approve && (done.Status != core.StatusDenied || len(server.Effects()) != 0) {
-				t.Errorf("%+v, %d effects", done, len(server.Effects()))
+			if !answer.Approve && (done.Status != core.StatusDenied || len(server.RecordedEffects()) != 0) {
+				t.Errorf("%+v, %d effects", done, len(server.RecordedEffects()))
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func TestDryRunThatDiffers(t *testing.T) {
 		asked = append(asked, a)
 		return core.ApprovalAnswer{Approve: !a.IsCall()}, true
 	}), o.ExecutionID, 10*time.Second)
-	if done.Status != core.StatusDenied || len(asked) != 2 || !strings.Contains(string(asked[1].Arguments), "real") || len(server.Effects()) != 1 {
-		t.Errorf("%+v %+v, asked %d times, %d effects", done, done.Error, len(asked), len(server.Effects()))
+	if done.Status != core.StatusDenied || len(asked) != 2 || !strings.Contains(string(asked[1].Arguments), "real") || len(server.RecordedEffects()) != 1 {
+		t.Errorf("%+v %+v, asked %d times, %d effects", done, done.Error, len(asked), len(server.RecordedEffects()))
 	}
 	if len(asked) == 2 && !strings.Contains(asked[1].Rule, "dry run") {
 		t.Errorf("asked because of %q", asked[1].Rule)
@@ -129,7 +129,7 @@ func TestDryRunThatFails(t *testing.T) {
 	if o.Status != core.StatusError || !o.DryRun || len(o.Effects) != 1 || len(o.Approvals) != 0 || !strings.Contains(o.Error.Hint, "made-up") {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
-	if len(server.Effects()) != 0 || len(e2.Waiting("")) != 0 {
+	if len(server.RecordedEffects()) != 0 || len(e2.Waiting("")) != 0 {
 		t.Error("something happened or waits")
 	}
 }

@@ -43,7 +43,7 @@ type (
 	FilePart    = core.FilePart         // of a file
 	FileList    = core.FileList         // the files of a workspace
 	Channel     = core.ApprovalChannel  // asks the person at the other end of an execution
-	Server      = client.Server
+	Server      = client.ServerSpec
 )
 
 // Scopes of an approval.
@@ -117,8 +117,8 @@ type Engine struct {
 // Open reads the configuration and opens an engine. It connects to servers in the background; tools known from an
 // earlier run are available at once. If the configuration is wrong, the error is a *Error of kind invalid_arguments.
 func Open(ctx context.Context, c Config) (*Engine, error) {
-	files := config.NewWatch(c.read)
-	loaded, err := files.Load()
+	files := config.NewWatcher(c.read)
+	loaded, err := files.LoadFirst()
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 // GOMEMLIMIT is set. It is meant for processes with one engine and little else to do, which call it once.
 func (e *Engine) LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(e.memory.Limit())
+		debug.SetMemoryLimit(e.memory.LimitBytes())
 	}
 }
 
@@ -153,7 +153,7 @@ func (e *Engine) ShareProcessors() {
 // the engine returned by Open must be closed.
 func (e *Engine) As(principal string) *Engine {
 	own := *e.pipeline
-	own.Policy = e.policy.For(principal)
+	own.Policy = e.policy.ViewFor(principal)
 	return &Engine{e.parts, &own}
 }
 
@@ -197,7 +197,7 @@ func (e *Engine) Decide(id, digest string, a Answer) error {
 	if e.pipeline.Policy.Principal() != "" && !slices.ContainsFunc(e.Waiting(""), func(w Approval) bool { return w.ID == id }) {
 		return core.Errorf(core.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
 	}
-	if err := e.pipeline.Approvals.Table.Decide(id, digest, a); err != nil {
+	if err := e.pipeline.Approvals.Table.AnswerApproval(id, digest, a); err != nil {
 		return err
 	}
 	return nil
@@ -260,7 +260,7 @@ func (e *Engine) Restore(ctx context.Context, r Request, text string) Outcome {
 
 // Show replaces the tokens in an Outcome by their values. The result is for a person and must never reach a model.
 func (e *Engine) Show(session string, o Outcome) (Outcome, error) {
-	return e.pipeline.Show(sessionOf(session), o)
+	return e.pipeline.ShowValues(sessionOf(session), o)
 }
 
 func sessionOf(name string) string { return cmp.Or(name, "default") }
@@ -300,7 +300,7 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	e.works()
 	e.reloader.start()
 	defer s.Close()
-	return s.Serve(ctx, in, out)
+	return s.ServeLines(ctx, in, out)
 }
 
 // Close ends all programs, connections and server processes.
@@ -309,7 +309,7 @@ func (e *Engine) Close() error { return e.close() }
 func (c Config) load() (*config.Config, error) { return c.read(nil, false) }
 
 // read reads the configuration. again is true for a reload; see config.Options.
-func (c Config) read(note config.Note, again bool) (*config.Config, error) {
+func (c Config) read(note config.NoteFunc, again bool) (*config.Config, error) {
 	dir := c.Dir
 	if dir == "" {
 		var err error
@@ -329,6 +329,6 @@ func (c Config) read(note config.Note, again bool) (*config.Config, error) {
 		return loaded, err
 	}
 	loaded.Settings, err = config.ParseSettings("settings", dir, []byte(c.Settings), os.LookupEnv)
-	loaded.Restrict()
+	loaded.ApplyClientRules()
 	return loaded, err
 }

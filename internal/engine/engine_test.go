@@ -35,7 +35,7 @@ func openWith(tb testing.TB, settings string, servers ...string) *engine.Engine 
 		c.Reserve = engine.ReserveNone
 	}
 	for _, name := range servers {
-		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.Dial(name)})
+		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.DialFunc(name)})
 	}
 	e, err := engine.Open(tb.Context(), c)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestEffectsHappenOnce(t *testing.T) {
 	if o.Status != core.StatusOK || string(o.Result) != "50" {
 		t.Fatalf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
-	if n := len(server.Effects()); n != 50 {
+	if n := len(server.RecordedEffects()); n != 50 {
 		t.Errorf("the upstream saw %d effects, want 50", n)
 	}
 }
@@ -88,7 +88,7 @@ func TestStatsAccountForWhatRan(t *testing.T) {
 
 func TestColdStartAnswersFromTheCatalogue(t *testing.T) {
 	home := t.TempDir()
-	warm, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+	warm, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestNothingPilesUp(t *testing.T) {
 	testenv.CheckLeaks(t)
 	c := engine.Config{NoFiles: true, Home: t.TempDir(), Limits: unhurried}
 	for _, name := range []string{"crm", "chat"} {
-		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.Dial(name)})
+		c.Servers = append(c.Servers, engine.Server{Name: name, Dial: demo.DialFunc(name)})
 	}
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestTwoConfigurationsOfOneNameAreRefused(t *testing.T) {
 	if err := os.WriteFile(dir+"/.mcp.json", []byte(`{"mcpServers": {"crm": {"command": "x"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := engine.Open(t.Context(), engine.Config{Dir: dir, Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+	_, err := engine.Open(t.Context(), engine.Config{Dir: dir, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}})
 	if e := core.AsError(err); e == nil || e.Kind != core.KindInvalidArguments {
 		t.Errorf("%v", err)
 	}

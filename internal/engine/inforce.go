@@ -166,7 +166,7 @@ func (p *parts) narrowed(wanted *inForce, rules *policy.Policy) (*inForce, *poli
 		slices.Clone(before.servers), func(s Server) bool { return !slices.Contains(namesOf(wanted.servers), s.Name) },
 	)
 	next.removed, next.levels, next.ruled, next.doubted = wanted.removed, wanted.levels, wanted.config, wanted.meaning()
-	rules, ok := rules.RestrictedBy(p.policy.For("").InForce())
+	rules, ok := rules.RestrictedBy(p.policy.ViewFor("").InForce())
 	if !ok {
 		return nil, nil, d, core.Errorf(
 			core.KindLimit, "retort.reload",
@@ -195,7 +195,7 @@ func (p *parts) merge(loaded *config.Config) (merged *config.Config, restart []s
 		s.Commands = wanted.Commands // also if it is nil, and the clone is not
 	}
 	c.Settings, c.Home = s, p.config.Home
-	restart = config.Differ(s, wanted)
+	restart = config.DifferingKeys(s, wanted)
 	if loaded.Home != p.config.Home {
 		restart = append(restart, "the data directory")
 	}
@@ -221,7 +221,7 @@ func (f *inForce) removedPrincipals(next *config.Config) (names []string) {
 }
 
 func differenceOf(before, next *inForce) (d difference) {
-	d.settings, d.restored = config.Differ(before.rulingWithLevels(), next.rulingWithLevels()), before.ruled != nil
+	d.settings, d.restored = config.DifferingKeys(before.rulingWithLevels(), next.rulingWithLevels()), before.ruled != nil
 	d.principals = slices.DeleteFunc(slices.Clone(next.removed), func(name string) bool { return slices.Contains(before.removed, name) })
 	for _, s := range next.servers {
 		switch old, ok := before.server(s.Name); {
@@ -330,7 +330,7 @@ func (st *Stores) prepare(c Config, loaded *config.Config, before *inForce) (*in
 	}
 	next := &inForce{config: loaded, servers: servers, clients: map[string]*personal{}}
 	for i, s := range servers {
-		servers[i].Client = clientOf(loaded.Settings.Servers[s.Name].Passing)
+		servers[i].Client = clientOf(loaded.Settings.Servers[s.Name].PassThrough)
 		if before == nil {
 			continue
 		}

@@ -262,7 +262,7 @@ func TestLargeAnswers(t *testing.T) {
 				t.Errorf("member %s, others %s", got.Member, got.Others)
 			}
 			text, _ := json.Marshal(o)
-			if n := tokens.Count(string(text)); n > 2000 {
+			if n := tokens.CountTokens(string(text)); n > 2000 {
 				t.Errorf("%d tokens", n)
 			}
 			if o.Output != "true\n" {
@@ -398,7 +398,7 @@ func engineOfLarge(arguments string) (told engineTold, err error) {
 	o := e.Execute(background, engine.Request{Code: fmt.Sprintf(code, arguments)})
 	told.After = mostMemory()
 	text, _ := json.Marshal(o)
-	told.Status, told.Result, told.Tokens = o.Status, string(o.Result), tokens.Count(string(text))
+	told.Status, told.Result, told.Tokens = o.Status, string(o.Result), tokens.CountTokens(string(text))
 	if o.Error != nil {
 		told.Error = o.Error.Message
 	}

@@ -44,8 +44,8 @@ func realCalls(dir string) []string {
 // misspells a field is told.
 func TestTenCallsOfTwentyToolsTellMisspeltFields(t *testing.T) {
 	var servers []engine.Server
-	for _, name := range demo.Names() {
-		servers = append(servers, engine.Server{Name: name, Dial: demo.Dial(name)})
+	for _, name := range demo.ServerNames() {
+		servers = append(servers, engine.Server{Name: name, Dial: demo.DialFunc(name)})
 	}
 	learnAndMisspell(t, servers, bundledCalls, 18)
 }

@@ -15,9 +15,9 @@ import (
 // The nouns of listening.
 type (
 	// Types for listening over HTTP.
-	Listener      = web.Listener      // answers clients over HTTP
-	Authenticator = web.Authenticator // knows bearer tokens
-	Caller        = web.Principal     // whose a bearer token is
+	Listener      = web.Listener        // answers clients over HTTP
+	Authenticator = web.Authenticator   // knows bearer tokens
+	Caller        = web.BearerPrincipal // whose a bearer token is
 )
 
 // Listening has the options for serving clients over HTTP. All others are in the settings.
@@ -47,14 +47,14 @@ func (e *Engine) Listen(l Listening) (*Listener, error) {
 	if u, err := url.Parse(cmp.Or(s.OAuth.Resource, s.OAuth.Audience)); err == nil && u.Hostname() != "" {
 		hosts = append(slices.Clone(hosts), u.Hostname()) // clients know this server by it
 	}
-	return web.Listen(web.Options{
+	return web.OpenListener(web.Options{
 		Addr: cmp.Or(l.Addr, s.Addr), Cert: s.TLS.Cert, Key: s.TLS.Key, AllowedHosts: hosts, AllowedOrigins: s.AllowedOrigins,
 		Authenticator: l.Authenticator,
 		Engine:        func(principal string) web.Engine { return e.As(principal) },
 		Cancel:        func() { _ = e.pipeline.Flights.Close() },
 		Refused:       e.refused,
 		Server:        server.Options{Version: Version, Lean: l.Lean, Sandboxes: config.SandboxNames(), Log: e.log},
-		Limits: web.Limits{
+		Limits: web.ListenerLimits{
 			Body: s.MaxBody, Header: int(s.MaxHeader), Connections: s.Connections, PerAddress: s.PerAddress,
 			Sessions: s.Sessions, AllSessions: s.AllSessions,
 			Executions: s.Executions, Programs: s.Programs,

@@ -21,8 +21,8 @@ import (
 // The nouns of logins at servers.
 type (
 	// Types of logins at servers.
-	LoginStatus = oauth.Status // what is known of the login at a server
-	LoginHow    = oauth.How    // how a person logs in
+	LoginStatus = oauth.LoginStatus  // what is known of the login at a server
+	LoginHow    = oauth.LoginOptions // how a person logs in
 )
 
 // recent returns a function that registers secrets with the masker. It keeps only the newest values of each label: an
@@ -37,10 +37,10 @@ func recent(m *secrets.Masker, server string) func(label, value string) {
 		if value == "" || slices.Contains(kept[label], value) {
 			return
 		}
-		m.Add(secrets.Secret{Label: server + " " + label, Value: value})
+		m.Add(secrets.NamedSecret{Label: server + " " + label, Value: value})
 		kept[label] = append(kept[label], value)
 		if len(kept[label]) > most {
-			m.Drop(kept[label][0])
+			m.DropValues(kept[label][0])
 			kept[label] = kept[label][1:]
 		}
 	}
@@ -56,7 +56,7 @@ func hasCredentials(headers map[string]string) bool {
 }
 
 // oauthOf returns the configuration of the login at a server.
-func oauthOf(c *config.Config, server string) config.Login {
+func oauthOf(c *config.Config, server string) config.OAuthClient {
 	for _, s := range c.Servers {
 		if s.Name == server {
 			return s.OAuth
@@ -67,7 +67,7 @@ func oauthOf(c *config.Config, server string) config.Login {
 
 // Login is an unfinished login at a server. It must be closed.
 type Login struct {
-	*oauth.Login
+	*oauth.LoginFlow
 	server, principal string
 	stores            *Stores
 }
@@ -79,7 +79,7 @@ func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Lo
 	if err != nil {
 		return nil, err
 	}
-	l, err := client.Begin(ctx, how)
+	l, err := client.BeginLogin(ctx, how)
 	if err != nil {
 		return nil, masked(p.secrets, at(err, server))
 	}
@@ -87,11 +87,11 @@ func BeginLogin(ctx context.Context, c Config, server string, how LoginHow) (*Lo
 }
 
 // Wait waits until the user has logged in.
-func (l *Login) Wait(ctx context.Context) error { return l.ended(l.Login.Wait(ctx)) }
+func (l *Login) Wait(ctx context.Context) error { return l.ended(l.LoginFlow.Wait(ctx)) }
 
 // Paste finishes the login with the address to which the browser was redirected.
 func (l *Login) Paste(ctx context.Context, address string) error {
-	return l.ended(l.Login.Paste(ctx, address))
+	return l.ended(l.LoginFlow.Paste(ctx, address))
 }
 
 // ended records the result of the login in the audit log and returns its error, without secrets.
@@ -140,7 +140,7 @@ func Logout(ctx context.Context, c Config, server, principal string) (LoggedOut,
 		return out, err
 	}
 	status, _ := client.Status(ctx)
-	out.Was, out.Revoked, err = client.Logout(ctx)
+	out.Was, out.Revoked, err = client.RemoveLogin(ctx)
 	if err != nil || !out.Was {
 		return out, masked(p.secrets, at(err, server))
 	}
@@ -190,7 +190,7 @@ func LoginsLeft(c Config, gone []auth.Token) (map[string][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := store.Tokens()
+	tokens, err := store.ListTokens()
 	if err != nil {
 		return nil, known(err)
 	}
@@ -214,7 +214,7 @@ func (p *loginServers) loginAt(ctx context.Context, client *oauth.Client, none L
 		s.Error = maskedError(p.secrets, s.Error)
 		return s
 	}
-	needs, err := client.Needs(ctx)
+	needs, err := client.NeedsLogin(ctx)
 	if err != nil {
 		none.State, none.Error = oauth.StateUnknown, maskedError(p.secrets, core.AsError(err))
 		return none
@@ -346,7 +346,7 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*loginPatience)
 	defer cancel()
-	login, err := client.Begin(ctx, oauth.How{})
+	login, err := client.BeginLogin(ctx, oauth.LoginOptions{})
 	if err != nil {
 		return core.AsError(err).AtTool(server, "")
 	}
@@ -369,7 +369,7 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 
 // wait asks the user to log in and waits for the login at the same time: a user who has logged in from the command
 // line need not answer the question.
-func (l *logins) wait(ctx context.Context, login *oauth.Login, ask func(context.Context, string) *core.Error) *core.Error {
+func (l *logins) wait(ctx context.Context, login *oauth.LoginFlow, ask func(context.Context, string) *core.Error) *core.Error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	answered, done, left := make(chan *core.Error, 1), make(chan error, 1), make(chan struct{})
@@ -446,7 +446,7 @@ func (l *logins) settle(address string, ok bool) {
 	table := l.pipeline.Approvals.Table
 	for _, a := range table.ListWaiting("") {
 		if a.Login == address {
-			_ = table.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: ok, Note: "the login did not succeed", By: "login"})
+			_ = table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{Approve: ok, Note: "the login did not succeed", By: "login"})
 		}
 	}
 }

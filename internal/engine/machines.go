@@ -29,10 +29,10 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 	s := loaded.Settings
 	o := machineOptions(
 		s.VM, home.Dir(loaded.Home), commands.guest,
-		runtimes.SupportedRuntimes(runtimeCommands(s.Runtimes), s.Limits().Memory),
+		runtimes.SupportedRuntimes(runtimeCommands(s.Runtimes), s.ExecutionLimits().Memory),
 	)
 	o.Commands = findCommands(s)
-	o.Limits, o.Progress = s.Limits(), progress
+	o.Limits, o.Progress = s.ExecutionLimits(), progress
 	if kernel != "" {
 		o.Kernel = kernel
 	}
@@ -44,7 +44,7 @@ func SetupMachines(ctx context.Context, c Config, kernel string, progress func(s
 func (p *parts) machines(guest []string, interpreters []interpreter.Interpreter) sandbox.Backend {
 	s := p.config.Settings
 	o := machineOptions(s.VM, p.home, guest, interpreters)
-	o.Limits, o.Network, o.Commands = s.Limits(), p.proxied(), p.commands
+	o.Limits, o.Network, o.Commands = s.ExecutionLimits(), p.proxied(), p.commands
 	o.Progress = func(what string) { p.log.Info("virtual machine", "doing", what) }
 	return vm.New(o)
 }

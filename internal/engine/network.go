@@ -46,7 +46,7 @@ func (p *parts) openNetwork(to internet) error {
 		return err
 	}
 	for _, name := range append(slices.Collect(maps.Keys(p.config.Settings.Principals)), "") {
-		if _, err = pipeline.NarrowNetwork(p.network, p.policy.For(name)); err != nil {
+		if _, err = pipeline.NarrowNetwork(p.network, p.policy.ViewFor(name)); err != nil {
 			return err
 		}
 	}
@@ -71,16 +71,16 @@ func authorities(file string) (*x509.CertPool, error) {
 
 // proxied returns the proxy settings with which interpreted programs reach the network; nil if the network is closed.
 func (p *parts) proxied() *interpreter.ProxyNetwork {
-	if p.network.Closed() {
+	if p.network.IsClosed() {
 		return nil
 	}
 	return &interpreter.ProxyNetwork{Certificates: p.config.Settings.Network.Certificates}
 }
 
 // level returns the rules that programs are checked against.
-func (p *parts) level() rules.Level {
+func (p *parts) level() rules.StrictnessLevel {
 	level := levels[p.config.Settings.SecurityLevel]
-	if !p.network.Closed() {
+	if !p.network.IsClosed() {
 		level |= rules.Networked
 	}
 	if len(p.config.Settings.Commands) > 0 {

@@ -61,8 +61,8 @@ func (p *passing) add(l listener) (stop func()) {
 }
 
 // clientOf returns the client features that the settings let a server use: elicitation, sampling and roots.
-func clientOf(s config.Passing) client.Client {
-	return client.Client{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
+func clientOf(s config.PassThrough) client.ClientFeatures {
+	return client.ClientFeatures{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
 }
 
 // Exposed returns the names of the servers that clients see directly, sorted.
@@ -93,7 +93,7 @@ func (e *Engine) fits(definition string) bool {
 	if len(definition) <= most {
 		return true
 	}
-	_, ok := tokens.Fits(definition, most)
+	_, ok := tokens.FitsLimit(definition, most)
 	return ok
 }
 
@@ -108,7 +108,7 @@ func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// Pass sends one request of a client to a server; see server.Passthrough.
+// Pass sends one request of a client to a server; see server.PassthroughEngine.
 func (e *Engine) Pass(ctx context.Context, r Request, what core.PassthroughRequest) Outcome {
 	return e.logged("passed", e.pipeline.PassThrough(ctx, r, what))
 }
@@ -175,7 +175,7 @@ func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) e
 	if !e.pipeline.IsPassable(srv, server.Resources.Tool) {
 		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", srv)
 	}
-	return e.pool.Subscribe(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
+	return e.pool.SubscribeResource(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
 }
 
 // Watch calls f for each change notification of an exposed server, with the method and params of the MCP

@@ -54,7 +54,7 @@ func (l *personal) principals() []string {
 	if l == nil || l.shared {
 		return nil
 	}
-	return l.options.Store.Principals(l.options.Server, l.options.URL)
+	return l.options.Store.PrincipalsOf(l.options.Server, l.options.URL)
 }
 
 // For returns the authorizer of the principal that uses a server instance.

@@ -14,7 +14,7 @@ import (
 // finds it may call.
 func TestPrincipals(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Config{
-		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}, {Name: "mail", Dial: demo.Dial("mail")}},
+		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}, {Name: "mail", Dial: demo.DialFunc("mail")}},
 		Settings: `
 servers: {mail: {deny: [list_history]}}
 principals:
@@ -71,7 +71,7 @@ principals:
 // A misspelt server in settings must not quietly drop what they deny.
 func TestSettingsForNobody(t *testing.T) {
 	for _, text := range []string{`servers: {crn: {deny: ["*"]}}`, `principals: {ada: {servers: {crn: {deny: ["*"]}}}}`} {
-		_, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Settings: text, Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+		_, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Settings: text, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}})
 		if kind(err) != core.KindInvalidArguments || !strings.Contains(err.Error(), `the server "crn", which is not configured`) {
 			t.Errorf("%s: %v", text, err)
 		}

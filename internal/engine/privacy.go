@@ -13,22 +13,22 @@ import (
 // the settings in force. close must be called when the redactor is no longer used.
 func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, close func() error) {
 	s := st.config.Settings
-	if !s.PIITokenization.Bool() {
+	if !s.PIITokenization.IsOn() {
 		return nil, func() error { return nil }
 	}
 	store := st.OpenVault()
 	o := redact.Options{
-		Modes: map[pii.Type]redact.Mode{}, Regions: s.PII.Regions, Keys: map[string]pii.Type{},
+		Modes: map[pii.Type]redact.HideMode{}, Regions: s.PII.Regions, Keys: map[string]pii.Type{},
 		Words: map[pii.Type][]string{}, Types: map[pii.Type]*regexp.Regexp{},
 		Reveals: func(server string, t pii.Type) bool {
 			return slices.Contains(now().Servers[server].PII.Reveal, string(t))
 		},
-		Treats: func(server string, t pii.Type) redact.Treatment {
+		Treats: func(server string, t pii.Type) redact.TypeTreatment {
 			return treatment(now().Servers[server].PII, string(t))
 		},
 	}
 	for t, m := range s.PII.Modes {
-		o.Modes[pii.Type(t)] = redact.Mode(m)
+		o.Modes[pii.Type(t)] = redact.HideMode(m)
 	}
 	for key, t := range s.PII.Keys {
 		o.Keys[key] = pii.Type(t)
@@ -48,7 +48,7 @@ func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, 
 
 // treatment returns how values of a type are treated in results of a server. If the settings name several treatments,
 // the strictest applies.
-func treatment(s config.ServerPII, t string) redact.Treatment {
+func treatment(s config.ServerPII, t string) redact.TypeTreatment {
 	switch {
 	case slices.Contains(s.Block, t):
 		return redact.Block

@@ -125,7 +125,7 @@ func programsLike(t *testing.T, pattern string) []string {
 
 // runFiles runs programs on a runtime. settings selects the sandbox, and sandbox is its name.
 func runFiles(t *testing.T, runtime string, files []string, sandbox, settings string) {
-	e := openWith(t, "piiTokenization: false\n"+settings, demo.Names()...) // the expected results have real values instead of tokens
+	e := openWith(t, "piiTokenization: false\n"+settings, demo.ServerNames()...) // the expected results have real values instead of tokens
 	e.Settle(t.Context())
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) { runProgram(t, e, runtime, sandbox, file) })
@@ -189,8 +189,8 @@ func checkWarnings(o core.Outcome) []string {
 // untyped are the bundled servers as if none of their tools declared what it answers.
 func untyped(t *testing.T) (servers []engine.Server) {
 	t.Helper()
-	for _, name := range demo.Names() {
-		servers = append(servers, engine.Server{Name: name, Dial: without(demo.Dial(name), "outputSchema")})
+	for _, name := range demo.ServerNames() {
+		servers = append(servers, engine.Server{Name: name, Dial: without(demo.DialFunc(name), "outputSchema")})
 	}
 	return servers
 }

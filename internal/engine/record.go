@@ -23,7 +23,7 @@ func known(err error) error {
 func (p *parts) retains() {
 	const first, again = time.Minute, time.Hour
 	s := p.config.Settings.Audit
-	policy := audit.Policy{Dir: p.DataDir().AuditArchives(), Keep: s.Keep, Size: s.Size, Archives: s.Archives}
+	policy := audit.RetentionPolicy{Dir: p.DataDir().AuditArchives(), Keep: s.Keep, Size: s.Size, Archives: s.Archives}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -42,8 +42,8 @@ func (p *parts) retains() {
 	p.onClose(func() error { stop(); <-done; return nil })
 }
 
-func (p *parts) retain(ctx context.Context, log *audit.Log, policy audit.Policy) {
-	if _, err := log.Retain(ctx, policy); err != nil && ctx.Err() == nil {
+func (p *parts) retain(ctx context.Context, log *audit.Log, policy audit.RetentionPolicy) {
+	if _, err := log.ApplyRetention(ctx, policy); err != nil && ctx.Err() == nil {
 		p.log.Warn("old entries of the audit log could not be moved to archives", "error", err)
 	}
 }
@@ -74,7 +74,7 @@ func (p *parts) left(ctx context.Context, do func(*audit.Log)) {
 
 // others opens the files of a data directory's audit log for reading, including that of this engine. For a database
 // it returns nil, because a database holds all chains.
-func (p *parts) others(ctx context.Context) (all []audit.Store) {
+func (p *parts) others(ctx context.Context) (all []audit.LogStore) {
 	files, err := sqlstore.ListFiles(p.DataDir().Audit())
 	if err != nil || p.config.Settings.Audit.Store != "" {
 		return nil // a database has them all

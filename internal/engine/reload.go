@@ -19,7 +19,7 @@ import (
 type reloader struct {
 	p     *parts
 	c     Config
-	files *config.Watch
+	files *config.Watcher
 	once  sync.Once
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -35,7 +35,7 @@ type reloader struct {
 // effects counts calls that may have side effects.
 type effects struct{ began, ended uint64 }
 
-func newReloader(p *parts, c Config, files *config.Watch) *reloader {
+func newReloader(p *parts, c Config, files *config.Watcher) *reloader {
 	r := &reloader{p: p, c: c, files: files}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
@@ -74,11 +74,11 @@ func (r *reloader) look() {
 func (r *reloader) poll() (news bool) {
 	var now effects
 	now.began, now.ended = r.p.pipeline.Relay.CountEffects()
-	u, news := r.files.Poll()
+	u, news := r.files.PollChanges()
 	if news {
 		r.take(u)
 	}
-	if r.files.Quiet() {
+	if r.files.IsQuiet() {
 		r.before = now
 	}
 	return news
@@ -137,7 +137,7 @@ func (r *reloader) refuse(u config.Update, err error) {
 
 // unrecorded keeps the current configuration until the change can be recorded in the audit log.
 func (r *reloader) unrecorded(why *core.Error) {
-	r.files.Retry()
+	r.files.RetryNext()
 	text := "the change could not be recorded: " + why.Message
 	if r.say(&r.refused, text) {
 		r.p.log.Warn("the changed configuration is not applied; the previous settings stay in force", "error", text)
@@ -219,10 +219,10 @@ func (r *reloader) shown(path string) string {
 // apply puts a configuration in force. It removes servers before their rules, and adds servers after their rules: no
 // server is ever reachable without its rules.
 func (p *parts) apply(next *inForce, rules *policy.Policy, d difference) {
-	ended := p.pool.Drop(d.dropReasons())
+	ended := p.pool.DropServers(d.dropReasons())
 	before := p.current.Swap(next)
-	if rules.For("").Version() != p.policy.For("").Version() || before.config.Settings.Enabled != next.config.Settings.Enabled {
-		p.policy.Replace(rules)
+	if rules.ViewFor("").PolicyVersion() != p.policy.ViewFor("").PolicyVersion() || before.config.Settings.Enabled != next.config.Settings.Enabled {
+		p.policy.ReplacePolicy(rules)
 	}
 	gone := slices.Concat(d.removed, d.changed)
 	come := slices.Concat(d.added, d.changed)
@@ -238,7 +238,7 @@ func (p *parts) apply(next *inForce, rules *policy.Policy, d difference) {
 	p.categories(before, next)
 	for _, name := range come {
 		s, _ := next.server(name)
-		p.pool.Put(s)
+		p.pool.PutServer(s)
 	}
 	p.catalog.KeepServers(namesOf(next.servers)) // this tells clients, also of what the rules show or hide now
 	for _, name := range come {

@@ -305,7 +305,7 @@ func TestReloadKeepsTheDataDirectory(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(config, "retort"), 0o700), os.WriteFile(filepath.Join(config, "retort", "retort.yaml"), []byte("permissionLevel: execute_full\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(t.Context(), engine.Config{Dir: dir, Keys: t.TempDir(), Reserve: engine.ReserveNone, Servers: []engine.Server{{Name: "crm", Dial: demo.Dial("crm")}}})
+	e, err := engine.Open(t.Context(), engine.Config{Dir: dir, Keys: t.TempDir(), Reserve: engine.ReserveNone, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func Init() {
 		os.Exit(0)
 	case compilerArgument:
 		typescript.TuneCollector()
-		exit(typescript.Serve(os.Stdin, os.Stdout))
+		exit(typescript.ServeCompiler(os.Stdin, os.Stdout))
 	}
 }
 

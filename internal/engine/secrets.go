@@ -18,12 +18,12 @@ import (
 
 // modelKey returns the secrets in a model's API key. A key under 12 characters is usually a placeholder for a server
 // that needs none.
-func modelKey(key string) []secrets.Secret {
+func modelKey(key string) []secrets.NamedSecret {
 	const least = 12
 	if len(key) < least {
 		return secrets.FromVariable("retort", "model.key", key)
 	}
-	return []secrets.Secret{{Label: "retort model.key", Value: key}}
+	return []secrets.NamedSecret{{Label: "retort model.key", Value: key}}
 }
 
 // registering wraps an Authorizer and registers the credentials that it returns as secrets.
@@ -115,7 +115,7 @@ func (l maskedListing) masked(tools []json.RawMessage, instructions string, err 
 
 // maskedStatus returns the status of a server without secrets. Lines are masked together, since a secret may span two
 // of them.
-func maskedStatus(m *secrets.Masker, s client.Status) client.Status {
+func maskedStatus(m *secrets.Masker, s client.ServerStatus) client.ServerStatus {
 	lines := func(all []string) []string {
 		text := strings.Join(all, "\n")
 		if clean := m.MaskString(text); clean != text {
@@ -229,16 +229,16 @@ func (st *Stores) register(f *inForce) {
 	st.secrets.Add(secrets.FromAddress("retort audit.store", s.Audit.Store)...)
 	st.secrets.Add(secrets.FromArguments("retort audit.checkpoint", s.Audit.Checkpoint)...)
 	for _, secret := range s.Network.Secrets {
-		st.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.Secret{
+		st.secrets.Add(append(secrets.FromHeader("retort network.secrets", secret.Header, secret.Value), secrets.NamedSecret{
 			Label: "retort network.secrets", Value: secret.Value,
 		})...)
 	}
 	if name := s.PII.Key.Variable; name != "" {
-		st.secrets.Add(secrets.Secret{Label: "retort " + name, Value: os.Getenv(name)})
+		st.secrets.Add(secrets.NamedSecret{Label: "retort " + name, Value: os.Getenv(name)})
 	}
 	if file := st.UserDir().ApprovalsKey(); file != "" {
 		if key, err := seal.ReadKey(file); err == nil {
-			st.secrets.Add(secrets.Secret{Label: "retort approvals.key", Value: string(key)})
+			st.secrets.Add(secrets.NamedSecret{Label: "retort approvals.key", Value: string(key)})
 		}
 	}
 }

@@ -305,7 +305,7 @@ func nowhere(t *testing.T, where string, text []byte, hides bool, personal []str
 func wholeRecord(t *testing.T, home, keys string) []byte {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(home, "audit", "*.db"))
-	r := audit.Record{Checkpoints: filepath.Join(keys, "checkpoints"), Home: home, Archives: filepath.Join(home, "audit", "archive"), Keys: audit.Keys{
+	r := audit.LogReader{Checkpoints: filepath.Join(keys, "checkpoints"), Home: home, Archives: filepath.Join(home, "audit", "archive"), Keys: audit.LogKeys{
 		Bodies: func() ([]byte, error) { return seal.ReadKey(filepath.Join(keys, "vault.key")) },
 		Codes:  func() ([]byte, error) { return seal.ReadKey(filepath.Join(keys, "audit.key")) },
 	}}
@@ -320,7 +320,7 @@ func wholeRecord(t *testing.T, home, keys string) []byte {
 	var all bytes.Buffer
 	var warnings []string
 	bodies := 0
-	for entry, err := range r.Entries(t.Context(), audit.Filter{}, "", 0, &warnings) {
+	for entry, err := range r.StreamEntries(t.Context(), audit.Filter{}, "", 0, &warnings) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
 	if refused := e.pipeline.RecordSkillChange(name, "remove"); refused != nil {
 		return SkillInfo{}, refused
 	}
-	s, err := e.pipeline.Skills.Remove(name)
+	s, err := e.pipeline.Skills.RemoveSkill(name)
 	if err != nil {
 		return SkillInfo{}, err
 	}
@@ -86,7 +86,7 @@ func (e *Engine) ExportSkill(name, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return failing(skills.Export(s, dir))
+	return failing(skills.ExportSkill(s, dir))
 }
 
 // ImportSkill saves the contents of an Agent Skills folder as a skill, as SaveSkill does.

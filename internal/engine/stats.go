@@ -110,7 +110,7 @@ func (e *Engine) history(session string) *Recorded {
 			return nil, err
 		}
 		defer kept.Close()
-		u, err := kept.Usage(ctx, span, false)
+		u, err := kept.SumUsage(ctx, span, false)
 		if err != nil {
 			return nil, err
 		}

@@ -35,16 +35,16 @@ type ServerInfo struct {
 
 // Stats is the answer of the MCP tool get_execution_stats.
 type Stats struct {
-	Servers    int                 `json:"servers"`
-	Ready      int                 `json:"ready"`
-	Tools      int                 `json:"tools"`
-	Tokens     int                 `json:"definition_tokens"` // of all tools' definitions
-	Learned    int                 `json:"learned_types"`     // tools whose answers are known though they do not declare them
-	Skills     int                 `json:"skills"`
-	Executions tokens.Summary      `json:"executions"`         // since this engine began
-	Recorded   *Recorded           `json:"recorded,omitempty"` // by all engines, as long as the record goes back
-	Kept       core.WorkspaceUsage `json:"kept"`               // of the session, or of the default one
-	Tasks      *TaskCounts         `json:"tasks,omitempty"`    // of the queue, if this engine works on it
+	Servers    int                  `json:"servers"`
+	Ready      int                  `json:"ready"`
+	Tools      int                  `json:"tools"`
+	Tokens     int                  `json:"definition_tokens"` // of all tools' definitions
+	Learned    int                  `json:"learned_types"`     // tools whose answers are known though they do not declare them
+	Skills     int                  `json:"skills"`
+	Executions tokens.LedgerSummary `json:"executions"`         // since this engine began
+	Recorded   *Recorded            `json:"recorded,omitempty"` // by all engines, as long as the record goes back
+	Kept       core.WorkspaceUsage  `json:"kept"`               // of the session, or of the default one
+	Tasks      *TaskCounts          `json:"tasks,omitempty"`    // of the queue, if this engine works on it
 	// Outstanding explains which changes to the configuration files are not in force; "" if all are.
 	Outstanding string `json:"outstanding,omitempty"`
 	// ActiveTasks counts the tasks that are running. MaxConcurrentTasks is the largest number of queued tasks that
@@ -74,9 +74,9 @@ func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 // Stats counts servers, tools and executions. The executions are those of one session or, if session is empty, of
 // all.
 func (e *Engine) Stats(_ context.Context, session string) any {
-	saved, _ := e.pipeline.Skills.List()
+	saved, _ := e.pipeline.Skills.ListSkills()
 	s := Stats{
-		Executions: e.ledger.Summary(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved),
+		Executions: e.ledger.SummaryOf(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved),
 		Kept: e.pipeline.WorkspaceUsage(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal()),
 	}
 	s.Executions.Session, s.Outstanding = session, e.Outstanding()
@@ -98,7 +98,7 @@ func (e *Engine) Servers() []ServerInfo {
 	tools := e.Toolset()
 	var infos []ServerInfo
 	configured := map[string]bool{}
-	for _, name := range e.pool.Names() {
+	for _, name := range e.pool.ServerNames() {
 		configured[name] = true
 		infos = append(infos, e.server(tools, name))
 	}
@@ -113,7 +113,7 @@ func (e *Engine) Servers() []ServerInfo {
 }
 
 func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
-	status := maskedStatus(e.secrets, e.pool.Status(name))
+	status := maskedStatus(e.secrets, e.pool.StatusOf(name))
 	info := ServerInfo{
 		Name: name, State: string(status.State), Error: e.live.ProblemOf(name), Implementation: status.Name, Version: status.Version,
 		Protocol: status.Protocol, ConnectMS: status.Connect.Seconds() * 1000, LatencyMS: status.Latency.Seconds() * 1000,
@@ -132,7 +132,7 @@ func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
 }
 
 // problems describes everything odd about a server's definitions and output.
-func (e *Engine) problems(server string, status client.Status) []string {
+func (e *Engine) problems(server string, status client.ServerStatus) []string {
 	var all []string
 	if s, ok := e.catalog.Toolset().FindServer(server); ok && s.Name == server {
 		for _, f := range s.Flags {
@@ -155,7 +155,7 @@ func (e *Engine) problems(server string, status client.Status) []string {
 
 // refuseDisabled returns an error if the settings have enabled: false.
 func refuseDisabled(s config.Settings) error {
-	if !s.Enabled.Bool() {
+	if !s.Enabled.IsOn() {
 		return core.Errorf(
 			core.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false",
 		).WithHint("set enabled: true to use Retort")

@@ -27,9 +27,9 @@ import (
 type Stores struct {
 	log     *slog.Logger
 	secrets *secrets.Masker
-	keys    string         // folder
-	config  *config.Config // as it was when the stores were opened
-	logins  *oauth.Store   // nil before a server needs it, or if there is no place for logins
+	keys    string            // folder
+	config  *config.Config    // as it was when the stores were opened
+	logins  *oauth.LoginStore // nil before a server needs it, or if there is no place for logins
 }
 
 // OpenStores reads a configuration. It opens and creates no file of the data directory.
@@ -63,13 +63,13 @@ func (st *Stores) DataDir() home.Dir { return home.Dir(st.config.Home) }
 
 // MasterKeys returns the places of the user's key. It encrypts the keys of personal values and of bodies in the audit
 // log.
-func (st *Stores) MasterKeys() vault.Keys {
+func (st *Stores) MasterKeys() vault.KeySource {
 	s := st.config.Settings.PII
-	return vault.Keys{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: st.UserDir().VaultKey()}
+	return vault.KeySource{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: st.UserDir().VaultKey()}
 }
 
-func (st *Stores) auditKeys() audit.Keys {
-	return audit.Keys{
+func (st *Stores) auditKeys() audit.LogKeys {
+	return audit.LogKeys{
 		Bodies: sync.OnceValues(st.keyed("vault.key", st.MasterKeys().Read)),
 		Codes: sync.OnceValues(st.keyed("audit.key", func() ([]byte, error) {
 			file := st.UserDir().AuditKey()
@@ -98,11 +98,11 @@ func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hol
 	if where == "" {
 		where = st.DataDir().Audit() + string(filepath.Separator)
 	}
-	owner, err := o.Keys.Owner()
+	owner, err := o.Keys.OwnerID()
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Renew = func(ctx context.Context) (audit.Store, error) {
+	o.Renew = func(ctx context.Context) (audit.LogStore, error) {
 		return sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Fresh: true})
 	}
 	rows, err := sqlstore.Open(ctx, where, sqlstore.Options{Owner: owner, Left: left})
@@ -125,7 +125,7 @@ func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hol
 
 // AuditReader is the opened audit log of a configuration.
 type AuditReader struct {
-	audit.Record
+	audit.LogReader
 }
 
 // Close closes all stores.
@@ -138,9 +138,9 @@ func (k *AuditReader) Close() {
 // ReadAudit opens all audit stores of a data directory. Without any store the log is empty. Files that cannot be
 // opened are left out, and all readers report them.
 func (st *Stores) ReadAudit(ctx context.Context, o sqlstore.Options) (*AuditReader, error) {
-	k := &AuditReader{Record: audit.Record{
+	k := &AuditReader{LogReader: audit.LogReader{
 		Archives: st.DataDir().AuditArchives(), Checkpoints: st.Checkpoints(), Home: st.config.Home,
-		Keys: audit.Keys{Bodies: st.MasterKeys().Read, Codes: st.readCodes},
+		Keys: audit.LogKeys{Bodies: st.MasterKeys().Read, Codes: st.readCodes},
 	}}
 	where, open := []string{st.config.Settings.Audit.Store}, sqlstore.Open
 	if where[0] == "" {
@@ -182,7 +182,7 @@ func (st *Stores) Checkpoints() string {
 // RecordEvent records what a command does without an engine, if the settings enable the audit log. The entry goes to
 // a chain that no other process writes, and is on disk when RecordEvent returns.
 func (st *Stores) RecordEvent(e core.AuditEvent) error {
-	if !st.config.Settings.AuditLogging.Bool() || st.config.Home == "" {
+	if !st.config.Settings.AuditLogging.IsOn() || st.config.Home == "" {
 		return nil
 	}
 	return st.RecordAlways(e)
@@ -209,7 +209,7 @@ func (st *Stores) RecordAlways(e core.AuditEvent) error {
 }
 
 // OpenVault opens the store of personal values in the data directory. Without a data directory the store is in memory.
-func (st *Stores) OpenVault() *vault.Store {
+func (st *Stores) OpenVault() *vault.TokenVault {
 	s, dir := st.config.Settings.PII, ""
 	if st.config.Home != "" {
 		dir = st.DataDir().Vault()
@@ -237,7 +237,7 @@ func (st *Stores) keyed(name string, read func() ([]byte, error)) func() ([]byte
 	return func() ([]byte, error) {
 		key, err := read()
 		if err == nil {
-			st.secrets.Add(secrets.Secret{Label: "retort " + name, Value: string(key)})
+			st.secrets.Add(secrets.NamedSecret{Label: "retort " + name, Value: string(key)})
 		}
 		return key, err
 	}

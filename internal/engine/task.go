@@ -36,7 +36,7 @@ func (e *Engine) orchestrator() *agent.Orchestrator {
 	s := e.config.Settings
 	return &agent.Orchestrator{
 		Finder: finder{e}, Runner: e.pipeline, Screen: screened{e.pipeline, e.secrets}, Recorder: e.pipeline, Templates: e.templates,
-		Model: e.modelOf, Count: tokens.Count, Parked: e.parked, Principal: e.pipeline.Policy.Principal(),
+		Model: e.modelOf, Count: tokens.CountTokens, Parked: e.parked, Principal: e.pipeline.Policy.Principal(),
 		Options: agent.Options{
 			Attempts: s.Orchestrator.Attempts, Tools: s.Orchestrator.Tools, Tokens: s.Orchestrator.Tokens, MaxTokens: s.Model.MaxTokens,
 			Price: agent.TokenPrice(s.Model.Price),
@@ -98,7 +98,7 @@ func (p *parts) modelOf(ctx context.Context) model.Model {
 	case p.model != nil:
 		return p.model
 	case (provider == config.ProviderAuto || provider == config.ProviderSampling) && core.PeerOf(ctx).Samples:
-		return model.Sampling{}
+		return model.ClientModel{}
 	}
 	return nil
 }
@@ -113,13 +113,13 @@ func (p *parts) words() error {
 	if p.templates, refused = templates.Open(dir); refused != nil {
 		return refused
 	}
-	for _, name := range templates.Names() {
+	for _, name := range templates.TemplateNames() {
 		if file := p.templates.OverriddenFile(name); file != "" {
 			p.log.Info("a template of the project replaces the built-in one", "file", file)
 		}
 	}
 	s := p.config.Settings.Model
-	if !s.Endpoint() {
+	if !s.IsEndpoint() {
 		return nil
 	}
 	key := s.Key
@@ -129,7 +129,7 @@ func (p *parts) words() error {
 		}
 		p.secrets.Add(modelKey(key)...)
 	}
-	endpoint, refused := model.New(model.Options{Format: model.Format(s.Provider), URL: s.URL, Model: s.Model, Key: key, Timeout: s.Timeout})
+	endpoint, refused := model.New(model.Options{Format: model.APIFormat(s.Provider), URL: s.URL, Model: s.Model, Key: key, Timeout: s.Timeout})
 	if refused != nil {
 		return refused
 	}

@@ -67,12 +67,12 @@ func newOfficeWith(t *testing.T, provider, settings string, script func(n int, a
 	return o
 }
 
-func (o *office) effects() int { return len(o.servers["crm"].Effects()) }
+func (o *office) effects() int { return len(o.servers["crm"].RecordedEffects()) }
 
 // twice lists the calls with effects that a server has seen twice.
 func (o *office) twice() (found []string) {
 	seen := map[string]bool{}
-	for _, e := range o.servers["crm"].Effects() {
+	for _, e := range o.servers["crm"].RecordedEffects() {
 		text, _ := json.Marshal(e)
 		key := string(text)
 		if seen[key] {

@@ -25,12 +25,12 @@ type (
 // ProgramJob returns a Job that executes a request.
 func ProgramJob(r Request) (Job, error) { return core.ProgramJob(r) }
 
-var _ server.Tasker = (*Engine)(nil)
+var _ server.TaskEngine = (*Engine)(nil)
 
 // line is an engine's job queue, opened on first use.
 type line struct {
 	open func() (*jobs.Queue, error)
-	jobs map[string]func(*Engine) jobs.Run // by the kind of the job
+	jobs map[string]func(*Engine) jobs.RunFunc // by the kind of the job
 
 	mu       sync.Mutex
 	opened   *jobs.Queue
@@ -42,7 +42,7 @@ type line struct {
 // lines prepares the job queue of an engine without opening it.
 func (p *parts) lines() {
 	p.line = &line{open: func() (*jobs.Queue, error) { return p.OpenQueue(p.home, p.recorder(), p.lostTask) }}
-	p.line.jobs = map[string]func(*Engine) jobs.Run{
+	p.line.jobs = map[string]func(*Engine) jobs.RunFunc{
 		core.JobProgram: (*Engine).runs, core.JobTask: (*Engine).does, core.JobPass: (*Engine).passesOn,
 	}
 	p.onClose(p.line.close)
@@ -128,7 +128,7 @@ func (e *Engine) WorkOn(id string) error {
 	if err != nil {
 		return err
 	}
-	q.WorkOn(id, func(ctx context.Context, t *jobs.Turn) core.Outcome {
+	q.WorkOn(id, func(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 		as := e.As(t.Task.Principal)
 		ctx = as.pipeline.WithPolicyPermit(e.permitted(ctx, t.Task.Credential))
 		if refused := core.PermitOf(ctx).CheckValid(); refused != nil {
@@ -157,7 +157,7 @@ func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Conte
 	book, err := e.OpenTokens()
 	return core.WithPermit(ctx, core.Permit{Credential: c, Check: func() *core.Error {
 		switch {
-		case c.Token != "" && err == nil && book.Holds(c.Token), c.Token == "" && time.Now().Before(c.Expires):
+		case c.Token != "" && err == nil && book.HasValid(c.Token), c.Token == "" && time.Now().Before(c.Expires):
 			return nil
 		}
 		return core.RevokedError()
@@ -178,23 +178,23 @@ func failedTask(t core.JobState, err *core.Error) core.Outcome {
 }
 
 // runs returns the function that executes a program from the queue.
-func (e *Engine) runs() jobs.Run {
-	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
+func (e *Engine) runs() jobs.RunFunc {
+	return func(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 		var r core.ExecutionRequest
 		if err := json.Unmarshal(t.Payload, &r); err != nil {
 			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
 		}
 		r.ID, r.Noted = t.Task.ID, true
 		r.Progress = func(calls int) {
-			t.Progress(core.TaskProgress{Done: calls, Message: fmt.Sprintf("%d tool calls", calls)})
+			t.SetProgress(core.TaskProgress{Done: calls, Message: fmt.Sprintf("%d tool calls", calls)})
 		}
 		return e.attended(ctx, t, e.Execute(ctx, r))
 	}
 }
 
 // passesOn returns the function that passes a client's call from the queue on to its server.
-func (e *Engine) passesOn() jobs.Run {
-	return func(ctx context.Context, t *jobs.Turn) core.Outcome {
+func (e *Engine) passesOn() jobs.RunFunc {
+	return func(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 		var p struct {
 			Request core.ExecutionRequest
 			Passed  core.PassthroughRequest
@@ -209,10 +209,10 @@ func (e *Engine) passesOn() jobs.Run {
 
 // attended waits until an execution is no longer pending: a person must answer first. Meanwhile the job gives up its
 // slot.
-func (e *Engine) attended(ctx context.Context, t *jobs.Turn, o core.Outcome) core.Outcome {
+func (e *Engine) attended(ctx context.Context, t *jobs.JobTurn, o core.Outcome) core.Outcome {
 	const patience = 31 * 24 * 3600e9 // longer than a task may take
 	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
-		t.Waits(true)
+		t.SetWaiting(true)
 		o = e.Resume(ctx, o.ExecutionID, patience)
 	}
 	return e.unattended(o)
@@ -242,7 +242,7 @@ func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	peer, permit := core.PeerOf(ctx), core.PermitOf(ctx)
 	j.Credential = permit.Credential
 	with := func(ctx context.Context) context.Context { return core.WithPermit(core.WithPeer(ctx, peer), permit) }
-	t, err := q.Submit(e.pipeline.Policy.Principal(), j, with)
+	t, err := q.SubmitJob(e.pipeline.Policy.Principal(), j, with)
 	if err != nil {
 		return t, err
 	}
@@ -273,7 +273,7 @@ func (e *Engine) Tasks() ([]JobState, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, _, err := q.List(e.pipeline.Policy.Principal())
+	all, _, err := q.ListJobs(e.pipeline.Policy.Principal())
 	for i := range all {
 		all[i] = e.seen(all[i])
 	}
@@ -287,7 +287,7 @@ func (e *Engine) CancelTask(ctx context.Context, id string) (JobState, error) {
 	if err != nil {
 		return JobState{}, err
 	}
-	return q.Cancel(ctx, e.pipeline.Policy.Principal(), id)
+	return q.CancelJob(ctx, e.pipeline.Policy.Principal(), id)
 }
 
 // WaitTask waits until a job has ended or ctx is done.
@@ -296,7 +296,7 @@ func (e *Engine) WaitTask(ctx context.Context, id string) (JobState, error) {
 	if err != nil {
 		return JobState{}, err
 	}
-	t, err := q.Wait(ctx, e.pipeline.Policy.Principal(), id)
+	t, err := q.WaitEnd(ctx, e.pipeline.Policy.Principal(), id)
 	return e.seen(t), err
 }
 
@@ -306,7 +306,7 @@ func (e *Engine) WatchTask(ctx context.Context, id string, seen JobState) (JobSt
 	if err != nil {
 		return JobState{}, err
 	}
-	t, err := q.Watch(ctx, e.pipeline.Policy.Principal(), id, seen)
+	t, err := q.WaitChange(ctx, e.pipeline.Policy.Principal(), id, seen)
 	return e.seen(t), err
 }
 
@@ -319,7 +319,7 @@ func (l *line) counts(principal string) *TaskCounts {
 	if q == nil {
 		return nil
 	}
-	c := q.Counts(principal)
+	c := q.CountJobs(principal)
 	return &c
 }
 

@@ -112,8 +112,8 @@ func TestTaskThatWaitsForAPerson(t *testing.T) {
 		task, err := e.Task(first.ID)
 		return err != nil || task.Status.HasEnded()
 	})
-	if task := finished(t, e, first.ID); task.Status != "ok" || len(server.Effects()) != 1 {
-		t.Errorf("%+v %+v, %d effects", task, task.Outcome.Error, len(server.Effects()))
+	if task := finished(t, e, first.ID); task.Status != "ok" || len(server.RecordedEffects()) != 1 {
+		t.Errorf("%+v %+v, %d effects", task, task.Outcome.Error, len(server.RecordedEffects()))
 	}
 }
 
@@ -164,7 +164,11 @@ func served(t *testing.T, e *engine.Engine, grace time.Duration) (ask func(line 
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	done := make(chan struct{})
-	go func() { defer close(done); defer s.Close(); _ = s.Serve(context.Background(), fromClient, toClient) }()
+	go func() {
+		defer close(done)
+		defer s.Close()
+		_ = s.ServeLines(context.Background(), fromClient, toClient)
+	}()
 	t.Cleanup(func() { toServer.Close(); go func() { _, _ = io.Copy(io.Discard, fromServer) }(); <-done })
 	lines := bufio.NewScanner(fromServer)
 	lines.Buffer(nil, 1<<20)

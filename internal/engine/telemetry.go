@@ -21,7 +21,7 @@ func (p *parts) observe() (err error) {
 		return 0, 0
 	}
 	if p.audit != nil {
-		o.Record = p.audit.Backlog
+		o.Record = p.audit.QueueLength
 	}
 	if p.telemetry, err = telemetry.Open(o); err != nil {
 		return err

@@ -169,7 +169,7 @@ func openTraced(t *testing.T, settings string) (*engine.Engine, *tapped, *bytes.
 	sent := &tapped{}
 	e, err := engine.Open(t.Context(), engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Log: slog.New(slog.NewJSONHandler(&log, nil)),
-		Servers: []engine.Server{{Name: "old", Dial: sent.dial(legacy().dial)}, {Name: "crm", Dial: sent.dial(demo.Dial("crm"))}},
+		Servers: []engine.Server{{Name: "old", Dial: sent.dial(legacy().dial)}, {Name: "crm", Dial: sent.dial(demo.DialFunc("crm"))}},
 	})
 	if err != nil {
 		t.Fatal(err)

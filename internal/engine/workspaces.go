@@ -12,7 +12,7 @@ import (
 )
 
 // OpenWorkspaces returns the stores of all sessions' files and states in a data directory.
-func OpenWorkspaces(data home.Dir, quota int64) (*workspace.Store, *workspace.StateStore) {
+func OpenWorkspaces(data home.Dir, quota int64) (*workspace.WorkspaceStore, *workspace.StateStore) {
 	return workspace.NewStore(data.Workspace(), quota).WithCopies(data.RealValues()), workspace.NewStates(data.State())
 }
 

@@ -23,11 +23,11 @@ func working(dir string) {
 		panic(err)
 	}
 	for i := range 20 {
-		if _, err := q.Submit("", core.Job{Kind: "test", Title: fmt.Sprint(i)}, nil); err != nil {
+		if _, err := q.SubmitJob("", core.Job{Kind: "test", Title: fmt.Sprint(i)}, nil); err != nil {
 			panic(err)
 		}
 	}
-	q.Work(func(ctx context.Context, t *Turn) core.Outcome {
+	q.WorkOnAll(func(ctx context.Context, t *JobTurn) core.Outcome {
 		note(dir, t.Task.Title)
 		if t.Task.Title == "3" || t.Task.Title == "4" {
 			fmt.Println("runs")
@@ -80,11 +80,11 @@ func TestKilled(t *testing.T) {
 	o := options(dir)
 	o.Slots = 1
 	q := open(t, o)
-	q.Work(func(_ context.Context, t *Turn) core.Outcome {
+	q.WorkOnAll(func(_ context.Context, t *JobTurn) core.Outcome {
 		note(dir, t.Task.Title)
 		return core.Outcome{Status: core.StatusOK}
 	})
-	all, warnings, err := q.List("")
+	all, warnings, err := q.ListJobs("")
 	if err != nil || len(warnings) != 0 || len(all) != 20 {
 		t.Fatal(len(all), warnings, err)
 	}

@@ -31,7 +31,7 @@ func (q *Queue) checkNameFree(principal, name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := q.look(); err != nil { // what others have submitted counts at once
+	if err := q.readFolder(); err != nil { // what others have submitted counts at once
 		return err
 	}
 	for _, e := range q.tasks {

@@ -19,7 +19,7 @@ func TestNames(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, errs[i] = queues[i%len(queues)].Submit("anna", core.Job{Kind: "test", Name: "same"}, nil)
+			_, errs[i] = queues[i%len(queues)].SubmitJob("anna", core.Job{Kind: "test", Name: "same"}, nil)
 		})
 	}
 	all.Wait()
@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 	if taken != len(errs)-1 {
 		t.Errorf("%d of %d were refused", taken, len(errs))
 	}
-	if _, err := queues[1].Submit("berta", core.Job{Kind: "test", Name: "same"}, nil); err != nil {
+	if _, err := queues[1].SubmitJob("berta", core.Job{Kind: "test", Name: "same"}, nil); err != nil {
 		t.Errorf("the id of another principal's task is taken: %v", err)
 	}
 	for principal, want := range map[string]string{"anna": "anna", "berta": "berta"} {
@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 	if _, err := queues[2].Get("clara", "same"); err == nil || fmt.Sprint(err) != fmt.Sprint(missing(queues[2], "clara", "other", "same")) {
 		t.Errorf("what is said of an id of others differs from what is said of none: %v", err)
 	}
-	queues[3].Work(ok)
+	queues[3].WorkOnAll(ok)
 	first, err := queues[3].Get("anna", "same")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 	if found, err := queues[0].Get("anna", "same"); err != nil || found.ID != second.ID {
 		t.Errorf("%+v %v", found, err)
 	}
-	if _, err := queues[0].Submit("anna", core.Job{Kind: "test", Name: "../x"}, nil); err == nil {
+	if _, err := queues[0].SubmitJob("anna", core.Job{Kind: "test", Name: "../x"}, nil); err == nil {
 		t.Error("a path is taken for an id")
 	}
 }

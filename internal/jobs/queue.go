@@ -42,13 +42,13 @@ type Options struct {
 
 // Limits of jobs.
 const (
-	maxDeadline = 7 * 24 * time.Hour
-	usual       = 24 * time.Hour
-	linger      = 5 * time.Minute // for which an ended job is kept at least
-	maxPriority = 10
-	maxPayload  = 1 << 20
-	maxLine     = 256 << 20 // bytes of all payloads that wait
-	maxEnded    = 1000      // ended jobs of one principal; the oldest are removed first
+	maxDeadline     = 7 * 24 * time.Hour
+	defaultDeadline = 24 * time.Hour
+	minResultAge    = 5 * time.Minute // for which an ended job is kept at least
+	maxPriority     = 10
+	maxPayload      = 1 << 20
+	maxLine         = 256 << 20 // bytes of all payloads that wait
+	maxEnded        = 1000      // ended jobs of one principal; the oldest are removed first
 )
 
 // Queue holds the jobs of a data directory. It is safe for concurrent use.
@@ -58,14 +58,14 @@ type Queue struct {
 
 	mu      sync.Mutex
 	tasks   map[string]*jobEntry
-	damaged map[string]damage
-	turns   turns
+	damaged map[string]damagedJob
+	turns   turnScheduler
 	spent   time.Duration // average running time of the last jobs; 0: none has ended yet
 	news    chan struct{} // closed and replaced at every change
 	bytes   int64         // of payloads that wait
 	closed  bool
 
-	run     Run             // nil: this queue does not work
+	run     RunFunc         // nil: this queue does not work
 	all     bool            // it works on all tasks
 	only    map[string]bool // else on these
 	release func()          // of the lock; nil: this engine does not own the queue
@@ -81,7 +81,7 @@ type Queue struct {
 type jobEntry struct {
 	core.JobState
 	size      int64
-	stamp     seal.Stamp
+	stamp     seal.FileStamp
 	cancel    context.CancelCauseFunc // of one that runs here
 	cancelled bool                    // a cancel was requested; it may still be running
 	held      bool                    // it does not begin yet
@@ -105,7 +105,7 @@ func Open(o Options) (*Queue, error) {
 		return nil, core.Errorf(core.KindInternal, "queue.open", "%w", err)
 	}
 	q := &Queue{
-		o: o, shelf: s, tasks: map[string]*jobEntry{}, damaged: map[string]damage{}, turns: newTurns(o.Slots),
+		o: o, shelf: s, tasks: map[string]*jobEntry{}, damaged: map[string]damagedJob{}, turns: newTurns(o.Slots),
 		news: make(chan struct{}), wake: make(chan struct{}, 1), only: map[string]bool{},
 	}
 	q.ctx, q.stop = context.WithCancel(context.Background())
@@ -125,7 +125,7 @@ func (q *Queue) Close() error {
 	var errs []error
 	for _, e := range q.tasks {
 		if e.unsaved {
-			errs = append(errs, q.shelf.put(record{JobState: e.JobState}))
+			errs = append(errs, q.shelf.writeJob(storedJob{JobState: e.JobState}))
 		}
 	}
 	if q.release != nil {
@@ -135,9 +135,9 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// Submit adds a job to the queue durably. If the job runs in this process, the function with adds to its context what
+// SubmitJob adds a job to the queue durably. If the job runs in this process, the function with adds to its context what
 // exists only in this process, such as the client's connection. with may be nil.
-func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
+func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
 	}
@@ -147,7 +147,7 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 	}
 	defer free()
 	now := time.Now()
-	deadline := min(cmp.Or(j.Deadline, usual), maxDeadline)
+	deadline := min(cmp.Or(j.Deadline, defaultDeadline), maxDeadline)
 	t := core.JobState{
 		ID: strings.ToLower(rand.Text()), Name: j.Name, Kind: j.Kind, Title: j.Title, Status: core.TaskQueued,
 		Principal: principal, Session: cmp.Or(j.Session, "default"),
@@ -158,7 +158,7 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 	if err := q.admitJob(t, size); err != nil {
 		return core.JobState{}, err
 	}
-	err = q.addJob(record{t, j.Payload})
+	err = q.addJob(storedJob{t, j.Payload})
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
@@ -170,11 +170,11 @@ func (q *Queue) Submit(principal string, j core.Job, with func(context.Context) 
 		return t, nil
 	}
 	if e.held {
-		e.held, e.stamp = false, q.shelf.stamp(t.ID)
+		e.held, e.stamp = false, q.shelf.stampOfJob(t.ID)
 	}
 	e.with = with
 	q.wakeWaiters()
-	return q.view(e), nil
+	return q.viewJob(e), nil
 }
 
 func checkJob(j core.Job) error {
@@ -206,7 +206,7 @@ func (q *Queue) admitJob(t core.JobState, size int64) error {
 	if q.closed {
 		return core.Errorf(core.KindCancelled, "queue.submit", "the engine is closed")
 	}
-	if err := q.current(); err != nil {
+	if err := q.ensureCurrent(); err != nil {
 		return err
 	}
 	if err := q.checkNameFree(t.Principal, t.Name); err != nil {
@@ -245,14 +245,14 @@ func (q *Queue) estimateWait(n int) time.Duration {
 }
 
 // addJob writes a new job to the audit log, then stores it durably. If either fails, the job is not queued.
-func (q *Queue) addJob(r record) error {
-	if err := seal.Regular(q.lock()); err != nil { // no engine can take the lock and work
+func (q *Queue) addJob(r storedJob) error {
+	if err := seal.CheckRegular(q.lockPath()); err != nil { // no engine can take the lock and work
 		return core.Errorf(core.KindInternal, "queue.submit", "the task was not taken, because no engine can work through the queue: %w", err)
 	}
 	if err := q.recordJob(r.JobState, string(core.TaskQueued), true); err != nil {
 		return err
 	}
-	if err := q.shelf.put(r); err != nil {
+	if err := q.shelf.writeJob(r); err != nil {
 		return core.Errorf(core.KindInternal, "queue.submit", "the task could not be stored and will not run: %w", err)
 	}
 	return nil
@@ -298,20 +298,20 @@ func (q *Queue) wakeWaiters() {
 func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, err := q.find(principal, id)
+	e, err := q.findJob(principal, id)
 	if err != nil {
 		return core.JobState{}, err
 	}
-	return q.view(e), nil
+	return q.viewJob(e), nil
 }
 
-// find returns a job of a principal by its ID or name. The caller holds mu.
-func (q *Queue) find(principal, id string) (*jobEntry, error) {
-	if err := q.current(); err != nil {
+// findJob returns a job of a principal by its ID or name. The caller holds mu.
+func (q *Queue) findJob(principal, id string) (*jobEntry, error) {
+	if err := q.ensureCurrent(); err != nil {
 		return nil, err
 	}
 	if bad, is := q.damaged[id]; is && principal == "" {
-		return nil, bad.of(id)
+		return nil, bad.errorFor(id)
 	}
 	e := q.tasks[id]
 	if e == nil {
@@ -325,42 +325,42 @@ func (q *Queue) find(principal, id string) (*jobEntry, error) {
 	return e, nil
 }
 
-// damage records why a file is not a valid job.
-type damage struct {
+// damagedJob records why a file is not a valid job.
+type damagedJob struct {
 	why   error
-	stamp seal.Stamp
+	stamp seal.FileStamp
 }
 
-func (d damage) of(id string) *core.Error {
+func (d damagedJob) errorFor(id string) *core.Error {
 	return core.Errorf(
 		core.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why,
 	).WithHint("its file stays as it is and does not run; remove it if you know why")
 }
 
-// List returns the jobs of a principal in the order of their submission; "" lists all. The warnings name files that
+// ListJobs returns the jobs of a principal in the order of their submission; "" lists all. The warnings name files that
 // cannot be read.
-func (q *Queue) List(principal string) (tasks []core.JobState, warnings []string, err error) {
+func (q *Queue) ListJobs(principal string) (tasks []core.JobState, warnings []string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.current(); err != nil {
+	if err := q.ensureCurrent(); err != nil {
 		return nil, nil, err
 	}
-	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
+	for _, e := range sortBySubmission(slices.Collect(maps.Values(q.tasks))) {
 		if principal == "" || e.Principal == principal {
-			tasks = append(tasks, q.view(e))
+			tasks = append(tasks, q.viewJob(e))
 		}
 	}
 	if principal == "" {
 		for _, id := range slices.Sorted(maps.Keys(q.damaged)) {
-			d := q.damaged[id].of(id)
+			d := q.damaged[id].errorFor(id)
 			warnings = append(warnings, d.Message+"; "+d.Hint)
 		}
 	}
 	return tasks, warnings, nil
 }
 
-// view returns the state of a job for callers. The caller must hold mu.
-func (q *Queue) view(e *jobEntry) core.JobState {
+// viewJob returns the state of a job for callers. The caller must hold mu.
+func (q *Queue) viewJob(e *jobEntry) core.JobState {
 	t := e.JobState
 	if e.Progress != nil {
 		p := *e.Progress
@@ -372,7 +372,7 @@ func (q *Queue) view(e *jobEntry) core.JobState {
 	case t.Status == core.TaskQueued:
 		t.Position = 1
 		for _, o := range q.tasks {
-			if o.Status == core.TaskQueued && o.Principal == e.Principal && ahead(o, e) {
+			if o.Status == core.TaskQueued && o.Principal == e.Principal && isAhead(o, e) {
 				t.Position++
 			}
 		}
@@ -380,8 +380,8 @@ func (q *Queue) view(e *jobEntry) core.JobState {
 	return t
 }
 
-// Counts returns the number of jobs of a principal by status; "" counts all jobs.
-func (q *Queue) Counts(principal string) (c core.TaskCounts) {
+// CountJobs returns the number of jobs of a principal by status; "" counts all jobs.
+func (q *Queue) CountJobs(principal string) (c core.TaskCounts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, e := range q.tasks {
@@ -408,27 +408,27 @@ const (
 	pollIdle = 500 * time.Millisecond // while nothing runs here
 )
 
-// Wait waits until a job or ctx has ended. It returns the state of the job at that time.
-func (q *Queue) Wait(ctx context.Context, principal, id string) (core.JobState, error) {
-	return q.until(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
+// WaitEnd waits until a job or ctx has ended. It returns the state of the job at that time.
+func (q *Queue) WaitEnd(ctx context.Context, principal, id string) (core.JobState, error) {
+	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool { return !t.Ended.IsZero() })
 }
 
-// Watch waits until the state of a job differs from seen, or ctx ends. It returns the state of the job at that time.
-func (q *Queue) Watch(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
-	return q.until(ctx, principal, id, func(t core.JobState) bool {
+// WaitChange waits until the state of a job differs from seen, or ctx ends. It returns the state of the job at that time.
+func (q *Queue) WaitChange(ctx context.Context, principal, id string, seen core.JobState) (core.JobState, error) {
+	return q.waitUntil(ctx, principal, id, func(t core.JobState) bool {
 		return t.Status != seen.Status || !t.LastUpdate().Equal(seen.LastUpdate())
 	})
 }
 
-func (q *Queue) until(ctx context.Context, principal, id string, done func(core.JobState) bool) (core.JobState, error) {
+func (q *Queue) waitUntil(ctx context.Context, principal, id string, done func(core.JobState) bool) (core.JobState, error) {
 	for {
 		q.mu.Lock()
-		e, err := q.find(principal, id)
+		e, err := q.findJob(principal, id)
 		if err != nil {
 			q.mu.Unlock()
 			return core.JobState{}, err
 		}
-		t, news := q.view(e), q.news
+		t, news := q.viewJob(e), q.news
 		q.mu.Unlock()
 		id = t.ID // a later task may be given the same one
 		if done(t) || ctx.Err() != nil {
@@ -450,12 +450,12 @@ var (
 	errDeadline  = errors.New("the deadline of the task has passed")
 )
 
-// Cancel ends a running job, or keeps a queued one from starting. It waits up to five seconds for the end; a job that
+// CancelJob ends a running job, or keeps a queued one from starting. It waits up to five seconds for the end; a job that
 // another process runs may end later. An ended job is not changed.
-func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState, error) {
+func (q *Queue) CancelJob(ctx context.Context, principal, id string) (core.JobState, error) {
 	const patience = 5 * time.Second
 	q.mu.Lock()
-	e, err := q.find(principal, id)
+	e, err := q.findJob(principal, id)
 	if err == nil {
 		id = e.ID // as it may have been given another one
 	}
@@ -463,9 +463,9 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState
 	case err != nil:
 	case e.Status.HasEnded():
 		defer q.mu.Unlock()
-		return q.view(e), core.Errorf(core.KindInvalidArguments, "queue.cancel", "the task has ended already: %s", e.Status)
+		return q.viewJob(e), core.Errorf(core.KindInvalidArguments, "queue.cancel", "the task has ended already: %s", e.Status)
 	case q.release != nil:
-		err = q.cancel(e)
+		err = q.cancelEntry(e)
 	default:
 		err = q.askOwner(e)
 	}
@@ -475,30 +475,30 @@ func (q *Queue) Cancel(ctx context.Context, principal, id string) (core.JobState
 	}
 	ctx, done := context.WithTimeout(ctx, patience)
 	defer done()
-	return q.Wait(ctx, principal, id)
+	return q.WaitEnd(ctx, principal, id)
 }
 
 // askOwner asks the engine that runs the jobs to cancel a job. If no engine runs jobs, it cancels the job itself. The
 // caller must hold mu.
 func (q *Queue) askOwner(e *jobEntry) error {
 	id := e.ID
-	if q.own() {
-		defer q.disown()
+	if q.takeOwnership() {
+		defer q.releaseOwnership()
 		if e = q.tasks[id]; e == nil || e.Status.HasEnded() {
 			return nil
 		}
-		return q.cancel(e)
+		return q.cancelEntry(e)
 	}
-	if err := q.shelf.ask(id); err != nil {
+	if err := q.shelf.requestCancel(id); err != nil {
 		return core.Errorf(core.KindInternal, "queue.cancel", "%w", err)
 	}
 	return nil
 }
 
-// cancel cancels a job on the engine that runs the jobs. The caller must hold mu.
-func (q *Queue) cancel(e *jobEntry) error {
+// cancelEntry cancels a job on the engine that runs the jobs. The caller must hold mu.
+func (q *Queue) cancelEntry(e *jobEntry) error {
 	if e.cancel == nil {
-		q.end(e, core.Outcome{
+		q.endJob(e, core.Outcome{
 			ExecutionID: e.ID, Status: core.StatusCancelled,
 			Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", errCancelled),
 		})
@@ -510,28 +510,28 @@ func (q *Queue) cancel(e *jobEntry) error {
 	return nil
 }
 
-// Owns reports whether this engine runs the jobs.
-func (q *Queue) Owns() bool {
+// IsOwner reports whether this engine runs the jobs.
+func (q *Queue) IsOwner() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.release != nil
 }
 
-// Takes makes this engine run the jobs, unless another engine does. It reports whether this one does.
-func (q *Queue) Takes() bool {
+// TryOwn makes this engine run the jobs, unless another engine does. It reports whether this one does.
+func (q *Queue) TryOwn() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.closed && (q.release != nil || q.own())
+	return !q.closed && (q.release != nil || q.takeOwnership())
 }
 
-// Attended reports whether any engine runs the jobs.
-func (q *Queue) Attended() bool {
+// IsAttended reports whether any engine runs the jobs.
+func (q *Queue) IsAttended() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.release != nil {
 		return true
 	}
-	release, err := seal.Lock(q.lock(), 0)
+	release, err := seal.Lock(q.lockPath(), 0)
 	if err != nil {
 		return true
 	}
@@ -539,14 +539,14 @@ func (q *Queue) Attended() bool {
 	return false
 }
 
-func (q *Queue) lock() string { return filepath.Join(q.o.Dir, "lock") }
+func (q *Queue) lockPath() string { return filepath.Join(q.o.Dir, "lock") }
 
-// Erase removes ended jobs and returns their number. If mentions is set, it removes the jobs of any principal whose
+// EraseJobs removes ended jobs and returns their number. If mentions is set, it removes the jobs of any principal whose
 // text matches it, otherwise those of the principal's session.
-func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n int, err error) {
+func (q *Queue) EraseJobs(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.look(); err != nil {
+	if err := q.readFolder(); err != nil {
 		return 0, err
 	}
 	var errs []error
@@ -557,7 +557,7 @@ func (q *Queue) Erase(principal, session string, mentions func([]byte) bool) (n 
 		if mentions == nil && (e.Session != session || e.Principal != principal) || mentions != nil && !mentions(outcomeText(e.JobState)) {
 			continue
 		}
-		if err := q.shelf.remove(e.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := q.shelf.removeJob(e.ID); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 			continue
 		}

@@ -36,7 +36,7 @@ func submit(t *testing.T, q *Queue, principal string, j core.Job) core.JobState 
 	if j.Kind == "" {
 		j.Kind = "test"
 	}
-	task, err := q.Submit(principal, j, nil)
+	task, err := q.SubmitJob(principal, j, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +45,14 @@ func submit(t *testing.T, q *Queue, principal string, j core.Job) core.JobState 
 
 func wait(t *testing.T, q *Queue, id string) core.JobState {
 	t.Helper()
-	task, err := q.Wait(testenv.Context(t), "", id)
+	task, err := q.WaitEnd(testenv.Context(t), "", id)
 	if err != nil || !task.Status.HasEnded() {
 		t.Fatalf("%+v, %v", task, err)
 	}
 	return task
 }
 
-func ok(_ context.Context, t *Turn) core.Outcome {
+func ok(_ context.Context, t *JobTurn) core.Outcome {
 	return core.Outcome{ExecutionID: t.Task.ID, Status: core.StatusOK, Result: t.Payload}
 }
 
@@ -67,7 +67,7 @@ func TestRuns(t *testing.T) {
 	if task.Status != core.TaskQueued || task.Position != 1 {
 		t.Errorf("%+v", task)
 	}
-	q.Work(ok)
+	q.WorkOnAll(ok)
 	if task = wait(t, q, task.ID); task.Status != "ok" || string(task.Outcome.Result) != `{"a":9007199254740993}` || task.Session != "default" {
 		t.Errorf("%+v", task)
 	}
@@ -86,7 +86,7 @@ type gated struct {
 	next  chan struct{}
 }
 
-func (g *gated) run(ctx context.Context, t *Turn) core.Outcome {
+func (g *gated) run(ctx context.Context, t *JobTurn) core.Outcome {
 	g.mu.Lock()
 	g.begun = append(g.begun, t.Task.Principal)
 	g.mu.Unlock()
@@ -115,7 +115,7 @@ func TestFairness(t *testing.T) {
 			for range 100 {
 				submit(t, q, "greedy", core.Job{Priority: maxPriority})
 			}
-			q.Work(g.run)
+			q.WorkOnAll(g.run)
 			taken := max(1, slots-1)
 			testenv.WaitUntil(t, "the first has begun", func() bool { return g.count() == taken })
 			submit(t, q, "modest", core.Job{})
@@ -148,11 +148,11 @@ func TestPriority(t *testing.T) {
 	for i, p := range []int{0, 0, 5, -1} {
 		submit(t, q, "", core.Job{Title: titles[i], Priority: p})
 	}
-	all, _, _ := q.List("")
+	all, _, _ := q.ListJobs("")
 	if all[2].Position != 1 || all[3].Position != 4 {
 		t.Errorf("%+v", all)
 	}
-	q.Work(func(_ context.Context, t *Turn) core.Outcome {
+	q.WorkOnAll(func(_ context.Context, t *JobTurn) core.Outcome {
 		mu.Lock()
 		defer mu.Unlock()
 		order = append(order, t.Task.Title)
@@ -172,13 +172,13 @@ func TestFull(t *testing.T) {
 	q := open(t, o)
 	submit(t, q, "anna", core.Job{})
 	submit(t, q, "anna", core.Job{})
-	_, err := q.Submit("anna", core.Job{Kind: "test"}, nil)
+	_, err := q.SubmitJob("anna", core.Job{Kind: "test"}, nil)
 	if e := core.AsError(err); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Message, "2 of your tasks") || !strings.Contains(e.Hint, "again in about") {
 		t.Errorf("%v", err)
 	}
 	submit(t, q, "berta", core.Job{})
 	for _, bad := range []core.Job{{}, {Kind: "test", Priority: 11}, {Kind: "test", Deadline: -1}, {Kind: "test", Payload: bytes.Repeat([]byte("1"), maxPayload+1)}} {
-		if _, err := q.Submit("", bad, nil); err == nil {
+		if _, err := q.SubmitJob("", bad, nil); err == nil {
 			t.Errorf("%.100v is taken", bad)
 		}
 	}
@@ -192,10 +192,10 @@ func TestForeign(t *testing.T) {
 	if err == nil || strings.ReplaceAll(err.Error(), task.ID, "none") != none.Error() {
 		t.Errorf("%v, %v", err, none)
 	}
-	if _, err := q.Cancel(t.Context(), "berta", task.ID); err == nil || status(q, task.ID) != core.TaskQueued {
+	if _, err := q.CancelJob(t.Context(), "berta", task.ID); err == nil || status(q, task.ID) != core.TaskQueued {
 		t.Errorf("%v, %s", err, status(q, task.ID))
 	}
-	if all, _, _ := q.List("berta"); len(all) != 0 {
+	if all, _, _ := q.ListJobs("berta"); len(all) != 0 {
 		t.Errorf("%v", all)
 	}
 }
@@ -206,11 +206,11 @@ func TestCancel(t *testing.T) {
 	q := open(t, o)
 	cancel := func(id string) core.JobState {
 		t.Helper()
-		task, err := q.Cancel(t.Context(), "", id)
+		task, err := q.CancelJob(t.Context(), "", id)
 		if err != nil || task.Status != "cancelled" || task.Ended.IsZero() {
 			t.Fatalf("%+v, %v", task, err)
 		}
-		if again, err := q.Cancel(t.Context(), "", id); err == nil || again.Status != "cancelled" {
+		if again, err := q.CancelJob(t.Context(), "", id); err == nil || again.Status != "cancelled" {
 			t.Errorf("%v, %v", again, err)
 		}
 		return task
@@ -218,11 +218,11 @@ func TestCancel(t *testing.T) {
 	before := submit(t, q, "", core.Job{})
 	cancel(before.ID) // nobody works
 	var ran sync.Map
-	q.Work(func(ctx context.Context, turn *Turn) core.Outcome {
+	q.WorkOnAll(func(ctx context.Context, turn *JobTurn) core.Outcome {
 		ran.Store(turn.Task.ID, true)
 		switch turn.Task.Title {
 		case "person":
-			turn.Waits(true)
+			turn.SetWaiting(true)
 			<-ctx.Done()
 			return core.Outcome{Status: core.StatusPendingApproval, Approvals: []core.Approval{{ID: "a"}}}
 		case "stubborn":
@@ -232,7 +232,7 @@ func TestCancel(t *testing.T) {
 		<-ctx.Done()
 		return core.Outcome{Status: core.StatusCancelled}
 	})
-	testenv.WaitUntil(t, "the queue is owned", q.Owns)
+	testenv.WaitUntil(t, "the queue is owned", q.IsOwner)
 	for _, title := range []string{"runs", "stubborn", "person"} {
 		task := submit(t, q, "", core.Job{Title: title})
 		want := core.TaskRunning
@@ -260,11 +260,11 @@ func TestPending(t *testing.T) {
 	o.Slots = 1
 	q := open(t, o)
 	yes := make(chan struct{})
-	q.Work(func(_ context.Context, turn *Turn) core.Outcome {
+	q.WorkOnAll(func(_ context.Context, turn *JobTurn) core.Outcome {
 		if turn.Task.Title == "person" {
-			turn.Waits(true)
+			turn.SetWaiting(true)
 			<-yes
-			turn.Waits(false)
+			turn.SetWaiting(false)
 		}
 		return core.Outcome{Status: core.StatusOK}
 	})
@@ -286,7 +286,7 @@ func endAtDeadlines(t *testing.T) {
 	late := submit(t, q, "", core.Job{Deadline: time.Nanosecond})
 	slow := submit(t, q, "", core.Job{Deadline: time.Minute})
 	time.Sleep(time.Microsecond)
-	q.Work(func(ctx context.Context, _ *Turn) core.Outcome {
+	q.WorkOnAll(func(ctx context.Context, _ *JobTurn) core.Outcome {
 		<-ctx.Done()
 		return core.Outcome{Status: core.StatusCancelled}
 	})
@@ -311,7 +311,7 @@ func TestRestart(t *testing.T) {
 	first := submit(t, q, "", core.Job{})
 	second := submit(t, q, "", core.Job{Payload: []byte(`2`)})
 	began := make(chan struct{})
-	q.Work(func(ctx context.Context, _ *Turn) core.Outcome {
+	q.WorkOnAll(func(ctx context.Context, _ *JobTurn) core.Outcome {
 		close(began)
 		<-ctx.Done()
 		return core.Outcome{Status: core.StatusCancelled}
@@ -324,7 +324,7 @@ func TestRestart(t *testing.T) {
 	if status(again, first.ID) != "cancelled" || status(again, second.ID) != core.TaskQueued {
 		t.Errorf("%s, %s", status(again, first.ID), status(again, second.ID))
 	}
-	again.Work(ok)
+	again.WorkOnAll(ok)
 	if task := wait(t, again, second.ID); string(task.Outcome.Result) != "2" {
 		t.Errorf("%+v", task)
 	}
@@ -345,7 +345,7 @@ func TestWorkOn(t *testing.T) {
 	if status(q, first.ID) != core.TaskQueued {
 		t.Error(status(q, first.ID))
 	}
-	q.Work(ok)
+	q.WorkOnAll(ok)
 	wait(t, q, first.ID)
 }
 
@@ -358,20 +358,20 @@ func TestClosedBeforeItBegan(t *testing.T) {
 	e := q.tasks[task.ID]
 	q.mu.Unlock()
 	for _, late := range []bool{false, true} {
-		turn := &Turn{queue: q, entry: e}
+		turn := &JobTurn{queue: q, entry: e}
 		if !late {
 			q.stop()
 		} else {
 			q.ctx, q.stop = context.WithCancel(context.Background())
 			q.o.Record = func(core.AuditEvent, bool) *core.Error { q.stop(); return nil }
 		}
-		if o, err := q.prepared(t.Context(), turn); o != nil || err == nil || q.shelf.begun(task.ID) {
+		if o, err := q.prepareJob(t.Context(), turn); o != nil || err == nil || q.shelf.hasBegun(task.ID) {
 			t.Errorf("%+v, %v", o, err)
 		}
 	}
 	_ = q.Close()
 	q = open(t, o)
-	q.Work(ok)
+	q.WorkOnAll(ok)
 	if task := wait(t, q, task.ID); string(task.Outcome.Result) != "1" {
 		t.Errorf("%+v", task)
 	}
@@ -385,27 +385,27 @@ func twoEngines(t *testing.T) {
 	o.Slots = 1
 	one, two := open(t, o), open(t, o)
 	g := &gated{next: make(chan struct{})}
-	one.Work(g.run)
-	testenv.WaitUntil(t, "the queue is owned", one.Owns)
-	two.Work(ok)
+	one.WorkOnAll(g.run)
+	testenv.WaitUntil(t, "the queue is owned", one.IsOwner)
+	two.WorkOnAll(ok)
 	first := submit(t, two, "", core.Job{})
 	testenv.WaitUntil(t, "the first has begun", func() bool { return g.count() == 1 })
 	second := submit(t, two, "", core.Job{})
 	third := submit(t, two, "", core.Job{Payload: []byte(`3`)})
-	if !two.Attended() || two.Owns() {
+	if !two.IsAttended() || two.IsOwner() {
 		t.Error("two have it")
 	}
-	if task, err := two.Cancel(t.Context(), "", second.ID); err != nil || task.Status != "cancelled" {
+	if task, err := two.CancelJob(t.Context(), "", second.ID); err != nil || task.Status != "cancelled" {
 		t.Errorf("%+v, %v", task, err)
 	}
-	if task, err := two.Cancel(t.Context(), "", first.ID); err != nil || task.Status != "cancelled" {
+	if task, err := two.CancelJob(t.Context(), "", first.ID); err != nil || task.Status != "cancelled" {
 		t.Errorf("%+v, %v", task, err)
 	}
 	_ = one.Close() // the third has begun there, or not
 	if task := wait(t, two, third.ID); task.Status != "ok" && task.Status != "cancelled" {
 		t.Errorf("%+v", task)
 	}
-	testenv.WaitUntil(t, "the other owns the queue", two.Owns)
+	testenv.WaitUntil(t, "the other owns the queue", two.IsOwner)
 	fourth := submit(t, two, "", core.Job{Payload: []byte(`4`)})
 	if task := wait(t, two, fourth.ID); string(task.Outcome.Result) != "4" {
 		t.Errorf("%+v", task)
@@ -418,13 +418,13 @@ func TestDamaged(t *testing.T) {
 	q := open(t, o)
 	bad, other, good := submit(t, q, "", core.Job{}), submit(t, q, "", core.Job{}), submit(t, q, "", core.Job{})
 	_ = q.Close()
-	path := func(id string) string { return filepath.Join(o.Dir, id+suffix) }
+	path := func(id string) string { return filepath.Join(o.Dir, id+jobSuffix) }
 	text, _ := os.ReadFile(path(bad.ID))
 	if err := errors.Join(os.WriteFile(path(bad.ID), text[:len(text)-1], 0o600), os.WriteFile(path(other.ID), mustRead(path(good.ID)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	q = open(t, o)
-	q.Work(ok)
+	q.WorkOnAll(ok)
 	wait(t, q, good.ID)
 	if _, err := q.Get("", bad.ID); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Error(err)
@@ -432,7 +432,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := q.Get("anna", bad.ID); err == nil || !strings.Contains(err.Error(), "there is no task") {
 		t.Error(err)
 	}
-	all, warnings, err := q.List("")
+	all, warnings, err := q.ListJobs("")
 	if err != nil || len(all) != 1 || len(warnings) != 2 {
 		t.Errorf("%v, %v, %v", all, warnings, err)
 	}
@@ -442,7 +442,7 @@ func TestDamaged(t *testing.T) {
 	o.Key = func() ([]byte, error) { return bytes.Repeat([]byte{8}, 32), nil }
 	_ = q.Close()
 	q = open(t, o)
-	if all, warnings, err := q.List(""); err != nil || len(all) != 0 || len(warnings) != 3 {
+	if all, warnings, err := q.ListJobs(""); err != nil || len(all) != 0 || len(warnings) != 3 {
 		t.Errorf("%v, %v, %v", all, warnings, err)
 	}
 }
@@ -460,18 +460,18 @@ func TestBroughtBack(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
 	task := submit(t, q, "", core.Job{})
-	path := filepath.Join(o.Dir, task.ID+suffix)
+	path := filepath.Join(o.Dir, task.ID+jobSuffix)
 	old := mustRead(path)
 	runs := 0
-	once := func(context.Context, *Turn) core.Outcome { runs++; return core.Outcome{Status: core.StatusOK} }
-	q.Work(once)
+	once := func(context.Context, *JobTurn) core.Outcome { runs++; return core.Outcome{Status: core.StatusOK} }
+	q.WorkOnAll(once)
 	wait(t, q, task.ID)
 	_ = q.Close()
 	if err := os.WriteFile(path, old, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	q = open(t, o)
-	q.Work(once)
+	q.WorkOnAll(once)
 	if task := wait(t, q, task.ID); task.Status != "outcome_unknown" || runs != 1 {
 		t.Errorf("%+v, %d", task, runs)
 	}
@@ -487,7 +487,7 @@ func unwritable(t *testing.T) {
 	}
 	q := open(t, o)
 	ran := make(chan struct{}, 8)
-	q.Work(func(context.Context, *Turn) core.Outcome {
+	q.WorkOnAll(func(context.Context, *JobTurn) core.Outcome {
 		ran <- struct{}{}
 		return core.Outcome{Status: core.StatusOK}
 	})
@@ -506,7 +506,7 @@ func unwritable(t *testing.T) {
 	if err := os.WriteFile(o.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := q.Submit("", core.Job{Kind: "test"}, nil); err == nil || len(q.tasks) != 0 || q.bytes != 0 {
+	if _, err := q.SubmitJob("", core.Job{Kind: "test"}, nil); err == nil || len(q.tasks) != 0 || q.bytes != 0 {
 		t.Errorf("%v, %v", err, q.tasks)
 	}
 	o = options(t.TempDir())
@@ -514,7 +514,7 @@ func unwritable(t *testing.T) {
 		return core.Errorf(core.KindInternal, "audit", "the disk is full")
 	}
 	q = open(t, o)
-	if _, err := q.Submit("", core.Job{Kind: "test"}, nil); err == nil || len(q.tasks) != 0 {
+	if _, err := q.SubmitJob("", core.Job{Kind: "test"}, nil); err == nil || len(q.tasks) != 0 {
 		t.Errorf("%v, %v", err, q.tasks)
 	}
 }
@@ -522,15 +522,15 @@ func unwritable(t *testing.T) {
 func TestForgets(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
-	q.Work(ok)
+	q.WorkOnAll(ok)
 	short := submit(t, q, "", core.Job{Keep: time.Second})
 	long := submit(t, q, "", core.Job{Session: "s"})
 	wait(t, q, short.ID)
 	wait(t, q, long.ID)
 	q.mu.Lock()
 	now := time.Now()
-	q.sweep(now)
-	q.sweep(now.Add(linger + time.Second))
+	q.removeExpired(now)
+	q.removeExpired(now.Add(minResultAge + time.Second))
 	q.mu.Unlock()
 	if _, err := q.Get("", short.ID); err == nil {
 		t.Error("it is still there")
@@ -538,10 +538,10 @@ func TestForgets(t *testing.T) {
 	if status(q, long.ID) != "ok" {
 		t.Error("the other is not there any more")
 	}
-	if n, err := q.Erase("", "s", nil); n != 1 || err != nil {
+	if n, err := q.EraseJobs("", "s", nil); n != 1 || err != nil {
 		t.Error(n, err)
 	}
-	files, _ := filepath.Glob(filepath.Join(o.Dir, "*"+suffix))
+	files, _ := filepath.Glob(filepath.Join(o.Dir, "*"+jobSuffix))
 	if len(files) != 0 {
 		t.Error(files)
 	}

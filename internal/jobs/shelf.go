@@ -27,17 +27,17 @@ type fileStore struct {
 	cipher     cipher.AEAD
 }
 
-// record holds the stored form of a job.
-type record struct {
+// storedJob holds the stored form of a job.
+type storedJob struct {
 	core.JobState
 	Payload json.RawMessage `json:"payload,omitempty"` // until it has ended
 }
 
 const (
-	magic   = "retort task 1\n"
-	suffix  = ".task"
-	asked   = ".cancel" // requests to cancel the job of this name
-	maxFile = 96 << 20
+	sealedPrefix = "retort task 1\n"
+	jobSuffix    = ".task"
+	cancelSuffix = ".cancel" // requests to cancel the job of this name
+	maxFile      = 96 << 20
 )
 
 // errForeign means that a file was not written with this queue's key.
@@ -61,25 +61,25 @@ func newShelf(dir, marks string, key []byte) (*fileStore, error) {
 	return &fileStore{dir: dir, marks: marks, cipher: aead}, err
 }
 
-func (s *fileStore) path(id string) string { return filepath.Join(s.dir, id+suffix) }
+func (s *fileStore) jobPath(id string) string { return filepath.Join(s.dir, id+jobSuffix) }
 
-// put stores a job durably.
-func (s *fileStore) put(r record) error {
+// writeJob stores a job durably.
+func (s *fileStore) writeJob(r storedJob) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return seal.Replace(s.path(r.ID), s.sealed(text, "task "+r.ID))
+	return seal.ReplaceFile(s.jobPath(r.ID), s.sealText(text, "task "+r.ID))
 }
 
-func (s *fileStore) sealed(text []byte, place string) []byte {
+func (s *fileStore) sealText(text []byte, place string) []byte {
 	nonce := make([]byte, s.cipher.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	return s.cipher.Seal(append([]byte(magic), nonce...), nonce, text, []byte(place))
+	return s.cipher.Seal(append([]byte(sealedPrefix), nonce...), nonce, text, []byte(place))
 }
 
-func (s *fileStore) opened(data []byte, place string) ([]byte, error) {
-	body, ok := bytes.CutPrefix(data, []byte(magic))
+func (s *fileStore) openText(data []byte, place string) ([]byte, error) {
+	body, ok := bytes.CutPrefix(data, []byte(sealedPrefix))
 	n := s.cipher.NonceSize()
 	if !ok || len(body) < n {
 		return nil, fmt.Errorf("%w: it was truncated, or written by another version", errForeign)
@@ -91,65 +91,65 @@ func (s *fileStore) opened(data []byte, place string) ([]byte, error) {
 	return text, nil
 }
 
-func (s *fileStore) get(id string) (r record, err error) {
-	data, err := seal.ReadFile(s.path(id), maxFile)
+func (s *fileStore) readJob(id string) (r storedJob, err error) {
+	data, err := seal.ReadFile(s.jobPath(id), maxFile)
 	if err != nil {
 		return r, err
 	}
-	text, err := s.opened(data, "task "+id)
+	text, err := s.openText(data, "task "+id)
 	if err != nil {
 		return r, err
 	}
 	return r, json.Unmarshal(text, &r)
 }
 
-func (s *fileStore) stamp(id string) seal.Stamp { return seal.StampOf(s.path(id)) }
+func (s *fileStore) stampOfJob(id string) seal.FileStamp { return seal.StampOf(s.jobPath(id)) }
 
-// list returns the ids of all jobs, and the ids of the jobs that another process has requested to cancel.
-func (s *fileStore) list() (ids, cancelled []string, err error) {
+// listJobs returns the ids of all jobs, and the ids of the jobs that another process has requested to cancel.
+func (s *fileStore) listJobs() (ids, cancelled []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && plainID(id) {
+		if id, ok := strings.CutSuffix(e.Name(), jobSuffix); ok && plainID(id) {
 			ids = append(ids, id)
 		}
-		if id, ok := strings.CutSuffix(e.Name(), asked); ok && plainID(id) {
+		if id, ok := strings.CutSuffix(e.Name(), cancelSuffix); ok && plainID(id) {
 			cancelled = append(cancelled, id)
 		}
 	}
 	return ids, cancelled, err
 }
 
-// ask asks the engine that runs the jobs to cancel a job, by writing a file.
-func (s *fileStore) ask(id string) error {
-	return seal.Replace(filepath.Join(s.dir, id+asked), s.sealed(nil, "cancel "+id))
+// requestCancel asks the engine that runs the jobs to cancel a job, by writing a file.
+func (s *fileStore) requestCancel(id string) error {
+	return seal.ReplaceFile(filepath.Join(s.dir, id+cancelSuffix), s.sealText(nil, "cancel "+id))
 }
 
 // isAsked reports whether there is a valid request to cancel the job. It removes the request.
 func (s *fileStore) isAsked(id string) bool {
-	path := filepath.Join(s.dir, id+asked)
+	path := filepath.Join(s.dir, id+cancelSuffix)
 	data, err := seal.ReadFile(path, seal.MaxFile)
 	_ = os.Remove(path)
 	if err != nil {
 		return false
 	}
-	_, err = s.opened(data, "cancel "+id)
+	_, err = s.openText(data, "cancel "+id)
 	return err == nil
 }
 
-func (s *fileStore) remove(id string) error {
-	_ = os.Remove(filepath.Join(s.dir, id+asked))
-	return os.Remove(s.path(id))
+func (s *fileStore) removeJob(id string) error {
+	_ = os.Remove(filepath.Join(s.dir, id+cancelSuffix))
+	return os.Remove(s.jobPath(id))
 }
 
 // errBegun means that a job has already begun.
 var errBegun = errors.New("it began before")
 
-// begin durably marks a job as begun. If it is marked already, the error is errBegun. The mark is not in the job's
+// markBegun durably marks a job as begun. If it is marked already, the error is errBegun. The mark is not in the job's
 // file, so that restoring an old file does not run the job again.
-func (s *fileStore) begin(id string) error {
+func (s *fileStore) markBegun(id string) error {
 	if err := os.MkdirAll(s.marks, 0o700); err != nil {
 		return err
 	}
@@ -167,16 +167,16 @@ func (s *fileStore) begin(id string) error {
 	return nil
 }
 
-// unmark removes the mark of a job that could not begin after all.
-func (s *fileStore) unmark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
+// removeMark removes the mark of a job that could not begin after all.
+func (s *fileStore) removeMark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
-func (s *fileStore) begun(id string) bool {
+func (s *fileStore) hasBegun(id string) bool {
 	_, err := os.Stat(filepath.Join(s.marks, id))
 	return err == nil // only begin must succeed
 }
 
-// forget removes the marks of jobs that are so old that they cannot begin any more.
-func (s *fileStore) forget(now time.Time) {
+// removeOldMarks removes the marks of jobs that are so old that they cannot begin any more.
+func (s *fileStore) removeOldMarks(now time.Time) {
 	entries, _ := os.ReadDir(s.marks)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > 2*maxDeadline {
@@ -185,8 +185,8 @@ func (s *fileStore) forget(now time.Time) {
 	}
 }
 
-// sorted sorts jobs by their time of submission.
-func sorted(all []*jobEntry) []*jobEntry {
+// sortBySubmission sorts jobs by their time of submission.
+func sortBySubmission(all []*jobEntry) []*jobEntry {
 	slices.SortFunc(all, func(a, b *jobEntry) int {
 		if c := a.Submitted.Compare(b.Submitted); c != 0 {
 			return c

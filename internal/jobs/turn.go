@@ -2,10 +2,10 @@ package jobs
 
 import "cmp"
 
-// turns decides which waiting job starts next. A free slot goes to the principal with the fewest running jobs, among
+// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running jobs, among
 // these to the one served longest ago; so a principal with many jobs delays another one by at most one job.
 // Priorities order only the jobs of the same principal. A principal on the network never gets all slots.
-type turns struct {
+type turnScheduler struct {
 	slots   int
 	running map[string]int // of each principal
 	total   int
@@ -13,34 +13,34 @@ type turns struct {
 	count   uint64
 }
 
-func newTurns(slots int) turns {
-	return turns{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
+func newTurns(slots int) turnScheduler {
+	return turnScheduler{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// share returns how many slots a principal may use at most. The user at the machine, whose principal is "", may use
+// slotsFor returns how many slots a principal may use at most. The user at the machine, whose principal is "", may use
 // all.
-func (t *turns) share(principal string) int {
+func (t *turnScheduler) slotsFor(principal string) int {
 	if principal == "" {
 		return t.slots
 	}
 	return max(1, t.slots-1)
 }
 
-// next returns the waiting job that starts next, or nil if no slot is free for any.
-func (t *turns) next(waiting []*jobEntry) *jobEntry {
+// nextEntry returns the waiting job that starts next, or nil if no slot is free for any.
+func (t *turnScheduler) nextEntry(waiting []*jobEntry) *jobEntry {
 	if t.total >= t.slots {
 		return nil
 	}
 	var best *jobEntry
 	for _, e := range waiting {
-		if t.running[e.Principal] < t.share(e.Principal) && (best == nil || t.before(e, best)) {
+		if t.running[e.Principal] < t.slotsFor(e.Principal) && (best == nil || t.comesBefore(e, best)) {
 			best = e
 		}
 	}
 	return best
 }
 
-func (t *turns) before(a, b *jobEntry) bool {
+func (t *turnScheduler) comesBefore(a, b *jobEntry) bool {
 	if a.Principal != b.Principal {
 		order := cmp.Or(cmp.Compare(t.running[a.Principal], t.running[b.Principal]), cmp.Compare(t.served[a.Principal], t.served[b.Principal]))
 		if order != 0 {
@@ -48,33 +48,33 @@ func (t *turns) before(a, b *jobEntry) bool {
 		}
 		return a.Submitted.Before(b.Submitted)
 	}
-	return ahead(a, b)
+	return isAhead(a, b)
 }
 
-// ahead reports whether job a comes before job b of the same principal.
-func ahead(a, b *jobEntry) bool {
+// isAhead reports whether job a comes before job b of the same principal.
+func isAhead(a, b *jobEntry) bool {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// take assigns a slot to a principal.
-func (t *turns) take(principal string) {
+// takeSlot assigns a slot to a principal.
+func (t *turnScheduler) takeSlot(principal string) {
 	t.count++
 	t.served[principal] = t.count
 	t.running[principal]++
 	t.total++
 }
 
-// give returns a principal's slot.
-func (t *turns) give(principal string) {
+// releaseSlot returns a principal's slot.
+func (t *turnScheduler) releaseSlot(principal string) {
 	t.total--
 	if t.running[principal]--; t.running[principal] == 0 {
 		delete(t.running, principal)
 	}
 }
 
-// trim forgets when principals without jobs were last served, if more than maxRemembered principals are known. waits
+// trimServed forgets when principals without jobs were last served, if more than maxRemembered principals are known. waits
 // has the number of waiting jobs of each principal.
-func (t *turns) trim(waits map[string]int) {
+func (t *turnScheduler) trimServed(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {
 			delete(t.served, principal)

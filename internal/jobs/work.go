@@ -14,11 +14,11 @@ import (
 	"retort/internal/core"
 )
 
-// Run runs a job and returns its Outcome. It must return soon after ctx ends.
-type Run func(ctx context.Context, t *Turn) core.Outcome
+// RunFunc runs a job and returns its Outcome. It must return soon after ctx ends.
+type RunFunc func(ctx context.Context, t *JobTurn) core.Outcome
 
-// Turn gives a Run function access to the job that it runs.
-type Turn struct {
+// JobTurn gives a Run function access to the job that it runs.
+type JobTurn struct {
 	Task    core.JobState
 	Payload json.RawMessage
 	queue   *Queue
@@ -26,8 +26,8 @@ type Turn struct {
 	waits   bool
 }
 
-// Progress reports the progress of the job. It does not block.
-func (t *Turn) Progress(p core.TaskProgress) {
+// SetProgress reports the progress of the job. It does not block.
+func (t *JobTurn) SetProgress(p core.TaskProgress) {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
 	p.At = time.Now()
@@ -35,8 +35,8 @@ func (t *Turn) Progress(p core.TaskProgress) {
 	t.queue.wakeWaiters()
 }
 
-// Waits says whether the job is waiting for a person. While it is, its slot is free for another job.
-func (t *Turn) Waits(waits bool) {
+// SetWaiting says whether the job is waiting for a person. While it is, its slot is free for another job.
+func (t *JobTurn) SetWaiting(waits bool) {
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,21 +45,21 @@ func (t *Turn) Waits(waits bool) {
 	}
 	t.waits = waits
 	if waits {
-		q.turns.give(t.Task.Principal)
+		q.turns.releaseSlot(t.Task.Principal)
 		t.entry.Status = core.TaskPending
 	} else {
-		q.turns.take(t.Task.Principal)
+		q.turns.takeSlot(t.Task.Principal)
 		t.entry.Status = core.TaskRunning
 	}
 	q.wakeWaiters()
 }
 
-// Work makes this engine run the queued jobs as soon as no other engine does.
-func (q *Queue) Work(run Run) { q.WorkOn("", run) }
+// WorkOnAll makes this engine run the queued jobs as soon as no other engine does.
+func (q *Queue) WorkOnAll(run RunFunc) { q.WorkOn("", run) }
 
 // WorkOn works like Work but runs only a single job, in addition to those of earlier calls. Only the function run of
 // the first call is used.
-func (q *Queue) WorkOn(id string, run Run) {
+func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -67,7 +67,7 @@ func (q *Queue) WorkOn(id string, run Run) {
 	}
 	if q.run == nil {
 		q.run = run
-		q.keeper.Go(q.attend)
+		q.keeper.Go(q.attendLoop)
 	}
 	q.all = q.all || id == ""
 	if !q.all {
@@ -76,25 +76,25 @@ func (q *Queue) WorkOn(id string, run Run) {
 	q.wakeWaiters()
 }
 
-// attend runs the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and removes old
+// attendLoop runs the queue until it is closed: it reads changes, ends overdue jobs, starts waiting ones and removes old
 // ones.
-func (q *Queue) attend() {
+func (q *Queue) attendLoop() {
 	const housekeeping = time.Minute
 	var swept time.Time
 	for {
 		q.mu.Lock()
 		pause := pollIdle
-		if q.release != nil || q.own() {
-			if err := q.look(); err != nil {
+		if q.release != nil || q.takeOwnership() {
+			if err := q.readFolder(); err != nil {
 				q.o.Log.Warn("the queue can't be read", "error", err)
 			}
 			if time.Since(swept) > housekeeping {
-				q.sweep(time.Now())
+				q.removeExpired(time.Now())
 				swept = time.Now()
 			}
-			q.overdue(time.Now())
-			q.save()
-			q.begin()
+			q.endOverdue(time.Now())
+			q.saveUnsaved()
+			q.startJobs()
 			if len(q.turns.running) > 0 {
 				pause = pollBusy
 			}
@@ -112,10 +112,10 @@ func (q *Queue) attend() {
 	}
 }
 
-// own makes this engine run the jobs. It returns false if another engine does. It ends the jobs that were running
+// takeOwnership makes this engine run the jobs. It returns false if another engine does. It ends the jobs that were running
 // when the previous engine died. The caller must hold mu.
-func (q *Queue) own() bool {
-	release, err := seal.Lock(q.lock(), 0)
+func (q *Queue) takeOwnership() bool {
+	release, err := seal.Lock(q.lockPath(), 0)
 	if errors.Is(err, seal.ErrIrregular) && !q.warned {
 		q.warned = true
 		q.o.Log.Warn("no engine can work through the queue; move away what lies in the place of its lock", "error", err)
@@ -123,26 +123,26 @@ func (q *Queue) own() bool {
 	if err != nil {
 		return false
 	}
-	if err := q.look(); err != nil {
+	if err := q.readFolder(); err != nil {
 		release()
 		return false
 	}
 	q.release = release
-	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
-		if !e.Status.HasEnded() && e.cancel == nil && (e.Status != core.TaskQueued || q.shelf.begun(e.ID)) {
-			q.end(e, q.lost(e.JobState))
+	for _, e := range sortBySubmission(slices.Collect(maps.Values(q.tasks))) {
+		if !e.Status.HasEnded() && e.cancel == nil && (e.Status != core.TaskQueued || q.shelf.hasBegun(e.ID)) {
+			q.endJob(e, q.lostOutcome(e.JobState))
 		}
 	}
 	return true
 }
 
-func (q *Queue) disown() {
-	q.save()
+func (q *Queue) releaseOwnership() {
+	q.saveUnsaved()
 	q.release()
 	q.release = nil
 }
 
-func (q *Queue) lost(t core.JobState) core.Outcome {
+func (q *Queue) lostOutcome(t core.JobState) core.Outcome {
 	if q.o.Lost != nil {
 		return q.o.Lost(t)
 	}
@@ -152,30 +152,30 @@ func (q *Queue) lost(t core.JobState) core.Outcome {
 		WithHint("check what it has done before you submit it again; nothing was repeated")}
 }
 
-// current reads the changes of other engines, unless this engine runs the jobs and therefore reads them regularly.
+// ensureCurrent reads the changes of other engines, unless this engine runs the jobs and therefore reads them regularly.
 // The caller must hold mu.
-func (q *Queue) current() error {
+func (q *Queue) ensureCurrent() error {
 	if q.release != nil {
 		return nil // attend reads new jobs soon
 	}
-	return q.look()
+	return q.readFolder()
 }
 
-// look reads the changes of other engines. The caller holds mu.
-func (q *Queue) look() error {
-	ids, cancelled, err := q.shelf.list()
+// readFolder reads the changes of other engines. The caller holds mu.
+func (q *Queue) readFolder() error {
+	ids, cancelled, err := q.shelf.listJobs()
 	if err != nil {
 		return core.Errorf(core.KindInternal, "queue", "the queue can't be read: %w", err)
 	}
 	there := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		there[id] = true
-		if e := q.tasks[id]; e == nil || q.release == nil && e.cancel == nil && !e.stamp.Same(q.shelf.stamp(id)) {
-			q.take(id)
+		if e := q.tasks[id]; e == nil || q.release == nil && e.cancel == nil && !e.stamp.IsSame(q.shelf.stampOfJob(id)) {
+			q.loadJob(id)
 		}
 	}
 	for id, e := range q.tasks {
-		if !there[id] && e.stamp.Exists() && e.cancel == nil && !e.unsaved {
+		if !there[id] && e.stamp.FileExists() && e.cancel == nil && !e.unsaved {
 			q.dropJob(id) // it expired, or its file was removed
 		}
 	}
@@ -185,23 +185,23 @@ func (q *Queue) look() error {
 		}
 	}
 	if q.release != nil {
-		q.obey(cancelled)
+		q.applyCancels(cancelled)
 	}
 	return nil
 }
 
-// take loads a job that another engine has written. The caller must hold mu.
-func (q *Queue) take(id string) {
-	stamp := q.shelf.stamp(id)
-	if bad, is := q.damaged[id]; is && bad.stamp.Same(stamp) {
+// loadJob loads a job that another engine has written. The caller must hold mu.
+func (q *Queue) loadJob(id string) {
+	stamp := q.shelf.stampOfJob(id)
+	if bad, is := q.damaged[id]; is && bad.stamp.IsSame(stamp) {
 		return
 	}
-	r, err := q.shelf.get(id)
+	r, err := q.shelf.readJob(id)
 	if err == nil && r.ID != id {
 		err = errors.New("it is another task")
 	}
 	if err != nil {
-		q.damage(id, err, stamp)
+		q.markDamaged(id, err, stamp)
 		return
 	}
 	delete(q.damaged, id)
@@ -214,56 +214,56 @@ func (q *Queue) take(id string) {
 	q.wakeWaiters()
 }
 
-// damage records that a file is not a valid job. It does not change the file. The caller must hold mu.
-func (q *Queue) damage(id string, why error, stamp seal.Stamp) {
+// markDamaged records that a file is not a valid job. It does not change the file. The caller must hold mu.
+func (q *Queue) markDamaged(id string, why error, stamp seal.FileStamp) {
 	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
-	q.damaged[id] = damage{why, stamp}
+	q.damaged[id] = damagedJob{why, stamp}
 	q.dropJob(id)
 }
 
-// obey cancels the jobs for which other processes have requested that. The caller must hold mu.
-func (q *Queue) obey(ids []string) {
+// applyCancels cancels the jobs for which other processes have requested that. The caller must hold mu.
+func (q *Queue) applyCancels(ids []string) {
 	for _, id := range ids {
 		e := q.tasks[id]
 		if asked := q.shelf.isAsked(id); asked && e != nil && !e.Status.HasEnded() {
-			_ = q.cancel(e)
+			_ = q.cancelEntry(e)
 		}
 	}
 }
 
-// overdue ends the jobs whose deadline has passed before they could begin. The caller must hold mu.
-func (q *Queue) overdue(now time.Time) {
+// endOverdue ends the jobs whose deadline has passed before they could begin. The caller must hold mu.
+func (q *Queue) endOverdue(now time.Time) {
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && e.cancel == nil && !e.held && now.After(e.Deadline) {
-			q.end(e, late(e.ID, "before it began"))
+			q.endJob(e, deadlineOutcome(e.ID, "before it began"))
 		}
 	}
 }
 
-func late(id, when string) core.Outcome {
+func deadlineOutcome(id, when string) core.Outcome {
 	return core.Outcome{
 		ExecutionID: id, Status: core.StatusTimeout,
 		Error: core.Errorf(core.KindLimit, "queue", "%w %s", errDeadline, when).WithHint("submit it with a later deadline"),
 	}
 }
 
-// begin starts waiting jobs as long as slots are free. The caller must hold mu.
-func (q *Queue) begin() {
+// startJobs starts waiting jobs as long as slots are free. The caller must hold mu.
+func (q *Queue) startJobs() {
 	for !q.closed {
-		e := q.turns.next(q.waiting())
+		e := q.turns.nextEntry(q.listStartable())
 		if e == nil {
 			return
 		}
 		ctx, cancel := context.WithCancelCause(q.ctx)
 		e.cancel, e.Status, e.Begun = cancel, core.TaskRunning, time.Now()
-		q.turns.take(e.Principal)
-		q.working.Go(func() { q.serve(ctx, e) })
+		q.turns.takeSlot(e.Principal)
+		q.working.Go(func() { q.runEntry(ctx, e) })
 		q.wakeWaiters()
 	}
 }
 
-// waiting returns the jobs that may begin. The caller holds mu.
-func (q *Queue) waiting() (all []*jobEntry) {
+// listStartable returns the jobs that may begin. The caller holds mu.
+func (q *Queue) listStartable() (all []*jobEntry) {
 	waits := map[string]int{}
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && !e.held && e.cancel == nil && (q.all || q.only[e.ID]) {
@@ -271,16 +271,16 @@ func (q *Queue) waiting() (all []*jobEntry) {
 			waits[e.Principal]++
 		}
 	}
-	q.turns.trim(waits)
+	q.turns.trimServed(waits)
 	return all
 }
 
-// serve runs a job after marking it durably as begun.
-func (q *Queue) serve(ctx context.Context, e *jobEntry) {
+// runEntry runs a job after marking it durably as begun.
+func (q *Queue) runEntry(ctx context.Context, e *jobEntry) {
 	ctx, done := context.WithDeadlineCause(ctx, e.Deadline, errDeadline)
 	defer done()
-	turn := &Turn{queue: q, entry: e}
-	o, err := q.prepared(ctx, turn)
+	turn := &JobTurn{queue: q, entry: e}
+	o, err := q.prepareJob(ctx, turn)
 	if err == nil && o == nil {
 		if e.with != nil {
 			ctx = e.with(ctx)
@@ -293,27 +293,27 @@ func (q *Queue) serve(ctx context.Context, e *jobEntry) {
 	e.cancel(nil)
 	e.cancel = nil
 	if !turn.waits {
-		q.turns.give(e.Principal)
+		q.turns.releaseSlot(e.Principal)
 	}
 	if err != nil {
-		q.postpone(e, err)
+		q.postponeJob(e, err)
 		return
 	}
-	q.spent = average(q.spent, time.Since(e.Begun))
-	q.end(e, q.judged(ctx, e, *o))
+	q.spent = movingAverage(q.spent, time.Since(e.Begun))
+	q.endJob(e, q.adjustOutcome(ctx, e, *o))
 }
 
-// postpone puts a job that could not begin back into the queue. It is tried again after a second. The caller must
+// postponeJob puts a job that could not begin back into the queue. It is tried again after a second. The caller must
 // hold mu.
-func (q *Queue) postpone(e *jobEntry, why error) {
+func (q *Queue) postponeJob(e *jobEntry, why error) {
 	const pause = time.Second
 	e.Status, e.Begun = core.TaskQueued, time.Time{}
 	switch {
 	case errors.Is(why, errForeign):
-		q.damage(e.ID, why, q.shelf.stamp(e.ID))
+		q.markDamaged(e.ID, why, q.shelf.stampOfJob(e.ID))
 		return
 	case e.cancelled:
-		_ = q.cancel(e)
+		_ = q.cancelEntry(e)
 		return
 	}
 	q.o.Log.Warn("a task could not begin and waits", "task", e.ID, "error", why)
@@ -326,27 +326,27 @@ func (q *Queue) postpone(e *jobEntry, why error) {
 	})
 }
 
-func average(before, now time.Duration) time.Duration {
+func movingAverage(before, now time.Duration) time.Duration {
 	if before == 0 {
 		return now
 	}
 	return (7*before + now) / 8
 }
 
-// prepared durably records that a job begins. If it returns an error, the job cannot begin now. If it returns an
+// prepareJob durably records that a job begins. If it returns an error, the job cannot begin now. If it returns an
 // Outcome, the job has ended without running.
-func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
+func (q *Queue) prepareJob(ctx context.Context, t *JobTurn) (*core.Outcome, error) {
 	id := t.entry.ID
-	r, err := q.shelf.get(id)
+	r, err := q.shelf.readJob(id)
 	if err == nil {
 		err = q.ctx.Err() // it stays queued for the next engine
 	}
 	if err != nil {
 		return nil, err
 	}
-	switch err := q.shelf.begin(id); {
+	switch err := q.shelf.markBegun(id); {
 	case errors.Is(err, errBegun), err == nil && r.Status != core.TaskQueued:
-		o := q.lost(r.JobState)
+		o := q.lostOutcome(r.JobState)
 		return &o, nil
 	case err != nil:
 		return nil, err
@@ -355,15 +355,15 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	begun.Status, begun.Begun, begun.Payload = core.TaskRunning, t.entry.Begun, nil
 	t.Task, t.Payload = begun.JobState, r.Payload
 	if err = q.recordJob(begun.JobState, "begun", false); err == nil {
-		err = q.shelf.put(begun)
+		err = q.shelf.writeJob(begun)
 	}
 	if err == nil && q.ctx.Err() != nil {
-		if err = q.shelf.put(r); err == nil {
+		if err = q.shelf.writeJob(r); err == nil {
 			err = q.ctx.Err()
 		}
 	}
 	if err != nil {
-		q.shelf.unmark(id) // it has not begun
+		q.shelf.removeMark(id) // it has not begun
 		return nil, err
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -375,13 +375,13 @@ func (q *Queue) prepared(ctx context.Context, t *Turn) (*core.Outcome, error) {
 	return nil, nil
 }
 
-// judged adds to o the reason why the job was ended early, if it was: its deadline, a request to cancel it, or the
+// adjustOutcome adds to o the reason why the job was ended early, if it was: its deadline, a request to cancel it, or the
 // end of the engine.
-func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
+func (q *Queue) adjustOutcome(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errDeadline) && ended:
-		o.Status, o.Error = core.StatusTimeout, late(e.ID, "while it ran").Error
+		o.Status, o.Error = core.StatusTimeout, deadlineOutcome(e.ID, "while it ran").Error
 	case e.cancelled && o.Status == core.StatusPendingApproval:
 		o.Status, o.Error, o.Approvals = core.StatusCancelled, core.Errorf(
 			core.KindCancelled, "queue", "%w while it waited for a person", errCancelled,
@@ -393,8 +393,8 @@ func (q *Queue) judged(ctx context.Context, e *jobEntry, o core.Outcome) core.Ou
 	return o
 }
 
-// end sets the Outcome of a job, records it in the audit log and stores it. The caller holds mu.
-func (q *Queue) end(e *jobEntry, o core.Outcome) {
+// endJob sets the Outcome of a job, records it in the audit log and stores it. The caller holds mu.
+func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 	if !e.Status.HasEnded() {
 		q.bytes -= e.size
 	}
@@ -403,43 +403,43 @@ func (q *Queue) end(e *jobEntry, o core.Outcome) {
 	if e.cancelled && o.Status != core.StatusOutcomeUnknown {
 		e.Status = core.TaskStatus(core.StatusCancelled)
 	}
-	if least := e.Ended.Add(linger); e.Expires.Before(least) {
+	if least := e.Ended.Add(minResultAge); e.Expires.Before(least) {
 		e.Expires = least
 	}
 	e.with, e.unsaved = nil, true
 	delete(q.only, e.ID)
 	_ = q.recordJob(e.JobState, string(e.Status), false) // it has happened
-	q.write(e)
+	q.writeResult(e)
 	q.wakeWaiters()
 }
 
-// write stores the end of a job durably. If that fails, save tries again. The caller holds mu.
-func (q *Queue) write(e *jobEntry) {
-	if err := q.shelf.put(record{JobState: e.JobState}); err != nil {
+// writeResult stores the end of a job durably. If that fails, save tries again. The caller holds mu.
+func (q *Queue) writeResult(e *jobEntry) {
+	if err := q.shelf.writeJob(storedJob{JobState: e.JobState}); err != nil {
 		q.o.Log.Warn("the result of a task could not be stored yet", "task", e.ID, "error", err)
 		return
 	}
-	e.unsaved, e.stamp = false, q.shelf.stamp(e.ID)
+	e.unsaved, e.stamp = false, q.shelf.stampOfJob(e.ID)
 }
 
-// save stores the ended jobs that could not be stored before. The caller holds mu.
-func (q *Queue) save() {
+// saveUnsaved stores the ended jobs that could not be stored before. The caller holds mu.
+func (q *Queue) saveUnsaved() {
 	for _, e := range q.tasks {
 		if e.unsaved {
-			q.write(e)
+			q.writeResult(e)
 		}
 	}
 }
 
-// sweep removes expired jobs, and each principal's oldest ended jobs above maxEnded. It does nothing if the clock has
+// removeExpired removes expired jobs, and each principal's oldest ended jobs above maxEnded. It does nothing if the clock has
 // jumped. The caller holds mu.
-func (q *Queue) sweep(now time.Time) {
-	if !seal.Steady(filepath.Join(q.o.Dir, "clock"), now) {
+func (q *Queue) removeExpired(now time.Time) {
+	if !seal.IsClockSteady(filepath.Join(q.o.Dir, "clock"), now) {
 		return
 	}
-	q.shelf.forget(now)
+	q.shelf.removeOldMarks(now)
 	ended := map[string][]*jobEntry{}
-	for _, e := range sorted(slices.Collect(maps.Values(q.tasks))) {
+	for _, e := range sortBySubmission(slices.Collect(maps.Values(q.tasks))) {
 		if e.Status.HasEnded() && !e.unsaved {
 			ended[e.Principal] = append(ended[e.Principal], e)
 		}
@@ -447,7 +447,7 @@ func (q *Queue) sweep(now time.Time) {
 	for _, all := range ended {
 		for i, e := range all {
 			if now.After(e.Expires) || len(all)-i > maxEnded {
-				if err := q.shelf.remove(e.ID); err != nil {
+				if err := q.shelf.removeJob(e.ID); err != nil {
 					q.o.Log.Warn("an old task could not be removed", "task", e.ID, "error", err)
 					continue
 				}

@@ -18,7 +18,7 @@ import (
 // ApprovalOptions has the table of waiting approvals and the bounds on questions. The policy decides what needs
 // approval.
 type ApprovalOptions struct {
-	Table  *approval.Table
+	Table  *approval.ApprovalTable
 	Bounds approval.QuestionBounds // of what servers may ask the client of one execution; complete
 	Wait   time.Duration           // before an execution is answered as pending
 }
@@ -35,7 +35,7 @@ var riskLevels = []struct {
 // aboutLevel returns the reason why programs of a risk level need approval, or "" if they need none. A level is
 // approved automatically only if all lower levels are, too.
 func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
-	needless := p.Policy.Approval()
+	needless := p.Policy.AutoApproval()
 	auto := map[rules.RiskLevel]bool{rules.RiskLow: needless.Low, rules.RiskMedium: needless.Medium, rules.RiskHigh: needless.High}
 	for _, known := range riskLevels {
 		if !auto[known.level] {
@@ -50,7 +50,7 @@ func (p *Pipeline) aboutLevel(l rules.RiskLevel) string {
 
 // aboutCall returns the reason why a call that the policy allows needs approval, or "" if it needs none. A call that
 // writes counts as medium risk, a destructive call as high risk.
-func (p *Pipeline) aboutCall(d policy.Decision) string {
+func (p *Pipeline) aboutCall(d policy.AccessDecision) string {
 	switch {
 	case d.Effect.Kind == core.EffectRead:
 		return ""
@@ -64,21 +64,21 @@ func (p *Pipeline) aboutCall(d policy.Decision) string {
 
 // aboutProgram returns the reason why a program needs approval before it runs, or "". Calls that are approved one by
 // one do not count, so that a person is not asked twice about the same thing.
-func (x *execution) aboutProgram(r rules.ProgramRisk) string {
+func (x *programExecution) aboutProgram(r rules.ProgramRisk) string {
 	p := x.pipeline
 	rest := r.WithoutUses(func(u rules.UsedTool) bool {
 		t, ok := x.tools.FindTool(u.Tool)
 		if !ok {
 			return false
 		}
-		d := p.Policy.Tool(t)
+		d := p.Policy.DecideTool(t)
 		return p.aboutCall(d) != "" || x.isDryRun() && d.Effect.Kind > core.EffectRead
 	})
 	return p.aboutLevel(rest.Level)
 }
 
 // approveProgram asks for approval of the program if it needs one.
-func (x *execution) approveProgram(ctx context.Context) *core.Error {
+func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 	if x.plan != nil && !x.isDryRun() {
 		q := x.newQuestion("dry_run: these are all the effects that it may have")
 		q.Effects = x.plan.effects
@@ -99,10 +99,10 @@ func (x *execution) approveProgram(ctx context.Context) *core.Error {
 	return x.askApproval(ctx, x.newQuestion(rule))
 }
 
-func (x *execution) newQuestion(rule string) core.Question {
+func (x *programExecution) newQuestion(rule string) core.Question {
 	q := core.Question{
 		Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client,
-		Rule: rule, Policy: x.pipeline.Policy.Version(),
+		Rule: rule, Policy: x.pipeline.Policy.PolicyVersion(),
 	}
 	q.Language, q.Code, q.Skills = x.req.Language, x.req.Code, x.skills
 	if x.risk != nil {
@@ -114,7 +114,7 @@ func (x *execution) newQuestion(rule string) core.Question {
 
 // Approve implements relay.Supervisor. It asks for approval of a call if it needs one, and records that it is sent. The person sees the arguments
 // in canonical form, and exactly that is sent.
-func (x *execution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
+func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
 	planned := x.plan != nil && x.plan.takeApproved(t, c)
 	unusual, refused := x.judgeAnomaly(ctx, t, c, d)
@@ -137,7 +137,7 @@ func (x *execution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, 
 		rule = strings.Trim(rule+"; "+again.rule, "; ")
 	}
 	if rule != "" || planned || unusual.Rule != "" {
-		c.Arguments = canonjson.Normalize(c.Arguments)
+		c.Arguments = canonjson.MarshalOrKeep(c.Arguments)
 	}
 	if q := x.aboutCall(unusual.joinRule(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
@@ -171,8 +171,8 @@ func (x *execution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, 
 
 // asksNow refuses a call that was sent on without a question but needs approval under settings that have changed in
 // the meantime.
-func (x *execution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
-	d := x.pipeline.Policy.Call(t, c.Arguments)
+func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
+	d := x.pipeline.Policy.DecideCall(t, c.Arguments)
 	switch {
 	case d.Verdict == policy.Deny:
 		return d.Error(t)
@@ -186,13 +186,13 @@ func (x *execution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 // coversRun reports whether approving this call also approves later calls of the same kind in this execution. That is
 // the case if the person has seen the program and the only reason for the question is that personal data goes to
 // another destination.
-func (x *execution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
+func (x *programExecution) coversRun(t *core.Tool, c core.ToolCall, rule string) bool {
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }
 
 // whyAsk returns the reason why a call needs approval, or "". planned means that a person has approved the call after
 // a dry run; then only a later change of its tool is a reason.
-func (x *execution) whyAsk(t *core.Tool, c core.ToolCall, d policy.Decision, planned bool) string {
+func (x *programExecution) whyAsk(t *core.Tool, c core.ToolCall, d policy.AccessDecision, planned bool) string {
 	var rules []string
 	if !planned {
 		rules = append(rules, c.Crosses, x.pipeline.aboutCall(d))
@@ -204,7 +204,7 @@ func (x *execution) whyAsk(t *core.Tool, c core.ToolCall, d policy.Decision, pla
 	return strings.Join(slices.DeleteFunc(rules, func(rule string) bool { return rule == "" }), "; ")
 }
 
-func (x *execution) aboutCall(rule string, t *core.Tool, c core.ToolCall, d policy.Decision) core.Question {
+func (x *programExecution) aboutCall(rule string, t *core.Tool, c core.ToolCall, d policy.AccessDecision) core.Question {
 	q := x.newQuestion(rule)
 	q.Server, q.Tool, q.Arguments, q.Effect, q.Pin = c.Server, c.Tool, c.Arguments, d.Effect.Kind.String(), t.Pin
 	q.Shown, q.Crosses = x.maskJSON(c.Arguments), c.Crosses
@@ -218,7 +218,7 @@ func (x *execution) aboutCall(rule string, t *core.Tool, c core.ToolCall, d poli
 
 // verifyUnchanged refuses a call if its tool or the policy has changed since a person was asked about it. To find
 // out, it lists the server's tools again.
-func (x *execution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.ToolCall) *core.Error {
+func (x *programExecution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.ToolCall) *core.Error {
 	now, refused := t, (*core.Error)(nil)
 	if x.exact == nil || x.exact.Method == "" { // it stands for an MCP method, which has no definition
 		if now, refused = x.Vet(ctx, t); refused != nil {
@@ -235,7 +235,7 @@ func (x *execution) verifyUnchanged(ctx context.Context, t *core.Tool, c core.To
 		).
 			WithHint("read its definition again, then run the program again").AtTool(t.Server, t.Name)
 	}
-	if d := x.pipeline.Policy.Call(now, c.Arguments); d.Verdict == policy.Deny {
+	if d := x.pipeline.Policy.DecideCall(now, c.Arguments); d.Verdict == policy.Deny {
 		return d.Error(now)
 	}
 	return nil

@@ -17,20 +17,20 @@ import (
 // arrivingHost is the Host of a program that may name tools of servers which are still starting. When the program
 // calls an unknown tool, the Host waits once for these servers.
 type arrivingHost struct {
-	*execution
+	*programExecution
 	once sync.Once
 
 	mu   sync.Mutex
-	host sandbox.Host
+	host sandbox.ToolHost
 }
 
-func (a *arrivingHost) currentHost() sandbox.Host {
+func (a *arrivingHost) currentHost() sandbox.ToolHost {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.host
 }
 
-// Call implements sandbox.Host.
+// Call implements sandbox.ToolHost.
 func (a *arrivingHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	result, err := a.currentHost().Call(ctx, c)
 	if c.Server != "" || c.Tool != "call" || !missesTool(err) {

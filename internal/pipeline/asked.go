@@ -114,7 +114,7 @@ func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(j
 	asks := about
 	asks.Status, asks.Facts = "asked", map[string]any{"method": a.Method}
 	asks.Body = bodyOf(requestBody{Arguments: r.hideJSON(a.Params)})
-	if refused := r.add(asks, true); refused != nil {
+	if refused := r.recordEvent(asks, true); refused != nil {
 		return nil, refused.AtTool(a.Server, a.Tool)
 	}
 	return func(answer json.RawMessage, failed *core.Error) {
@@ -129,6 +129,6 @@ func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(j
 		case json.Unmarshal(answer, &said) == nil && said.Action != "":
 			about.Status = said.Action
 		}
-		_ = r.add(about, false)
+		_ = r.recordEvent(about, false)
 	}, nil
 }

@@ -112,5 +112,5 @@ func (r *executionRecord) refusedAsking(a core.ServerRequest, why *core.Error) {
 	about := r.newEvent(core.EventAsked)
 	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"
 	about.Facts = map[string]any{"method": a.Method, "reason": why.Message}
-	_ = r.add(about, false)
+	_ = r.recordEvent(about, false)
 }

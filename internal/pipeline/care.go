@@ -26,7 +26,7 @@ func (p *Pipeline) refuseExcess(req core.ExecutionRequest) *core.Error {
 			inMB(req.Limits.Memory), inMB(most),
 		)
 	}
-	if req.AllowNetwork != nil && *req.AllowNetwork && narrowedNetwork(p.Network, p.Policy).Closed() {
+	if req.AllowNetwork != nil && *req.AllowNetwork && narrowedNetwork(p.Network, p.Policy).IsClosed() {
 		return refuse("allow_network: programs have no network here; the most is false").WithHint(
 			"leave it out; only the person who runs Retort can open the network",
 		)
@@ -106,8 +106,8 @@ func (s fileScope) String() string {
 }
 
 // mayUse returns an error if the program may not access a workspace file in the given way, or nil.
-func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
-	if refused := x.pipeline.Policy.File(name, use); refused != nil {
+func (x *programExecution) mayUse(name string, use policy.FileUse) *core.Error {
+	if refused := x.pipeline.Policy.CheckFile(name, use); refused != nil {
 		return refused
 	}
 	scope, refused := parseFileScope(x.req.FilesystemScope)
@@ -118,7 +118,7 @@ func (x *execution) mayUse(name string, use policy.FileUse) *core.Error {
 }
 
 // fileRestriction returns mayUse as the check for the program's files, or nil if the program may use all of them.
-func (x *execution) fileRestriction() func(string, workspace.AccessKind) *core.Error {
+func (x *programExecution) fileRestriction() func(string, workspace.AccessKind) *core.Error {
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (x *execution) fileRestriction() func(string, workspace.AccessKind) *core.E
 }
 
 // approvalReason returns the reason why the program needs approval regardless of its risk, or "".
-func (x *execution) approvalReason() string {
+func (x *programExecution) approvalReason() string {
 	if x.req.ForceApproval {
 		return "force_approval: the request wants a person to approve the program"
 	}
@@ -138,13 +138,13 @@ func (x *execution) approvalReason() string {
 
 // approveDirect asks for approval of a call that a client makes without a program, if the settings require approval
 // of every program. Otherwise such calls would bypass that setting.
-func (x *execution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
+func (x *programExecution) approveDirect(ctx context.Context, name string, arguments json.RawMessage) *core.Error {
 	rule := x.approvalReason()
 	t, known := x.tools.FindTool(name)
 	if rule == "" || !known {
 		return nil
 	}
-	d := x.pipeline.Policy.Call(t, arguments)
+	d := x.pipeline.Policy.DecideCall(t, arguments)
 	if d.Verdict == policy.Deny || x.whyAsk(t, core.ToolCall{Server: t.Server, Tool: t.Name, Arguments: arguments}, d, false) != "" {
 		return nil // it is refused, or asked about on its way out
 	}
@@ -153,7 +153,7 @@ func (x *execution) approveDirect(ctx context.Context, name string, arguments js
 }
 
 // sandboxFolders returns the workspace folders that the program's commands see: readable ones, and writable ones among them.
-func (x *execution) sandboxFolders() (all []sandbox.MountedPath, err error) {
+func (x *programExecution) sandboxFolders() (all []sandbox.MountedPath, err error) {
 	scope, refused := parseFileScope(x.req.FilesystemScope)
 	if refused != nil {
 		return nil, refused
@@ -162,10 +162,10 @@ func (x *execution) sandboxFolders() (all []sandbox.MountedPath, err error) {
 		if !x.files.IsPlain(name) {
 			return // it is not there, or a link leads to it
 		}
-		all = append(all, sandbox.MountedPath{Below: x.files.Dir(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
+		all = append(all, sandbox.MountedPath{Below: x.files.Folder(), Name: name, Target: path.Join("/workspace", name), Writable: writable})
 	}
-	writable := policy.CommonPaths(x.pipeline.Policy.Writable(), scope.writableFolders())
-	for _, name := range policy.CommonPaths(x.pipeline.Policy.Readable(), scope.readableFolders()) {
+	writable := policy.CommonPaths(x.pipeline.Policy.WritableFolders(), scope.writableFolders())
+	for _, name := range policy.CommonPaths(x.pipeline.Policy.ReadableFolders(), scope.readableFolders()) {
 		if !slices.Contains(writable, name) {
 			add(name, false)
 		}

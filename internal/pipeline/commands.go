@@ -17,8 +17,8 @@ import (
 // commandRunner starts host commands for one program. They run one after the other, so that together they use no more
 // than the program itself may.
 type commandRunner struct {
-	x    *execution
-	to   sandbox.Commander // nil until the program has its sandbox, and where that starts none
+	x    *programExecution
+	to   sandbox.CommandStarter // nil until the program has its sandbox, and where that starts none
 	turn chan struct{}
 
 	mu      sync.Mutex
@@ -42,8 +42,8 @@ type execResult struct {
 	Truncated bool   `json:"truncated"`
 }
 
-func (x *execution) attachCommands(box sandbox.Sandbox) {
-	to, _ := box.(sandbox.Commander)
+func (x *programExecution) attachCommands(box sandbox.Sandbox) {
+	to, _ := box.(sandbox.CommandStarter)
 	x.commands.to = to
 }
 
@@ -77,7 +77,7 @@ func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (a
 
 // refuseCommand returns an error if a command must not start. Otherwise it counts the command and returns nil.
 func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
-	if refused := c.x.pipeline.Policy.Command(*r.Command, r.Args); refused != nil {
+	if refused := c.x.pipeline.Policy.CheckCommand(*r.Command, r.Args); refused != nil {
 		return refused
 	}
 	if r.Stdin != nil && len(*r.Stdin) > sandbox.MaxStdin {
@@ -184,7 +184,7 @@ func (r *executionRecord) recordCommand(c sandbox.HostCommand) *core.Error {
 	e.Status, e.Bytes = "started", int64(len(c.Stdin))
 	e.Facts = map[string]any{"command": r.maskText(c.Name), "arguments": len(c.Args), "digest": r.to.Digest(arguments)}
 	e.Body = bodyOf(requestBody{Arguments: r.hideJSON(arguments)})
-	return r.add(e, true)
+	return r.recordEvent(e, true)
 }
 
 func (r *executionRecord) commandEnded(name string, ended sandbox.CommandResult, took time.Duration, failed *core.Error) {
@@ -198,12 +198,12 @@ func (r *executionRecord) commandEnded(name string, ended sandbox.CommandResult,
 		e.Status, e.Facts["error"] = "failed", failed.Kind
 		e.Body = bodyOf(errorBody{Error: r.maskText(failed.Message)})
 	}
-	_ = r.add(e, false) // that it began is on disk
+	_ = r.recordEvent(e, false) // that it began is on disk
 }
 
 func (r *executionRecord) commandRefused(name string, refused *core.Error) {
 	e := r.newEvent(core.EventCommand)
 	e.Status, e.Facts = "refused", map[string]any{"command": r.maskText(clipHost(name)), "error": refused.Kind}
 	e.Body = bodyOf(errorBody{Error: r.maskText(refused.Message)})
-	_ = r.add(e, false) // it is refused all the same
+	_ = r.recordEvent(e, false) // it is refused all the same
 }

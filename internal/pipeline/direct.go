@@ -44,11 +44,11 @@ func (p *Pipeline) passRequest(
 
 // passableTools returns the toolset for a client's request. For a request that is not a tool call, it has one tool
 // that stands for the MCP method, so that the policy can judge the method by that tool's name.
-func (x *execution) passableTools(r core.PassthroughRequest) *core.Toolset {
+func (x *programExecution) passableTools(r core.PassthroughRequest) *core.Toolset {
 	if r.Method == "" {
 		return x.tools
 	}
-	return x.pipeline.Policy.Toolset(methodToolset(r.Server, r.Tool))
+	return x.pipeline.Policy.VisibleToolset(methodToolset(r.Server, r.Tool))
 }
 
 // methodToolset returns a toolset with one tool that represents an MCP method of a server, for the policy.
@@ -59,7 +59,7 @@ func methodToolset(server, name string) *core.Toolset {
 
 // hideAround applies f, which hides personal data, to a document that may be an MCP result. It leaves binary data in
 // such a result unchanged.
-func (x *execution) hideAround(document json.RawMessage, f func([]byte) ([]byte, error)) (json.RawMessage, error) {
+func (x *programExecution) hideAround(document json.RawMessage, f func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	if x.exact == nil {
 		return f(document)
 	}
@@ -69,7 +69,7 @@ func (x *execution) hideAround(document json.RawMessage, f func([]byte) ([]byte,
 // IsPassable reports whether the policy allows clients to use an MCP method of a server. tool is the method's name as
 // in PassthroughRequest.Tool.
 func (p *Pipeline) IsPassable(server, tool string) bool {
-	_, ok := p.Policy.Toolset(methodToolset(server, tool)).FindExact(server, tool)
+	_, ok := p.Policy.VisibleToolset(methodToolset(server, tool)).FindExact(server, tool)
 	return ok
 }
 
@@ -94,7 +94,7 @@ func (p *Pipeline) CleanListed(server string, items []json.RawMessage) (shown []
 		}
 		shown = append(shown, item)
 	}
-	if open != nil && open.Sync() != nil {
+	if open != nil && open.SyncTokens() != nil {
 		return nil
 	}
 	return shown

@@ -20,12 +20,12 @@ import (
 // them.
 func (p *Pipeline) dryRun(ctx context.Context, req core.ExecutionRequest, f *runningExecution) core.Outcome {
 	recorded := &effectPlan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
-	o := p.perform(ctx, req, f, recorded)
+	o := p.performProgram(ctx, req, f, recorded)
 	if o.Status != core.StatusOK || len(recorded.effects) == 0 {
 		return o
 	}
 	f.answerEarly(o)
-	return p.perform(ctx, req, f, approvedPlan(recorded.effects))
+	return p.performProgram(ctx, req, f, approvedPlan(recorded.effects))
 }
 
 // effectPlan has the effects of a program: those that a dry run has recorded, or those that a person approved. Each
@@ -58,7 +58,7 @@ func keyOf(e core.IntendedCall) string {
 }
 
 // recordIntended records a call that the dry run did not make.
-func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.Decision) *core.Error {
+func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.AccessDecision) *core.Error {
 	e := newIntended(t, c)
 	e.Effect, e.Reason, e.Shown = d.Effect.Kind.String(), d.Effect.Reason, p.mask(e.Arguments)
 	p.mu.Lock()
@@ -115,7 +115,7 @@ const maxTouched = 20
 var writingFunctions = []string{"write_file", "make_dir", "remove_file", "rename_file"}
 
 // addDryRun adds to an Outcome the calls and file changes that the dry run recorded but did not make.
-func (x *execution) addDryRun(o core.Outcome) core.Outcome {
+func (x *programExecution) addDryRun(o core.Outcome) core.Outcome {
 	o.DryRun = true
 	report.AddEffects(&o, forModel(x.plan.effects), x.reportOptions())
 	if len(x.plan.touched) > 0 {

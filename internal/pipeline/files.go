@@ -45,7 +45,7 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 	err = p.useFile(session, name, policy.WriteFile, func(w *workspace.Workspace, path string) error {
 		write := w.Write
 		if appends {
-			write = w.Append
+			write = w.AppendFile
 		}
 		if err := write(path, data); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *
 	if err != nil {
 		return err
 	}
-	if refused := p.Policy.File(cmp.Or(path, "."), use); refused != nil {
+	if refused := p.Policy.CheckFile(cmp.Or(path, "."), use); refused != nil {
 		return refused
 	}
 	w, err := p.Workspaces.Open(p.ownSessionName(session))
@@ -199,7 +199,7 @@ func (r *fileReader) maskedPart(offset, limit, size int64, image bool) ([]byte, 
 	if data, err = screen.RedactOutgoing(data); err != nil {
 		return nil, 0, err
 	}
-	if err := screen.Sync(); err != nil {
+	if err := screen.SyncTokens(); err != nil {
 		return nil, 0, err
 	}
 	from := min(offset, int64(len(data)))
@@ -215,7 +215,7 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 	err = p.useFile(session, below, policy.LookAt, func(w *workspace.Workspace, path string) error {
 		files, total, err := w.FindFiles(path, glob, maxListed)
 		listed := len(files)
-		files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return p.Policy.File(f.Path, policy.LookAt) != nil })
+		files = slices.DeleteFunc(files, func(f core.FileEntry) bool { return p.Policy.CheckFile(f.Path, policy.LookAt) != nil })
 		total -= listed - len(files)
 		list.Files = append([]core.FileEntry{}, files...)
 		if total > len(files) {
@@ -235,7 +235,7 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 func (p *Pipeline) WorkspaceUsage(session string) (k core.WorkspaceUsage) {
 	own := p.ownSessionName(session)
 	k.Files, k.Bytes = p.Workspaces.SessionSize(own)
-	if keys, err := p.States.StateFor(own).Keys(); err == nil {
+	if keys, err := p.States.StateFor(own).ListKeys(); err == nil {
 		k.State = len(keys)
 	}
 	return k

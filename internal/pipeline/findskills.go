@@ -26,7 +26,7 @@ func (p *Pipeline) findSkills(q core.ToolQuery) []core.FoundSkill {
 
 // rankSkills returns the skills that match a question, best first, or all skills if the question is empty.
 func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
-	all, _ := p.Skills.List()
+	all, _ := p.Skills.ListSkills()
 	if strings.TrimSpace(query) == "" || len(all) == 0 {
 		return all
 	}
@@ -41,7 +41,7 @@ func (p *Pipeline) rankSkills(query string, limit int) []skills.Skill {
 		shelf.Tools = append(shelf.Tools, &core.Tool{Server: "skills", Name: s.Name, Description: text, Pin: s.Version})
 	}
 	x := index.New()
-	x.Update(core.NewToolset([]*core.ToolServer{shelf}))
+	x.UpdateTools(core.NewToolset([]*core.ToolServer{shelf}))
 	hits, _ := x.Search(query, index.SearchFilter{}, limit)
 	var found []skills.Skill
 	for _, h := range hits {

@@ -15,9 +15,9 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// Executions tracks the running executions. An execution that waits for a person can outlive its request. It is safe
+// RunningExecutions tracks the running executions. An execution that waits for a person can outlive its request. It is safe
 // for concurrent use.
-type Executions struct {
+type RunningExecutions struct {
 	journals *approval.JournalStore
 	asking   questionCounts
 
@@ -28,19 +28,19 @@ type Executions struct {
 }
 
 // NewFlights returns an empty Executions. Executions that outlive their requests are written to journals.
-func NewFlights(journals *approval.JournalStore) *Executions {
-	return &Executions{journals: journals, flying: map[string]*runningExecution{}}
+func NewFlights(journals *approval.JournalStore) *RunningExecutions {
+	return &RunningExecutions{journals: journals, flying: map[string]*runningExecution{}}
 }
 
 // runningExecution holds the state of one execution.
 type runningExecution struct {
 	id, principal string
 	cancel        context.CancelCauseFunc
-	journal       *approval.Journal
-	table         *approval.Table
+	journal       *approval.CallJournal
+	table         *approval.ApprovalTable
 	record        *executionRecord
 	permit        core.Permit      // of the principal that asked for it
-	revision      uint64           // of the servers when it began; see relay.Execution
+	revision      uint64           // of the servers when it began; see relay.ExecutionContext
 	theirs        *serverQuestions // questions of servers to the client
 	ended         chan struct{}    // closed when outcome is there
 	outcome       core.Outcome
@@ -65,7 +65,7 @@ func (p *Pipeline) startExecution(
 	execute func(context.Context, *runningExecution) core.Outcome,
 ) core.Outcome {
 	id := req.ID
-	if refused := p.Policy.Refused(); refused != nil {
+	if refused := p.Policy.RefusedError(); refused != nil {
 		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: refused}
 	}
 	ctx = p.WithPolicyPermit(ctx)
@@ -78,7 +78,7 @@ func (p *Pipeline) startExecution(
 		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: core.ChannelOf(ctx), news: make(chan struct{}),
 	}
 	f.turn <- struct{}{}
-	if err := p.Flights.add(f); err != nil {
+	if err := p.Flights.addExecution(f); err != nil {
 		expire()
 		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: err}
 	}
@@ -105,7 +105,7 @@ func (p *Pipeline) startExecution(
 func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	permit, policy := core.PermitOf(ctx), p.Policy
 	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
-		if refused := policy.Refused(); refused != nil {
+		if refused := policy.RefusedError(); refused != nil {
 			return refused
 		}
 		return permit.CheckValid()
@@ -153,7 +153,7 @@ func (p *Pipeline) executeRecorded(
 	if refused := f.record.waitReady(); refused == nil { // what has not begun has no end
 		o = p.addWarnings(f.record.recordEnd(o))
 	}
-	o.Trace = core.TraceOf(ctx).ID()
+	o.Trace = core.TraceOf(ctx).TraceID()
 	if p.Tracer != nil {
 		ended(f.record.endEvent(o))
 	}
@@ -169,7 +169,7 @@ func (f *runningExecution) withholdResult(o core.Outcome) core.Outcome {
 	return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusCancelled, Error: refused, Stats: o.Stats}
 }
 
-func (s *Executions) add(f *runningExecution) *core.Error {
+func (s *RunningExecutions) addExecution(f *runningExecution) *core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -240,8 +240,8 @@ func (f *runningExecution) askRequester(ctx context.Context, a core.Approval) (c
 	if channel != nil && ctx.Err() == nil {
 		answer, ok := channel(ctx, a)
 		if ok {
-			answer.Also = a.Same                       // an equal question that was added since is asked separately
-			_ = f.table.Decide(a.ID, a.Digest, answer) // before the next is asked: it may be covered
+			answer.Also = a.Same                               // an equal question that was added since is asked separately
+			_ = f.table.AnswerApproval(a.ID, a.Digest, answer) // before the next is asked: it may be covered
 		}
 		if ok || ctx.Err() != nil {
 			return core.ApprovalAnswer{}, false
@@ -336,11 +336,11 @@ func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) 
 }
 
 // takeOutcome returns the Outcome of an execution that has ended, and forgets the execution and its journal.
-func (s *Executions) takeOutcome(f *runningExecution) core.Outcome {
+func (s *RunningExecutions) takeOutcome(f *runningExecution) core.Outcome {
 	s.mu.Lock()
 	delete(s.flying, f.id)
 	s.mu.Unlock()
-	f.journal.Remove()
+	f.journal.RemoveFile()
 	return f.outcome
 }
 
@@ -351,7 +351,7 @@ const (
 )
 
 // evictOutcomes forgets old Outcomes that were never fetched. Their journals stay.
-func (s *Executions) evictOutcomes() {
+func (s *RunningExecutions) evictOutcomes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var landed []*runningExecution
@@ -448,7 +448,7 @@ func (p *Pipeline) lostOutcome(id string) core.Outcome {
 
 // CountRunning returns the number of a principal's executions that have not ended, including those that wait for a
 // person.
-func (s *Executions) CountRunning(principal string) (n int) {
+func (s *RunningExecutions) CountRunning(principal string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.flying {
@@ -464,7 +464,7 @@ func (s *Executions) CountRunning(principal string) (n int) {
 }
 
 // Close cancels all executions and waits for their end.
-func (s *Executions) Close() error {
+func (s *RunningExecutions) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	for _, f := range s.flying {

@@ -30,7 +30,7 @@ func (p *Pipeline) unlistedWarnings() (warnings []string) {
 
 // Login implements relay.Supervisor. It asks a person to log in at a call's server, if the request can show an address. The program's clock stops in
 // the meantime.
-func (x *execution) Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
+func (x *programExecution) Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
 	if x.pipeline.Logins == nil || !core.HasBrowser(ctx) {
 		return needed
 	}

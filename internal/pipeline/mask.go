@@ -16,7 +16,7 @@ import (
 type privacyFilter struct {
 	secrets SecretMasker
 	*redact.Session
-	seen  func(redact.Counts)             // is called with the personal data of an answer
+	seen  func(redact.TypeCounts)         // is called with the personal data of an answer
 	named func(arguments json.RawMessage) // is called with arguments that may have tokens
 }
 
@@ -27,7 +27,7 @@ func (p privacyFilter) Incoming(server string, document []byte) ([]byte, error) 
 	if p.Session == nil {
 		return document, nil
 	}
-	var found redact.Counts
+	var found redact.TypeCounts
 	shown, err := p.Session.RedactAndCount(server, document, &found)
 	p.seen(found)
 	return shown, err
@@ -38,7 +38,7 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 		return arguments, "", nil
 	}
 	p.named(arguments)
-	restored, crossings, refused := p.Session.Restore(server, arguments)
+	restored, crossings, refused := p.Session.RestoreArguments(server, arguments)
 	if refused != nil || len(crossings) == 0 {
 		return restored, "", refused
 	}
@@ -46,7 +46,7 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 }
 
 // openPrivacy opens the privacy session of the execution and replaces personal data in the program by tokens.
-func (x *execution) openPrivacy() (err error) {
+func (x *programExecution) openPrivacy() (err error) {
 	x.code = x.req.Code
 	if x.screen, err = x.pipeline.privacySession(x.req.Session); err != nil || x.screen == nil {
 		return err
@@ -63,7 +63,7 @@ func (x *execution) openPrivacy() (err error) {
 }
 
 // maskJSON returns JSON as the model may see it.
-func (x *execution) maskJSON(raw json.RawMessage) json.RawMessage {
+func (x *programExecution) maskJSON(raw json.RawMessage) json.RawMessage {
 	if x.pipeline.Secrets != nil {
 		raw = x.pipeline.Secrets.Mask(raw)
 	}
@@ -79,7 +79,7 @@ func (x *execution) maskJSON(raw json.RawMessage) json.RawMessage {
 
 // personalKeys returns a function that reports whether a key of a JSON object is personal data. It returns nil if
 // keys are never hidden.
-func (x *execution) personalKeys() func(key string) bool {
+func (x *programExecution) personalKeys() func(key string) bool {
 	session := x.screen
 	if session == nil {
 		return nil
@@ -88,7 +88,7 @@ func (x *execution) personalKeys() func(key string) bool {
 }
 
 // hideOutcome returns an Outcome as the model may see it. The vault entries of its tokens are made durable first.
-func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
+func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o
 	}
@@ -109,7 +109,7 @@ func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
 		}
 		o.Error = &e
 	}
-	if err := x.screen.Sync(); err != nil {
+	if err := x.screen.SyncTokens(); err != nil {
 		return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusError, Error: core.AsError(err), Stats: o.Stats}
 	}
 	return o
@@ -117,14 +117,14 @@ func (x *execution) hideOutcome(o core.Outcome) core.Outcome {
 
 // hasTokens reports whether the program or the model has got tokens in place of personal values. before and now are
 // the Outcome before and after hiding.
-func (x *execution) hasTokens(before, now core.Outcome) bool {
+func (x *programExecution) hasTokens(before, now core.Outcome) bool {
 	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
 
 // tokenFunctions returns the functions with which a program can compute on the values behind its tokens.
-func (x *execution) tokenFunctions() map[string]relay.EngineFunction {
+func (x *programExecution) tokenFunctions() map[string]relay.EngineFunction {
 	type arguments struct {
 		Token  string   `json:"token"`
 		Other  string   `json:"other"`
@@ -147,12 +147,12 @@ func (x *execution) tokenFunctions() map[string]relay.EngineFunction {
 		}
 	}
 	return map[string]relay.EngineFunction{
-		"pii_domain":  help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Domain(a.Token)) }),
-		"pii_equals":  help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Equals(a.Token, a.Other)) }),
-		"pii_mask":    help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Mask(a.Token)) }),
-		"pii_country": help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Country(a.Token)) }),
-		"pii_ranks":   help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Ranks(a.Tokens)) }),
-		"pii_age":     help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.Age(a.Token, time.Now())) }),
+		"pii_domain":  help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.EmailDomain(a.Token)) }),
+		"pii_equals":  help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.EqualValues(a.Token, a.Other)) }),
+		"pii_mask":    help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.MaskToken(a.Token)) }),
+		"pii_country": help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.CountryOf(a.Token)) }),
+		"pii_ranks":   help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.RankValues(a.Tokens)) }),
+		"pii_age":     help(func(a arguments) (any, *core.Error) { return asAnswer(x.screen.AgeOf(a.Token, time.Now())) }),
 	}
 }
 
@@ -164,9 +164,9 @@ func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, e
 	if err != nil || open == nil {
 		return text, map[string]int{}, err
 	}
-	clean, found, err := open.Sanitize(text)
+	clean, found, err := open.RedactAndCountTypes(text)
 	if err == nil {
-		err = open.Sync()
+		err = open.SyncTokens()
 	}
 	if err != nil {
 		return "", nil, err
@@ -174,13 +174,13 @@ func (p *Pipeline) SanitizeText(session, text string) (string, map[string]int, e
 	return clean, found, nil
 }
 
-// Show returns an Outcome in which tokens are replaced by values, for a person.
-func (p *Pipeline) Show(session string, o core.Outcome) (core.Outcome, error) {
+// ShowValues returns an Outcome in which tokens are replaced by values, for a person.
+func (p *Pipeline) ShowValues(session string, o core.Outcome) (core.Outcome, error) {
 	open, err := p.privacySession(session)
 	if err != nil || open == nil {
 		return o, err
 	}
-	o.Result, o.Output = open.ShowJSON(o.Result), open.Show(o.Output)
+	o.Result, o.Output = open.ShowJSON(o.Result), open.ShowText(o.Output)
 	return o, nil
 }
 
@@ -189,7 +189,7 @@ func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil
 	}
-	return p.Privacy.Session(redact.SessionName(p.Policy.Principal(), session))
+	return p.Privacy.OpenSession(redact.SessionName(p.Policy.Principal(), session))
 }
 
 // Restore shows a person a text with its tokens replaced by values. The answer to the model contains the values only
@@ -204,7 +204,7 @@ func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text 
 		if err == nil {
 			shown := text
 			if open != nil {
-				shown = open.Show(text)
+				shown = open.ShowText(text)
 			}
 			o.Result, err = p.revealValues(ctx, req, f, text, shown)
 		}
@@ -242,7 +242,7 @@ func (p *Pipeline) revealValues(
 	}
 	q := core.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",
-		Arguments: values, Shown: tokens, Effect: core.EffectRead.String(), Rule: rule, Policy: p.Policy.Version(),
+		Arguments: values, Shown: tokens, Effect: core.EffectRead.String(), Rule: rule, Policy: p.Policy.PolicyVersion(),
 	}
 	q.Principal, q.ShowInForms = p.Policy.Principal(), p.ShowInForms
 	by, refused := p.Approvals.Table.AskBy(ctx, q)

@@ -15,13 +15,13 @@ import (
 
 // openNetwork opens the network for a program that is about to run. It returns the Host for the program. The caller
 // must call end to close the network.
-func (x *execution) openNetwork() (host sandbox.Host, end func()) {
+func (x *programExecution) openNetwork() (host sandbox.ToolHost, end func()) {
 	network := x.allowedNetwork()
-	host = &arrivingHost{execution: x, host: x.host}
-	if network.Closed() {
+	host = &arrivingHost{programExecution: x, host: x.host}
+	if network.IsClosed() {
 		return host, func() {}
 	}
-	to := egress.Execution{Note: x.recordAttempt, Rehearses: x.isDryRun(), InForce: x.reach.currentNetwork}
+	to := egress.ExecutionHooks{Note: x.recordAttempt, Rehearses: x.isDryRun(), InForce: x.reach.currentNetwork}
 	if x.pipeline.Secrets != nil {
 		to.Mask = x.pipeline.Secrets.Mask
 	}
@@ -31,21 +31,21 @@ func (x *execution) openNetwork() (host sandbox.Host, end func()) {
 
 // usesProxy reports whether the program's language makes network connections through the proxy. JavaScript does not:
 // its fetch is a call to the host.
-func (x *execution) usesProxy(v *check.Verdict) bool {
-	return !x.allowedNetwork().Closed() && v.Program.Language == core.Python && v.Risk.UsesNetwork()
+func (x *programExecution) usesProxy(v *check.Verdict) bool {
+	return !x.allowedNetwork().IsClosed() && v.Program.Language == core.Python && v.Risk.UsesNetwork()
 }
 
 // recordAttempt records in the audit log that a program tries to reach an address. If the program knows the host only
 // as a token, the value behind it is compared with the blacklist.
-func (x *execution) recordAttempt(a egress.Attempt) *core.Error {
+func (x *programExecution) recordAttempt(a egress.ConnectionAttempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
-		a.Blacklisted = x.pipeline.Network.Lists(x.screen.Show(a.Host))
+		a.Blacklisted = x.pipeline.Network.IsBlacklisted(x.screen.ShowText(a.Host))
 	}
 	return x.flight.record.recordAttempt(a)
 }
 
 // allowedNetwork returns the execution's network, or nil if the request wants none.
-func (x *execution) allowedNetwork() *egress.Network {
+func (x *programExecution) allowedNetwork() *egress.Network {
 	if x.req.AllowNetwork != nil && !*x.req.AllowNetwork {
 		return nil
 	}
@@ -54,30 +54,30 @@ func (x *execution) allowedNetwork() *egress.Network {
 
 // proxyHost is a Host that also serves the network connections of its program.
 type proxyHost struct {
-	sandbox.Host
-	sandbox.Proxy
+	sandbox.ToolHost
+	sandbox.ConnectionProxy
 }
 
 // networkFunctions returns the functions through which a program makes network requests.
-func (x *execution) networkFunctions() map[string]relay.EngineFunction {
+func (x *programExecution) networkFunctions() map[string]relay.EngineFunction {
 	own := map[string]relay.EngineFunction{}
 	for _, name := range []string{"fetch", "fetch_abort"} {
 		own[name] = func(ctx context.Context, raw json.RawMessage) (any, error) {
 			if x.network == nil {
 				return nil, x.refuseUnreachable(raw)
 			}
-			return x.network.Functions()[name](ctx, raw)
+			return x.network.HostFunctions()[name](ctx, raw)
 		}
 	}
 	return own
 }
 
 // refuseUnreachable returns the error for a network request of a program without network access.
-func (x *execution) refuseUnreachable(raw json.RawMessage) *core.Error {
+func (x *programExecution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // an invalid URL has no host
-	refused := egress.Off(r.URL)
-	_ = x.flight.record.recordAttempt(egress.Attempt{
+	refused := egress.NoNetworkError(r.URL)
+	_ = x.flight.record.recordAttempt(egress.ConnectionAttempt{
 		Decision: egress.Refused, Host: egress.HostIn(r.URL), Reason: refused,
 	}) // it is refused all the same
 	return refused
@@ -85,13 +85,13 @@ func (x *execution) refuseUnreachable(raw json.RawMessage) *core.Error {
 
 // refusedNetwork adds the refused addresses to the Outcome. The program itself may have seen only an error message of
 // its language's HTTP client.
-func (x *execution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport {
+func (x *programExecution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport {
 	if x.network == nil {
 		return r
 	}
 	const most = 3
 	for i, refused := range x.network.Refusals() {
-		if r.Error != nil && strings.Contains(r.Error.Message, egress.Phrase(refused.Message)) {
+		if r.Error != nil && strings.Contains(r.Error.Message, egress.StatusPhrase(refused.Message)) {
 			if r.Error.Kind == core.KindRuntime {
 				e := *r.Error
 				e.Kind, e.Hint = refused.Kind, refused.Hint
@@ -108,7 +108,7 @@ func (x *execution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport {
 
 // recordAttempt records in the audit log that a program tries to reach an address. If the request is allowed, the
 // entry is durable before the request is sent.
-func (r *executionRecord) recordAttempt(a egress.Attempt) *core.Error {
+func (r *executionRecord) recordAttempt(a egress.ConnectionAttempt) *core.Error {
 	if a.Decision == egress.Refused {
 		r.mu.Lock()
 		r.unreached++
@@ -136,7 +136,7 @@ func (r *executionRecord) recordAttempt(a egress.Attempt) *core.Error {
 		e.Facts["error"] = a.Reason.Kind
 		e.Body = bodyOf(errorBody{Error: r.maskText(a.Reason.Message)})
 	}
-	return r.add(e, a.Decision == egress.Allowed)
+	return r.recordEvent(e, a.Decision == egress.Allowed)
 }
 
 // clipHost shortens a host name that a program has used, for an audit log entry.

@@ -60,7 +60,7 @@ type SecretMasker interface {
 
 // ToolSearcher finds tools for a search query.
 type ToolSearcher interface {
-	Search(ctx context.Context, q search.Query) (search.SearchResult, error)
+	Search(ctx context.Context, q search.SearchQuery) (search.SearchResult, error)
 }
 
 // ProgramChecker checks whether a program may run and prepares it for running.
@@ -85,23 +85,23 @@ type Pipeline struct {
 	Gate       ProgramChecker
 	Sandboxes  SandboxFactory
 	Relay      *relay.Relay
-	Policy     *policy.View  // of the principal this pipeline executes for
-	Logins     LoginPrompter // nil: a call that needs a login fails
+	Policy     *policy.PrincipalView // of the principal this pipeline executes for
+	Logins     LoginPrompter         // nil: a call that needs a login fails
 	Approvals  ApprovalOptions
-	Flights    *Executions
-	Ledger     *ledger.Ledger
-	Workspaces *workspace.Store
+	Flights    *RunningExecutions
+	Ledger     *ledger.TokenLedger
+	Workspaces *workspace.WorkspaceStore
 	States     *workspace.StateStore
 	Limits     core.Limits // the most that a request can have
 	MaxTokens  int         // of an Outcome's result and output
 	// DefinitionTokens bounds the definition of one tool that a model sees, in tokens. 0 means 4,000.
 	DefinitionTokens int
 	Runtime          string // for TypeScript and JavaScript
-	Routing          Routing
+	Routing          SandboxRouting
 	Secrets          SecretMasker
 	Privacy          *redact.Redactor // nil hides nothing
 	Network          *egress.Network  // what programs reach themselves; nil: nothing
-	Skills           *skills.Store
+	Skills           *skills.SkillStore
 	// Prose removes suspicious parts, such as instructions to the model, from a text that a model will read.
 	Prose   func(text string) (clean string, flagged []string)
 	Learner AnswerLearner // nil: nothing is learned
@@ -135,13 +135,13 @@ const startTimeout = 10 * time.Second
 
 // Toolset returns the tools that the policy lets this principal see. Search, descriptions, checks and calls all use
 // this toolset.
-func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.Toolset(p.Tools.Toolset()) }
+func (p *Pipeline) Toolset() *core.Toolset { return p.Policy.VisibleToolset(p.Tools.Toolset()) }
 
 // forNewExecution returns the pipeline for an execution that begins now. Later policy changes can only take
 // permissions away from it.
 func (p *Pipeline) forNewExecution() *Pipeline {
 	lane := *p
-	lane.Policy = p.Policy.Begin()
+	lane.Policy = p.Policy.FreezePolicy()
 	return &lane
 }
 
@@ -175,12 +175,12 @@ func (p *Pipeline) executeProgram(ctx context.Context, req core.ExecutionRequest
 	if req.DryRun {
 		return p.dryRun(ctx, req, f)
 	}
-	return p.perform(ctx, req, f, nil)
+	return p.performProgram(ctx, req, f, nil)
 }
 
-// perform runs a program through all phases. In a dry run, plan records the program's effects. In the run after an
+// performProgram runs a program through all phases. In a dry run, plan records the program's effects. In the run after an
 // approved dry run, plan allows only the approved effects. Otherwise plan is nil.
-func (p *Pipeline) perform(ctx context.Context, req core.ExecutionRequest, f *runningExecution, plan *effectPlan) core.Outcome {
+func (p *Pipeline) performProgram(ctx context.Context, req core.ExecutionRequest, f *runningExecution, plan *effectPlan) core.Outcome {
 	ctx, free := p.withClaim(ctx, req)
 	defer free()
 	x, err := p.openExecution(req, f, plan)
@@ -242,7 +242,7 @@ func (p *Pipeline) perform(ctx context.Context, req core.ExecutionRequest, f *ru
 
 // checkProgram checks the program. If the program names something unknown, it waits for servers that have not listed
 // their tools yet and checks again.
-func (x *execution) checkProgram(ctx context.Context, req core.ExecutionRequest) (check.Verdict, *core.Error) {
+func (x *programExecution) checkProgram(ctx context.Context, req core.ExecutionRequest) (check.Verdict, *core.Error) {
 	p := x.pipeline
 	inside, judged := x.flight.record.beginStep(ctx, core.StepGate, x.flight.record.newEvent(core.EventVerdict))
 	verdict, refusal := p.Gate.Check(inside, req, x.tools, skillLibrary{x})
@@ -325,8 +325,8 @@ func (p *Pipeline) admitResult(ctx context.Context, n int) error {
 	return nil
 }
 
-// execution is the state of one request while it runs.
-type execution struct {
+// programExecution is the state of one request while it runs.
+type programExecution struct {
 	pipeline  *Pipeline
 	req       core.ExecutionRequest // complete
 	tools     *core.Toolset
@@ -337,11 +337,11 @@ type execution struct {
 	screen    *redact.Session         // nil if nothing is hidden
 	whole     *core.Toolset           // which include those that the request may reach
 	code      string                  // of the request, with tokens in place of sealed data
-	host      sandbox.Host
+	host      sandbox.ToolHost
 	tally     *relay.CallCounter
 	risk      *rules.ProgramRisk // of the program, once it has passed the gate
 	skills    []core.Skill       // that it uses, as they were checked
-	entry     *ledger.Entry
+	entry     *ledger.LedgerEntry
 	flight    *runningExecution
 	notes     warningList
 	uncertain uncertainCalls
@@ -356,8 +356,8 @@ type execution struct {
 	exact       *core.PassthroughRequest // nil unless the answer is given back as it is
 }
 
-func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution, plan *effectPlan) (*execution, error) {
-	x := &execution{
+func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution, plan *effectPlan) (*programExecution, error) {
+	x := &programExecution{
 		pipeline: p, req: req, flight: f, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy},
 		entry: p.Ledger.Open(p.AccountName(req.Session)),
 	}
@@ -372,10 +372,10 @@ func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution,
 		return x, err
 	}
 	if x.isDryRun() {
-		if x.draft, err = files.Draft(); err != nil {
+		if x.draft, err = files.NewDraft(); err != nil {
 			return x, err
 		}
-		if x.state, err = x.state.Draft(); err != nil {
+		if x.state, err = x.state.NewDraft(); err != nil {
 			return x, err
 		}
 	}
@@ -403,13 +403,13 @@ func (p *Pipeline) AccountName(session string) string {
 
 // cacheScope returns the scope in which the cached results of a session may be reused.
 func (p *Pipeline) cacheScope(session string) string {
-	return p.Policy.Version() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
+	return p.Policy.PolicyVersion() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
 }
 
-func (x *execution) isDryRun() bool { return x.plan != nil && x.plan.rehearsal }
+func (x *programExecution) isDryRun() bool { return x.plan != nil && x.plan.rehearsal }
 
 // visibleFiles returns the workspace as the program sees it.
-func (x *execution) visibleFiles() *workspace.Workspace {
+func (x *programExecution) visibleFiles() *workspace.Workspace {
 	if x.draft != nil {
 		return x.draft
 	}
@@ -418,7 +418,7 @@ func (x *execution) visibleFiles() *workspace.Workspace {
 
 // seesMore waits for servers that have not listed their tools yet. It reports whether the execution's toolset has
 // changed.
-func (x *execution) seesMore(ctx context.Context) bool {
+func (x *programExecution) seesMore(ctx context.Context) bool {
 	x.pipeline.Tools.WaitForPending(ctx, startTimeout)
 	now := x.visibleTools()
 	if now == x.tools {
@@ -429,14 +429,14 @@ func (x *execution) seesMore(ctx context.Context) bool {
 }
 
 // setTools sets the tools that the execution can see and call.
-func (x *execution) setTools(tools *core.Toolset) {
+func (x *programExecution) setTools(tools *core.Toolset) {
 	x.tools = tools
 	x.host, x.tally = x.pipeline.Relay.Open(x.relayExecution(tools))
 }
 
 // relayExecution returns the description of this execution that the relay needs to make calls of these tools.
-func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
-	r := relay.Execution{
+func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionContext {
+	r := relay.ExecutionContext{
 		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits,
 		Functions: x.pipeline.engineFunctions(x),
 		Files:     workspaceFiles{x.visibleFiles()}, Supervisor: x, Recorder: x, Reporter: x,
@@ -457,30 +457,30 @@ func (x *execution) relayExecution(tools *core.Toolset) relay.Execution {
 }
 
 // RecordRefused implements relay.Recorder.
-func (x *execution) RecordRefused(c core.ToolCall, refused *core.Error) {
+func (x *programExecution) RecordRefused(c core.ToolCall, refused *core.Error) {
 	x.flight.record.recordRefusal(c, refused)
 }
 
 // RecordQuestion implements relay.Recorder. It refuses questions beyond the bounds.
-func (x *execution) RecordQuestion(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+func (x *programExecution) RecordQuestion(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	return x.flight.admitServerRequest(a)
 }
 
 // AddCarried implements relay.Reporter.
-func (x *execution) AddCarried(data []byte) { x.entry.AddCarried(data) }
+func (x *programExecution) AddCarried(data []byte) { x.entry.AddCarried(data) }
 
 // AddNote implements relay.Reporter.
-func (x *execution) AddNote(text string) { x.notes.add(text) }
+func (x *programExecution) AddNote(text string) { x.notes.addWarning(text) }
 
 // ReportProgress implements relay.Reporter.
-func (x *execution) ReportProgress(calls int) {
+func (x *programExecution) ReportProgress(calls int) {
 	if x.req.Progress != nil {
 		x.req.Progress(calls)
 	}
 }
 
 // newCaller returns the core.Caller for the execution's calls.
-func (x *execution) newCaller() core.Caller {
+func (x *programExecution) newCaller() core.Caller {
 	return core.Caller{Principal: x.pipeline.Policy.Principal(), Session: x.req.Session}
 }
 
@@ -522,21 +522,21 @@ func LanguageOf(req core.ExecutionRequest) core.Language {
 	return req.Language
 }
 
-func (x *execution) refuseWith(e *core.Error) core.Outcome {
+func (x *programExecution) refuseWith(e *core.Error) core.Outcome {
 	return x.finishWith(sandbox.RunReport{Status: core.StatusRejected, Error: x.pipeline.explainUnknown(e)})
 }
 
-func (x *execution) failWith(err error) core.Outcome {
+func (x *programExecution) failWith(err error) core.Outcome {
 	e := x.pipeline.explainUnknown(core.AsError(err))
 	return x.finishWith(sandbox.RunReport{Status: statusOf(e), Error: e})
 }
 
-func (x *execution) finishWith(r sandbox.RunReport) core.Outcome {
+func (x *programExecution) finishWith(r sandbox.RunReport) core.Outcome {
 	return x.closeWith(report.MakeOutcome(r, x.reportOptions()))
 }
 
 // reportOptions returns the options for the execution's report.
-func (x *execution) reportOptions() report.Options {
+func (x *programExecution) reportOptions() report.Options {
 	o := report.Options{ID: x.req.ID, MaxTokens: x.pipeline.MaxTokens, Language: x.req.Language}
 	if x.files != nil {
 		o.Files = x.files
@@ -563,7 +563,7 @@ func statusOf(e *core.Error) core.OutcomeStatus {
 }
 
 // closeWith completes the statistics of the Outcome. Every execution ends through it.
-func (x *execution) closeWith(o core.Outcome) core.Outcome {
+func (x *programExecution) closeWith(o core.Outcome) core.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.CallCounts()
 		o.Stats.CacheHits = x.tally.CacheHits()
@@ -587,6 +587,6 @@ func (x *execution) closeWith(o core.Outcome) core.Outcome {
 	if x.risk != nil {
 		o.Stats.Risk = &x.risk.Score
 	}
-	x.entry.Settle(&o, report.CountReturned(o), x.pipeline.Tools.CountTokens(x.tools))
+	x.entry.CloseOnce(&o, report.CountReturned(o), x.pipeline.Tools.CountTokens(x.tools))
 	return o
 }

@@ -11,7 +11,7 @@ import (
 // use.
 type networkReach struct {
 	whole *egress.Network
-	view  *policy.View
+	view  *policy.PrincipalView
 
 	mu  sync.Mutex
 	by  *policy.Policy // that now was made from
@@ -29,23 +29,23 @@ func (r *networkReach) currentNetwork() *egress.Network {
 	return r.now
 }
 
-func narrowedNetwork(whole *egress.Network, view *policy.View) *egress.Network {
+func narrowedNetwork(whole *egress.Network, view *policy.PrincipalView) *egress.Network {
 	if whole == nil {
 		return nil
 	}
 	n, err := NarrowNetwork(whole, view)
 	if err != nil {
-		n, _ = whole.Narrowed(egress.Scope{Allow: []string{}}) // it has nothing that could be wrong
+		n, _ = whole.WithScopes(egress.AccessScope{Allow: []string{}}) // it has nothing that could be wrong
 	}
 	return n
 }
 
 // NarrowNetwork returns the part of a Network that a principal's policy levels allow. Its errors have kind
 // invalid_arguments.
-func NarrowNetwork(whole *egress.Network, view *policy.View) (*egress.Network, error) {
-	var scopes []egress.Scope
-	for _, h := range view.Hosts() {
-		scopes = append(scopes, egress.Scope(h))
+func NarrowNetwork(whole *egress.Network, view *policy.PrincipalView) (*egress.Network, error) {
+	var scopes []egress.AccessScope
+	for _, h := range view.ListHostRules() {
+		scopes = append(scopes, egress.AccessScope(h))
 	}
-	return whole.Narrowed(scopes...)
+	return whole.WithScopes(scopes...)
 }

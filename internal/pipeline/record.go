@@ -35,7 +35,7 @@ func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, fact
 	e.Status, e.Facts = status, facts
 	body.Name = r.maskText(body.Name)
 	e.Body = bodyOf(body)
-	return r.add(e, false)
+	return r.recordEvent(e, false)
 }
 
 // RecordLookup records in the audit log a search for tools or a request for definitions. query is the question or the
@@ -64,7 +64,7 @@ type executionRecord struct {
 	calls     int
 	refusals  int
 	unreached int // refused attempts of a program to reach addresses
-	personal  redact.Counts
+	personal  redact.TypeCounts
 	tokens    tokenRun
 }
 
@@ -134,7 +134,7 @@ func (r *executionRecord) newEvent(kind core.EventKind) core.AuditEvent {
 	return e
 }
 
-func (r *executionRecord) add(e core.AuditEvent, durable bool) *core.Error {
+func (r *executionRecord) recordEvent(e core.AuditEvent, durable bool) *core.Error {
 	if r.to == nil {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *c
 	if refusal != nil {
 		e.Status, e.Facts = string(refusal.Kind), map[string]any{"line": refusal.Line}
 		e.Body = bodyOf(errorBody{Error: r.maskText(refusal.Message)})
-		return r.add(e, false)
+		return r.recordEvent(e, false)
 	}
 	var reach []string
 	for _, u := range v.Risk.Uses {
@@ -229,7 +229,7 @@ func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *c
 		e.Facts["any_tool"] = true
 	}
 	e.Body = bodyOf(errorBody{Reasons: v.Risk.Reasons})
-	return r.add(e, false)
+	return r.recordEvent(e, false)
 }
 
 // recordAutoApproval records in the audit log that the settings approved a program automatically.
@@ -237,7 +237,7 @@ func (r *executionRecord) recordAutoApproval(risk rules.ProgramRisk) *core.Error
 	e := r.newEvent(core.EventDecision)
 	e.Status, e.Risk = "automatic", &risk.Score
 	e.Facts = map[string]any{"by": "settings", "level": risk.Level}
-	return r.add(e, false)
+	return r.recordEvent(e, false)
 }
 
 // maxReach bounds the number of names in one audit log entry.
@@ -251,7 +251,7 @@ var approvedBy = map[bool]string{true: "person", false: "automatic"}
 // recordCall records a call in the audit log. A call that may have effects is recorded before it is sent, a call that
 // only reads after it has returned.
 func (r *executionRecord) recordCall(
-	t *core.Tool, c core.ToolCall, d policy.Decision,
+	t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (came func(core.CallResult, error), refused *core.Error) {
 	if r.to == nil {
 		return func(core.CallResult, error) {}, nil
@@ -273,16 +273,20 @@ func (r *executionRecord) recordCall(
 	}
 	start := time.Now()
 	if d.Effect.Kind == core.EffectRead {
-		return func(result core.CallResult, err error) { _ = r.add(r.withAnswer(left, start, result, err), false) }, nil
+		return func(result core.CallResult, err error) {
+			_ = r.recordEvent(r.withAnswer(left, start, result, err), false)
+		}, nil
 	}
 	left.Body = bodyOf(requestBody{Arguments: r.hideJSON(c.Arguments)})
-	if err := r.add(left, true); err != nil {
+	if err := r.recordEvent(left, true); err != nil {
 		return nil, err.AtTool(c.Server, c.Tool)
 	}
 	answer := r.about
 	answer.Kind, answer.Server, answer.Tool, answer.Effect = core.EventAnswer, t.Server, t.Name, left.Effect
 	answer.Facts = map[string]any{"call": n}
-	return func(result core.CallResult, err error) { _ = r.add(r.withAnswer(answer, start, result, err), false) }, nil
+	return func(result core.CallResult, err error) {
+		_ = r.recordEvent(r.withAnswer(answer, start, result, err), false)
+	}, nil
 }
 
 // withAnswer adds the answer of a call to its audit log entry.
@@ -310,7 +314,7 @@ func mergeBody(body json.RawMessage, s errorBody) json.RawMessage {
 }
 
 // countPersonal counts the personal data in a server's answer, for the execution's last entry.
-func (r *executionRecord) countPersonal(found redact.Counts) {
+func (r *executionRecord) countPersonal(found redact.TypeCounts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range found {
@@ -340,7 +344,7 @@ func (r *executionRecord) recordRefusal(c core.ToolCall, err *core.Error) {
 		e.Facts = map[string]any{"cause": "unknown_token"}
 	}
 	e.Body = bodyOf(errorBody{Error: r.maskText(err.Message)})
-	_ = r.add(e, false)
+	_ = r.recordEvent(e, false)
 }
 
 // recordEnd records the end of the execution in the audit log. When it returns, all entries of the execution are
@@ -372,7 +376,7 @@ func (r *executionRecord) recordEnd(o core.Outcome) core.Outcome {
 		s.Output = r.maskText(o.Output)
 	}
 	e.Body = bodyOf(s)
-	if err := r.add(e, true); err != nil {
+	if err := r.recordEvent(e, true); err != nil {
 		o.Warnings = append(o.Warnings, err.Message)
 	}
 	return o
@@ -410,7 +414,7 @@ func (r *executionRecord) recordReveal(toModel bool, text string) *core.Error {
 		e.Status = "model"
 	}
 	e.Body = bodyOf(requestBody{Arguments: bodyOf(map[string]string{"text": r.maskText(text)})})
-	return r.add(e, true)
+	return r.recordEvent(e, true)
 }
 
 var tokenPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -430,5 +434,5 @@ func countCategories(text string) map[string]int {
 func (r *executionRecord) recordSkill(name, version string) *core.Error {
 	e := r.newEvent(core.EventSkill)
 	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}
-	return r.add(e, false)
+	return r.recordEvent(e, false)
 }

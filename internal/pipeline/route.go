@@ -7,22 +7,22 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Routing determines the minimum strength of a program's sandbox. The zero Routing accepts the configured sandbox.
-type Routing struct {
-	ByRisk bool        // sandboxMode: auto
-	Level  rules.Level // securityLevel
-	Least  int         // the strength that securityLevel asks for in addition to that of Level; 0 asks for nothing
+// SandboxRouting determines the minimum strength of a program's sandbox. The zero Routing accepts the configured sandbox.
+type SandboxRouting struct {
+	ByRisk bool                  // sandboxMode: auto
+	Level  rules.StrictnessLevel // securityLevel
+	Least  int                   // the strength that securityLevel asks for in addition to that of Level; 0 asks for nothing
 }
 
 // The sandbox strengths that settings can require: for programs of a certain risk, and for every program. The
 // stronger one applies.
 var (
 	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: sandbox.Container, rules.RiskCritical: sandbox.Machine}
-	byLevel = map[rules.Level]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
+	byLevel = map[rules.StrictnessLevel]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}
 )
 
 // requiredFloor returns the minimum sandbox strength for a program, and the reason for it.
-func (r Routing) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStrength {
+func (r SandboxRouting) requiredFloor(risk rules.ProgramRisk) sandbox.MinimumStrength {
 	if !r.ByRisk {
 		return sandbox.MinimumStrength{}
 	}

@@ -48,7 +48,7 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 		p.Tools.WaitForPending(ctx, searchPatience)
 	}
 	tools := p.Toolset()
-	answer, err := p.Searcher.Search(ctx, search.Query{
+	answer, err := p.Searcher.Search(ctx, search.SearchQuery{
 		Tools: tools, Text: q.Text, Server: q.Server, Category: q.Category, Limit: q.Limit, Settled: q.Settled,
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Pipeline) describeTool(tools *core.Toolset, t *core.Tool, q core.ToolQu
 func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Language, detail bindings.StubDetail) string {
 	definition := bindings.RenderStub(tools, t, lang, detail)
 	if most := cmp.Or(p.DefinitionTokens, core.DefaultDefinitionTokens); len(definition) > most { // no text has more tokens than bytes
-		if _, fits := ledger.Fits(definition, most); !fits {
+		if _, fits := ledger.FitsLimit(definition, most); !fits {
 			definition = abridgeSignature(bindings.RenderStub(tools, t, lang, bindings.Signature), lang, most)
 		}
 	}
@@ -101,7 +101,7 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 
 // abridgeSignature returns a tool's signature, shortened, to be used in place of a definition with too many tokens.
 func abridgeSignature(signature string, lang core.Language, most int) string {
-	return ledger.Prefix(signature, most) + fmt.Sprintf(
+	return ledger.PrefixWithin(signature, most) + fmt.Sprintf(
 		"\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n",
 		commentOf(lang), most,
 	)
@@ -166,7 +166,7 @@ func refuseUncallable(tools *core.Toolset, v check.Verdict) *core.Error {
 }
 
 // engineFunctions returns the engine's own functions that programs can call.
-func (p *Pipeline) engineFunctions(x *execution) map[string]relay.EngineFunction {
+func (p *Pipeline) engineFunctions(x *programExecution) map[string]relay.EngineFunction {
 	tree := workspace.FileTree{
 		Workspace: x.visibleFiles(),
 		Folders:   map[string]workspace.VirtualFolder{"servers": wrapperFolder(x), "skills": x.skillFolder()},
@@ -200,7 +200,7 @@ func (p *Pipeline) engineFunctions(x *execution) map[string]relay.EngineFunction
 
 // wrapperFolder returns the read-only folder servers/ of the workspace, with the wrappers of all tools in the
 // program's language.
-func wrapperFolder(x *execution) workspace.VirtualFolder {
+func wrapperFolder(x *programExecution) workspace.VirtualFolder {
 	const root = "servers/"
 	tools := sync.OnceValue(func() *core.Toolset { // the first to look waits for servers that have not listed their tools yet
 		x.pipeline.Tools.WaitForPending(context.Background(), searchPatience)
@@ -225,7 +225,7 @@ func wrapperFolder(x *execution) workspace.VirtualFolder {
 }
 
 // searchTools answers a program's search for tools with signatures in the program's language.
-func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
+func (x *programExecution) searchTools(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a struct {
 		Query    string            `json:"query"`
 		Detail   core.SearchDetail `json:"detail_level"`
@@ -257,7 +257,7 @@ func (x *execution) searchTools(ctx context.Context, raw json.RawMessage) (any, 
 
 // wholeFile replaces a tool's signature by its whole wrapper file, unless the file has more tokens than a definition
 // may have. The program reads it inside the sandbox, where it costs no tokens.
-func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
+func (x *programExecution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {
 		return
@@ -267,7 +267,7 @@ func (x *execution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 		return
 	}
 	most := cmp.Or(x.pipeline.DefinitionTokens, core.DefaultDefinitionTokens)
-	if _, fits := ledger.Fits(text, most); len(text) <= most || fits {
+	if _, fits := ledger.FitsLimit(text, most); len(text) <= most || fits {
 		f.Definition = x.pipeline.RenderWrapper(x.req.Language, name, text)
 	}
 }

@@ -21,7 +21,7 @@ const maxSkillWrites = 20
 // skillFiles handles the files that a program writes below skills/. Each file is saved as a skill, with the same
 // checks as by save_skill.
 type skillFiles struct {
-	x *execution
+	x *programExecution
 
 	mu     sync.Mutex
 	begun  map[string]string // what was written to a file so far, by its path
@@ -199,7 +199,7 @@ func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *cor
 		before = old.Version
 	}
 	draft.Before = &before
-	saved, refused := s.x.pipeline.Skills.Save(draft)
+	saved, refused := s.x.pipeline.Skills.SaveSkill(draft)
 	if refused != nil {
 		return refused
 	}
@@ -210,7 +210,7 @@ func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *cor
 	if refused := s.x.flight.record.recordSkill(draft.Name, saved.Version); refused != nil {
 		return refused
 	}
-	s.x.notes.add("saved the skill " + draft.Name + ": " + skills.ImportLine(draft.Skill, draft.Functions))
+	s.x.notes.addWarning("saved the skill " + draft.Name + ": " + skills.ImportLine(draft.Skill, draft.Functions))
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // skillLibrary provides the skills that one execution imports. Personal data in them is replaced by tokens.
-type skillLibrary struct{ *execution }
+type skillLibrary struct{ *programExecution }
 
 func (l skillLibrary) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
 	s, refused := l.pipeline.Skills.FindSkill(name, lang)
@@ -103,7 +103,7 @@ func (p *Pipeline) saveSkill(
 			"it computes which tools it calls, so that each program that uses it counts as one that may call any",
 		)
 	}
-	saved, refused := p.Skills.Save(draft)
+	saved, refused := p.Skills.SaveSkill(draft)
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
@@ -133,7 +133,7 @@ func (p *Pipeline) saveInstructions(
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
-	saved, refused := p.Skills.Save(draft)
+	saved, refused := p.Skills.SaveSkill(draft)
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
@@ -233,9 +233,9 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, 
 	if err != nil {
 		return core.AsError(err)
 	}
-	return p.Approvals.Table.Ask(ctx, core.Question{
+	return p.Approvals.Table.AskQuestion(ctx, core.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "save_skill",
-		Arguments: arguments, Effect: core.EffectWrite.String(), Rule: rule, Policy: p.Policy.Version(),
+		Arguments: arguments, Effect: core.EffectWrite.String(), Rule: rule, Policy: p.Policy.PolicyVersion(),
 	})
 }
 
@@ -346,7 +346,7 @@ func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *
 	open, err := p.privacySession(session)
 	if err == nil && open != nil {
 		l.Code, l.Description, l.Usage = open.RedactText(l.Code), open.RedactText(l.Description), open.RedactText(l.Usage)
-		err = open.Sync()
+		err = open.SyncTokens()
 	}
 	if err != nil {
 		return core.LoadedSkill{}, core.AsError(err)
@@ -355,7 +355,7 @@ func (p *Pipeline) LoadSkill(name, version, session string) (core.LoadedSkill, *
 }
 
 // loadSkill answers a program that calls load_skill.
-func (p *Pipeline) loadSkill(x *execution, raw json.RawMessage) (any, error) {
+func (p *Pipeline) loadSkill(x *programExecution, raw json.RawMessage) (any, error) {
 	var a struct{ Name, Version string }
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "pipeline.skills", "load_skill: %v", err)
@@ -386,13 +386,13 @@ func (p *Pipeline) ListSkills(query string, tags []string, session string) ([]co
 		list = append(list, info)
 	}
 	if query == "" && len(tags) == 0 {
-		_, broken := p.Skills.List()
+		_, broken := p.Skills.ListSkills()
 		for _, b := range broken {
 			list = append(list, core.SkillInfo{Name: b.Name, Origin: string(b.Origin), Warnings: []string{"it cannot be used: " + b.Err.Message}})
 		}
 	}
 	if open != nil {
-		err = open.Sync()
+		err = open.SyncTokens()
 	}
 	return list, core.AsError(err)
 }
@@ -444,14 +444,14 @@ func (p *Pipeline) describeDrift(s skills.Skill) []string {
 }
 
 // noteOutdated adds warnings to the Outcome for used skills whose tools have changed since they were saved.
-func (x *execution) noteOutdated() {
+func (x *programExecution) noteOutdated() {
 	for _, used := range x.skills {
 		s, refused := x.pipeline.Skills.Get(used.Name, "")
 		if refused != nil {
 			continue
 		}
 		for _, d := range x.pipeline.describeDrift(s) {
-			x.notes.add("the skill " + used.Name + ": " + d)
+			x.notes.addWarning("the skill " + used.Name + ": " + d)
 		}
 	}
 }
@@ -459,7 +459,7 @@ func (x *execution) noteOutdated() {
 // skillFolder returns the folder skills/ of the workspace as the program sees it. In addition to the skills' own
 // folders it has a file NAME.ts or NAME.py with the code of each skill. Files that a program writes there are saved
 // as skills.
-func (x *execution) skillFolder() workspace.VirtualFolder {
+func (x *programExecution) skillFolder() workspace.VirtualFolder {
 	source := func(s skills.Skill) string { return strings.TrimPrefix(s.FileName(), "skills/"+s.Name+"/") }
 	written := &skillFiles{x: x, begun: map[string]string{}, saved: map[string]bool{}}
 	return workspace.VirtualFolder{
@@ -488,7 +488,7 @@ func (x *execution) skillFolder() workspace.VirtualFolder {
 		},
 		List: func(name string) ([]string, bool) {
 			if name == "" {
-				found, _ := x.pipeline.Skills.List()
+				found, _ := x.pipeline.Skills.ListSkills()
 				names := []string{}
 				for _, s := range found {
 					names = append(names, s.Name+"/")

@@ -46,7 +46,7 @@ type changeSummary struct {
 }
 
 // noteCall records a call that is sent.
-func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.Decision) {
+func (c *changeSummary) noteCall(tools *core.Toolset, t *core.Tool, d policy.AccessDecision) {
 	if d.Effect.Kind == core.EffectRead {
 		return
 	}
@@ -71,8 +71,8 @@ func (c *changeSummary) noteWriting(tree *workspace.FileTree, f relay.EngineFunc
 	}
 }
 
-// saved describes how many skills were saved, or returns "" if none.
-func (c *changeSummary) saved() string {
+// savedSkillsText describes how many skills were saved, or returns "" if none.
+func (c *changeSummary) savedSkillsText() string {
 	switch n := c.skills.Load(); n {
 	case 0:
 		return ""
@@ -111,7 +111,7 @@ var endingTexts = map[core.OutcomeStatus]string{
 }
 
 // summarizeOutcome describes in one sentence what ran, what it changed and how much it returned. It contains no values.
-func (x *execution) summarizeOutcome(o core.Outcome) string {
+func (x *programExecution) summarizeOutcome(o core.Outcome) string {
 	if x.exact != nil {
 		return ""
 	}
@@ -139,7 +139,7 @@ func (x *execution) summarizeOutcome(o core.Outcome) string {
 		b.WriteString(", wrote to the workspace")
 	}
 	if !o.DryRun {
-		b.WriteString(x.changes.saved())
+		b.WriteString(x.changes.savedSkillsText())
 	}
 	if o.Status == core.StatusOK {
 		b.WriteString(" and returned " + describeAmount(o))
@@ -151,7 +151,7 @@ func (x *execution) summarizeOutcome(o core.Outcome) string {
 }
 
 // describeCalls describes how many calls were made. For a single direct call without effects it returns "".
-func (x *execution) describeCalls(o core.Outcome) string {
+func (x *programExecution) describeCalls(o core.Outcome) string {
 	effects := x.changes.describeEffects()
 	if x.req.Code == "" {
 		if effects == "" {
@@ -212,7 +212,7 @@ func countUnits(what string, n int, unit string) string {
 // describeResult adds a description of the result by the ResultDescriber to the Outcome, if there is one. Personal
 // data and secrets are removed from the describer's input and output. The text is quoted, so that readers of the
 // summary know that it is data.
-func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
+func (x *programExecution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {
 	d := x.pipeline.Describer
 	if d == nil || o.Status != core.StatusOK || x.exact != nil || x.isDryRun() ||
 		len(o.Result) == 0 && o.Output == "" && len(o.Artifacts) == 0 {
@@ -239,7 +239,7 @@ func (x *execution) describeResult(ctx context.Context, o core.Outcome) core.Out
 
 // askDescriber asks a ResultDescriber for a description. It returns one line of bounded length from which
 // instructions to models are removed.
-func (x *execution) askDescriber(ctx context.Context, d ResultDescriber, name string, o core.Outcome) (string, *core.Error) {
+func (x *programExecution) askDescriber(ctx context.Context, d ResultDescriber, name string, o core.Outcome) (string, *core.Error) {
 	data, refused := x.describableText(o)
 	if refused != nil {
 		return "", refused
@@ -267,7 +267,7 @@ func (x *execution) askDescriber(ctx context.Context, d ResultDescriber, name st
 
 // describableText returns the JSON that a ResultDescriber gets of an Outcome. It contains no more than a model may
 // see.
-func (x *execution) describableText(o core.Outcome) (string, *core.Error) {
+func (x *programExecution) describableText(o core.Outcome) (string, *core.Error) {
 	hidden := x.hideOutcome(o)
 	if hidden.Error != nil {
 		return "", hidden.Error

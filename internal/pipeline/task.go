@@ -15,7 +15,7 @@ import (
 
 // visibleTools returns the tools that the execution may see now: those that the policy shows, narrowed to those that the
 // request names.
-func (x *execution) visibleTools() *core.Toolset {
+func (x *programExecution) visibleTools() *core.Toolset {
 	now := x.pipeline.Toolset()
 	if x.req.Only == nil {
 		return now
@@ -56,11 +56,11 @@ type repeatReason struct {
 }
 
 // newSideEffect converts a tool call to the form that is stored with its agent task.
-func (x *execution) newSideEffect(t *core.Tool, c core.ToolCall) core.SideEffect {
+func (x *programExecution) newSideEffect(t *core.Tool, c core.ToolCall) core.SideEffect {
 	return core.SideEffect{Execution: x.req.ID, Server: t.Server, Tool: t.Name, Key: core.KeyOf(canonjson.OrRaw(c.Arguments))}
 }
 
-func (x *execution) findRepeats(t *core.Tool, c core.ToolCall) repeatReason {
+func (x *programExecution) findRepeats(t *core.Tool, c core.ToolCall) repeatReason {
 	if x.req.Effects == nil {
 		return repeatReason{}
 	}
@@ -83,8 +83,8 @@ func (x *execution) findRepeats(t *core.Tool, c core.ToolCall) repeatReason {
 }
 
 // trackSideEffect stores a call with effects for the agent task when the call is sent.
-func (x *execution) trackSideEffect(
-	t *core.Tool, c core.ToolCall, d policy.Decision, answered func(core.CallResult, error),
+func (x *programExecution) trackSideEffect(
+	t *core.Tool, c core.ToolCall, d policy.AccessDecision, answered func(core.CallResult, error),
 ) func(core.CallResult, error) {
 	if x.req.Effects == nil || d.Effect.Kind == core.EffectRead {
 		return answered
@@ -122,7 +122,7 @@ func (p *Pipeline) Offer(ctx context.Context, names []string, lang core.Language
 				continue
 			}
 			offered[t] = true
-			o := core.OfferedTool{Effect: p.Policy.Tool(t).Effect.Kind.String(), Whole: len(meant) > 1}
+			o := core.OfferedTool{Effect: p.Policy.DecideTool(t).Effect.Kind.String(), Whole: len(meant) > 1}
 			o.FoundTool = core.FoundTool{
 				Name: bindings.RenderStub(tools, t, lang, bindings.Name), Server: t.Server, Tool: t.Name, Category: t.Category,
 				Definition: p.renderStub(tools, t, lang, detail),
@@ -157,7 +157,7 @@ func (p *Pipeline) SealJSON(session string, raw json.RawMessage) (json.RawMessag
 	}
 	out, err := open.RedactOutgoing(raw)
 	if err == nil {
-		err = open.Sync()
+		err = open.SyncTokens()
 	}
 	return out, core.AsError(err)
 }

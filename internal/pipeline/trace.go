@@ -38,8 +38,8 @@ func stepResult(err *core.Error) core.AuditEvent {
 }
 
 // RecordSent implements relay.Recorder. It records and traces a call that is sent.
-func (x *execution) RecordSent(
-	ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision,
+func (x *programExecution) RecordSent(
+	ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (context.Context, func(core.CallResult, error), *core.Error) {
 	r := x.flight.record
 	answered, refused := x.recordUnlessStopped(t, c, d)
@@ -64,13 +64,13 @@ func (x *execution) RecordSent(
 
 // trackUncertain returns a callback for the call's result. If the call may have taken effect although no answer came,
 // the callback stores it for the Outcome.
-func (x *execution) trackUncertain(c core.ToolCall, d policy.Decision, answered func(core.CallResult, error)) func(core.CallResult, error) {
+func (x *programExecution) trackUncertain(c core.ToolCall, d policy.AccessDecision, answered func(core.CallResult, error)) func(core.CallResult, error) {
 	if d.Effect.Kind == core.EffectRead {
 		return answered
 	}
 	return func(result core.CallResult, err error) {
 		if errors.Is(err, core.ErrOutcomeUnknown) {
-			x.uncertain.add(c, x.maskJSON(c.Arguments))
+			x.uncertain.addCall(c, x.maskJSON(c.Arguments))
 		}
 		answered(result, err)
 	}
@@ -78,19 +78,19 @@ func (x *execution) trackUncertain(c core.ToolCall, d policy.Decision, answered 
 
 // askApproval asks for approval and traces how long it takes. If an earlier approval covers the question, nobody is
 // asked.
-func (x *execution) askApproval(ctx context.Context, q core.Question) *core.Error {
+func (x *programExecution) askApproval(ctx context.Context, q core.Question) *core.Error {
 	if x.screen != nil {
 		shown := [][]byte{q.Shown}
 		for _, e := range q.Effects {
 			shown = append(shown, e.Shown)
 		}
-		q.Outlines = x.screen.Outlines(shown...)
+		q.Outlines = x.screen.TokenOutlines(shown...)
 	}
 	r := x.flight.record
 	e := r.newEvent(core.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
 	inside, end := r.beginStep(ctx, core.StepApproval, e)
-	asked, refused := x.pipeline.Approvals.Table.Put(inside, q)
+	asked, refused := x.pipeline.Approvals.Table.PutQuestion(inside, q)
 	if asked && refused == nil {
 		now := time.Now()
 		x.approved.Store(&now)

@@ -15,7 +15,7 @@ type warningList struct {
 	said []string
 }
 
-func (n *warningList) add(text string) {
+func (n *warningList) addWarning(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !slices.Contains(n.said, text) {
@@ -25,7 +25,7 @@ func (n *warningList) add(text string) {
 
 // Vet implements relay.Supervisor. It refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
 // now. Once a person has approved something, the listing must be more recent than that.
-func (x *execution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
+func (x *programExecution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)
 	}
@@ -35,14 +35,14 @@ func (x *execution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refu
 	}
 	now, warning, refused := x.pipeline.Tools.VetTool(core.WithCaller(ctx, x.newCaller()), t, since)
 	if warning != "" {
-		x.notes.add(warning)
+		x.notes.addWarning(warning)
 	}
 	return now, refused
 }
 
 // changeReason returns the reason why every call of a tool with a changed definition needs approval. It returns "" if
 // the definition is unchanged or has been trusted since.
-func (x *execution) changeReason(t *core.Tool) string {
+func (x *programExecution) changeReason(t *core.Tool) string {
 	if !t.RequiresApproval() {
 		return ""
 	}

@@ -23,8 +23,8 @@ type uncertainCalls struct {
 	more  int // calls beyond maxUncertain
 }
 
-// add adds a call. Large arguments are left out.
-func (u *uncertainCalls) add(c core.ToolCall, arguments json.RawMessage) {
+// addCall adds a call. Large arguments are left out.
+func (u *uncertainCalls) addCall(c core.ToolCall, arguments json.RawMessage) {
 	if len(arguments) > maxUncertainArguments {
 		arguments = nil
 	}

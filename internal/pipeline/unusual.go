@@ -38,7 +38,7 @@ func (u AnomalyVerdict) joinRule(rule string) string {
 	return rule + "; " + u.Rule
 }
 
-func (x *execution) judgeAnomaly(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (AnomalyVerdict, *core.Error) {
+func (x *programExecution) judgeAnomaly(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (AnomalyVerdict, *core.Error) {
 	if x.pipeline.Watch == nil || d.Effect.Kind == core.EffectRead {
 		return AnomalyVerdict{}, nil
 	}
@@ -49,8 +49,8 @@ func (x *execution) judgeAnomaly(ctx context.Context, t *core.Tool, c core.ToolC
 
 // recordUnlessStopped records a call that is about to be sent in the audit log. If the execution was stopped because
 // of an anomaly, it refuses the call.
-func (x *execution) recordUnlessStopped(
-	t *core.Tool, c core.ToolCall, d policy.Decision,
+func (x *programExecution) recordUnlessStopped(
+	t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (came func(core.CallResult, error), refused *core.Error) {
 	if w := x.pipeline.Watch; w != nil {
 		if refused := w.Stopped(x.req.ID); refused != nil {
@@ -76,7 +76,7 @@ func (p *Pipeline) addWarnings(o core.Outcome) core.Outcome {
 }
 
 // callEvent returns the audit log entry for a call that is about to be sent.
-func (r *executionRecord) callEvent(t *core.Tool, c core.ToolCall, d policy.Decision) core.AuditEvent {
+func (r *executionRecord) callEvent(t *core.Tool, c core.ToolCall, d policy.AccessDecision) core.AuditEvent {
 	e := r.about
 	e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, t.Server, t.Name, d.Effect.Kind.String()
 	e.Facts = map[string]any{"arguments_bytes": len(c.Arguments)}
@@ -117,7 +117,7 @@ func (r *executionRecord) noteTokens(arguments json.RawMessage) {
 	defer r.mu.Unlock()
 	for _, m := range found {
 		if n, err := strconv.Atoi(string(m[2])); err == nil {
-			r.tokens.add(string(m[1]), n)
+			r.tokens.addToken(string(m[1]), n)
 		}
 	}
 }
@@ -126,7 +126,7 @@ var numberedToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[([A-Z][A-Z0-9_]*)_([0-9]{1,9})\]`)
 })
 
-func (t *tokenRun) add(kind string, number int) {
+func (t *tokenRun) addToken(kind string, number int) {
 	switch {
 	case kind == t.kind && number == t.number:
 		return

@@ -27,7 +27,7 @@ func TestTokenRun(t *testing.T) {
 		for _, a := range c.arguments {
 			r.noteTokens(json.RawMessage(a))
 		}
-		e := r.callEvent(&core.Tool{Server: "s", Name: "t"}, core.ToolCall{}, policy.Decision{})
+		e := r.callEvent(&core.Tool{Server: "s", Name: "t"}, core.ToolCall{}, policy.AccessDecision{})
 		if e.Facts["token_run"] != c.want {
 			t.Errorf("%q: %v, want %v", c.arguments, e.Facts["token_run"], c.want)
 		}

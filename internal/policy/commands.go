@@ -10,9 +10,9 @@ import (
 	"retort/internal/core"
 )
 
-// Command is a rule for a host command that programs may start: its name and the arguments that it accepts. If
+// AllowedCommand is a rule for a host command that programs may start: its name and the arguments that it accepts. If
 // several rules have the same name, a call needs to match only one of them.
-type Command struct {
+type AllowedCommand struct {
 	Name string
 	// Args are patterns. Each argument must match one of them as a whole. An empty list allows no arguments. In a
 	// pattern, * matches any characters except control characters such as line ends, and every other character
@@ -29,8 +29,8 @@ const (
 	MaxArgumentBytes = 64 << 10 // of all
 )
 
-// Commands returns the names of the commands that programs may start, sorted.
-func (v *View) Commands() []string {
+// CommandNames returns the names of the commands that programs may start, sorted.
+func (v *PrincipalView) CommandNames() []string {
 	first := true
 	var names []string
 	v.eachSight(func(s *principalSight) {
@@ -69,9 +69,9 @@ func (s *principalSight) deniedCommand(name string) string {
 	return ""
 }
 
-// Command returns an error if a program may not start a command with these arguments, and nil if it may. The error
+// CheckCommand returns an error if a program may not start a command with these arguments, and nil if it may. The error
 // gives the position of the rejected argument and never quotes it, because it may contain personal data.
-func (v *View) Command(name string, args []string) *core.Error {
+func (v *PrincipalView) CheckCommand(name string, args []string) *core.Error {
 	var refused *core.Error
 	v.eachSight(func(s *principalSight) {
 		if refused == nil {
@@ -83,7 +83,7 @@ func (v *View) Command(name string, args []string) *core.Error {
 
 func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	allowed := s.commandNames()
-	known := slices.ContainsFunc(s.commands, func(c Command) bool { return c.Name == name })
+	known := slices.ContainsFunc(s.commands, func(c AllowedCommand) bool { return c.Name == name })
 	if rule := s.deniedCommand(name); rule != "" && (known || len(allowed) == 0) {
 		return refusedCommand("the policy refuses to start %s: %s", quoteName(name), rule).WithHint(
 			"do without; only the person who runs Retort can change the rule",
@@ -162,7 +162,7 @@ func checkArgumentBounds(name string, args []string) *core.Error {
 }
 
 // allowsArgument reports whether one pattern allows an argument.
-func (c Command) allowsArgument(argument string) bool {
+func (c AllowedCommand) allowsArgument(argument string) bool {
 	return slices.ContainsFunc(c.Args, func(pattern string) bool {
 		if inner, ok := anchoredExpression(pattern); ok {
 			return matchesWhole(inner, argument)
@@ -229,7 +229,7 @@ func startsWithControl(text string) bool {
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 // validCommands returns an error for command rules that are certainly mistakes.
-func validCommands(commands []Command) *core.Error {
+func validCommands(commands []AllowedCommand) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {
 			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is not a valid command name", quoteName(c.Name))

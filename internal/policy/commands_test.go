@@ -12,11 +12,11 @@ import (
 
 func TestCommands(t *testing.T) {
 	p := must(t, policy.Rules{
-		Commands: []policy.Command{
+		Commands: []policy.AllowedCommand{
 			{Name: "jq", Args: []string{"-r", ".*", "--arg=*"}}, {Name: "git", Args: []string{"status"}}, {Name: "git", Args: []string{"log", "-n*"}}, {Name: "true"},
 			{Name: "all", Args: []string{"*"}}, {Name: "ls", Args: []string{`/^[\w\-\.\/]+$/`, `/^--[\w\-]+=[\w\-\.]+$/`}}, {Name: "cat", Args: []string{"/^a|b$/", "/^[^x]$/", "/^/", "/workspace/"}},
 		},
-		Principals: map[string]policy.Limits{"ada": {Level: policy.ReadOnly}},
+		Principals: map[string]policy.AccessLimits{"ada": {Level: policy.ReadOnly}},
 	})
 	for _, c := range []struct {
 		who, name string
@@ -39,24 +39,24 @@ func TestCommands(t *testing.T) {
 		{"", "cat", []string{"a", "b", "/^/", "/workspace/"}, ""}, {"", "cat", []string{"ac"}, core.KindPolicy}, {"", "cat", []string{"cb"}, core.KindPolicy}, {"", "cat", []string{"\n"}, core.KindPolicy}, {"", "cat", []string{"\u0085"}, core.KindPolicy},
 	} {
 		var got core.Kind
-		if refused := p.For(c.who).Command(c.name, c.args); refused != nil {
+		if refused := p.ViewFor(c.who).CheckCommand(c.name, c.args); refused != nil {
 			got = refused.Kind
 		}
 		if got != c.want {
 			t.Errorf("%q may start %q %.80q: %q, want %q", c.who, c.name, c.args, got, c.want)
 		}
 	}
-	if names := p.For("").Commands(); !slices.Equal(names, []string{"all", "cat", "git", "jq", "ls", "true"}) {
+	if names := p.ViewFor("").CommandNames(); !slices.Equal(names, []string{"all", "cat", "git", "jq", "ls", "true"}) {
 		t.Error(names)
 	}
-	if names := p.For("ada").Commands(); names != nil {
+	if names := p.ViewFor("ada").CommandNames(); names != nil {
 		t.Error(names)
 	}
 }
 
 func TestCommandRefusalsQuoteNoArgument(t *testing.T) {
-	p := must(t, policy.Rules{Commands: []policy.Command{{Name: "jq", Args: []string{"-r"}}}})
-	refused := p.For("").Command("jq", []string{"-r", "secret"})
+	p := must(t, policy.Rules{Commands: []policy.AllowedCommand{{Name: "jq", Args: []string{"-r"}}}})
+	refused := p.ViewFor("").CheckCommand("jq", []string{"-r", "secret"})
 	if refused == nil || strings.Contains(refused.Message+refused.Hint, "secret") || !strings.Contains(refused.Message, "argument 2 of jq") || !strings.Contains(refused.Hint, "-r") {
 		t.Error(refused)
 	}
@@ -64,11 +64,11 @@ func TestCommandRefusalsQuoteNoArgument(t *testing.T) {
 
 func TestNoCommands(t *testing.T) {
 	p := must(t, policy.Rules{})
-	if refused := p.For("").Command("jq", nil); refused == nil || refused.Kind != core.KindPolicy || !strings.Contains(refused.Hint, "commands:") {
+	if refused := p.ViewFor("").CheckCommand("jq", nil); refused == nil || refused.Kind != core.KindPolicy || !strings.Contains(refused.Hint, "commands:") {
 		t.Error(refused)
 	}
 	for _, name := range []string{"", ".", "..", "a/b", "/bin/a", "a\x00"} {
-		if _, err := policy.New(policy.Rules{Commands: []policy.Command{{Name: name}}}); err == nil {
+		if _, err := policy.New(policy.Rules{Commands: []policy.AllowedCommand{{Name: name}}}); err == nil {
 			t.Errorf("%q is a command", name)
 		}
 	}
@@ -76,7 +76,7 @@ func TestNoCommands(t *testing.T) {
 
 func TestCommandExpressions(t *testing.T) {
 	for _, pattern := range []string{"/^[$/", "/^a)|(?:b$/", `/^a\$/`, "/^(?=a)$/"} {
-		if _, err := policy.New(policy.Rules{Commands: []policy.Command{{Name: "x", Args: []string{pattern}}}}); err == nil {
+		if _, err := policy.New(policy.Rules{Commands: []policy.AllowedCommand{{Name: "x", Args: []string{pattern}}}}); err == nil {
 			t.Errorf("%q is a regular expression", pattern)
 		}
 	}
@@ -92,7 +92,7 @@ func FuzzCommandArguments(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, argument string) {
-		p, err := policy.New(policy.Rules{Commands: []policy.Command{{Name: "x", Args: []string{pattern}}}})
+		p, err := policy.New(policy.Rules{Commands: []policy.AllowedCommand{{Name: "x", Args: []string{pattern}}}})
 		if err != nil || strings.HasPrefix(pattern, "/^") && strings.HasSuffix(pattern, "$/") || len(argument) > 1000 || len(pattern) > 100 || strings.Count(pattern, "*") > 4 {
 			return
 		}
@@ -104,7 +104,7 @@ func FuzzCommandArguments(f *testing.F) {
 		if err != nil {
 			return // a pattern that is no UTF-8
 		}
-		allowed := p.For("").Command("x", []string{argument}) == nil
+		allowed := p.ViewFor("").CheckCommand("x", []string{argument}) == nil
 		if allowed && (strings.ContainsRune(argument, 0) || strings.HasPrefix(argument, "-") && !strings.HasPrefix(pattern, "-")) {
 			t.Errorf("%q lets %q pass", pattern, argument)
 		}

@@ -38,7 +38,7 @@ const (
 )
 
 // allLayers returns the sets of limits in all active policies. An action must be allowed by each of them.
-func (v *View) allLayers() (all []*limitLayer) {
+func (v *PrincipalView) allLayers() (all []*limitLayer) {
 	v.eachSight(func(s *principalSight) { all = append(all, s.layers...) })
 	return all
 }
@@ -62,12 +62,12 @@ func (l *limitLayer) readableFolders() []string {
 	if l.rules.Read == nil {
 		return []string{"."}
 	}
-	return slices.Concat(l.rules.Read, l.writableFolders(), kept)
+	return slices.Concat(l.rules.Read, l.writableFolders(), engineFolders)
 }
 
-// kept lists the folders in which Retort stores images and large results. Programs may always read them, so that they
+// engineFolders lists the folders in which Retort stores images and large results. Programs may always read them, so that they
 // can read the results that they have received.
-var kept = []string{"files", "results"}
+var engineFolders = []string{"files", "results"}
 
 // writeRule returns the name of the rule that restricts writing, for error messages.
 func (l *limitLayer) writeRule() string {
@@ -77,13 +77,13 @@ func (l *limitLayer) writeRule() string {
 	return l.levelRule() + ".filesystem.write"
 }
 
-// File returns an error if this access to a file or folder of the workspace is denied, or nil. The name must be clean
+// CheckFile returns an error if this access to a file or folder of the workspace is denied, or nil. The name must be clean
 // and relative to the workspace; "." is the workspace itself.
-func (v *View) File(name string, use FileUse) *core.Error {
+func (v *PrincipalView) CheckFile(name string, use FileUse) *core.Error {
 	for _, l := range v.allLayers() {
 		switch allowed := l.readableFolders(); {
 		case use == WriteFile && !coversPath(l.writableFolders(), name):
-			return refusedFile(name, "written", l.writeRule()+"; "+whereToWrite(v.Writable(), name))
+			return refusedFile(name, "written", l.writeRule()+"; "+whereToWrite(v.WritableFolders(), name))
 		case use == ReadFile && !coversPath(allowed, name):
 			return refusedFile(name, "read", l.levelRule()+".filesystem.read")
 		case use == LookAt && !coversPath(allowed, name) && !leadsTo(allowed, name):
@@ -109,8 +109,8 @@ func whereToWrite(folders []string, name string) string {
 	return "write to ./workspace/" + path.Join(folders[0], path.Base(name))
 }
 
-// Writable returns the folders and files of the workspace that may be written, or "." if the whole workspace may be.
-func (v *View) Writable() []string {
+// WritableFolders returns the folders and files of the workspace that may be written, or "." if the whole workspace may be.
+func (v *PrincipalView) WritableFolders() []string {
 	all := []string{"."}
 	for _, l := range v.allLayers() {
 		all = commonFolders(all, l.writableFolders())
@@ -118,8 +118,8 @@ func (v *View) Writable() []string {
 	return all
 }
 
-// Readable returns the folders and files of the workspace that may be read, or "." if the whole workspace may be.
-func (v *View) Readable() []string {
+// ReadableFolders returns the folders and files of the workspace that may be read, or "." if the whole workspace may be.
+func (v *PrincipalView) ReadableFolders() []string {
 	all := []string{"."}
 	for _, l := range v.allLayers() {
 		all = commonFolders(all, l.readableFolders())
@@ -171,8 +171,8 @@ type HostRules struct {
 	Rule  string   // the setting that says so
 }
 
-// Hosts returns the host rules of all active levels. A host must pass each of them.
-func (v *View) Hosts() (all []HostRules) {
+// ListHostRules returns the host rules of all active levels. A host must pass each of them.
+func (v *PrincipalView) ListHostRules() (all []HostRules) {
 	for _, l := range v.allLayers() {
 		if l.rules.Hosts != nil || len(l.rules.DenyHosts) > 0 {
 			all = append(all, HostRules{Allow: l.rules.Hosts, Deny: l.rules.DenyHosts, Rule: l.levelRule() + ".network"})
@@ -182,7 +182,7 @@ func (v *View) Hosts() (all []HostRules) {
 }
 
 // ApprovalRequired returns the rule that requires a person's approval for each program, or "".
-func (v *View) ApprovalRequired() string {
+func (v *PrincipalView) ApprovalRequired() string {
 	for _, l := range v.allLayers() {
 		if l.rules.ApprovalRequired {
 			return l.levelRule() + ".approval_required"
@@ -192,7 +192,7 @@ func (v *View) ApprovalRequired() string {
 }
 
 // AllFiles reports whether no rule restricts the use of workspace files.
-func (v *View) AllFiles() bool {
+func (v *PrincipalView) AllFiles() bool {
 	return !slices.ContainsFunc(v.allLayers(), func(l *limitLayer) bool {
 		return l.level == ReadOnly || l.rules.Read != nil || l.rules.Write != nil
 	})

@@ -12,13 +12,13 @@ import (
 // Files, hosts and commands of a level narrow each other where a principal has another one.
 func TestLevelRules(t *testing.T) {
 	p := must(t, policy.Rules{
-		Commands: []policy.Command{{Name: "ls", Args: []string{"*"}}, {Name: "rm"}, {Name: "cat", Args: []string{"*"}}},
-		Levels: map[policy.Level]policy.LevelRules{
+		Commands: []policy.AllowedCommand{{Name: "ls", Args: []string{"*"}}, {Name: "rm"}, {Name: "cat", Args: []string{"*"}}},
+		Levels: map[policy.PermissionLevel]policy.LevelRules{
 			policy.WriteRestricted: {Read: []string{"data", "output"}, Write: []string{"output"}, Commands: []string{"*"}, DenyCommands: []string{"rm"}, Hosts: []string{"a.example"}},
 			policy.ExecuteFull:     {Read: []string{"."}, Commands: []string{"ls", "rm"}, DenyHosts: []string{"10.0.0.0/8"}, ApprovalRequired: true},
 			policy.ReadOnly:        {Write: []string{"."}, Commands: []string{"cat"}},
 		},
-		Principals: map[string]policy.Limits{"ada": {Level: policy.ExecuteFull}, "eve": {Level: policy.ReadOnly}},
+		Principals: map[string]policy.AccessLimits{"ada": {Level: policy.ExecuteFull}, "eve": {Level: policy.ReadOnly}},
 	})
 	for _, c := range []struct {
 		who, name string
@@ -32,32 +32,32 @@ func TestLevelRules(t *testing.T) {
 		{"ada", "output/a", policy.WriteFile, ""}, {"ada", "other/a", policy.ReadFile, "filesystem.read"},
 		{"eve", "data/a", policy.ReadFile, ""}, {"eve", "output/a", policy.WriteFile, "permissionLevel read_only"}, {"eve", "scratch/a", policy.WriteFile, "write_restricted.filesystem.write"},
 	} {
-		refused := p.For(c.who).File(c.name, c.use)
+		refused := p.ViewFor(c.who).CheckFile(c.name, c.use)
 		if (refused != nil) != (c.refused != "") || refused != nil && (refused.Kind != core.KindPolicy || !strings.Contains(refused.Message, c.refused)) {
 			t.Errorf("%q uses %s (%d): %v, want %q", c.who, c.name, c.use, refused, c.refused)
 		}
 	}
 	for who, want := range map[string]string{"": "cat ls", "ada": "ls", "eve": "cat"} {
-		if got := strings.Join(p.For(who).Commands(), " "); got != want {
+		if got := strings.Join(p.ViewFor(who).CommandNames(), " "); got != want {
 			t.Errorf("%q may start %s, want %s", who, got, want)
 		}
 	}
-	if refused := p.For("").Command("rm", nil); refused == nil || !strings.Contains(refused.Message, "permission_levels.write_restricted.commands.deny: rm") {
+	if refused := p.ViewFor("").CheckCommand("rm", nil); refused == nil || !strings.Contains(refused.Message, "permission_levels.write_restricted.commands.deny: rm") {
 		t.Error(refused)
 	}
-	if rule := p.For("ada").ApprovalRequired(); rule != "permission_levels.execute_full.approval_required" || p.For("").ApprovalRequired() != "" {
+	if rule := p.ViewFor("ada").ApprovalRequired(); rule != "permission_levels.execute_full.approval_required" || p.ViewFor("").ApprovalRequired() != "" {
 		t.Error(rule)
 	}
-	if hosts := p.For("ada").Hosts(); len(hosts) != 2 || hosts[0].Allow[0] != "a.example" || hosts[1].Deny[0] != "10.0.0.0/8" {
+	if hosts := p.ViewFor("ada").ListHostRules(); len(hosts) != 2 || hosts[0].Allow[0] != "a.example" || hosts[1].Deny[0] != "10.0.0.0/8" {
 		t.Error(hosts)
 	}
-	if got := p.For("").Writable(); !slices.Equal(got, []string{"output"}) {
+	if got := p.ViewFor("").WritableFolders(); !slices.Equal(got, []string{"output"}) {
 		t.Error(got)
 	}
-	if got := p.For("eve").Writable(); len(got) != 0 {
+	if got := p.ViewFor("eve").WritableFolders(); len(got) != 0 {
 		t.Error(got)
 	}
-	if got := p.For("stranger").Readable(); !slices.Equal(got, []string{"data", "files", "output", "results"}) {
+	if got := p.ViewFor("stranger").ReadableFolders(); !slices.Equal(got, []string{"data", "files", "output", "results"}) {
 		t.Error(got)
 	}
 }
@@ -65,15 +65,15 @@ func TestLevelRules(t *testing.T) {
 // read_only writes to its scratch folder alone, whatever rules say; other levels without
 // rules use every file.
 func TestFilesWithoutRules(t *testing.T) {
-	p := must(t, policy.Rules{Principals: map[string]policy.Limits{"eve": {Level: policy.ReadOnly}}})
-	if !p.For("").AllFiles() || p.For("").File("a", policy.WriteFile) != nil || p.For("eve").AllFiles() {
+	p := must(t, policy.Rules{Principals: map[string]policy.AccessLimits{"eve": {Level: policy.ReadOnly}}})
+	if !p.ViewFor("").AllFiles() || p.ViewFor("").CheckFile("a", policy.WriteFile) != nil || p.ViewFor("eve").AllFiles() {
 		t.Error("files are narrowed without a rule, or read_only is not")
 	}
-	eve := p.For("eve")
-	if eve.File("a", policy.ReadFile) != nil || eve.File("scratch/a", policy.WriteFile) != nil || eve.File("scratch", policy.WriteFile) != nil {
+	eve := p.ViewFor("eve")
+	if eve.CheckFile("a", policy.ReadFile) != nil || eve.CheckFile("scratch/a", policy.WriteFile) != nil || eve.CheckFile("scratch", policy.WriteFile) != nil {
 		t.Error("read_only does not read, or does not write to its scratch folder")
 	}
-	if refused := eve.File("a", policy.WriteFile); refused == nil || !strings.Contains(refused.Message, "./workspace/scratch/a") {
+	if refused := eve.CheckFile("a", policy.WriteFile); refused == nil || !strings.Contains(refused.Message, "./workspace/scratch/a") {
 		t.Error(refused)
 	}
 }

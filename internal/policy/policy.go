@@ -14,69 +14,69 @@ import (
 	"retort/internal/policy/cel"
 )
 
-// Level says how far the effects of calls may go.
-type Level string
+// PermissionLevel says how far the effects of calls may go.
+type PermissionLevel string
 
 // The levels, strictest first.
 const (
-	ReadOnly        Level = "read_only"        // tools that only read
-	WriteRestricted Level = "write_restricted" // all tools; a person is asked about each call that can't be taken back
-	ExecuteFull     Level = "execute_full"     // all tools
+	ReadOnly        PermissionLevel = "read_only"        // tools that only read
+	WriteRestricted PermissionLevel = "write_restricted" // all tools; a person is asked about each call that can't be taken back
+	ExecuteFull     PermissionLevel = "execute_full"     // all tools
 )
 
 // Rules is the whole policy. The zero value has the level write_restricted and allows every tool.
 type Rules struct {
-	Limits                       // for everybody
-	Trusted    map[string]bool   // servers whose hints may lower the effects of their tools
-	Principals map[string]Limits // for one principal, on top of those for everybody
-	Commands   []Command         // that programs may start; none where a level is ReadOnly, unless Levels say which
-	Levels     map[Level]LevelRules
+	AccessLimits                         // for everybody
+	Trusted      map[string]bool         // servers whose hints may lower the effects of their tools
+	Principals   map[string]AccessLimits // for one principal, on top of those for everybody
+	Commands     []AllowedCommand        // that programs may start; none where a level is ReadOnly, unless Levels say which
+	Levels       map[PermissionLevel]LevelRules
 	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to them,
 	// because the default rules, which would apply otherwise, may allow more than their own rules did.
 	Removed []string `json:"-"`
 	// Disabled names the setting that denies everything to every principal, or is "".
-	Disabled string   `json:"-"`
-	Approval Approval `json:"-"`
+	Disabled string        `json:"-"`
+	Approval AutoApprovals `json:"-"`
 	// Version identifies the rules: different rules have different versions. A person's approval is valid for one
 	// version only.
 	Version string `json:"-"`
 }
 
-// Approval says which programs and calls need no approval, by their risk. The zero value requires an approval for all
+// AutoApprovals says which programs and calls need no approval, by their risk. The zero value requires an approval for all
 // of them.
-type Approval struct{ Low, Medium, High bool }
+type AutoApprovals struct{ Low, Medium, High bool }
 
-// Limits restricts which tools may be called.
-type Limits struct {
-	Level   Level // for everybody, WriteRestricted if empty; for a principal, not stated
-	Servers map[string]Server
+// AccessLimits restricts which tools may be called.
+type AccessLimits struct {
+	Level   PermissionLevel // for everybody, WriteRestricted if empty; for a principal, not stated
+	Servers map[string]ServerRules
 }
 
-// Server restricts which tools of one server may be called. Patterns match raw tool names; * matches any characters
+// ServerRules restricts which tools of one server may be called. Patterns match raw tool names; * matches any characters
 // and ? matches one. The patterns of Deny and Conditions ignore case.
-type Server struct {
+type ServerRules struct {
 	Allow      []string          // nil: every tool; empty: none
 	Deny       []string          // stronger than Allow
 	Conditions map[string]string // pattern → expression of package cel that must be true
 }
 
-// Variables returns the names of the variables in conditions: the arguments, and the exact names of server and tool.
-func Variables() []string { return []string{"args", "tool", "server", "principal"} }
+// ConditionVariables returns the names of the variables in conditions: the arguments, and the exact names of server and tool.
+func ConditionVariables() []string { return []string{"args", "tool", "server", "principal"} }
 
-// Verdict is the outcome of a policy decision on a call.
-type Verdict uint8
+// AccessVerdict is the outcome of a policy decision on a call.
+type AccessVerdict uint8
 
 // The verdicts, mildest first.
 const (
-	Allow Verdict = iota
-	Ask           // a person is asked
+	Allow AccessVerdict = iota
+	Ask                 // a person is asked
 	Deny
 )
 
-// Decision is a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
+// AccessDecision is a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
 // "servers.crm.deny: delete_*". The verdict Allow has no rule.
-type Decision struct {
-	Verdict Verdict
+type AccessDecision struct {
+	Verdict AccessVerdict
 	Rule    string
 	Effect  core.EffectInfo // of the tool
 	Some    bool            // other arguments may be allowed
@@ -84,7 +84,7 @@ type Decision struct {
 
 // Error returns the error that a program gets for a denied call. It names the rule but no further details of the
 // policy.
-func (d Decision) Error(t *core.Tool) *core.Error {
+func (d AccessDecision) Error(t *core.Tool) *core.Error {
 	what, hint := "", "do without this tool"
 	if d.Some {
 		what, hint = "these arguments of ", "other arguments may be allowed"
@@ -97,7 +97,7 @@ func (d Decision) Error(t *core.Tool) *core.Error {
 type Policy struct {
 	everybody *principalSight
 	named     map[string]*principalSight
-	approval  Approval
+	approval  AutoApprovals
 	version   string
 	under     []*Policy // that have to allow something, too
 }
@@ -107,7 +107,7 @@ func New(r Rules) (*Policy, error) {
 	if r.Level == "" {
 		r.Level = WriteRestricted
 	}
-	base, err := newLayer("", r.Limits, r.Levels)
+	base, err := newLayer("", r.AccessLimits, r.Levels)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +134,11 @@ func New(r Rules) (*Policy, error) {
 	return p, nil
 }
 
-// For returns the view of the policy for one principal. The empty principal is the user of this machine. A principal
+// ViewFor returns the view of the policy for one principal. The empty principal is the user of this machine. A principal
 // without its own rules has the default rules.
-func (p *Policy) For(principal string) *View { return &View{principal: principal, began: p} }
+func (p *Policy) ViewFor(principal string) *PrincipalView {
+	return &PrincipalView{principal: principal, began: p}
+}
 
 // maxUnder bounds the number of other policies that can restrict one policy.
 const maxUnder = 16
@@ -164,7 +166,7 @@ func (p *Policy) sightOf(principal string) *principalSight {
 type limitLayer struct {
 	closed  string // the rule that denies everything, or ""
 	prefix  string // of the names of its rules
-	level   Level
+	level   PermissionLevel
 	rules   LevelRules // of the level
 	servers map[string]*serverRules
 }
@@ -180,12 +182,12 @@ type namePattern struct{ written, folded string }
 
 type callCondition struct {
 	namePattern
-	expr  *cel.Expr
+	expr  *cel.ConditionExpr
 	names map[string]string // that the expression asks for, by their folded form
 }
 
-func newLayer(prefix string, l Limits, levels map[Level]LevelRules) (*limitLayer, error) {
-	if l.Level != "" && !slices.Contains([]Level{ReadOnly, WriteRestricted, ExecuteFull}, l.Level) {
+func newLayer(prefix string, l AccessLimits, levels map[PermissionLevel]LevelRules) (*limitLayer, error) {
+	if l.Level != "" && !slices.Contains([]PermissionLevel{ReadOnly, WriteRestricted, ExecuteFull}, l.Level) {
 		return nil, invalidRules("%spermissionLevel: there is no level %q", prefix, l.Level)
 	}
 	made := &limitLayer{prefix: prefix, level: l.Level, rules: levels[l.Level], servers: map[string]*serverRules{}}
@@ -203,7 +205,7 @@ func invalidRules(format string, args ...any) error {
 	return core.Errorf(core.KindInvalidArguments, "policy.new", format, args...)
 }
 
-func newServer(s Server) (*serverRules, error) {
+func newServer(s ServerRules) (*serverRules, error) {
 	made := &serverRules{allow: slices.Clone(s.Allow)}
 	for _, p := range slices.Concat(s.Allow, s.Deny, slices.Collect(maps.Keys(s.Conditions))) {
 		if _, err := path.Match(p, ""); err != nil {
@@ -211,16 +213,16 @@ func newServer(s Server) (*serverRules, error) {
 		}
 	}
 	for _, p := range s.Deny {
-		made.deny = append(made.deny, namePattern{p, cel.Fold(p)})
+		made.deny = append(made.deny, namePattern{p, cel.FoldCase(p)})
 	}
 	for _, p := range slices.Sorted(maps.Keys(s.Conditions)) {
-		expr, err := cel.Compile(s.Conditions[p], Variables()...)
+		expr, err := cel.Compile(s.Conditions[p], ConditionVariables()...)
 		if err != nil {
 			return nil, fmt.Errorf("conditions.%s: %w", p, err)
 		}
-		c := callCondition{namePattern: namePattern{p, cel.Fold(p)}, expr: expr, names: map[string]string{}}
-		for _, name := range expr.Names() {
-			c.names[cel.Fold(name)] = name
+		c := callCondition{namePattern: namePattern{p, cel.FoldCase(p)}, expr: expr, names: map[string]string{}}
+		for _, name := range expr.VariableNames() {
+			c.names[cel.FoldCase(name)] = name
 		}
 		made.conditions = append(made.conditions, c)
 	}
@@ -234,7 +236,7 @@ func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) st
 		return l.closed
 	}
 	if s := l.servers[t.Server]; s != nil {
-		folded := cel.Fold(t.Name)
+		folded := cel.FoldCase(t.Name)
 		for _, p := range s.deny {
 			if matchesPattern(p.folded, folded) {
 				return l.prefix + "servers." + t.Server + ".deny: " + p.written
@@ -263,7 +265,7 @@ func (l *limitLayer) brokenCondition(t *core.Tool, variables func() (map[string]
 	if s == nil {
 		return ""
 	}
-	folded := cel.Fold(t.Name)
+	folded := cel.FoldCase(t.Name)
 	for _, c := range s.conditions {
 		if matchesPattern(c.folded, folded) && !c.isMet(variables) {
 			return l.prefix + "servers." + t.Server + ".conditions: " + c.written
@@ -277,7 +279,7 @@ func (c callCondition) isMet(variables func() (map[string]any, error)) bool {
 	if err != nil || c.isDisguisedKey(v["args"]) {
 		return false
 	}
-	ok, err := c.expr.True(v)
+	ok, err := c.expr.IsTrue(v)
 	return ok && err == nil
 }
 
@@ -289,7 +291,7 @@ func (c callCondition) isDisguisedKey(v any) bool {
 		return slices.ContainsFunc(x, c.isDisguisedKey)
 	case map[string]any:
 		for key, value := range x {
-			if name, ok := c.names[cel.Fold(key)]; ok && name != key || c.isDisguisedKey(value) {
+			if name, ok := c.names[cel.FoldCase(key)]; ok && name != key || c.isDisguisedKey(value) {
 				return true
 			}
 		}
@@ -303,7 +305,7 @@ func conditionVariables(t *core.Tool, principal string, args json.RawMessage) fu
 	var failed error
 	return func() (map[string]any, error) {
 		if made == nil && failed == nil {
-			v, err := cel.Value(args)
+			v, err := cel.DecodeJSON(args)
 			made, failed = map[string]any{"args": v, "tool": t.Name, "server": t.Server, "principal": principal}, err
 		}
 		return made, failed

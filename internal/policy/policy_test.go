@@ -24,20 +24,20 @@ func must(t testing.TB, r policy.Rules) *policy.Policy {
 func tool(server, name string) *core.Tool { return &core.Tool{Server: server, Name: name} }
 
 // shape is a Decision in one line.
-func shape(d policy.Decision) string {
+func shape(d policy.AccessDecision) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", [...]string{"allow", "ask", "deny"}[d.Verdict], d.Rule))
 }
 
 // Every combination of level for everybody, level for a principal, effect, and what
 // the lists say of the tool, for everybody and for the principal.
 func TestTable(t *testing.T) {
-	levels := []policy.Level{"", policy.ReadOnly, policy.WriteRestricted, policy.ExecuteFull}
+	levels := []policy.PermissionLevel{"", policy.ReadOnly, policy.WriteRestricted, policy.ExecuteFull}
 	names := map[core.EffectKind]string{core.EffectRead: "get_row", core.EffectWrite: "update_row", core.EffectDestructive: "delete_row"}
-	lists := map[string]policy.Server{
+	lists := map[string]policy.ServerRules{
 		"none": {}, "allowed": {Allow: []string{"*_row"}}, "not allowed": {Allow: []string{"*_column"}}, "nothing allowed": {Allow: []string{}},
 		"denied": {Deny: []string{"*_row"}}, "not denied": {Deny: []string{"*_column"}}, "both": {Allow: []string{"*_row"}, Deny: []string{"*_r?w"}},
 	}
-	want := func(l policy.Level, kind core.EffectKind, list string) policy.Verdict {
+	want := func(l policy.PermissionLevel, kind core.EffectKind, list string) policy.AccessVerdict {
 		switch {
 		case list == "not allowed", list == "nothing allowed", list == "denied", list == "both":
 			return policy.Deny
@@ -54,23 +54,23 @@ func TestTable(t *testing.T) {
 			for baseList, baseServer := range lists {
 				for ownList, ownServer := range lists {
 					p := must(t, policy.Rules{
-						Limits:     policy.Limits{Level: base, Servers: map[string]policy.Server{"db": baseServer}},
-						Principals: map[string]policy.Limits{"ada": {Level: own, Servers: map[string]policy.Server{"db": ownServer}}},
+						AccessLimits: policy.AccessLimits{Level: base, Servers: map[string]policy.ServerRules{"db": baseServer}},
+						Principals:   map[string]policy.AccessLimits{"ada": {Level: own, Servers: map[string]policy.ServerRules{"db": ownServer}}},
 					})
 					for kind, name := range names {
 						cases++
-						everybody := want(max(base, policy.Level("")), kind, baseList)
+						everybody := want(max(base, policy.PermissionLevel("")), kind, baseList)
 						if base == "" {
 							everybody = want(policy.WriteRestricted, kind, baseList)
 						}
 						ada := max(everybody, want(own, kind, ownList))
 						at := fmt.Sprintf("%q %q %s, %q %q", base, baseList, name, own, ownList)
-						for principal, verdict := range map[string]policy.Verdict{"": everybody, "eve": everybody, "ada": ada} {
-							d := p.For(principal).Tool(tool("db", name))
+						for principal, verdict := range map[string]policy.AccessVerdict{"": everybody, "eve": everybody, "ada": ada} {
+							d := p.ViewFor(principal).DecideTool(tool("db", name))
 							if d.Verdict != verdict || (d.Rule == "") != (verdict == policy.Allow) || d.Effect.Kind != kind {
 								t.Errorf("%s for %q: %s, want %d", at, principal, shape(d), verdict)
 							}
-							if other := p.For(principal).Tool(tool("other", "get_row")); other.Verdict != policy.Allow {
+							if other := p.ViewFor(principal).DecideTool(tool("other", "get_row")); other.Verdict != policy.Allow {
 								t.Errorf("%s: another server: %s", at, shape(other))
 							}
 						}
@@ -86,10 +86,10 @@ func TestTable(t *testing.T) {
 
 func TestRulesHaveNames(t *testing.T) {
 	p := must(t, policy.Rules{
-		Limits: policy.Limits{Level: policy.ReadOnly, Servers: map[string]policy.Server{
+		AccessLimits: policy.AccessLimits{Level: policy.ReadOnly, Servers: map[string]policy.ServerRules{
 			"pay": {Deny: []string{"list_secret*"}, Allow: []string{"*_payment*", "list_*"}, Conditions: map[string]string{"get_*": "args.id < 10"}},
 		}},
-		Principals: map[string]policy.Limits{"ada": {Servers: map[string]policy.Server{"pay": {Deny: []string{"list_p*"}}}}},
+		Principals: map[string]policy.AccessLimits{"ada": {Servers: map[string]policy.ServerRules{"pay": {Deny: []string{"list_p*"}}}}},
 	})
 	for _, c := range []struct{ principal, tool, args, want string }{
 		{"", "list_payments", `{}`, "allow"},
@@ -105,7 +105,7 @@ func TestRulesHaveNames(t *testing.T) {
 		{"ada", "get_payment", `{"id":1}`, "allow"},
 		{"Ada", "list_payments", `{}`, "allow"},
 	} {
-		if got := shape(p.For(c.principal).Call(tool("pay", c.tool), json.RawMessage(c.args))); got != c.want {
+		if got := shape(p.ViewFor(c.principal).DecideCall(tool("pay", c.tool), json.RawMessage(c.args))); got != c.want {
 			t.Errorf("%s %s %s: %s, want %s", c.principal, c.tool, c.args, got, c.want)
 		}
 	}
@@ -114,9 +114,9 @@ func TestRulesHaveNames(t *testing.T) {
 func TestTrustedHints(t *testing.T) {
 	yes := true
 	hinted := &core.Tool{Server: "db", Name: "run_query", Annotations: core.ToolAnnotations{ReadOnly: &yes}}
-	for trusted, want := range map[bool]policy.Verdict{true: policy.Allow, false: policy.Deny} {
-		p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}, Trusted: map[string]bool{"db": trusted}})
-		if d := p.For("").Tool(hinted); d.Verdict != want {
+	for trusted, want := range map[bool]policy.AccessVerdict{true: policy.Allow, false: policy.Deny} {
+		p := must(t, policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}, Trusted: map[string]bool{"db": trusted}})
+		if d := p.ViewFor("").DecideTool(hinted); d.Verdict != want {
 			t.Errorf("trusted %v: %s", trusted, shape(d))
 		}
 	}
@@ -160,8 +160,8 @@ func TestConditions(t *testing.T) {
 		{"args.to.all(a, a.endsWith('@example.com'))", `{"to":"b@evil.org"}`, "deny"},
 		{"tool == 'refund' && server == 'pay' && principal == ''", `{}`, "allow"},
 	} {
-		p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull, Servers: map[string]policy.Server{"pay": {Conditions: map[string]string{"refund*": c.condition}}}}})
-		if got := strings.Fields(shape(p.For("").Call(tool("pay", "refund"), json.RawMessage(c.args))))[0]; got != c.want {
+		p := must(t, policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ExecuteFull, Servers: map[string]policy.ServerRules{"pay": {Conditions: map[string]string{"refund*": c.condition}}}}})
+		if got := strings.Fields(shape(p.ViewFor("").DecideCall(tool("pay", "refund"), json.RawMessage(c.args))))[0]; got != c.want {
 			t.Errorf("%s with %s: %s, want %s", c.condition, c.args, got, c.want)
 		}
 	}
@@ -169,9 +169,9 @@ func TestConditions(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for want, r := range map[string]policy.Rules{
-		`there is no level "read-only"`:           {Limits: policy.Limits{Level: "read-only"}},
-		`servers.a."[" is not a valid pattern`:    {Limits: policy.Limits{Servers: map[string]policy.Server{"a": {Deny: []string{"["}}}}},
-		`servers.a.conditions.x: there is no arg`: {Principals: map[string]policy.Limits{"p": {Servers: map[string]policy.Server{"a": {Conditions: map[string]string{"x": "arg.b"}}}}}},
+		`there is no level "read-only"`:           {AccessLimits: policy.AccessLimits{Level: "read-only"}},
+		`servers.a."[" is not a valid pattern`:    {AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"a": {Deny: []string{"["}}}}},
+		`servers.a.conditions.x: there is no arg`: {Principals: map[string]policy.AccessLimits{"p": {Servers: map[string]policy.ServerRules{"a": {Conditions: map[string]string{"x": "arg.b"}}}}}},
 	} {
 		if _, err := policy.New(r); err == nil || !strings.Contains(err.Error(), want) || core.AsError(err).Kind != core.KindInvalidArguments {
 			t.Errorf("%v, want %s", err, want)
@@ -204,14 +204,14 @@ func whole() *core.Toolset {
 // add puts one rule more into r, which is not changed.
 func add(r policy.Rules, rnd *rand.Rand) policy.Rules {
 	pick := func(options ...string) string { return options[rnd.IntN(len(options))] }
-	limits := func(l policy.Limits) policy.Limits {
+	limits := func(l policy.AccessLimits) policy.AccessLimits {
 		l.Servers = copied(l.Servers)
 		name := pick(servers...)
 		s := l.Servers[name]
 		pattern := pick("*", "get_*", "*_row", "delete_*", "c", "?", "refund", "b__*")
 		switch rnd.IntN(4) {
 		case 0:
-			stricter := map[policy.Level]policy.Level{"": policy.ExecuteFull, policy.ExecuteFull: policy.WriteRestricted, policy.WriteRestricted: policy.ReadOnly, policy.ReadOnly: policy.ReadOnly}
+			stricter := map[policy.PermissionLevel]policy.PermissionLevel{"": policy.ExecuteFull, policy.ExecuteFull: policy.WriteRestricted, policy.WriteRestricted: policy.ReadOnly, policy.ReadOnly: policy.ReadOnly}
 			l.Level = stricter[l.Level]
 			return l
 		case 1:
@@ -232,7 +232,7 @@ func add(r policy.Rules, rnd *rand.Rand) policy.Rules {
 		return l
 	}
 	if rnd.IntN(2) == 0 {
-		r.Limits = limits(r.Limits)
+		r.AccessLimits = limits(r.AccessLimits)
 		return r
 	}
 	r.Principals = copied(r.Principals)
@@ -257,17 +257,17 @@ func FuzzSubtracts(f *testing.F) {
 	all := whole()
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
-		rules := policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull}, Trusted: map[string]bool{"db": true}}
+		rules := policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ExecuteFull}, Trusted: map[string]bool{"db": true}}
 		before := must(t, rules)
 		for range 8 {
 			rules = add(rules, rnd)
 			after := must(t, rules)
 			for _, principal := range []string{"", "ada"} {
-				compare(t, all, before.For(principal), after.For(principal), rules)
+				compare(t, all, before.ViewFor(principal), after.ViewFor(principal), rules)
 			}
 			for _, s := range all.Servers {
 				for _, tool := range s.Tools {
-					if ada, all := after.For("ada").Tool(tool), after.For("").Tool(tool); ada.Verdict < all.Verdict {
+					if ada, all := after.ViewFor("ada").DecideTool(tool), after.ViewFor("").DecideTool(tool); ada.Verdict < all.Verdict {
 						t.Errorf("%+v\n widens %s for ada: %s, %s", rules, tool.Name, shape(all), shape(ada))
 					}
 				}
@@ -277,21 +277,21 @@ func FuzzSubtracts(f *testing.F) {
 	})
 }
 
-func compare(t *testing.T, all *core.Toolset, before, after *policy.View, rules policy.Rules) {
-	visible := after.Toolset(all)
+func compare(t *testing.T, all *core.Toolset, before, after *policy.PrincipalView, rules policy.Rules) {
+	visible := after.VisibleToolset(all)
 	for _, s := range all.Servers {
 		for _, tool := range s.Tools {
-			static := after.Tool(tool)
+			static := after.DecideTool(tool)
 			listed, found := visible.FindExact(tool.Server, tool.Name)
 			if found != (static.Verdict != policy.Deny) || found && listed != tool || visible.IsHidden(tool) == found {
 				t.Errorf("%+v\n %s.%s is listed: %v, %s", rules, tool.Server, tool.Name, found, shape(static))
 			}
-			if static.Verdict < before.Tool(tool).Verdict {
+			if static.Verdict < before.DecideTool(tool).Verdict {
 				t.Errorf("%+v\n allows %s.%s: %s", rules, tool.Server, tool.Name, shape(static))
 			}
 			for _, args := range calls {
-				d := after.Call(tool, json.RawMessage(args))
-				if d.Verdict < static.Verdict || d.Verdict < before.Call(tool, json.RawMessage(args)).Verdict {
+				d := after.DecideCall(tool, json.RawMessage(args))
+				if d.Verdict < static.Verdict || d.Verdict < before.DecideCall(tool, json.RawMessage(args)).Verdict {
 					t.Errorf("%+v\n calls %s.%s %s: %s, before %s", rules, tool.Server, tool.Name, args, shape(d), shape(static))
 				}
 				if d.Verdict == policy.Deny && found && !strings.Contains(d.Rule, ".conditions: ") {
@@ -304,10 +304,10 @@ func compare(t *testing.T, all *core.Toolset, before, after *policy.View, rules 
 
 // What is hidden is refused by the name of the rule, and by nothing else.
 func TestToolset(t *testing.T) {
-	p := must(t, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}})
+	p := must(t, policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}})
 	all := whole()
-	visible := p.For("").Toolset(all)
-	if visible == all || p.For("").Toolset(all) != visible || p.For("eve").Toolset(all) != visible {
+	visible := p.ViewFor("").VisibleToolset(all)
+	if visible == all || p.ViewFor("").VisibleToolset(all) != visible || p.ViewFor("eve").VisibleToolset(all) != visible {
 		t.Error("the same toolset must be filtered once")
 	}
 	e := visible.NotFound("pay.delete_row")
@@ -317,7 +317,7 @@ func TestToolset(t *testing.T) {
 	if e := visible.NotFound("pay.delete_rows"); e.Kind != core.KindToolNotFound || strings.Contains(e.Hint, "delete_row") {
 		t.Errorf("%+v", e)
 	}
-	if full := must(t, policy.Rules{}).For(""); full.Toolset(all) != all {
+	if full := must(t, policy.Rules{}).ViewFor(""); full.VisibleToolset(all) != all {
 		t.Error("a policy that hides nothing must not copy")
 	}
 }
@@ -332,27 +332,27 @@ func many(n int) *core.Toolset {
 
 func BenchmarkToolset(b *testing.B) {
 	all := many(100_000)
-	v := must(b, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}).For("")
+	v := must(b, policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}).ViewFor("")
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			must(b, policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}).For("").Toolset(all)
+			must(b, policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}).ViewFor("").VisibleToolset(all)
 		}
 	})
 	b.Run("again", func(b *testing.B) {
 		for b.Loop() {
-			v.Toolset(all)
+			v.VisibleToolset(all)
 		}
 	})
 }
 
 func BenchmarkCall(b *testing.B) {
-	v := must(b, policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"pay": {Conditions: map[string]string{"refund_*": "args.amount < 1000"}}}}}).For("")
+	v := must(b, policy.Rules{AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"pay": {Conditions: map[string]string{"refund_*": "args.amount < 1000"}}}}}).ViewFor("")
 	args := json.RawMessage(`{"amount":10,"currency":"EUR","reason":"it came broken"}`)
 	for _, name := range []string{"get_payment", "refund_payment"} {
 		t := tool("pay", name)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				v.Call(t, args)
+				v.DecideCall(t, args)
 			}
 		})
 	}
@@ -361,15 +361,15 @@ func BenchmarkCall(b *testing.B) {
 // What is taken away counts at once, and what is allowed counts for what begins afterwards.
 func TestCurrentTakesAwayAtOnce(t *testing.T) {
 	all := core.NewToolset([]*core.ToolServer{{Name: "db", Tools: []*core.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
-	readOnly := policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}
-	denies := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{"get_*"}}}}}
-	condition := policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Conditions: map[string]string{"*": "args.n < 3"}}}}}
-	asks := policy.Rules{Approval: policy.Approval{Low: true}}
-	verdicts := func(v *policy.View) string {
+	readOnly := policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}
+	denies := policy.Rules{AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"db": {Deny: []string{"get_*"}}}}}
+	condition := policy.Rules{AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"db": {Conditions: map[string]string{"*": "args.n < 3"}}}}}
+	asks := policy.Rules{Approval: policy.AutoApprovals{Low: true}}
+	verdicts := func(v *policy.PrincipalView) string {
 		var s []string
 		for _, t := range all.Servers[0].Tools {
-			d, _ := v.Toolset(all).FindExact("db", t.Name)
-			s = append(s, strings.Fields(shape(v.Call(t, json.RawMessage(`{"n":5}`))))[0], fmt.Sprint(d != nil))
+			d, _ := v.VisibleToolset(all).FindExact("db", t.Name)
+			s = append(s, strings.Fields(shape(v.DecideCall(t, json.RawMessage(`{"n":5}`))))[0], fmt.Sprint(d != nil))
 		}
 		return strings.Join(s, " ")
 	}
@@ -386,72 +386,72 @@ func TestCurrentTakesAwayAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			current := policy.NewCurrent(must(t, c.before))
-			following := current.For("")
-			begun := following.Begin()
+			following := current.ViewFor("")
+			begun := following.FreezePolicy()
 			before := verdicts(begun)
-			current.Replace(must(t, c.after))
+			current.ReplacePolicy(must(t, c.after))
 			if got := verdicts(begun); got != c.begun {
 				t.Errorf("begun: %s, want %s", got, c.begun)
 			}
-			for _, v := range []*policy.View{following, following.Begin()} {
+			for _, v := range []*policy.PrincipalView{following, following.FreezePolicy()} {
 				if got := verdicts(v); got != c.fresh {
 					t.Errorf("what begins afterwards: %s, want %s", got, c.fresh)
 				}
 			}
-			current.Replace(must(t, c.before))
+			current.ReplacePolicy(must(t, c.before))
 			if got := verdicts(begun); got != before {
 				t.Errorf("brought back: %s, want %s", got, before)
 			}
 		})
 	}
-	current := policy.NewCurrent(must(t, policy.Rules{Approval: policy.Approval{Low: true, Medium: true}, Version: "1"}))
-	begun := current.For("").Begin()
-	current.Replace(must(t, asks))
-	if a := begun.Approval(); a != asks.Approval {
+	current := policy.NewCurrent(must(t, policy.Rules{Approval: policy.AutoApprovals{Low: true, Medium: true}, Version: "1"}))
+	begun := current.ViewFor("").FreezePolicy()
+	current.ReplacePolicy(must(t, asks))
+	if a := begun.AutoApproval(); a != asks.Approval {
 		t.Errorf("less needs nobody now, and the view says %+v", a)
 	}
-	current.Replace(must(t, policy.Rules{Approval: policy.Approval{Low: true, Medium: true, High: true}}))
-	if a := begun.Approval(); a.High {
+	current.ReplacePolicy(must(t, policy.Rules{Approval: policy.AutoApprovals{Low: true, Medium: true, High: true}}))
+	if a := begun.AutoApproval(); a.High {
 		t.Error("more needs nobody now, and what had begun has it, too")
 	}
 }
 
 // Without their own rules, principals would have those for everybody. One who is removed has none.
 func TestRemovedPrincipalHasNoRules(t *testing.T) {
-	intern := map[string]policy.Limits{"intern": {Level: policy.ReadOnly}}
+	intern := map[string]policy.AccessLimits{"intern": {Level: policy.ReadOnly}}
 	current := policy.NewCurrent(must(t, policy.Rules{Principals: intern}))
-	v, other := current.For("intern"), current.For("other")
-	current.Replace(must(t, policy.Rules{Removed: []string{"intern"}}))
-	for _, v := range []*policy.View{v, v.Begin(), current.For("intern")} {
-		d := v.Tool(tool("db", "get_row"))
-		if d.Verdict != policy.Deny || !strings.Contains(d.Rule, "principals.intern was removed") || v.Refused() == nil || v.ReadOnly() == "" {
-			t.Errorf("%+v, %v", d, v.Refused())
+	v, other := current.ViewFor("intern"), current.ViewFor("other")
+	current.ReplacePolicy(must(t, policy.Rules{Removed: []string{"intern"}}))
+	for _, v := range []*policy.PrincipalView{v, v.FreezePolicy(), current.ViewFor("intern")} {
+		d := v.DecideTool(tool("db", "get_row"))
+		if d.Verdict != policy.Deny || !strings.Contains(d.Rule, "principals.intern was removed") || v.RefusedError() == nil || v.ReadOnly() == "" {
+			t.Errorf("%+v, %v", d, v.RefusedError())
 		}
 	}
-	if d := other.Tool(tool("db", "get_row")); d.Verdict != policy.Allow || other.Refused() != nil {
-		t.Errorf("others: %+v, %v", d, other.Refused())
+	if d := other.DecideTool(tool("db", "get_row")); d.Verdict != policy.Allow || other.RefusedError() != nil {
+		t.Errorf("others: %+v, %v", d, other.RefusedError())
 	}
-	current.Replace(must(t, policy.Rules{Principals: intern}))
-	if d := v.Tool(tool("db", "get_row")); d.Verdict != policy.Allow || v.Refused() != nil {
-		t.Errorf("named again: %+v, %v", d, v.Refused())
+	current.ReplacePolicy(must(t, policy.Rules{Principals: intern}))
+	if d := v.DecideTool(tool("db", "get_row")); d.Verdict != policy.Allow || v.RefusedError() != nil {
+		t.Errorf("named again: %+v, %v", d, v.RefusedError())
 	}
 }
 
 // Commands that are allowed no more are not started.
 func TestCurrentTakesCommandsAway(t *testing.T) {
 	command := func(args ...string) policy.Rules {
-		return policy.Rules{Commands: []policy.Command{{Name: "git", Args: args}}}
+		return policy.Rules{Commands: []policy.AllowedCommand{{Name: "git", Args: args}}}
 	}
 	current := policy.NewCurrent(must(t, command("log", "status")))
-	begun := current.For("").Begin()
-	current.Replace(must(t, command("log", "push")))
+	begun := current.ViewFor("").FreezePolicy()
+	current.ReplacePolicy(must(t, command("log", "push")))
 	for argument, want := range map[string]bool{"log": true, "status": false, "push": false} {
-		if refused := begun.Command("git", []string{argument}); (refused == nil) != want {
+		if refused := begun.CheckCommand("git", []string{argument}); (refused == nil) != want {
 			t.Errorf("%s: %v", argument, refused)
 		}
 	}
-	current.Replace(must(t, policy.Rules{}))
-	if names := begun.Commands(); len(names) > 0 {
+	current.ReplacePolicy(must(t, policy.Rules{}))
+	if names := begun.CommandNames(); len(names) > 0 {
 		t.Error(names)
 	}
 }
@@ -459,15 +459,15 @@ func TestCurrentTakesCommandsAway(t *testing.T) {
 // A policy under another allows nothing that only one of them does, and there is a bound on how many are above each other.
 func TestUnder(t *testing.T) {
 	denies := func(name string) *policy.Policy {
-		return must(t, policy.Rules{Limits: policy.Limits{Servers: map[string]policy.Server{"db": {Deny: []string{name}}}}, Approval: policy.Approval{Low: true, High: name == "get_row"}})
+		return must(t, policy.Rules{AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"db": {Deny: []string{name}}}}, Approval: policy.AutoApprovals{Low: true, High: name == "get_row"}})
 	}
 	both, ok := denies("get_row").RestrictedBy(denies("update_row"))
 	for _, name := range []string{"get_row", "update_row"} {
-		if d := both.For("").Tool(tool("db", name)); !ok || d.Verdict != policy.Deny || d.Rule != "servers.db.deny: "+name {
+		if d := both.ViewFor("").DecideTool(tool("db", name)); !ok || d.Verdict != policy.Deny || d.Rule != "servers.db.deny: "+name {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if a := both.For("").Approval(); !a.Low || a.High || both.For("").Version() == denies("get_row").For("").Version() {
+	if a := both.ViewFor("").AutoApproval(); !a.Low || a.High || both.ViewFor("").PolicyVersion() == denies("get_row").ViewFor("").PolicyVersion() {
 		t.Errorf("%+v", a)
 	}
 	for range 20 {

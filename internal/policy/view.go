@@ -10,46 +10,48 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// View is the policy for one principal. The View of a Policy never changes. The View of a Current follows the active
+// PrincipalView is the policy for one principal. The View of a Policy never changes. The View of a Current follows the active
 // policy. A View returned by Begin allows only what was allowed when it began and has not been denied since.
-type View struct {
+type PrincipalView struct {
 	principal string
-	began     *Policy  // nil: it follows
-	current   *Current // nil: it never changes
+	began     *Policy        // nil: it follows
+	current   *CurrentPolicy // nil: it never changes
 }
 
-// Current is the policy in force, which can be replaced. It is safe for concurrent use.
-type Current struct{ policy atomic.Pointer[Policy] }
+// CurrentPolicy is the policy in force, which can be replaced. It is safe for concurrent use.
+type CurrentPolicy struct{ policy atomic.Pointer[Policy] }
 
 // NewCurrent returns a Current whose active policy is p.
-func NewCurrent(p *Policy) *Current {
-	c := &Current{}
+func NewCurrent(p *Policy) *CurrentPolicy {
+	c := &CurrentPolicy{}
 	c.policy.Store(p)
 	return c
 }
 
-// Replace puts p in force. Where p allows less, it applies to every decision from now on. Where p allows more, it
+// ReplacePolicy puts p in force. Where p allows less, it applies to every decision from now on. Where p allows more, it
 // applies only to Views that begin from now on.
-func (c *Current) Replace(p *Policy) { c.policy.Store(p) }
+func (c *CurrentPolicy) ReplacePolicy(p *Policy) { c.policy.Store(p) }
 
-// For returns a View for a principal that always uses the Policy in force at the time of a decision.
-func (c *Current) For(principal string) *View { return &View{principal: principal, current: c} }
+// ViewFor returns a View for a principal that always uses the Policy in force at the time of a decision.
+func (c *CurrentPolicy) ViewFor(principal string) *PrincipalView {
+	return &PrincipalView{principal: principal, current: c}
+}
 
 // Principal returns the principal of the View. The empty principal is the user of this machine.
-func (v *View) Principal() string { return v.principal }
+func (v *PrincipalView) Principal() string { return v.principal }
 
-// Begin returns a View for an operation that starts now, such as an execution. Its actions must be allowed by the
+// FreezePolicy returns a View for an operation that starts now, such as an execution. Its actions must be allowed by the
 // policy in force now and by each policy that replaces it during the operation. A View returned by Begin returns
 // itself.
-func (v *View) Begin() *View {
+func (v *PrincipalView) FreezePolicy() *PrincipalView {
 	if v.began != nil {
 		return v
 	}
-	return &View{principal: v.principal, began: v.InForce(), current: v.current}
+	return &PrincipalView{principal: v.principal, began: v.InForce(), current: v.current}
 }
 
 // InForce returns the Policy in force. The pointer changes whenever the Policy is replaced.
-func (v *View) InForce() *Policy {
+func (v *PrincipalView) InForce() *Policy {
 	if v.current == nil {
 		return v.began
 	}
@@ -58,7 +60,7 @@ func (v *View) InForce() *Policy {
 
 // activePolicies returns the policies that must all allow an action: the Policy in force, the one with which the View
 // began, and the policies that restrict them.
-func (v *View) activePolicies() []*Policy {
+func (v *PrincipalView) activePolicies() []*Policy {
 	p := v.InForce()
 	all := p.allPolicies()
 	if v.began != nil && v.began != p {
@@ -68,26 +70,26 @@ func (v *View) activePolicies() []*Policy {
 }
 
 // eachSight calls f with each active policy's lists of what the principal can see and call.
-func (v *View) eachSight(f func(s *principalSight)) {
+func (v *PrincipalView) eachSight(f func(s *principalSight)) {
 	for _, p := range v.activePolicies() {
 		f(p.sightOf(v.principal))
 	}
 }
 
-// Version returns the version of the Policy in force.
-func (v *View) Version() string { return v.InForce().version }
+// PolicyVersion returns the version of the Policy in force.
+func (v *PrincipalView) PolicyVersion() string { return v.InForce().version }
 
-// Approval returns which programs and calls need no approval.
-func (v *View) Approval() Approval {
-	a := Approval{true, true, true}
+// AutoApproval returns which programs and calls need no approval.
+func (v *PrincipalView) AutoApproval() AutoApprovals {
+	a := AutoApprovals{true, true, true}
 	for _, p := range v.activePolicies() {
-		a = Approval{a.Low && p.approval.Low, a.Medium && p.approval.Medium, a.High && p.approval.High}
+		a = AutoApprovals{a.Low && p.approval.Low, a.Medium && p.approval.Medium, a.High && p.approval.High}
 	}
 	return a
 }
 
-// Refused returns an error if the policy now denies everything to the principal, or nil.
-func (v *View) Refused() (refused *core.Error) {
+// RefusedError returns an error if the policy now denies everything to the principal, or nil.
+func (v *PrincipalView) RefusedError() (refused *core.Error) {
 	for _, p := range v.InForce().allPolicies() {
 		for _, l := range p.sightOf(v.principal).layers {
 			if l.closed != "" && refused == nil {
@@ -99,7 +101,7 @@ func (v *View) Refused() (refused *core.Error) {
 	return refused
 }
 
-func (v *View) principalText() string {
+func (v *PrincipalView) principalText() string {
 	if v.principal == "" {
 		return "anybody"
 	}
@@ -107,32 +109,32 @@ func (v *View) principalText() string {
 }
 
 // ReadOnly returns the rule that forbids all changes, or "".
-func (v *View) ReadOnly() (rule string) {
+func (v *PrincipalView) ReadOnly() (rule string) {
 	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule
 }
 
-// Tool decides on a tool before its arguments are known.
-func (v *View) Tool(t *core.Tool) Decision {
-	return v.strictestDecision(func(s *principalSight) Decision { return s.decideTool(t).Decision })
+// DecideTool decides on a tool before its arguments are known.
+func (v *PrincipalView) DecideTool(t *core.Tool) AccessDecision {
+	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideTool(t).AccessDecision })
 }
 
-// Call decides about a call with its arguments, a JSON object. If Tool denies the tool, the call is denied. The
+// DecideCall decides about a call with its arguments, a JSON object. If Tool denies the tool, the call is denied. The
 // decision uses the effect of the call, which can be further-reaching than that of the tool. It can also be milder,
 // if the tool runs queries and this query only reads.
-func (v *View) Call(t *core.Tool, args json.RawMessage) Decision {
-	return v.strictestDecision(func(s *principalSight) Decision { return s.decideCall(v.principal, t, args) })
+func (v *PrincipalView) DecideCall(t *core.Tool, args json.RawMessage) AccessDecision {
+	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideCall(v.principal, t, args) })
 }
 
 // strictestDecision returns the strictest of the decisions of all active policies.
-func (v *View) strictestDecision(decide func(*principalSight) Decision) (d Decision) {
+func (v *PrincipalView) strictestDecision(decide func(*principalSight) AccessDecision) (d AccessDecision) {
 	v.eachSight(func(s *principalSight) { d = stricterDecision(d, decide(s)) })
 	return d
 }
 
 // stricterDecision returns the stricter of two decisions on one call. The result has the further-reaching effect of
 // the two.
-func stricterDecision(a, b Decision) Decision {
+func stricterDecision(a, b AccessDecision) AccessDecision {
 	effect := a.Effect
 	if effect.Reason == "" || b.Effect.Kind > effect.Kind {
 		effect = b.Effect
@@ -144,9 +146,9 @@ func stricterDecision(a, b Decision) Decision {
 	return a
 }
 
-// Toolset returns the tools of a toolset that the principal may see, which are those that Tool does not deny. The
+// VisibleToolset returns the tools of a toolset that the principal may see, which are those that Tool does not deny. The
 // result is cached until the rules change.
-func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
+func (v *PrincipalView) VisibleToolset(whole *core.Toolset) *core.Toolset {
 	v.eachSight(func(s *principalSight) { whole = s.visibleToolset(whole) })
 	return whole
 }
@@ -155,7 +157,7 @@ func (v *View) Toolset(whole *core.Toolset) *core.Toolset {
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool
-	commands []Command
+	commands []AllowedCommand
 
 	mu      sync.Mutex
 	seen    *core.Toolset // of which visible was made
@@ -166,8 +168,8 @@ type principalSight struct {
 
 // toolDecision is a Decision on a tool, with the data for decisions on its calls.
 type toolDecision struct {
-	Decision
-	judge *effect.Judge
+	AccessDecision
+	judge *effect.EffectJudge
 }
 
 func (s *principalSight) readOnly() string {
@@ -191,7 +193,7 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 		return d
 	}
 	d.judge = effect.NewJudge(t, s.trusted[t.Server])
-	d.Decision = s.decideEffect(d.judge.Tool())
+	d.AccessDecision = s.decideEffect(d.judge.ToolEffect())
 	if rule := s.denyingRule(t); rule != "" {
 		d.Verdict, d.Rule, d.Some = Deny, rule, false
 	}
@@ -205,13 +207,13 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 }
 
 // decideEffect decides about an effect by the permission levels alone.
-func (s *principalSight) decideEffect(e core.EffectInfo) Decision {
-	d := Decision{Verdict: Allow, Effect: e}
+func (s *principalSight) decideEffect(e core.EffectInfo) AccessDecision {
+	d := AccessDecision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
 		rule := l.prefix + "permissionLevel: " + string(l.level)
 		switch {
 		case l.level == ReadOnly && e.Kind > core.EffectRead:
-			return Decision{Verdict: Deny, Rule: rule, Effect: e, Some: true}
+			return AccessDecision{Verdict: Deny, Rule: rule, Effect: e, Some: true}
 		case l.level == WriteRestricted && e.Kind == core.EffectDestructive && d.Verdict == Allow:
 			d.Verdict, d.Rule = Ask, rule
 		}
@@ -219,19 +221,19 @@ func (s *principalSight) decideEffect(e core.EffectInfo) Decision {
 	return d
 }
 
-func (s *principalSight) decideCall(principal string, t *core.Tool, args json.RawMessage) Decision {
+func (s *principalSight) decideCall(principal string, t *core.Tool, args json.RawMessage) AccessDecision {
 	tool := s.decideTool(t)
 	if tool.Verdict == Deny {
-		return tool.Decision
+		return tool.AccessDecision
 	}
-	d := s.decideEffect(tool.judge.Call(args))
+	d := s.decideEffect(tool.judge.CallEffect(args))
 	if d.Verdict == Deny {
 		return d
 	}
 	variables := conditionVariables(t, principal, args)
 	for _, l := range s.layers {
 		if rule := l.brokenCondition(t, variables); rule != "" {
-			return Decision{Verdict: Deny, Rule: rule, Effect: d.Effect, Some: true}
+			return AccessDecision{Verdict: Deny, Rule: rule, Effect: d.Effect, Some: true}
 		}
 	}
 	return d
@@ -286,7 +288,7 @@ func (s *principalSight) visibleToolset(whole *core.Toolset) *core.Toolset {
 		if rule == "" {
 			return nil
 		}
-		return Decision{Verdict: Deny, Rule: rule}.Error(t)
+		return AccessDecision{Verdict: Deny, Rule: rule}.Error(t)
 	})
 	return s.visible
 }

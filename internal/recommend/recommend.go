@@ -30,19 +30,19 @@ const (
 
 // Advice is one suggested change.
 type Advice struct {
-	Kind    Kind     `json:"kind"`
-	Subject string   `json:"subject"` // a server, a tool, an execution, a query
-	Says    string   `json:"says"`    // what was seen
-	Do      string   `json:"do"`      // what may help: a command or a setting
-	Count   int64    `json:"count"`   // how often it was seen
-	Servers []Server `json:"servers,omitempty"`
+	Kind    Kind             `json:"kind"`
+	Subject string           `json:"subject"` // a server, a tool, an execution, a query
+	Says    string           `json:"says"`    // what was seen
+	Do      string           `json:"do"`      // what may help: a command or a setting
+	Count   int64            `json:"count"`   // how often it was seen
+	Servers []RegistryServer `json:"servers,omitempty"`
 }
 
-// Situation has facts for the advice that the audit log does not contain.
-type Situation struct {
+// KnownState has facts for the advice that the audit log does not contain.
+type KnownState struct {
 	Servers []string               // that are configured and not disabled
 	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
-	List    *List                  // of a registry; nil if none was fetched
+	List    *RegistryList          // of a registry; nil if none was fetched
 }
 
 // Thresholds from which on something leads to advice.
@@ -61,8 +61,8 @@ const (
 	maxOffered      = 3   // servers for one query
 )
 
-// Tally collects the entries of an audit log, oldest first. The zero value is ready for use.
-type Tally struct {
+// EventTally collects the entries of an audit log, oldest first. The zero value is ready for use.
+type EventTally struct {
 	executions int64
 	servers    map[string]int64
 	tools      map[string]*toolTally
@@ -108,8 +108,8 @@ type entryFacts struct {
 	Found     *int     `json:"found"`
 }
 
-// Kinds returns the kinds of audit log entries that Add uses.
-func Kinds() []string {
+// EventKinds returns the kinds of audit log entries that Add uses.
+func EventKinds() []string {
 	return []string{
 		string(core.EventRequest), string(core.EventVerdict), string(core.EventCall), string(core.EventAnswer),
 		string(core.EventEnd), string(core.EventSearch),
@@ -117,7 +117,7 @@ func Kinds() []string {
 }
 
 // Add processes an entry.
-func (t *Tally) Add(e *audit.Entry) {
+func (t *EventTally) Add(e *audit.Entry) {
 	if t.servers == nil {
 		t.servers, t.tools, t.calls = map[string]int64{}, map[string]*toolTally{}, map[string]seenTool{}
 		t.programs, t.running, t.queries = map[string]*seenPrograms{}, map[string]*openExecution{}, map[string]int64{}
@@ -152,7 +152,7 @@ func makeRoom[T any](m map[string]T) map[string]T {
 	return m
 }
 
-func (t *Tally) addCall(e *audit.Entry, f entryFacts) {
+func (t *EventTally) addCall(e *audit.Entry, f entryFacts) {
 	if e.Server == "" || e.Tool == "" {
 		return
 	}
@@ -178,7 +178,7 @@ func (t *Tally) addCall(e *audit.Entry, f entryFacts) {
 
 // countRepeated counts a call that only reads and repeats a call of the same principal and session from shortly
 // before.
-func (tool *toolTally) countRepeated(t *Tally, e *audit.Entry, f entryFacts, name string) {
+func (tool *toolTally) countRepeated(t *EventTally, e *audit.Entry, f entryFacts, name string) {
 	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
 	before, known := t.calls[key]
 	makeRoom(t.calls)[key] = seenTool{e.At, f.Result}
@@ -192,7 +192,7 @@ func (tool *toolTally) countRepeated(t *Tally, e *audit.Entry, f entryFacts, nam
 	}
 }
 
-func (t *Tally) addEnd(e *audit.Entry) {
+func (t *EventTally) addEnd(e *audit.Entry) {
 	t.executions++
 	x := t.running[e.Execution]
 	delete(t.running, e.Execution)
@@ -216,7 +216,7 @@ func (t *Tally) addEnd(e *audit.Entry) {
 
 // addSearch collects a search that found nothing. The query is in the entry's body, which not every reader of the
 // audit log can decrypt.
-func (t *Tally) addSearch(e *audit.Entry) {
+func (t *EventTally) addSearch(e *audit.Entry) {
 	var body struct {
 		Name string `json:"name"`
 	}
@@ -229,8 +229,8 @@ func (t *Tally) addSearch(e *audit.Entry) {
 	}
 }
 
-// Advise returns the suggested changes. Within a kind, the most frequent come first.
-func (t *Tally) Advise(s Situation) []Advice {
+// ListAdvice returns the suggested changes. Within a kind, the most frequent come first.
+func (t *EventTally) ListAdvice(s KnownState) []Advice {
 	all := slices.Concat(t.adviseUnused(s), t.adviseFailing(), t.adviseCaches(s), t.adviseSkills(), t.adviseFailedSearches(s))
 	if all == nil {
 		all = []Advice{}
@@ -245,7 +245,7 @@ func firstAdvice(list []Advice) []Advice {
 	return list
 }
 
-func (t *Tally) adviseUnused(s Situation) (list []Advice) {
+func (t *EventTally) adviseUnused(s KnownState) (list []Advice) {
 	if t.executions < leastExecutions {
 		return nil
 	}
@@ -265,7 +265,7 @@ func quoteText(s string) string {
 	return string(text)
 }
 
-func (t *Tally) adviseFailing() (list []Advice) {
+func (t *EventTally) adviseFailing() (list []Advice) {
 	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
 		tool := t.tools[name]
 		if tool.calls < leastCalls || float64(tool.errors) < failingShare*float64(tool.calls) {
@@ -285,7 +285,7 @@ func (t *Tally) adviseFailing() (list []Advice) {
 	return firstAdvice(list)
 }
 
-func (t *Tally) adviseCaches(s Situation) (list []Advice) {
+func (t *EventTally) adviseCaches(s KnownState) (list []Advice) {
 	for _, name := range slices.Sorted(maps.Keys(t.tools)) {
 		tool := t.tools[name]
 		repeats := tool.same + tool.changed
@@ -302,7 +302,7 @@ func (t *Tally) adviseCaches(s Situation) (list []Advice) {
 	return firstAdvice(list)
 }
 
-func (t *Tally) adviseSkills() (list []Advice) {
+func (t *EventTally) adviseSkills() (list []Advice) {
 	told := map[string]bool{}
 	for _, byTools := range []bool{false, true} { // the same program first
 		for _, key := range slices.Sorted(maps.Keys(t.programs)) {
@@ -328,7 +328,7 @@ func (t *Tally) adviseSkills() (list []Advice) {
 	return firstAdvice(list)
 }
 
-func (t *Tally) adviseFailedSearches(s Situation) (list []Advice) {
+func (t *EventTally) adviseFailedSearches(s KnownState) (list []Advice) {
 	find := s.List.newFinder()
 	for _, query := range slices.Sorted(maps.Keys(t.queries)) {
 		n := t.queries[query]

@@ -18,13 +18,13 @@ import (
 // story makes entries.
 type story struct {
 	t  *testing.T
-	to *Tally
+	to *EventTally
 	at time.Time
 	n  int
 }
 
 func newStory(t *testing.T) *story {
-	return &story{t: t, to: &Tally{}, at: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
+	return &story{t: t, to: &EventTally{}, at: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)}
 }
 
 func (s *story) add(kind core.EventKind, e audit.Entry, facts map[string]any) {
@@ -81,8 +81,8 @@ func TestAdvise(t *testing.T) {
 	s.search("translate documents", 0)
 	s.search("send a fax", 0)
 	s.search("list issues", 4)
-	list := &List{Servers: []Server{{Name: "org.example/translator", Description: "Translates documents between languages"}, {Name: "org.example/weather", Description: "Forecasts"}}}
-	got := s.to.Advise(Situation{Servers: []string{"clock", "drive", "idle", "mail"}, List: list})
+	list := &RegistryList{Servers: []RegistryServer{{Name: "org.example/translator", Description: "Translates documents between languages"}, {Name: "org.example/weather", Description: "Forecasts"}}}
+	got := s.to.ListAdvice(KnownState{Servers: []string{"clock", "drive", "idle", "mail"}, List: list})
 	want := []string{"unused_server idle", "failing_tool mail.list", "cache drive.get_document", "skill x28", "skill x23", "registry translate documents", "search send a fax"}
 	if !slices.Equal(kinds(got), want) {
 		t.Errorf("%v, want %v", kinds(got), want)
@@ -92,13 +92,13 @@ func TestAdvise(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	if got := s.to.Advise(Situation{Cached: func(string) bool { return true }}); slices.ContainsFunc(got, func(a Advice) bool { return a.Kind == Cache || a.Kind == Unused }) {
+	if got := s.to.ListAdvice(KnownState{Cached: func(string) bool { return true }}); slices.ContainsFunc(got, func(a Advice) bool { return a.Kind == Cache || a.Kind == Unused }) {
 		t.Errorf("%v", kinds(got))
 	}
 	few := newStory(t)
 	few.run("a")
 	few.read("mail", "list", "a", "r", "tool_error")
-	if got := few.to.Advise(Situation{Servers: []string{"idle"}}); len(got) != 0 {
+	if got := few.to.ListAdvice(KnownState{Servers: []string{"idle"}}); len(got) != 0 {
 		t.Errorf("advice from one execution: %v", kinds(got))
 	}
 }
@@ -111,7 +111,7 @@ func TestRepeatedCalls(t *testing.T) {
 		s.read("drive", "late", "a", "r", "ok")
 		s.add(core.EventCall, audit.Entry{Server: "drive", Tool: "theirs", Principal: fmt.Sprint(i), Status: "ok"}, map[string]any{"effect": "read", "arguments": "a", "result": "r"})
 	}
-	if got := s.to.Advise(Situation{}); len(got) != 0 {
+	if got := s.to.ListAdvice(KnownState{}); len(got) != 0 {
 		t.Errorf("%v", kinds(got))
 	}
 }
@@ -135,28 +135,28 @@ func TestFetch(t *testing.T) {
 		fmt.Fprint(w, pages[r.URL.Query().Get("cursor")])
 	}))
 	t.Cleanup(web.Close)
-	list, refused := Fetch(t.Context(), web.URL+"/base/")
-	if refused != nil || len(list.Servers) != 2 || list.Servers[0] != (Server{"a/one", `first\u202e`, "https://example.org/one"}) || len(list.Servers[1].Description) > maxText+3 {
+	list, refused := FetchRegistry(t.Context(), web.URL+"/base/")
+	if refused != nil || len(list.Servers) != 2 || list.Servers[0] != (RegistryServer{"a/one", `first\u202e`, "https://example.org/one"}) || len(list.Servers[1].Description) > maxText+3 {
 		t.Fatalf("%+v %v", list, refused)
 	}
 	path := filepath.Join(t.TempDir(), "registry.json")
-	if l, refused := Load(path); l != nil || refused != nil {
+	if l, refused := LoadRegistry(path); l != nil || refused != nil {
 		t.Errorf("%+v %v", l, refused)
 	}
-	if refused := list.Save(path); refused != nil {
+	if refused := list.SaveFile(path); refused != nil {
 		t.Fatal(refused)
 	}
-	if l, refused := Load(path); refused != nil || len(l.Servers) != 2 || l.Registry != list.Registry {
+	if l, refused := LoadRegistry(path); refused != nil || len(l.Servers) != 2 || l.Registry != list.Registry {
 		t.Errorf("%+v %v", l, refused)
 	}
 	for _, code := range []int{http.StatusFound, http.StatusInternalServerError} {
 		status = code
-		if _, refused := Fetch(t.Context(), web.URL+"/base"); refused == nil {
+		if _, refused := FetchRegistry(t.Context(), web.URL+"/base"); refused == nil {
 			t.Errorf("HTTP %d is a list", code)
 		}
 	}
 	status, pages[""] = http.StatusOK, `<html>`
-	if _, refused := Fetch(t.Context(), web.URL+"/base"); refused == nil || !strings.Contains(refused.Message, "not the JSON") {
+	if _, refused := FetchRegistry(t.Context(), web.URL+"/base"); refused == nil || !strings.Contains(refused.Message, "not the JSON") {
 		t.Error(refused)
 	}
 }

@@ -18,18 +18,18 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Server is a server in a registry. Its description comes from its author and is not verified.
-type Server struct {
+// RegistryServer is a server in a registry. Its description comes from its author and is not verified.
+type RegistryServer struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"` // of its source
 }
 
-// List is the content of a registry at the time it was fetched.
-type List struct {
-	Registry string    `json:"registry"`
-	Fetched  time.Time `json:"fetched"`
-	Servers  []Server  `json:"servers"`
+// RegistryList is the content of a registry at the time it was fetched.
+type RegistryList struct {
+	Registry string           `json:"registry"`
+	Fetched  time.Time        `json:"fetched"`
+	Servers  []RegistryServer `json:"servers"`
 }
 
 // Bounds on downloads from the registry.
@@ -43,12 +43,12 @@ const (
 	serversPerPage = 100
 )
 
-// Fetch requests all servers of a registry that uses the MCP registry format: GET {address}/v0/servers, page by page.
+// FetchRegistry requests all servers of a registry that uses the MCP registry format: GET {address}/v0/servers, page by page.
 // It follows no redirects.
-func Fetch(ctx context.Context, address string) (*List, *core.Error) {
+func FetchRegistry(ctx context.Context, address string) (*RegistryList, *core.Error) {
 	ctx, done := context.WithTimeout(ctx, fetchPatience)
 	defer done()
-	list := &List{Registry: address, Fetched: time.Now().UTC(), Servers: []Server{}}
+	list := &RegistryList{Registry: address, Fetched: time.Now().UTC(), Servers: []RegistryServer{}}
 	known := map[string]bool{}
 	cursor := ""
 	for range maxPages {
@@ -97,7 +97,7 @@ type listedServer struct {
 	} `json:"repository"`
 }
 
-func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *core.Error) {
+func fetchPage(ctx context.Context, address, cursor string) ([]RegistryServer, string, *core.Error) {
 	query := url.Values{"limit": {strconv.Itoa(serversPerPage)}}
 	if cursor != "" {
 		query.Set("cursor", cursor)
@@ -123,13 +123,13 @@ func fetchPage(ctx context.Context, address, cursor string) ([]Server, string, *
 	if err := json.Unmarshal(text, &page); err != nil {
 		return nil, "", registryError("the answer of the registry is not the JSON that was expected: %v", err)
 	}
-	var servers []Server
+	var servers []RegistryServer
 	for _, s := range page.Servers {
 		one := s.listedServer
 		if s.Server != nil {
 			one = *s.Server
 		}
-		servers = append(servers, Server{plainText(one.Name), plainText(one.Description), plainText(one.Repository.URL)})
+		servers = append(servers, RegistryServer{plainText(one.Name), plainText(one.Description), plainText(one.Repository.URL)})
 	}
 	next := page.Metadata.Next
 	if next == "" {
@@ -147,11 +147,11 @@ func plainText(s string) string {
 	return core.LegibleLine(s)
 }
 
-// Save writes the list to a file atomically.
-func (l *List) Save(path string) *core.Error {
+// SaveFile writes the list to a file atomically.
+func (l *RegistryList) SaveFile(path string) *core.Error {
 	text, err := json.Marshal(l)
 	if err == nil {
-		err = seal.Replace(path, text)
+		err = seal.ReplaceFile(path, text)
 	}
 	if err != nil {
 		return core.Errorf(core.KindInternal, "recommend.update", "the list of the registry cannot be kept: %w", err)
@@ -159,13 +159,13 @@ func (l *List) Save(path string) *core.Error {
 	return nil
 }
 
-// Load reads a saved list. It returns nil if it does not exist.
-func Load(path string) (*List, *core.Error) {
+// LoadRegistry reads a saved list. It returns nil if it does not exist.
+func LoadRegistry(path string) (*RegistryList, *core.Error) {
 	text, err := seal.ReadFile(path, maxList)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	var l List
+	var l RegistryList
 	if err == nil {
 		err = json.Unmarshal(text, &l)
 	}
@@ -179,18 +179,18 @@ func Load(path string) (*List, *core.Error) {
 
 // newFinder returns a function that finds servers matching a query: those whose texts contain at least half of its
 // words.
-func (l *List) newFinder() func(query string) []Server {
+func (l *RegistryList) newFinder() func(query string) []RegistryServer {
 	if l == nil || len(l.Servers) == 0 {
-		return func(string) []Server { return nil }
+		return func(string) []RegistryServer { return nil }
 	}
-	servers, byName := []*core.ToolServer{}, map[string]Server{}
-	for _, s := range slices.SortedFunc(slices.Values(l.Servers), func(a, b Server) int { return strings.Compare(a.Name, b.Name) }) {
+	servers, byName := []*core.ToolServer{}, map[string]RegistryServer{}
+	for _, s := range slices.SortedFunc(slices.Values(l.Servers), func(a, b RegistryServer) int { return strings.Compare(a.Name, b.Name) }) {
 		byName[s.Name] = s
 		servers = append(servers, &core.ToolServer{Name: s.Name, Tools: []*core.Tool{{Server: s.Name, Name: s.Name, Description: s.Description}}})
 	}
 	x := index.New()
-	x.Update(core.NewToolset(servers))
-	return func(query string) (found []Server) {
+	x.UpdateTools(core.NewToolset(servers))
+	return func(query string) (found []RegistryServer) {
 		hits, _ := x.Search(query, index.SearchFilter{}, 10)
 		for _, h := range hits {
 			if s := byName[h.Tool.Server]; len(found) < maxOffered && matchesQuery(s, query) {
@@ -201,7 +201,7 @@ func (l *List) newFinder() func(query string) []Server {
 	}
 }
 
-func matchesQuery(s Server, query string) bool {
+func matchesQuery(s RegistryServer, query string) bool {
 	text, words, there := strings.ToLower(s.Name+" "+s.Description), 0, 0
 	for _, word := range strings.Fields(strings.ToLower(query)) {
 		if len(word) < 3 {

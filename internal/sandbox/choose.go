@@ -28,21 +28,21 @@ type MinimumStrength struct {
 	Why      string // "its risk is high (62): it can call …"
 }
 
-// Chooser creates sandboxes with the backends that it was given. It uses the requested backend or fails: it never
+// BackendChooser creates sandboxes with the backends that it was given. It uses the requested backend or fails: it never
 // falls back to a weaker one.
-type Chooser struct {
+type BackendChooser struct {
 	standard string
 	backends []Backend
 }
 
 // NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard names the
 // backend to use when a request names none, or Auto.
-func NewChooser(standard string, backends ...Backend) *Chooser {
-	return &Chooser{standard: standard, backends: backends}
+func NewChooser(standard string, backends ...Backend) *BackendChooser {
+	return &BackendChooser{standard: standard, backends: backends}
 }
 
 // Capabilities returns the capabilities of every backend, available or not.
-func (c *Chooser) Capabilities() []Capabilities { return askCapabilities(c.backends) }
+func (c *BackendChooser) Capabilities() []Capabilities { return askCapabilities(c.backends) }
 
 // askCapabilities returns the capabilities of all of the backends, which it asks at once.
 func askCapabilities(backends []Backend) []Capabilities {
@@ -58,7 +58,7 @@ func askCapabilities(backends []Backend) []Capabilities {
 // Prepare creates a sandbox with the named backend; an empty name means the standard backend. A request may ask for a
 // stronger backend than the standard, never for a weaker one. The error is a *core.Error of kind sandbox_unavailable
 // if the backend does not exist, is unavailable, lacks the runtime or is weaker than s.Floor.
-func (c *Chooser) Prepare(ctx context.Context, backend string, s SandboxSpec) (Sandbox, error) {
+func (c *BackendChooser) Prepare(ctx context.Context, backend string, s SandboxSpec) (Sandbox, error) {
 	chosen, refusal := c.chooseBackend(backend, s)
 	if refusal != nil {
 		return nil, refusal
@@ -77,7 +77,7 @@ type labelledSandbox struct {
 	isolation string
 }
 
-func (l labelledSandbox) Run(ctx context.Context, p core.CheckedProgram, h Host) (RunReport, error) {
+func (l labelledSandbox) Run(ctx context.Context, p core.CheckedProgram, h ToolHost) (RunReport, error) {
 	r, err := l.Sandbox.Run(ctx, p, h)
 	r.Isolation = l.isolation
 	return r, err
@@ -100,12 +100,12 @@ func IsolationName(strength int) string {
 
 // CheckAvailable returns the error that Prepare would return, as far as it is known without creating a sandbox, or
 // nil.
-func (c *Chooser) CheckAvailable(backend string, s SandboxSpec) *core.Error {
+func (c *BackendChooser) CheckAvailable(backend string, s SandboxSpec) *core.Error {
 	_, refusal := c.chooseBackend(backend, s)
 	return refusal
 }
 
-func (c *Chooser) chooseBackend(name string, s SandboxSpec) (Backend, *core.Error) {
+func (c *BackendChooser) chooseBackend(name string, s SandboxSpec) (Backend, *core.Error) {
 	if name == "" || name == Auto {
 		name = c.standard
 	}
@@ -131,7 +131,7 @@ func (c *Chooser) chooseBackend(name string, s SandboxSpec) (Backend, *core.Erro
 }
 
 // findBackend returns the backend of this name, or nil.
-func (c *Chooser) findBackend(name string) Backend {
+func (c *BackendChooser) findBackend(name string) Backend {
 	for _, b := range c.backends {
 		if b.Kind().Name == name {
 			return b
@@ -141,7 +141,7 @@ func (c *Chooser) findBackend(name string) Backend {
 }
 
 // checkBackend returns why a backend cannot make the sandbox, or nil.
-func (c *Chooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
+func (c *BackendChooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 	have := b.Capabilities()
 	switch {
 	case have.Unavailable != nil:
@@ -161,12 +161,12 @@ func (c *Chooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 
 // weakestBackend returns the weakest backend that is strong enough. It does not query stronger backends, because some
 // start a sandbox to find out their capabilities.
-func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
+func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	var closed Backend
 	for _, b := range c.backends {
 		have := b.Capabilities()
 		switch {
-		case !have.supports(s):
+		case !have.supportsSpec(s):
 		case s.Proxied && !have.Proxies:
 			closed = b
 		default:
@@ -181,7 +181,7 @@ func (c *Chooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 
 // noProxyError returns the error for a program that needs network access when the only suitable backend cannot
 // provide it.
-func (c *Chooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
+func (c *BackendChooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
 		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in %s %s has none",
 		b.Kind().Title(), s.Runtime,
@@ -191,19 +191,19 @@ func (c *Chooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 		return e.WithHint("%s; it needs such a strong sandbox because %s", other, s.Floor.Why)
 	}
 	for _, have := range c.Capabilities() {
-		if have.Proxies && have.supports(s) {
+		if have.Proxies && have.supportsSpec(s) {
 			return e.WithHint("%s; with sandboxMode: %s it has one", other, have.Name)
 		}
 	}
 	return e.WithHint("%s", other)
 }
 
-func (c Capabilities) supports(s SandboxSpec) bool {
+func (c Capabilities) supportsSpec(s SandboxSpec) bool {
 	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
 }
 
 // tooWeak returns the error for a program that needs a stronger backend than any that is available.
-func (c *Chooser) tooWeak(s SandboxSpec) *core.Error {
+func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	if s.Floor.Strength <= Process {
 		return core.Errorf(
 			core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime,
@@ -234,7 +234,7 @@ func describeNeed(strong []Backend) string {
 
 // describeAlternatives returns a hint that lists the backends that can run the runtime, or else the runtimes of the
 // other backends.
-func (c *Chooser) describeAlternatives(runtime string) string {
+func (c *BackendChooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {
 		switch {
@@ -255,7 +255,7 @@ func (c *Chooser) describeAlternatives(runtime string) string {
 }
 
 // Close closes every backend.
-func (c *Chooser) Close() error {
+func (c *BackendChooser) Close() error {
 	var err error
 	for _, b := range c.backends {
 		err = errors.Join(err, b.Close())

@@ -75,9 +75,9 @@ type CommandResult struct {
 	Truncated      bool // it was ended because it wrote too much
 }
 
-// Commander is an optional interface of a Sandbox that runs host commands for its program. Each command runs in its
+// CommandStarter is an optional interface of a Sandbox that runs host commands for its program. Each command runs in its
 // own sandbox, at least as strong as the program's, and sees nothing of the program except its input.
-type Commander interface {
+type CommandStarter interface {
 	// Start runs the command. It returns when the command and all its processes have ended. The error is a
 	// *core.Error and means that the command did not start or was killed.
 	Start(ctx context.Context, c HostCommand) (CommandResult, error)
@@ -91,7 +91,7 @@ func NoCommands(kind BackendKind) *core.Error {
 
 // Start implements Commander. It returns an error if the backend has no commands.
 func (l labelledSandbox) Start(ctx context.Context, c HostCommand) (CommandResult, error) {
-	to, ok := l.Sandbox.(Commander)
+	to, ok := l.Sandbox.(CommandStarter)
 	if !ok {
 		return CommandResult{}, NoCommands(l.kind)
 	}

@@ -38,20 +38,20 @@ type Sandbox interface {
 	// Run runs the program. It returns when the program has ended and every call it made has returned. If the program
 	// fails, the Status of the RunReport says so; an error means that the sandbox failed. Cancelling ctx ends the
 	// program with the status cancelled.
-	Run(ctx context.Context, p core.CheckedProgram, h Host) (RunReport, error)
+	Run(ctx context.Context, p core.CheckedProgram, h ToolHost) (RunReport, error)
 	// Close ends the sandbox. It is idempotent and safe during Run.
 	Close() error
 }
 
-// Host answers the calls of a program; there is no other way out of the sandbox. Call must be safe for concurrent
+// ToolHost answers the calls of a program; there is no other way out of the sandbox. Call must be safe for concurrent
 // use. Its errors are *core.Error, and the program gets them as a ToolError.
-type Host interface {
+type ToolHost interface {
 	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
-// Proxy is an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
+// ConnectionProxy is an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
 // that needs a proxy runs only in a backend whose Capabilities have Proxies set.
-type Proxy interface {
+type ConnectionProxy interface {
 	// ServeConn serves one connection until it or ctx ends, and closes it. It must be safe for concurrent use.
 	ServeConn(ctx context.Context, conn net.Conn)
 }

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	documentFile = "SKILL.md"
-	scriptFile   = "skill.ts"
-	pythonFile   = "skill.py"
-	history      = ".history"
-	saving       = ".saving" // contains the version that is being written
+	documentFile  = "SKILL.md"
+	scriptFile    = "skill.ts"
+	pythonFile    = "skill.py"
+	historyFolder = ".history"
+	savingFolder  = ".saving" // contains the version that is being written
 )
 
 // skillFiles holds the files of a skill.
@@ -56,7 +56,7 @@ func (t skillFiles) contentVersion() string {
 // readPair reads a skill's code and document, which belong together even if they are being saved at the same time. A
 // save sets a mark before it replaces the code and removes it after it has replaced the document.
 func readPair(root *os.Root, dir string) (skillFiles, error) {
-	for range attempts {
+	for range maxReadAttempts {
 		before := markedVersion(root, dir)
 		t, err := readFiles(root, dir)
 		after := markedVersion(root, dir)
@@ -74,7 +74,7 @@ func readPair(root *os.Root, dir string) (skillFiles, error) {
 			return t, nil
 		}
 		if v := markedVersion(root, dir); v != "" {
-			if t, err := readFiles(root, dir+"/"+history+"/"+v); err == nil {
+			if t, err := readFiles(root, dir+"/"+historyFolder+"/"+v); err == nil {
 				return t, nil
 			}
 		}
@@ -123,13 +123,13 @@ func plainName(file string) string {
 	return name
 }
 
-// attempts is how often reading is tried while a save replaces the files.
-const attempts = 50
+// maxReadAttempts is how often reading is tried while a save replaces the files.
+const maxReadAttempts = 50
 
 // openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and Open, it tries
 // again.
 func openPlain(root *os.Root, name string) (*os.File, error) {
-	for range attempts {
+	for range maxReadAttempts {
 		info, err := root.Lstat(name)
 		if err != nil {
 			return nil, err
@@ -186,10 +186,10 @@ func isVersion(s string) bool { return len(s) == 12 && strings.Trim(s, "01234567
 
 // versionHistory returns the versions in the history, the newest first.
 func versionHistory(root *os.Root, name string) []string {
-	if isFolder(root, name+"/"+history) != nil {
+	if isFolder(root, name+"/"+historyFolder) != nil {
 		return nil
 	}
-	dir, err := root.Open(name + "/" + history)
+	dir, err := root.Open(name + "/" + historyFolder)
 	if err != nil {
 		return nil
 	}
@@ -230,8 +230,8 @@ func (p SkillPlace) lockPlace() (unlock func(), err error) {
 
 // markedVersion returns the version that an unfinished or interrupted save is installing, or "".
 func markedVersion(root *os.Root, name string) string {
-	v, err := readFile(root, name+"/"+saving, 64)
-	if err != nil || !isVersion(v) || !fileExists(root, name+"/"+history+"/"+v+"/"+documentFile) {
+	v, err := readFile(root, name+"/"+savingFolder, 64)
+	if err != nil || !isVersion(v) || !fileExists(root, name+"/"+historyFolder+"/"+v+"/"+documentFile) {
 		return ""
 	}
 	return v
@@ -257,11 +257,11 @@ func (p SkillPlace) finishSave(name string) {
 // installVersion copies a version from the history to the skill's folder. Readers use that version as soon as the
 // mark exists.
 func installVersion(root *os.Root, name, version string) error {
-	t, err := readFiles(root, name+"/"+history+"/"+version)
+	t, err := readFiles(root, name+"/"+historyFolder+"/"+version)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(root, name+"/"+saving, version); err != nil {
+	if err := writeFile(root, name+"/"+savingFolder, version); err != nil {
 		return err
 	}
 	if t.file != "" {
@@ -279,7 +279,7 @@ func installVersion(root *os.Root, name, version string) error {
 	if err := writeFile(root, name+"/"+documentFile, t.document); err != nil {
 		return err
 	}
-	if err := root.Remove(name + "/" + saving); err != nil {
+	if err := root.Remove(name + "/" + savingFolder); err != nil {
 		return err
 	}
 	return syncFolder(root, name)
@@ -287,7 +287,7 @@ func installVersion(root *os.Root, name, version string) error {
 
 // storeVersion stores the files of a version in the history.
 func storeVersion(root *os.Root, name string, t skillFiles) error {
-	parent := name + "/" + history
+	parent := name + "/" + historyFolder
 	if err := makeFolder(root, parent); err != nil {
 		return err
 	}

@@ -50,16 +50,16 @@ type frontMatter struct {
 	Metadata    map[string]any `yaml:"metadata"`
 }
 
-const fence = "---\n"
+const frontMatterFence = "---\n"
 
 // parseDocument parses SKILL.md. A file without front matter counts as a description of how to use the skill.
 func parseDocument(text string) (SkillDocument, error) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
-	rest, ok := strings.CutPrefix(text, fence)
+	rest, ok := strings.CutPrefix(text, frontMatterFence)
 	if !ok {
 		return SkillDocument{Usage: strings.TrimSpace(text)}, nil
 	}
-	front, body, closed := strings.Cut("\n"+rest, "\n"+fence)
+	front, body, closed := strings.Cut("\n"+rest, "\n"+frontMatterFence)
 	if !closed {
 		if front, closed = strings.CutSuffix("\n"+rest, "\n---"); !closed {
 			return SkillDocument{}, errors.New("the front matter does not end: a line --- is missing")
@@ -234,10 +234,10 @@ func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (str
 		return "", err
 	}
 	var b bytes.Buffer
-	b.WriteString(fence)
+	b.WriteString(frontMatterFence)
 	b.Write(front)
 	d.writeParameters(&b)
-	b.WriteString(fence)
+	b.WriteString(frontMatterFence)
 	if s.Language == "" { // instructions, which are the text itself
 		b.WriteString("\n" + d.Usage + "\n")
 		return b.String(), nil

@@ -39,7 +39,7 @@ func saveForever(dir string) {
 		start, _ = strconv.Atoi(found.Description)
 	}
 	for n := start + 1; ; n++ {
-		if _, err := s.Save(numbered(n)); err != nil {
+		if _, err := s.SaveSkill(numbered(n)); err != nil {
 			fmt.Println("error", err, err.Err)
 			return
 		}
@@ -93,7 +93,7 @@ func TestReadWhileSaving(t *testing.T) {
 	go func() {
 		defer close(done)
 		for n := 2; n < 60; n++ {
-			if _, err := s.Save(numbered(n)); err != nil {
+			if _, err := s.SaveSkill(numbered(n)); err != nil {
 				t.Error(err)
 			}
 		}

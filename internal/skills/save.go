@@ -27,9 +27,9 @@ type SaveResult struct {
 	Before    string // the version that it replaced; "" if there was none
 }
 
-// Save durably makes a draft the current version of its skill. If it is interrupted, the previous version is still
+// SaveSkill durably makes a draft the current version of its skill. If it is interrupted, the previous version is still
 // complete. Earlier versions stay in the history, including those that a person has edited.
-func (s *Store) Save(d SkillDraft) (SaveResult, *core.Error) {
+func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 	if err := core.ValidSkillName(d.Name); err != nil {
 		return SaveResult{}, err
 	}
@@ -70,7 +70,7 @@ func endWithNewline(code string) string {
 	return strings.TrimRight(strings.ReplaceAll(code, "\r\n", "\n"), " \t\n") + "\n"
 }
 
-func (s *Store) findPlace(o SkillOrigin) (SkillPlace, error) {
+func (s *SkillStore) findPlace(o SkillOrigin) (SkillPlace, error) {
 	for _, p := range s.places {
 		if o == "" || p.Origin == o {
 			return p, nil
@@ -106,7 +106,7 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 	}
 	switch before, err := readFiles(root, name); {
 	case err == nil:
-		if saved.Before = before.contentVersion(); saved.Before == saved.Version && fileExists(root, name+"/"+history+"/"+saved.Version) {
+		if saved.Before = before.contentVersion(); saved.Before == saved.Version && fileExists(root, name+"/"+historyFolder+"/"+saved.Version) {
 			saved.Unchanged = true
 			return saved, nil
 		}
@@ -136,25 +136,25 @@ func errReplaced(name string) *core.Error {
 	).WithHint("read the skill again, and save your change to it")
 }
 
-// ignored is the content of a .gitignore. It lists the files that belong to a machine and not to a project.
-const ignored = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
+// gitignoreText is the content of a .gitignore. It lists the files that belong to a machine and not to a project.
+const gitignoreText = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
 
 // writeIgnore writes a .gitignore for a project, unless it has one.
 func (p SkillPlace) writeIgnore(root *os.Root) error {
 	if p.Origin != Project || fileExists(root, ".gitignore") {
 		return nil
 	}
-	return writeFile(root, ".gitignore", ignored)
+	return writeFile(root, ".gitignore", gitignoreText)
 }
 
 // removeOldVersions removes versions that are too old, and files of interrupted saves.
 func removeOldVersions(root *os.Root, name, current string) {
 	for i, v := range versionHistory(root, name) {
 		if i > maxHistory && v != current {
-			_ = root.RemoveAll(name + "/" + history + "/" + v)
+			_ = root.RemoveAll(name + "/" + historyFolder + "/" + v)
 		}
 	}
-	for _, dir := range []string{".", name, name + "/" + history} {
+	for _, dir := range []string{".", name, name + "/" + historyFolder} {
 		f, err := root.Open(dir)
 		if err != nil {
 			continue
@@ -169,8 +169,8 @@ func removeOldVersions(root *os.Root, name, current string) {
 	}
 }
 
-// Remove deletes a skill with all its versions.
-func (s *Store) Remove(name string) (Skill, *core.Error) {
+// RemoveSkill deletes a skill with all its versions.
+func (s *SkillStore) RemoveSkill(name string) (Skill, *core.Error) {
 	skill, refused := s.Get(name, "")
 	if refused != nil {
 		return Skill{}, refused

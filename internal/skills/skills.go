@@ -54,9 +54,9 @@ type SkillPlace struct {
 	Dir    string
 }
 
-// Store reads and writes the skills in several folders. If skills have the same name, the one in the first folder is
+// SkillStore reads and writes the skills in several folders. If skills have the same name, the one in the first folder is
 // used. It is safe for concurrent use, and several stores may use the same folders.
-type Store struct {
+type SkillStore struct {
 	places []SkillPlace
 	words  DocumentRenderer
 }
@@ -67,8 +67,8 @@ type DocumentRenderer interface {
 }
 
 // New returns a store for the skills in these folders, which are created when something is saved.
-func New(words DocumentRenderer, places ...SkillPlace) *Store {
-	return &Store{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
+func New(words DocumentRenderer, places ...SkillPlace) *SkillStore {
+	return &SkillStore{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
 }
 
 // BrokenFolder is a folder that is not a valid skill, with the reason.
@@ -78,8 +78,8 @@ type BrokenFolder struct {
 	Err    *core.Error
 }
 
-// List returns all skills, sorted by name, and the folders that cannot be read.
-func (s *Store) List() (found []Skill, broken []BrokenFolder) {
+// ListSkills returns all skills, sorted by name, and the folders that cannot be read.
+func (s *SkillStore) ListSkills() (found []Skill, broken []BrokenFolder) {
 	seen := map[string]bool{}
 	for _, p := range s.places {
 		for _, name := range p.skillNames() {
@@ -126,7 +126,7 @@ func (p SkillPlace) skillNames() []string {
 
 // Get returns the current version of a skill or, if version is not empty, that version. A prefix of the version is
 // enough.
-func (s *Store) Get(name, version string) (Skill, *core.Error) {
+func (s *SkillStore) Get(name, version string) (Skill, *core.Error) {
 	if err := core.ValidSkillName(name); err != nil {
 		return Skill{}, err
 	}
@@ -148,10 +148,10 @@ func (s *Store) Get(name, version string) (Skill, *core.Error) {
 // IsAbsent reports whether an error of Get means that the skill, or its version, does not exist.
 func IsAbsent(err *core.Error) bool { return isMissing(err) }
 
-func (s *Store) absentError(name string) *core.Error {
+func (s *SkillStore) absentError(name string) *core.Error {
 	e := core.Errorf(core.KindType, "skills", "there is no skill %q", name)
 	e.Err = fs.ErrNotExist
-	found, _ := s.List()
+	found, _ := s.ListSkills()
 	var names []string
 	for _, f := range found {
 		names = append(names, f.Name)
@@ -163,7 +163,7 @@ func (s *Store) absentError(name string) *core.Error {
 }
 
 // FindSkill returns the source of a skill for programs in a language.
-func (s *Store) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
+func (s *SkillStore) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
 	found, err := s.Get(name, "")
 	if err != nil {
 		return core.Skill{}, err
@@ -264,7 +264,7 @@ func (p SkillPlace) readVersion(current Skill, version string) (Skill, error) {
 	defer root.Close()
 	for _, v := range current.Versions {
 		if len(version) >= 4 && strings.HasPrefix(v, version) {
-			text, err := readPair(root, current.Name+"/"+history+"/"+v)
+			text, err := readPair(root, current.Name+"/"+historyFolder+"/"+v)
 			if err != nil {
 				return Skill{}, err
 			}

@@ -23,21 +23,21 @@ func draft(name, code string) SkillDraft {
 	}
 }
 
-func newStore(t *testing.T) (*Store, string) {
+func newStore(t *testing.T) (*SkillStore, string) {
 	dir := t.TempDir()
 	return New(builtin(), SkillPlace{Project, filepath.Join(dir, "project")}, SkillPlace{User, filepath.Join(dir, "user")}), dir
 }
 
-func mustSave(t *testing.T, s *Store, d SkillDraft) SaveResult {
+func mustSave(t *testing.T, s *SkillStore, d SkillDraft) SaveResult {
 	t.Helper()
-	saved, err := s.Save(d)
+	saved, err := s.SaveSkill(d)
 	if err != nil {
 		t.Fatal(err, err.Err)
 	}
 	return saved
 }
 
-func mustGet(t *testing.T, s *Store, name, version string) Skill {
+func mustGet(t *testing.T, s *SkillStore, name, version string) Skill {
 	t.Helper()
 	skill, err := s.Get(name, version)
 	if err != nil {
@@ -104,11 +104,11 @@ func TestPlaces(t *testing.T) {
 	mustSave(t, s, d)
 	mustSave(t, s, SkillDraft{Skill: core.Skill{Name: "y", Language: core.Python, Code: "def f(): pass\n"}, Origin: User})
 	mustSave(t, s, draft("x", "// project\n"))
-	found, broken := s.List()
+	found, broken := s.ListSkills()
 	if len(found) != 2 || len(broken) != 0 || found[0].Origin != Project || found[1].Language != core.Python {
 		t.Errorf("%+v %+v", found, broken)
 	}
-	if _, err := s.Remove("x"); err != nil {
+	if _, err := s.RemoveSkill("x"); err != nil {
 		t.Fatal(err)
 	}
 	if got := mustGet(t, s, "x", ""); got.Origin != User {
@@ -148,7 +148,7 @@ func TestHistoryIsBounded(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	s, dir := newStore(t)
 	for _, name := range []string{"", ".", "..", "../x", "a/b", `a\b`, "/etc", "CON", "con", "nul", "lpt1", "-x", "x-", "a--b", "1x", "x.y", ".history", "x\x00", "ünïcode", "ａ", "a b", "a\n", "index", "class", "constructor", strings.Repeat("a", 65), "x:y", "x~1", "$HOME", "servers"} {
-		if _, err := s.Save(draft(name, code)); err == nil || err.Kind != core.KindInvalidArguments || err.Hint == "" {
+		if _, err := s.SaveSkill(draft(name, code)); err == nil || err.Kind != core.KindInvalidArguments || err.Hint == "" {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := s.Get(name, ""); err == nil {
@@ -196,7 +196,7 @@ func TestLinks(t *testing.T) {
 			if err != nil || !got.Edited || len(got.Versions) != 0 {
 				t.Errorf("%s: %+v %v", link, got, err)
 			}
-			if _, err := s.Save(draft("x", code+"//")); err == nil {
+			if _, err := s.SaveSkill(draft("x", code+"//")); err == nil {
 				t.Errorf("%s: saved over a link", link)
 			}
 		default:
@@ -229,7 +229,7 @@ func TestBroken(t *testing.T) {
 			}
 		}
 	}
-	found, broken := s.List()
+	found, broken := s.ListSkills()
 	var names []string
 	for _, b := range broken {
 		names = append(names, b.Name)
@@ -243,7 +243,7 @@ func TestBroken(t *testing.T) {
 func TestExport(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
-	folder, err := Export(mustGet(t, s, "x", ""), filepath.Join(dir, "out"))
+	folder, err := ExportSkill(mustGet(t, s, "x", ""), filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestExport(t *testing.T) {
 	}
 	text, _ := os.ReadFile(filepath.Join(folder, "SKILL.md"))
 	var keys []string
-	front, _, _ := strings.Cut(strings.TrimPrefix(string(text), fence), fence)
+	front, _, _ := strings.Cut(strings.TrimPrefix(string(text), frontMatterFence), frontMatterFence)
 	for line := range strings.Lines(front) {
 		if key, _, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(key, " ") {
 			keys = append(keys, key)
@@ -265,7 +265,7 @@ func TestExport(t *testing.T) {
 	if !slices.Equal(keys, []string{"name", "description", "metadata"}) {
 		t.Errorf("%s", text)
 	}
-	if _, err := Export(got, filepath.Join(dir, "out")); err == nil {
+	if _, err := ExportSkill(got, filepath.Join(dir, "out")); err == nil {
 		t.Error("exported over what is there")
 	}
 	if guide, err := parseDocument(Guide); err != nil || guide.Description == "" || len(guide.Description) > 1024 {

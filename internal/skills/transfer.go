@@ -22,9 +22,9 @@ var Guide string
 // GuideName is the name of the folder for Guide.
 const GuideName = "using-retort"
 
-// Export writes a skill into dir as a folder that all readers of Agent Skills support: the code, and a SKILL.md whose
+// ExportSkill writes a skill into dir as a folder that all readers of Agent Skills support: the code, and a SKILL.md whose
 // front matter has only standard fields. It returns the folder. It does not replace an existing one.
-func Export(s Skill, dir string) (string, *core.Error) {
+func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	description := s.Description
 	if description == "" {
 		description = "A program for Retort."
@@ -50,7 +50,7 @@ func Export(s Skill, dir string) (string, *core.Error) {
 	if err != nil {
 		return "", core.Errorf(core.KindInternal, "skills.export", "%w", err)
 	}
-	files := map[string]string{documentFile: fence + string(front) + fence + "\n" + s.Usage + "\n"}
+	files := map[string]string{documentFile: frontMatterFence + string(front) + frontMatterFence + "\n" + s.Usage + "\n"}
 	switch s.Language {
 	case core.Python:
 		files[pythonFile] = s.Code

@@ -14,13 +14,13 @@ import (
 // maxTools bounds how many tools are counted under their own names. All others are counted as "other".
 const maxTools = 1000
 
-const other = "other"
+const otherName = "other"
 
 // maxSeries bounds the time series of one metric. There is one for each tool and result.
 const maxSeries = 10_000
 
-// seconds lists the upper bounds of the histogram buckets for durations, in seconds.
-var seconds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
+// durationBuckets lists the upper bounds of the histogram buckets for durations, in seconds.
+var durationBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 
 // stepMetrics holds the instruments that count steps.
 type stepMetrics struct {
@@ -38,7 +38,7 @@ type toolKey struct{ server, name string }
 
 func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepMetrics, error) {
 	m := &stepMetrics{known: o.Known, tools: map[toolKey]metric.MeasurementOption{}}
-	b := instrumentBuilder{meter: p.Meter(service, metric.WithInstrumentationVersion(o.Version))}
+	b := instrumentBuilder{meter: p.Meter(serviceName, metric.WithInstrumentationVersion(o.Version))}
 	m.executions = b.newCounter("retort.executions", "Executions that have ended.", "{execution}")
 	m.calls = b.newCounter("retort.calls", "Calls to servers that have come back.", "{call}")
 	m.refusals = b.newCounter("retort.refusals", "Calls that did not leave, by a rule or a limit.", "{call}")
@@ -95,7 +95,7 @@ func (b *instrumentBuilder) upDown(name, what, unit string) metric.Int64UpDownCo
 
 func (b *instrumentBuilder) newHistogram(name, what string) metric.Float64Histogram {
 	h, err := b.meter.Float64Histogram(
-		name, metric.WithDescription(what), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(seconds...),
+		name, metric.WithDescription(what), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(durationBuckets...),
 	)
 	b.noteError(err)
 	return h
@@ -173,7 +173,7 @@ func (m *stepMetrics) toolLabel(server, name string) metric.MeasurementOption {
 		return o
 	}
 	if len(m.tools) >= maxTools || m.known != nil && !m.known(server, name) {
-		return metric.WithAttributes(attribute.String("server", other), attribute.String("tool", other))
+		return metric.WithAttributes(attribute.String("server", otherName), attribute.String("tool", otherName))
 	}
 	o := metric.WithAttributeSet(attribute.NewSet(attribute.String("server", server), attribute.String("tool", name)))
 	m.tools[key] = o

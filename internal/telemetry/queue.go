@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	maxQueue = 4096 // spans that wait
-	maxBatch = 512  // spans in one message
-	linger   = time.Second
+	maxQueue   = 4096 // spans that wait
+	maxBatch   = 512  // spans in one message
+	batchDelay = time.Second
 )
 
 // spanQueue accepts spans without waiting. When it is full, spans are dropped.
@@ -73,7 +73,7 @@ func (q *spanQueue) nextBatch() (batch []sdktrace.ReadOnlySpan, last bool) {
 		batch = append(batch, s)
 	case <-q.stop:
 	}
-	timer := time.NewTimer(linger)
+	timer := time.NewTimer(batchDelay)
 	defer timer.Stop()
 	for len(batch) < maxBatch {
 		select {

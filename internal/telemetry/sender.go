@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	patience = 10 * time.Second // with a collector, for one message
-	tries    = 3                // of a message that may be taken later
-	again    = time.Second      // before the second try
+	sendTimeout     = 10 * time.Second // with a collector, for one message
+	maxTries        = 3                // of a message that may be taken later
+	firstRetryDelay = time.Second      // before the second try
 )
 
 // collectorSender sends messages to one collector.
@@ -53,7 +53,7 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 		o.transport = transport
 	}
 	client := &http.Client{
-		Transport: o.transport, Timeout: patience,
+		Transport: o.transport, Timeout: sendTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &collectorSender{
@@ -65,10 +65,10 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 // sendSpans sends spans. It retries after a temporary error unless last is set.
 func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
 	message := encodeSpans(spans)
-	wait := again
+	wait := firstRetryDelay
 	for try := 1; ; try++ {
 		later := false
-		if later, err = s.postOnce(ctx, message); err == nil || !later || last || try == tries {
+		if later, err = s.postOnce(ctx, message); err == nil || !later || last || try == maxTries {
 			break
 		}
 		select {

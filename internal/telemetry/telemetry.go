@@ -51,9 +51,9 @@ type Options struct {
 }
 
 const (
-	service = "retort"
-	// farewell bounds how long Close waits for collectors, in total.
-	farewell = 1500 * time.Millisecond
+	serviceName = "retort"
+	// shutdownTimeout bounds how long Close waits for collectors, in total.
+	shutdownTimeout = 1500 * time.Millisecond
 )
 
 // Telemetry implements core.Tracer. It is safe for concurrent use.
@@ -84,7 +84,7 @@ func Open(o Options) (*Telemetry, error) {
 	}
 	t.close = sync.OnceValue(t.shutDown)
 	about := resource.NewSchemaless(
-		attribute.String("service.name", service), attribute.String("service.version", o.Version),
+		attribute.String("service.name", serviceName), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", rand.Text()),
 	)
 	if o.Traces != "" {
@@ -116,7 +116,7 @@ func (t *Telemetry) startTracing(o Options, s *collectorSender, about *resource.
 	t.queue = newQueue(s.sendSpans)
 	t.spans = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithRawSpanLimits(limits), sdktrace.WithSpanProcessor(t.queue),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio))))
-	t.tracer = t.spans.Tracer(service, trace.WithInstrumentationVersion(o.Version))
+	t.tracer = t.spans.Tracer(serviceName, trace.WithInstrumentationVersion(o.Version))
 }
 
 func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
@@ -135,7 +135,7 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 		}
 		options = append(
 			options,
-			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(patience))),
+			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{s}, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(sendTimeout))),
 		)
 	}
 	if o.Prometheus != "" {
@@ -164,8 +164,8 @@ func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 	log.Info("metrics can be asked for", "address", "http://"+t.address+"/metrics")
 }
 
-// Address returns the address that serves metrics, or "" if none does.
-func (t *Telemetry) Address() string { return t.address }
+// ListenAddress returns the address that serves metrics, or "" if none does.
+func (t *Telemetry) ListenAddress() string { return t.address }
 
 // droppedSpans returns how many spans were dropped.
 func (t *Telemetry) droppedSpans() int64 {
@@ -179,7 +179,7 @@ func (t *Telemetry) droppedSpans() int64 {
 func (t *Telemetry) Close() error { return t.close() }
 
 func (t *Telemetry) shutDown() error {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	var all sync.WaitGroup
 	if t.spans != nil {

@@ -72,7 +72,7 @@ func sendMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := found["retort.execution.duration"].GetHistogram()
-	if p := h.GetDataPoints(); len(p) != 1 || p[0].Count != 1 || len(p[0].BucketCounts) != len(seconds)+1 || len(p[0].ExplicitBounds) != len(seconds) || h.AggregationTemporality != 2 {
+	if p := h.GetDataPoints(); len(p) != 1 || p[0].Count != 1 || len(p[0].BucketCounts) != len(durationBuckets)+1 || len(p[0].ExplicitBounds) != len(durationBuckets) || h.AggregationTemporality != 2 {
 		t.Error(h)
 	}
 	calls := found["retort.calls"].GetSum()
@@ -176,7 +176,7 @@ func TestQueueIsBounded(t *testing.T) {
 		if n := q.dropped.Load(); n < told-maxQueue-2*maxBatch || n > told-maxQueue {
 			t.Errorf("%d of %d were dropped", n, told)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), farewell)
+		ctx, cancel := context.WithTimeout(t.Context(), shutdownTimeout)
 		defer cancel()
 		if err := q.Shutdown(ctx); err == nil {
 			t.Error("it ended with everything told")
@@ -215,7 +215,7 @@ func TestSendsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		execute(tel)
-		time.Sleep(linger + again - time.Nanosecond)
+		time.Sleep(batchDelay + firstRetryDelay - time.Nanosecond)
 		if synctest.Wait(); n.Load() != 1 {
 			t.Errorf("%d messages before the time for another, want 1", n.Load())
 		}

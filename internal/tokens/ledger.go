@@ -11,12 +11,12 @@ import (
 	"retort/internal/core"
 )
 
-// sampled bounds how many bytes of one execution's data are counted exactly. The rest is extrapolated, so that
+// sampledBytes bounds how many bytes of one execution's data are counted exactly. The rest is extrapolated, so that
 // counting takes at most a few milliseconds.
-const sampled = 16 << 10
+const sampledBytes = 16 << 10
 
-// Ledger counts tokens and executions per session. It is safe for concurrent use.
-type Ledger struct {
+// TokenLedger counts tokens and executions per session. It is safe for concurrent use.
+type TokenLedger struct {
 	mu       sync.Mutex
 	sessions map[string]*sessionTotals
 	all      sessionTotals
@@ -36,11 +36,11 @@ type sessionTotals struct {
 // maxDurations bounds the number of durations from which percentiles are computed.
 const maxDurations = 1000
 
-func New() *Ledger { return &Ledger{sessions: map[string]*sessionTotals{}} }
+func New() *TokenLedger { return &TokenLedger{sessions: map[string]*sessionTotals{}} }
 
-// Entry counts the tokens of one execution.
-type Entry struct {
-	ledger  *Ledger
+// LedgerEntry counts the tokens of one execution.
+type LedgerEntry struct {
+	ledger  *TokenLedger
 	session string
 	start   time.Time
 
@@ -51,15 +51,15 @@ type Entry struct {
 }
 
 // Open starts the Entry of one execution in a session.
-func (l *Ledger) Open(session string) *Entry {
+func (l *TokenLedger) Open(session string) *LedgerEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.totalsOf(session).active++
 	l.all.active++
-	return &Entry{ledger: l, session: session, start: time.Now()}
+	return &LedgerEntry{ledger: l, session: session, start: time.Now()}
 }
 
-func (l *Ledger) totalsOf(name string) *sessionTotals {
+func (l *TokenLedger) totalsOf(name string) *sessionTotals {
 	t, ok := l.sessions[name]
 	if !ok {
 		if len(l.sessions) >= maxSessions {
@@ -76,24 +76,24 @@ func (l *Ledger) totalsOf(name string) *sessionTotals {
 const maxSessions = 1000
 
 // AddCarried counts the arguments or the result of a call that did not enter the model's context.
-func (e *Entry) AddCarried(data []byte) {
+func (e *LedgerEntry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.bytes += len(data)
 	e.data.addMessage(data)
 }
 
-// Since returns the time since the entry was opened.
-func (e *Entry) Since() time.Duration { return time.Since(e.start) }
+// SinceStart returns the time since the entry was opened.
+func (e *LedgerEntry) SinceStart() time.Duration { return time.Since(e.start) }
 
-// Settle completes the entry and sets o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens sent to
+// CloseOnce completes the entry and sets o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens sent to
 // the model. definitions is the number of tokens of all tools' definitions, which are counted once per session. Only
 // the first call has an effect.
-func (e *Entry) Settle(o *core.Outcome, returned, definitions int) {
+func (e *LedgerEntry) CloseOnce(o *core.Outcome, returned, definitions int) {
 	e.once.Do(func() { e.closeWithTotals(o, returned, definitions) })
 }
 
-func (e *Entry) closeWithTotals(o *core.Outcome, returned, definitions int) {
+func (e *LedgerEntry) closeWithTotals(o *core.Outcome, returned, definitions int) {
 	e.mu.Lock()
 	data := e.data.estimateTokens(e.bytes)
 	e.mu.Unlock()
@@ -109,7 +109,7 @@ func (e *Entry) closeWithTotals(o *core.Outcome, returned, definitions int) {
 	}
 	tokens.Avoided = tokens.AvoidedData + tokens.AvoidedDefinitions
 	o.Stats.Tokens = &tokens
-	o.Stats.DurationMS = float64(e.Since().Microseconds()) / 1000
+	o.Stats.DurationMS = float64(e.SinceStart().Microseconds()) / 1000
 	session.addOutcome(o)
 	l.all.addOutcome(o)
 }
@@ -133,8 +133,8 @@ func (t *sessionTotals) addOutcome(o *core.Outcome) {
 	t.tokens.AvoidedDefinitions += o.Stats.Tokens.AvoidedDefinitions
 }
 
-// Summary holds the figures about executions that get_execution_stats returns.
-type Summary struct {
+// LedgerSummary holds the figures about executions that get_execution_stats returns.
+type LedgerSummary struct {
 	Session    string                     `json:"session,omitempty"`
 	Active     int                        `json:"active"`
 	Total      int                        `json:"total"`
@@ -152,8 +152,8 @@ type Percentiles struct {
 	Max float64 `json:"max"`
 }
 
-// Summary returns the figures of one session, or of all sessions for "".
-func (l *Ledger) Summary(session string) Summary {
+// SummaryOf returns the figures of one session, or of all sessions for "".
+func (l *TokenLedger) SummaryOf(session string) LedgerSummary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &l.all
@@ -162,7 +162,7 @@ func (l *Ledger) Summary(session string) Summary {
 			t = &sessionTotals{}
 		}
 	}
-	s := Summary{
+	s := LedgerSummary{
 		Session: session, Active: t.active, Total: t.executions, ToolCalls: t.toolCalls, CacheHits: t.cacheHits, Tokens: t.tokens,
 		ByStatus: map[core.OutcomeStatus]int{}, DurationMS: percentilesOf(t.durations),
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestCountKnownTexts(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "hello world": 2, "{\"a\":1}": 5} {
-		if got := Count(text); got != want {
+		if got := CountTokens(text); got != want {
 			t.Errorf("Count(%q) = %d, want %d", text, got, want)
 		}
 	}
@@ -36,42 +36,42 @@ func TestChunksLoseNothing(t *testing.T) {
 func TestPrefixIsWithinLimitAndWhole(t *testing.T) {
 	text := strings.Repeat("Größe 東京 42, ", 2000)
 	for _, limit := range []int{0, 1, 7, 100, 2000} {
-		p := Prefix(text, limit)
-		if n := Count(p); n > limit {
+		p := PrefixWithin(text, limit)
+		if n := CountTokens(p); n > limit {
 			t.Errorf("Prefix(…, %d) has %d tokens", limit, n)
 		}
-		if limit >= 100 && Count(p) < limit*9/10 {
-			t.Errorf("Prefix(…, %d) has only %d tokens", limit, Count(p))
+		if limit >= 100 && CountTokens(p) < limit*9/10 {
+			t.Errorf("Prefix(…, %d) has only %d tokens", limit, CountTokens(p))
 		}
 		if !utf8.ValidString(p) || !strings.HasPrefix(text, p) {
 			t.Errorf("Prefix(…, %d) is no clean prefix", limit)
 		}
 	}
-	if Prefix("short", 100) != "short" {
+	if PrefixWithin("short", 100) != "short" {
 		t.Error("a short text must stay whole")
 	}
 }
 
 func TestFitsAgreesWithCount(t *testing.T) {
 	text := strings.Repeat("some words in a row ", 1000)
-	n := Count(text)
-	if got, ok := Fits(text, n); !ok || got != n {
+	n := CountTokens(text)
+	if got, ok := FitsLimit(text, n); !ok || got != n {
 		t.Errorf("Fits at the limit = %d, %v", got, ok)
 	}
-	if _, ok := Fits(text, n-1); ok {
+	if _, ok := FitsLimit(text, n-1); ok {
 		t.Error("Fits beyond the limit")
 	}
 }
 
 func TestSampleEstimatesWithinFivePercent(t *testing.T) {
-	var e Entry
+	var e LedgerEntry
 	var all strings.Builder
 	for i := range 3000 {
 		msg := fmt.Sprintf(`{"id":%d,"name":"Customer %d","status":"open","amount":%d.50}`, i, i*7, i*13)
 		e.AddCarried([]byte(msg))
 		all.WriteString(msg)
 	}
-	exact, got := Count(all.String()), e.data.estimateTokens(e.bytes)
+	exact, got := CountTokens(all.String()), e.data.estimateTokens(e.bytes)
 	if math.Abs(float64(got-exact)) > 0.05*float64(exact) {
 		t.Errorf("estimated %d tokens, exact %d", got, exact)
 	}
@@ -83,8 +83,8 @@ func TestDefinitionsCountOncePerSession(t *testing.T) {
 		e := l.Open(session)
 		e.AddCarried([]byte(carried))
 		o := core.Outcome{Status: core.StatusOK}
-		e.Settle(&o, 10, 5000)
-		e.Settle(&o, 99, 9999)
+		e.CloseOnce(&o, 10, 5000)
+		e.CloseOnce(&o, 99, 9999)
 		return o
 	}
 	first, second, other := settle("a", ""), settle("a", strings.Repeat("word ", 100)), settle("b", "")
@@ -94,13 +94,13 @@ func TestDefinitionsCountOncePerSession(t *testing.T) {
 	if d := second.Stats.Tokens.AvoidedData; d < 85 || d > 95 {
 		t.Errorf("data avoided = %d, want about 90 (100 carried, 10 returned)", d)
 	}
-	if s := l.Summary("a"); s.Total != 2 || s.Active != 0 || s.ByStatus[core.StatusOK] != 2 || s.Tokens.Returned != 20 {
+	if s := l.SummaryOf("a"); s.Total != 2 || s.Active != 0 || s.ByStatus[core.StatusOK] != 2 || s.Tokens.Returned != 20 {
 		t.Errorf("summary of a: %+v", s)
 	}
-	if s := l.Summary(""); s.Total != 3 || s.DurationMS == nil {
+	if s := l.SummaryOf(""); s.Total != 3 || s.DurationMS == nil {
 		t.Errorf("summary of all: %+v", s)
 	}
-	if s := l.Summary("nobody"); s.Total != 0 {
+	if s := l.SummaryOf("nobody"); s.Total != 0 {
 		t.Errorf("summary of an unknown session: %+v", s)
 	}
 }

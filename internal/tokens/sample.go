@@ -9,8 +9,8 @@ type messageSample struct {
 	skip  int // bytes to pass over before the next slice
 }
 
-// slice is the number of consecutive bytes that are sampled together: enough for whole words.
-const slice = 256
+// sampleSlice is the number of consecutive bytes that are sampled together: enough for whole words.
+const sampleSlice = 256
 
 func (s *messageSample) addMessage(data []byte) {
 	s.every = max(s.every, 1)
@@ -21,11 +21,11 @@ func (s *messageSample) addMessage(data []byte) {
 			return
 		}
 		data = data[s.skip:]
-		n := min(slice, len(data))
+		n := min(sampleSlice, len(data))
 		s.kept = append(s.kept, data[:n]...)
 		data = data[n:]
 		s.skip = (s.every - 1) * n
-		if len(s.kept) > 2*sampled {
+		if len(s.kept) > 2*sampledBytes {
 			s.halveRate()
 		}
 	}
@@ -34,12 +34,12 @@ func (s *messageSample) addMessage(data []byte) {
 // halveRate drops every second slice and halves the sampling rate.
 func (s *messageSample) halveRate() {
 	kept := s.kept[:0]
-	for i := 0; i < len(s.kept); i += 2 * slice {
-		kept = append(kept, s.kept[i:min(i+slice, len(s.kept))]...)
+	for i := 0; i < len(s.kept); i += 2 * sampleSlice {
+		kept = append(kept, s.kept[i:min(i+sampleSlice, len(s.kept))]...)
 	}
 	s.kept = kept
 	s.every *= 2
-	s.skip = (s.every - 1) * slice
+	s.skip = (s.every - 1) * sampleSlice
 }
 
 // estimateTokens estimates the tokens of a stream of total bytes.
@@ -47,6 +47,6 @@ func (s *messageSample) estimateTokens(total int) int {
 	if len(s.kept) == 0 {
 		return 0
 	}
-	n := Estimate(string(s.kept), sampled)
+	n := EstimateTokens(string(s.kept), sampledBytes)
 	return int(float64(n) * float64(total) / float64(len(s.kept)))
 }

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is the number of bytes that are tokenized at once. Prefix searches within one chunk. One long piece of text
+// chunkBytes is the number of bytes that are tokenized at once. Prefix searches within one chunk. One long piece of text
 // costs little more than many short ones. Cutting at white space adds at most a fraction of a percent to the count.
-const chunk = 4 << 10
+const chunkBytes = 4 << 10
 
-// Count returns the number of tokens of text in the encoding o200k_base.
-func Count(text string) int {
+// CountTokens returns the number of tokens of text in the encoding o200k_base.
+func CountTokens(text string) int {
 	n := 0
 	for _, part := range chunksOf(text) {
 		n += countTokens(part)
@@ -20,9 +20,9 @@ func Count(text string) int {
 	return n
 }
 
-// Fits reports whether text has at most limit tokens, and returns their number if it does. It stops counting as soon
+// FitsLimit reports whether text has at most limit tokens, and returns their number if it does. It stops counting as soon
 // as the limit is exceeded.
-func Fits(text string, limit int) (tokens int, ok bool) {
+func FitsLimit(text string, limit int) (tokens int, ok bool) {
 	for _, part := range chunksOf(text) {
 		if tokens += countTokens(part); tokens > limit {
 			return tokens, false
@@ -31,8 +31,8 @@ func Fits(text string, limit int) (tokens int, ok bool) {
 	return tokens, true
 }
 
-// Prefix returns the longest prefix of text that has at most limit tokens and ends at a character boundary.
-func Prefix(text string, limit int) string {
+// PrefixWithin returns the longest prefix of text that has at most limit tokens and ends at a character boundary.
+func PrefixWithin(text string, limit int) string {
 	used := 0
 	for start, part := range chunksOf(text) {
 		n := countTokens(part)
@@ -49,11 +49,11 @@ func Prefix(text string, limit int) string {
 	return text
 }
 
-// Estimate returns the number of tokens of text. It counts exactly up to limit bytes and extrapolates longer texts
+// EstimateTokens returns the number of tokens of text. It counts exactly up to limit bytes and extrapolates longer texts
 // from samples of that total size.
-func Estimate(text string, limit int) int {
+func EstimateTokens(text string, limit int) int {
 	if len(text) <= limit {
-		return Count(text)
+		return CountTokens(text)
 	}
 	const samples = 8
 	size, counted, tokens := limit/samples, 0, 0
@@ -80,11 +80,11 @@ func chunksOf(text string) iter.Seq2[int, string] {
 }
 
 func cutAtSpace(text string, start int) int {
-	end := start + chunk
+	end := start + chunkBytes
 	if end >= len(text) {
 		return len(text)
 	}
-	if space := strings.LastIndexAny(text[start:end], " \n\t"); space > chunk/2 {
+	if space := strings.LastIndexAny(text[start:end], " \n\t"); space > chunkBytes/2 {
 		return start + space
 	}
 	for end > start+1 && !utf8.RuneStart(text[end]) {

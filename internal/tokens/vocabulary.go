@@ -14,10 +14,10 @@ import (
 var vocabularyFile string
 
 const (
-	tokens   = 199998
-	slots    = 1 << 19 // of the hash table, a power of two
-	noRank   = math.MaxUint32
-	cellSize = 4 // bytes of a number in a table
+	vocabularySize = 199998
+	hashSlots      = 1 << 19 // of the hash table, a power of two
+	noRank         = math.MaxUint32
+	cellSize       = 4 // bytes of a number in a table
 )
 
 // tokenVocabulary maps tokens to their ranks.
@@ -40,13 +40,13 @@ var o200k = newVocabulary(vocabularyFile)
 
 // newVocabulary returns the vocabulary in file, which has slots, ends and text in this order. It copies nothing.
 func newVocabulary(file string) tokenVocabulary {
-	const ends, text = cellSize * slots, cellSize * (slots + tokens)
+	const ends, text = cellSize * hashSlots, cellSize * (hashSlots + vocabularySize)
 	return tokenVocabulary{slots: numberTable(file[:ends]), ends: numberTable(file[ends:text]), text: file[text:]}
 }
 
 // rankOf returns the rank of the token with this spelling, or noRank.
 func (v *tokenVocabulary) rankOf(spelled string) uint32 {
-	for slot := slotOf(spelled); ; slot = (slot + 1) % slots {
+	for slot := slotOf(spelled); ; slot = (slot + 1) % hashSlots {
 		rank := v.slots.numberAt(slot)
 		if rank == 0 {
 			return noRank
@@ -72,7 +72,7 @@ func slotOf(s string) uint32 {
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	return uint32(h^h>>32) % slots
+	return uint32(h^h>>32) % hashSlots
 }
 
 // countPiece returns the number of tokens of one piece of text.

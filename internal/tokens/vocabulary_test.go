@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write o200k_base.table from the library
 func TestVocabulary(t *testing.T) {
 	library := codec.NewO200kBase()
 	var list []string
-	for rank := range uint(tokens) {
+	for rank := range uint(vocabularySize) {
 		token, err := library.Decode([]uint{rank})
 		if err != nil {
 			t.Fatal(rank, err)
@@ -45,11 +45,11 @@ func TestVocabulary(t *testing.T) {
 
 // tableOf returns the file that newVocabulary reads, of tokens in the order of their ranks.
 func tableOf(list []string) string {
-	table := make([]uint32, slots)
+	table := make([]uint32, hashSlots)
 	for rank, token := range list {
 		slot := slotOf(token)
 		for table[slot] != 0 {
-			slot = (slot + 1) % slots
+			slot = (slot + 1) % hashSlots
 		}
 		table[slot] = uint32(rank) + 1
 	}
@@ -125,7 +125,7 @@ func merged(piece string) int {
 func BenchmarkCount(b *testing.B) {
 	rows := strings.Repeat(`{"id":48213,"name":"Ana Pérez","email":"ana.perez@example.com","total":12.50}`+"\n", 1000)
 	library := codec.NewO200kBase()
-	for name, count := range map[string]func(string) int{"own": Count, "library": func(s string) int {
+	for name, count := range map[string]func(string) int{"own": CountTokens, "library": func(s string) int {
 		n := 0
 		for _, part := range chunksOf(s) {
 			k, _ := library.Count(part)

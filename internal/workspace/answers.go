@@ -58,14 +58,14 @@ func (a *AnswerCache) Get(server, key string) (json.RawMessage, bool) {
 	}
 	line, value, _ := bytes.Cut(data, []byte("\n"))
 	var head answerHeader
-	if json.Unmarshal(line, &head) != nil || head.Sum != checksum(value) {
+	if json.Unmarshal(line, &head) != nil || head.Sum != checksumHex(value) {
 		return nil, false
 	}
 	age := a.now().Sub(head.At)
 	return value, age >= 0 && age < a.life
 }
 
-func checksum(value []byte) string {
+func checksumHex(value []byte) string {
 	s := sha256.Sum256(value)
 	return hex.EncodeToString(s[:])
 }
@@ -75,11 +75,11 @@ func (a *AnswerCache) Put(server, key string, value json.RawMessage) {
 	if len(value) > maxAnswer || int64(len(value)) > a.most {
 		return
 	}
-	head, err := json.Marshal(answerHeader{At: a.now(), Sum: checksum(value)})
+	head, err := json.Marshal(answerHeader{At: a.now(), Sum: checksumHex(value)})
 	if err != nil {
 		return
 	}
-	if seal.Replace(a.filePath(server, key), slices.Concat(head, []byte("\n"), value)) == nil {
+	if seal.ReplaceFile(a.filePath(server, key), slices.Concat(head, []byte("\n"), value)) == nil {
 		a.trimIfGrown(int64(len(value)) + entryCost)
 	}
 }

@@ -19,13 +19,13 @@ const maxCopy = 64 << 20
 
 // WithCopies sets the folder in which CopyOut writes copies; each session has a folder below it. Removing a file or a
 // session also removes its copies.
-func (s *Store) WithCopies(dir string) *Store {
+func (s *WorkspaceStore) WithCopies(dir string) *WorkspaceStore {
 	s.copies = dir
 	return s
 }
 
-// Copied is the result of CopyOut.
-type Copied struct {
+// CopyResult is the result of CopyOut.
+type CopyResult struct {
 	Restored int     // files that were written with other content than in the workspace
 	Kept     []error // why files were copied as they are, or not at all
 }
@@ -34,15 +34,15 @@ type Copied struct {
 // copy; a file that render refuses is copied unchanged. Programs, commands and models never read the copies, so their
 // content, size and number reveal nothing to them. Copies take at most the workspace's quota more space than the
 // files. CopyOut reads only files that have changed since the last time.
-func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (Copied, error) {
-	c := copying{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
+func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (CopyResult, error) {
+	c := copyRun{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
 	if w.store.copies == "" || w.draft {
 		return c.done, nil
 	}
 	unlock, err := seal.Lock(w.store.copiesLock(), time.Minute)
 	if err == nil {
 		defer unlock()
-		err = c.update(filepath.Join(w.store.copies, filepath.Base(w.dir)))
+		err = c.updateCopies(filepath.Join(w.store.copies, filepath.Base(w.dir)))
 	}
 	if err != nil {
 		return c.done, core.Errorf(core.KindInternal, "workspace.copies", "the copies with real values could not be written: %w", err)
@@ -51,7 +51,7 @@ func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out
 }
 
 // EraseCopies removes the copies of all sessions. It waits until a running CopyOut of any engine has ended.
-func (s *Store) EraseCopies() error {
+func (s *WorkspaceStore) EraseCopies() error {
 	unlock, err := seal.Lock(s.copiesLock(), time.Minute)
 	if err != nil {
 		return err
@@ -60,26 +60,26 @@ func (s *Store) EraseCopies() error {
 	return os.RemoveAll(s.copies)
 }
 
-func (s *Store) copiesLock() string { return s.lockPath(".copies") }
+func (s *WorkspaceStore) copiesLock() string { return s.lockPath(".copies") }
 
 // removeCopy removes the copy of a file or session. name is its path below the folder of all workspaces.
-func (s *Store) removeCopy(name string) error {
+func (s *WorkspaceStore) removeCopy(name string) error {
 	if s.copies == "" {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(s.copies, name))
 }
 
-// copying is one run of CopyOut.
-type copying struct {
+// copyRun is one run of CopyOut.
+type copyRun struct {
 	workspace *Workspace
 	render    func(name string, data []byte, most int) ([]byte, bool, *core.Error)
 	to        *os.Root
 	more      int64 // bytes that copies may still have beyond their files
-	done      Copied
+	done      CopyResult
 }
 
-func (c *copying) update(dir string) error {
+func (c *copyRun) updateCopies(dir string) error {
 	files, _, err := c.workspace.FindFiles("", "", 2*maxEntries)
 	if err != nil {
 		return err
@@ -92,19 +92,19 @@ func (c *copying) update(dir string) error {
 		return err
 	}
 	defer c.to.Close()
-	if err := c.prune(files); err != nil {
+	if err := c.pruneCopies(files); err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := c.file(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.copyFile(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// prune removes copies of files that no longer exist, and empty folders.
-func (c *copying) prune(files []core.FileEntry) error {
+// pruneCopies removes copies of files that no longer exist, and empty folders.
+func (c *copyRun) pruneCopies(files []core.FileEntry) error {
 	known := make(map[string]bool, len(files))
 	for _, f := range files {
 		known[f.Path] = true
@@ -131,8 +131,8 @@ func (c *copying) prune(files []core.FileEntry) error {
 	return err
 }
 
-// file updates the copy of one file. The copy gets the modification time of the file.
-func (c *copying) file(name string) error {
+// copyFile updates the copy of one file. The copy gets the modification time of the file.
+func (c *copyRun) copyFile(name string) error {
 	info, err := c.workspace.root.Stat(name)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (c *copying) file(name string) error {
 		return nil
 	}
 	if info.Size() > maxCopy {
-		c.keep(name, core.Errorf(core.KindLimit, "workspace.copies", "it has more than %d bytes", int64(maxCopy)))
+		c.noteKept(name, core.Errorf(core.KindLimit, "workspace.copies", "it has more than %d bytes", int64(maxCopy)))
 		_ = c.to.Remove(name)
 		return nil
 	}
@@ -153,17 +153,17 @@ func (c *copying) file(name string) error {
 	if err := c.to.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	if err := replaceIn(c.to, name, c.content(name, data)); err != nil {
+	if err := replaceIn(c.to, name, c.renderContent(name, data)); err != nil {
 		return err
 	}
 	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// content returns the content of the copy of a file.
-func (c *copying) content(name string, data []byte) []byte {
+// renderContent returns the content of the copy of a file.
+func (c *copyRun) renderContent(name string, data []byte) []byte {
 	out, restored, refused := c.render(name, data, len(data)+int(max(0, min(c.more, maxCopy))))
 	if refused != nil {
-		c.keep(name, refused)
+		c.noteKept(name, refused)
 		return data
 	}
 	if restored {
@@ -173,7 +173,7 @@ func (c *copying) content(name string, data []byte) []byte {
 	return out
 }
 
-func (c *copying) keep(name string, err *core.Error) {
+func (c *copyRun) noteKept(name string, err *core.Error) {
 	e := *err
 	e.Message = core.EscapeIllegible(name) + ": " + e.Message
 	c.done.Kept = append(c.done.Kept, &e)

@@ -18,18 +18,18 @@ type usageCounter struct{ file *os.File }
 
 const (
 	counterSize = 24 // bytes: a mark, the bytes of contents, the entries
-	finished    = "counted\n"
+	countedMark = "counted\n"
 	unfinishedC = "changing"
 	// counterTimeout bounds how long one change by another engine may take.
 	counterTimeout = 10 * time.Second
 )
 
-func (s *Store) counterPath(name string) string {
+func (s *WorkspaceStore) counterPath(name string) string {
 	return filepath.Join(s.dir, lockFolder, name+".count")
 }
 
 // openCounter opens the counter of a session. It returns nil without an error if counters cannot be used.
-func (s *Store) openCounter(name string) (*usageCounter, error) {
+func (s *WorkspaceStore) openCounter(name string) (*usageCounter, error) {
 	if !seal.Locks {
 		return nil, nil
 	}
@@ -43,7 +43,7 @@ func (s *Store) openCounter(name string) (*usageCounter, error) {
 	return &usageCounter{file}, nil
 }
 
-func (c *usageCounter) close() {
+func (c *usageCounter) closeCounter() {
 	if c != nil {
 		_ = c.file.Close()
 	}
@@ -56,7 +56,7 @@ func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 	}
 	var b [counterSize]byte
 	n, _ := c.file.ReadAt(b[:], 0)
-	if known = n == counterSize && string(b[:8]) == finished; !known {
+	if known = n == counterSize && string(b[:8]) == countedMark; !known {
 		return spaceUsage{}, false, nil
 	}
 	used = spaceUsage{int64(binary.LittleEndian.Uint64(b[8:])), int(binary.LittleEndian.Uint64(b[16:]))}
@@ -72,7 +72,7 @@ func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 // storeUsage writes the usage and releases the lock. If it cannot be written, the next engine measures.
 func (c *usageCounter) storeUsage(used spaceUsage) {
 	var b [counterSize]byte
-	copy(b[:], finished)
+	copy(b[:], countedMark)
 	binary.LittleEndian.PutUint64(b[8:], uint64(used.bytes))
 	binary.LittleEndian.PutUint64(b[16:], uint64(used.entries))
 	if _, err := c.file.WriteAt(b[8:], 8); err == nil {

@@ -61,7 +61,7 @@ func TestEnginesShareQuota(t *testing.T) {
 	}
 	for name, make := range map[string]func(w *Workspace, name string) error{
 		"Write":    func(w *Workspace, name string) error { return w.Write(name, []byte("x")) },
-		"Append":   func(w *Workspace, name string) error { return w.Append(name, []byte("x")) },
+		"Append":   func(w *Workspace, name string) error { return w.AppendFile(name, []byte("x")) },
 		"MkdirAll": func(w *Workspace, name string) error { return w.MkdirAll(name) },
 		"Create":   stream,
 	} {
@@ -82,7 +82,7 @@ func TestEnginesShareQuota(t *testing.T) {
 				t.Errorf("%+v on disk, room for %d", on, room)
 			}
 			expectCount(t, all[0], "both have written")
-			if err := all[1].Remove("files", true); err != nil && !errors.Is(err, os.ErrNotExist) && !strings.Contains(err.Error(), "ENOENT") {
+			if err := all[1].RemovePath("files", true); err != nil && !errors.Is(err, os.ErrNotExist) && !strings.Contains(err.Error(), "ENOENT") {
 				t.Error(err)
 			}
 			expectCount(t, all[0], "the other has removed")
@@ -99,7 +99,7 @@ func TestCounterOfDeadEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = os.WriteFile(filepath.Join(w.dir, "half"), []byte("written"), 0o600)
-			w.counter.close() // as the kernel does
+			w.counter.closeCounter() // as the kernel does
 		},
 		"cut": func(t *testing.T, w *Workspace, path string) {
 			_ = os.Truncate(path, 11)
@@ -183,7 +183,7 @@ func TestSweptSessionIsMeasured(t *testing.T) {
 	}
 	_ = one.Close()
 	other := NewStore(one.store.dir, 1<<20)
-	if _, err := other.Erase(NewStates(t.TempDir()), "default"); err != nil {
+	if _, err := other.EraseSession(NewStates(t.TempDir()), "default"); err != nil {
 		t.Fatal(err)
 	}
 	w, err := one.store.Open("default")

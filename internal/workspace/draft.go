@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	drafts    = ".drafts" // never the folder of a session, whose names begin differently
-	abandoned = 24 * time.Hour
+	draftsFolder = ".drafts" // never the folder of a session, whose names begin differently
+	abandonedAge = 24 * time.Hour
 )
 
-// Draft returns a workspace that starts with the current content of w. Changes to it do not affect w and are
+// NewDraft returns a workspace that starts with the current content of w. Changes to it do not affect w and are
 // discarded when it is closed.
-func (w *Workspace) Draft() (*Workspace, error) {
+func (w *Workspace) NewDraft() (*Workspace, error) {
 	w.store.removeDryRuns()
-	name := path.Join(drafts, strings.ToLower(rand.Text()[:13]))
+	name := path.Join(draftsFolder, strings.ToLower(rand.Text()[:13]))
 	d := &Workspace{store: w.store, dir: filepath.Join(w.store.dir, filepath.FromSlash(name)), quota: w.quota, users: 1, draft: true}
 	err := d.openFolder(false)
 	if err == nil {
@@ -63,7 +63,7 @@ func (w *Workspace) copyOf(from *Workspace) error {
 			return w.root.MkdirAll(name, 0o700)
 		case !e.Type().IsRegular():
 			return nil
-		case store.Link(path.Join(filepath.Base(from.dir), name), path.Join(drafts, filepath.Base(w.dir), name)) == nil:
+		case store.Link(path.Join(filepath.Base(from.dir), name), path.Join(draftsFolder, filepath.Base(w.dir), name)) == nil:
 			return nil
 		}
 		return copyFile(from.root, name, w.root, name) // not every file system has links
@@ -101,10 +101,10 @@ func copyFile(from *os.Root, name string, to *os.Root, as string) error {
 }
 
 // removeDryRuns removes the drafts that dry runs of killed engines left behind.
-func (s *Store) removeDryRuns() {
-	left, _ := filepath.Glob(filepath.Join(s.dir, drafts, "*"))
+func (s *WorkspaceStore) removeDryRuns() {
+	left, _ := filepath.Glob(filepath.Join(s.dir, draftsFolder, "*"))
 	for _, dir := range left {
-		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > abandoned {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > abandonedAge {
 			_ = os.RemoveAll(dir)
 		}
 	}

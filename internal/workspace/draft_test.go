@@ -27,13 +27,13 @@ func TestDraft(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", filepath.Join(w.dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := w.Draft()
+	d, err := w.NewDraft()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"write": d.Write("a.txt", []byte("other")), "append": d.Append("sub/b.txt", []byte("more")),
-		"append anew": d.Append("new.txt", []byte("new")), "remove": d.Remove("c.txt", false), "rename": d.Rename("d.txt", "sub/d.txt"),
+		"write": d.Write("a.txt", []byte("other")), "append": d.AppendFile("sub/b.txt", []byte("more")),
+		"append anew": d.AppendFile("new.txt", []byte("new")), "remove": d.RemovePath("c.txt", false), "rename": d.RenamePath("d.txt", "sub/d.txt"),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

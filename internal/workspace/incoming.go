@@ -94,5 +94,5 @@ func (in *IncomingFile) Abort() {
 		return // it counts until the workspace is measured again
 	}
 	defer done()
-	in.workspace.used = in.workspace.used.minus(spaceUsage{in.size, 1})
+	in.workspace.used = in.workspace.used.subtractUsage(spaceUsage{in.size, 1})
 }

@@ -25,7 +25,7 @@ func TestIncoming(t *testing.T) {
 	}
 	name, size, err := in.Commit()
 	in.Abort() // which is too late
-	if data, err := os.ReadFile(filepath.Join(w.Dir(), name)); err != nil || len(data) != 60 || size != 60 {
+	if data, err := os.ReadFile(filepath.Join(w.Folder(), name)); err != nil || len(data) != 60 || size != 60 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	if err != nil || w.used != (spaceUsage{60, 2}) { // with the folder
@@ -40,7 +40,7 @@ func TestIncoming(t *testing.T) {
 		t.Errorf("over the quota: %v", err)
 	}
 	full.Abort()
-	left, _ := os.ReadDir(filepath.Join(w.Dir(), "files"))
+	left, _ := os.ReadDir(filepath.Join(w.Folder(), "files"))
 	if len(left) != 1 || w.used != (spaceUsage{60, 2}) {
 		t.Errorf("left: %v, used %v", left, w.used)
 	}

@@ -38,7 +38,7 @@ func scribble(dir string) {
 	answers := NewAnswers(filepath.Join(dir, "cache"), time.Hour, 1<<30)
 	for n := 0; ; n++ {
 		answers.Put("crm", "k", page(n))
-		if w.Write("file", page(n)) != nil || w.Append("log", fmt.Appendf(nil, "%d\n", n)) != nil || states.StateFor("default").Set("n", json.RawMessage(strconv.Itoa(n))) != nil {
+		if w.Write("file", page(n)) != nil || w.AppendFile("log", fmt.Appendf(nil, "%d\n", n)) != nil || states.StateFor("default").Set("n", json.RawMessage(strconv.Itoa(n))) != nil {
 			panic("a write failed")
 		}
 		fmt.Println(n)

@@ -18,10 +18,10 @@ type spaceUsage struct {
 	entries int   // files, folders and anything else that has a name
 }
 
-func (u spaceUsage) plus(v spaceUsage) spaceUsage {
+func (u spaceUsage) addUsage(v spaceUsage) spaceUsage {
 	return spaceUsage{u.bytes + v.bytes, u.entries + v.entries}
 }
-func (u spaceUsage) minus(v spaceUsage) spaceUsage {
+func (u spaceUsage) subtractUsage(v spaceUsage) spaceUsage {
 	return spaceUsage{u.bytes - v.bytes, u.entries - v.entries}
 }
 
@@ -83,7 +83,7 @@ func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 		return tooDeep(name)
 	}
 	missing := w.countMissing(folder)
-	if err := w.checkRoom(name, more.plus(spaceUsage{entries: missing})); err != nil {
+	if err := w.checkRoom(name, more.addUsage(spaceUsage{entries: missing})); err != nil {
 		return err
 	}
 	err := w.root.MkdirAll(folder, 0o700)

@@ -24,12 +24,12 @@ func TestEntriesCount(t *testing.T) {
 	for name, make := range map[string]func(w *Workspace, i int) error{
 		"Write":                 func(w *Workspace, i int) error { return w.Write(fmt.Sprintf("f%d", i), nil) },
 		"Write below folders":   func(w *Workspace, i int) error { return w.Write(fmt.Sprintf("d%d/e/f", i), nil) },
-		"Append":                func(w *Workspace, i int) error { return w.Append(fmt.Sprintf("f%d", i), nil) },
-		"Append below folders":  func(w *Workspace, i int) error { return w.Append(fmt.Sprintf("d%d/e/f", i), nil) },
+		"Append":                func(w *Workspace, i int) error { return w.AppendFile(fmt.Sprintf("f%d", i), nil) },
+		"Append below folders":  func(w *Workspace, i int) error { return w.AppendFile(fmt.Sprintf("d%d/e/f", i), nil) },
 		"MkdirAll":              func(w *Workspace, i int) error { return w.MkdirAll(fmt.Sprintf("d%d", i)) },
 		"MkdirAll of a path":    func(w *Workspace, i int) error { return w.MkdirAll(fmt.Sprintf("d%d/e/f", i)) },
 		"MkdirAll under a file": func(w *Workspace, i int) error { return makeUnderFile(w, i) },
-		"Rename into folders":   func(w *Workspace, i int) error { return w.Rename(last(w), fmt.Sprintf("d%d/e/f", i)) },
+		"Rename into folders":   func(w *Workspace, i int) error { return w.RenamePath(last(w), fmt.Sprintf("d%d/e/f", i)) },
 		"Save":                  func(w *Workspace, _ int) error { _, err := w.Save(t.Context(), ".txt", nil); return err },
 		"Create": func(w *Workspace, _ int) error {
 			in, err := w.Create(t.Context(), ".txt")
@@ -77,15 +77,15 @@ func TestUsageFollowsChanges(t *testing.T) {
 	for i, step := range []func() error{
 		func() error { return w.Write("a/b/c", make([]byte, 10)) },
 		func() error { return w.Write("a/b/c", make([]byte, 5)) },
-		func() error { return w.Append("a/b/c", make([]byte, 5)) },
+		func() error { return w.AppendFile("a/b/c", make([]byte, 5)) },
 		func() error { return w.Write("a/d", make([]byte, 7)) },
-		func() error { return w.Rename("a/d", "a/b/c") }, // replaces
-		func() error { return w.Rename("a/b/c", "a/b/c") },
-		func() error { return w.Rename("a", "x/y/a") },
+		func() error { return w.RenamePath("a/d", "a/b/c") }, // replaces
+		func() error { return w.RenamePath("a/b/c", "a/b/c") },
+		func() error { return w.RenamePath("a", "x/y/a") },
 		func() error { return w.MkdirAll("empty") },
-		func() error { return w.Remove("empty", false) },
-		func() error { return w.Remove("x", true) },
-		func() error { return w.Remove("nothing", true) },
+		func() error { return w.RemovePath("empty", false) },
+		func() error { return w.RemovePath("x", true) },
+		func() error { return w.RemovePath("nothing", true) },
 	} {
 		if err := step(); err != nil {
 			t.Fatalf("step %d: %v", i, err)
@@ -93,10 +93,10 @@ func TestUsageFollowsChanges(t *testing.T) {
 		expectUsage(t, w, fmt.Sprint("step ", i))
 	}
 	for i, step := range []func() error{
-		func() error { return w.Remove("missing", false) },
-		func() error { return w.Rename("missing", "q/r/s") },
-		func() error { return errorOf(w.MkdirAll("f/g"), w.Rename("f", "f/g/h")) }, // into itself
-		func() error { return errorOf(w.Write("f/file", nil), w.Remove("f", false)) },
+		func() error { return w.RemovePath("missing", false) },
+		func() error { return w.RenamePath("missing", "q/r/s") },
+		func() error { return errorOf(w.MkdirAll("f/g"), w.RenamePath("f", "f/g/h")) }, // into itself
+		func() error { return errorOf(w.Write("f/file", nil), w.RemovePath("f", false)) },
 		func() error { return w.Write("f/file/below", nil) },
 		func() error { return w.Write("../out", nil) },
 		func() error { return w.Write("///out", nil) },
@@ -131,10 +131,10 @@ func TestDepth(t *testing.T) {
 		"a file in it":                  {func() error { return w.Write(path(maxDepth)+"/file", nil) }, true},
 		"a folder beyond":               {func() error { return w.MkdirAll(path(maxDepth + 1)) }, false},
 		"a file beyond":                 {func() error { return w.Write(path(maxDepth+1)+"/file", nil) }, false},
-		"an appended file beyond":       {func() error { return w.Append(path(maxDepth+1)+"/file", nil) }, false},
-		"a file moved beyond":           {func() error { return errorOf(w.Write("f", nil), w.Rename("f", path(maxDepth+1)+"/f")) }, false},
-		"a tree moved below a tree":     {func() error { return errorOf(w.MkdirAll("t/"+path(40)), w.Rename("t", "e/"+path(30))) }, false},
-		"a tree moved to where it fits": {func() error { return errorOf(w.MkdirAll("u/"+path(40)), w.Rename("u", "g/"+path(20))) }, true},
+		"an appended file beyond":       {func() error { return w.AppendFile(path(maxDepth+1)+"/file", nil) }, false},
+		"a file moved beyond":           {func() error { return errorOf(w.Write("f", nil), w.RenamePath("f", path(maxDepth+1)+"/f")) }, false},
+		"a tree moved below a tree":     {func() error { return errorOf(w.MkdirAll("t/"+path(40)), w.RenamePath("t", "e/"+path(30))) }, false},
+		"a tree moved to where it fits": {func() error { return errorOf(w.MkdirAll("u/"+path(40)), w.RenamePath("u", "g/"+path(20))) }, true},
 	} {
 		err := c.do()
 		if (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "ENAMETOOLONG") {
@@ -155,7 +155,7 @@ func TestNumberOfEntriesIsBounded(t *testing.T) {
 	if err := w.Write("a/b", nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{w.Write("c", nil), w.Append("c", nil), w.MkdirAll("c"), w.Rename("a/b", "c/d")} {
+	for _, err := range []error{w.Write("c", nil), w.AppendFile("c", nil), w.MkdirAll("c"), w.RenamePath("a/b", "c/d")} {
 		if err == nil || !strings.Contains(err.Error(), "EDQUOT") {
 			t.Errorf("one more than the bound: %v", err)
 		}
@@ -184,7 +184,7 @@ func TestLeftEntriesCount(t *testing.T) {
 	if err := w.Write("more", nil); err == nil || !strings.Contains(err.Error(), "EDQUOT") {
 		t.Errorf("it is full: %v", err)
 	}
-	if err := w.Remove("0", true); err != nil {
+	if err := w.RemovePath("0", true); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Write("more", nil); err != nil {

@@ -85,8 +85,8 @@ type stateFile struct {
 	Values  map[string]json.RawMessage `json:"values"`
 }
 
-// Draft returns a state that starts with the current values of s. Changes to it do not affect s.
-func (s *SessionState) Draft() (*SessionState, error) {
+// NewDraft returns a state that starts with the current values of s. Changes to it do not affect s.
+func (s *SessionState) NewDraft() (*SessionState, error) {
 	values, err := s.readValues()
 	return &SessionState{values: values}, err
 }
@@ -98,8 +98,8 @@ func (s *SessionState) Get(key string) (value json.RawMessage, ok bool, err erro
 	return value, ok, err
 }
 
-// Keys returns all keys, sorted.
-func (s *SessionState) Keys() ([]string, error) {
+// ListKeys returns all keys, sorted.
+func (s *SessionState) ListKeys() ([]string, error) {
 	values, err := s.readValues()
 	keys := slices.AppendSeq([]string{}, maps.Keys(values))
 	slices.Sort(keys)
@@ -140,8 +140,8 @@ func checkSize(values map[string]json.RawMessage) error {
 		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
 }
 
-// Delete removes a key and reports whether it existed.
-func (s *SessionState) Delete(key string) (was bool, err error) {
+// DeleteKey removes a key and reports whether it existed.
+func (s *SessionState) DeleteKey(key string) (was bool, err error) {
 	if _, ok, err := s.Get(key); !ok || err != nil {
 		return false, err
 	}
@@ -196,7 +196,7 @@ func (s *SessionState) storeValues(values map[string]json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if err := seal.Replace(s.path, data); err != nil {
+	if err := seal.ReplaceFile(s.path, data); err != nil {
 		return err
 	}
 	s.stamp, err = os.Stat(s.path)
@@ -278,7 +278,7 @@ func (s *SessionState) StateFunctions() map[string]func(context.Context, json.Ra
 			}
 			return nil, s.Set(a.Key, a.Value)
 		}),
-		"state_delete": function(func(a arguments) (any, error) { return s.Delete(a.Key) }),
-		"state_keys":   function(func(arguments) (any, error) { return s.Keys() }),
+		"state_delete": function(func(a arguments) (any, error) { return s.DeleteKey(a.Key) }),
+		"state_keys":   function(func(arguments) (any, error) { return s.ListKeys() }),
 	}
 }

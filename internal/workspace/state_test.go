@@ -40,20 +40,20 @@ func TestState(t *testing.T) {
 	set(t, s, "a", `{"z": 12345678901234567890, "b": null}`)
 	set(t, s, "gone", `1`)
 	set(t, s, "null", `null`)
-	if was, err := s.Delete("gone"); !was || err != nil {
+	if was, err := s.DeleteKey("gone"); !was || err != nil {
 		t.Error(was, err)
 	}
-	if was, err := s.Delete("gone"); was || err != nil {
+	if was, err := s.DeleteKey("gone"); was || err != nil {
 		t.Error(was, err)
 	}
 	again := NewStates(dir)
 	if got := get(t, again.StateFor("default"), "a") + get(t, again.StateFor("default"), "null") + get(t, again.StateFor("default"), "gone") + get(t, again.StateFor("other"), "a"); got != `{"z":12345678901234567890,"b":null}null(nothing)(nothing)` {
 		t.Errorf("%s", got)
 	}
-	if keys, err := again.StateFor("default").Keys(); fmt.Sprint(keys, err) != "[a null] <nil>" {
+	if keys, err := again.StateFor("default").ListKeys(); fmt.Sprint(keys, err) != "[a null] <nil>" {
 		t.Error(keys, err)
 	}
-	if keys, err := again.StateFor("other").Keys(); fmt.Sprint(keys, err) != "[] <nil>" || keys == nil {
+	if keys, err := again.StateFor("other").ListKeys(); fmt.Sprint(keys, err) != "[] <nil>" || keys == nil {
 		t.Error(keys, err)
 	}
 }
@@ -73,7 +73,7 @@ func TestStateIsShared(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if keys, err := NewStates(dir).StateFor("default").Keys(); len(keys) != 40 || err != nil {
+	if keys, err := NewStates(dir).StateFor("default").ListKeys(); len(keys) != 40 || err != nil {
 		t.Error(len(keys), err)
 	}
 }
@@ -119,7 +119,7 @@ func TestStateIsNotGuessed(t *testing.T) {
 func TestStateDraft(t *testing.T) {
 	s := NewStates(t.TempDir()).StateFor("default")
 	set(t, s, "a", `1`)
-	d, err := s.Draft()
+	d, err := s.NewDraft()
 	if err != nil {
 		t.Fatal(err)
 	}

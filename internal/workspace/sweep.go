@@ -45,7 +45,7 @@ type SweepResult struct {
 
 // sweepRun represents one pass over all sessions.
 type sweepRun struct {
-	store  *Store
+	store  *WorkspaceStore
 	states *StateStore
 	keep   RetentionPolicy
 	now    time.Time
@@ -60,9 +60,9 @@ type agedFile struct {
 	at   time.Time
 }
 
-// Sweep removes files that have been kept for long enough. If dry is set, it only reports them. It skips sessions
+// SweepSessions removes files that have been kept for long enough. If dry is set, it only reports them. It skips sessions
 // that a program of any process uses.
-func (s *Store) Sweep(states *StateStore, keep RetentionPolicy, now time.Time, dry bool) (SweepResult, error) {
+func (s *WorkspaceStore) SweepSessions(states *StateStore, keep RetentionPolicy, now time.Time, dry bool) (SweepResult, error) {
 	w := sweepRun{store: s, states: states, keep: keep, now: now, dry: dry}
 	var errs []error
 	for _, name := range s.sessionFolders() {
@@ -72,8 +72,8 @@ func (s *Store) Sweep(states *StateStore, keep RetentionPolicy, now time.Time, d
 	return w.swept, wrapError(errors.Join(errs...))
 }
 
-// Erase removes all data of a session. It returns an error if a program is using the session.
-func (s *Store) Erase(states *StateStore, session string) (SweepResult, error) {
+// EraseSession removes all data of a session. It returns an error if a program is using the session.
+func (s *WorkspaceStore) EraseSession(states *StateStore, session string) (SweepResult, error) {
 	w := sweepRun{store: s, states: states}
 	name := folderName(session)
 	unlock, err := s.lockAlone(name)
@@ -98,7 +98,7 @@ func wrapError(err error) error {
 }
 
 // SessionUses returns all sessions, the most recently used first.
-func (s *Store) SessionUses() []SessionUse {
+func (s *WorkspaceStore) SessionUses() []SessionUse {
 	var uses []SessionUse
 	for _, name := range s.sessionFolders() {
 		u := SessionUse{Session: name, Folders: s.countFolders(name)}
@@ -124,7 +124,7 @@ func laterTime(a, b time.Time) time.Time {
 }
 
 // sessionFolders returns the folders of all sessions.
-func (s *Store) sessionFolders() []string {
+func (s *WorkspaceStore) sessionFolders() []string {
 	entries, _ := os.ReadDir(s.dir)
 	var names []string
 	for _, e := range entries {
@@ -136,7 +136,7 @@ func (s *Store) sessionFolders() []string {
 }
 
 // sessionFiles yields the regular files of a session's folder.
-func (s *Store) sessionFiles(name string) iter.Seq[agedFile] {
+func (s *WorkspaceStore) sessionFiles(name string) iter.Seq[agedFile] {
 	return func(yield func(agedFile) bool) {
 		_ = filepath.WalkDir(filepath.Join(s.dir, name), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
@@ -151,7 +151,7 @@ func (s *Store) sessionFiles(name string) iter.Seq[agedFile] {
 }
 
 // countFolders counts the folders within a session's folder.
-func (s *Store) countFolders(name string) (n int) {
+func (s *WorkspaceStore) countFolders(name string) (n int) {
 	top := filepath.Join(s.dir, name)
 	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && path != top {
@@ -166,10 +166,10 @@ func (s *Store) countFolders(name string) (n int) {
 // a session hold a shared lock on it.
 const lockFolder = ".locks"
 
-func (s *Store) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
+func (s *WorkspaceStore) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
 
 // lockAlone takes the exclusive lock of a session. It returns an error if the session is in use.
-func (s *Store) lockAlone(name string) (unlock func(), err error) {
+func (s *WorkspaceStore) lockAlone(name string) (unlock func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.known {
@@ -304,7 +304,7 @@ func (w *sweepRun) removeOldest() error {
 }
 
 // SweepInBackground calls Sweep every hour until stop is called. report is called with the results and errors.
-func (s *Store) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
+func (s *WorkspaceStore) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		for wait := time.Minute; ; wait = time.Hour {
@@ -313,8 +313,8 @@ func (s *Store) SweepInBackground(states *StateStore, keep RetentionPolicy, repo
 				return
 			case <-time.After(wait):
 			}
-			if seal.Steady(filepath.Join(s.dir, ".swept"), time.Now()) {
-				report(s.Sweep(states, keep, time.Now(), false))
+			if seal.IsClockSteady(filepath.Join(s.dir, ".swept"), time.Now()) {
+				report(s.SweepSessions(states, keep, time.Now(), false))
 			}
 		}
 	}()
@@ -322,7 +322,7 @@ func (s *Store) SweepInBackground(states *StateStore, keep RetentionPolicy, repo
 }
 
 // SessionSize returns the number of a session's files and their size in bytes.
-func (s *Store) SessionSize(session string) (files int, bytes int64) {
+func (s *WorkspaceStore) SessionSize(session string) (files int, bytes int64) {
 	for f := range s.sessionFiles(folderName(session)) {
 		files, bytes = files+1, bytes+f.size
 	}

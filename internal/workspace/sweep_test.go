@@ -11,7 +11,7 @@ import (
 const day = 24 * time.Hour
 
 // aging is a store with files that were last changed so many days before now.
-func aging(t *testing.T, now time.Time, files map[string]int) (*Store, *StateStore) {
+func aging(t *testing.T, now time.Time, files map[string]int) (*WorkspaceStore, *StateStore) {
 	t.Helper()
 	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1<<20), NewStates(t.TempDir())
 	for name, days := range files {
@@ -27,7 +27,7 @@ func aging(t *testing.T, now time.Time, files map[string]int) (*Store, *StateSto
 			t.Fatal(err)
 		}
 		at := now.Add(-time.Duration(days) * day)
-		for _, path := range []string{filepath.Join(w.Dir(), path), w.Dir()} {
+		for _, path := range []string{filepath.Join(w.Folder(), path), w.Folder()} {
 			if err := os.Chtimes(path, at, at); err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func aging(t *testing.T, now time.Time, files map[string]int) (*Store, *StateSto
 	return store, states
 }
 
-func exists(s *Store, name string) bool {
+func exists(s *WorkspaceStore, name string) bool {
 	_, err := os.Stat(filepath.Join(s.dir, name))
 	return err == nil
 }
@@ -55,7 +55,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep := RetentionPolicy{Results: 7 * day, Sessions: 30 * day}
-	told, err := store.Sweep(states, keep, now, true)
+	told, err := store.SweepSessions(states, keep, now, true)
 	if err != nil || told.Files != 4 || fmt.Sprint(told.Sessions) != "[b]" {
 		t.Errorf("%+v %v", told, err)
 	}
@@ -64,7 +64,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is gone, and was only to be told", name)
 		}
 	}
-	done, err := store.Sweep(states, keep, now, false)
+	done, err := store.SweepSessions(states, keep, now, false)
 	if fmt.Sprint(done) != fmt.Sprint(told) || err != nil || done.Left != 50 {
 		t.Errorf("%+v, told %+v %v", done, told, err)
 	}
@@ -86,7 +86,7 @@ func TestSweep(t *testing.T) {
 func TestSweepBySize(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 3, "a/results/2": 1, "b/results/3": 2, "b/own": 9})
-	swept, err := store.Sweep(states, RetentionPolicy{Bytes: 25}, now, false)
+	swept, err := store.SweepSessions(states, RetentionPolicy{Bytes: 25}, now, false)
 	if err != nil || swept.Files != 2 || swept.Left != 20 || exists(store, "a/results/1") || exists(store, "b/results/3") || !exists(store, "a/results/2") || !exists(store, "b/own") {
 		t.Errorf("%+v %v", swept, err)
 	}
@@ -97,12 +97,12 @@ func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 100})
 	keep := RetentionPolicy{Results: day, Sessions: day}
-	for _, user := range []*Store{store, NewStore(store.dir, 1<<20)} {
+	for _, user := range []*WorkspaceStore{store, NewStore(store.dir, 1<<20)} {
 		w, err := user.Open("a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if swept, err := store.Sweep(states, keep, now, false); err != nil || fmt.Sprint(swept.Busy) != "[a]" || !exists(store, "a/results/1") {
+		if swept, err := store.SweepSessions(states, keep, now, false); err != nil || fmt.Sprint(swept.Busy) != "[a]" || !exists(store, "a/results/1") {
 			t.Errorf("%+v %v", swept, err)
 		}
 		if uses := store.SessionUses(); len(uses) != 1 || !uses[0].Busy || uses[0].Bytes != 10 {
@@ -110,7 +110,7 @@ func TestSweepLeavesWhatIsUsed(t *testing.T) {
 		}
 		_ = w.Close()
 	}
-	if swept, err := store.Sweep(states, keep, now, false); err != nil || swept.Files != 1 {
+	if swept, err := store.SweepSessions(states, keep, now, false); err != nil || swept.Files != 1 {
 		t.Errorf("%+v %v", swept, err)
 	}
 }

@@ -189,7 +189,7 @@ func (t *FileTree) listFolder(a pathArgument) (any, error) {
 		if err := t.checkAccess(rest, LookAt); err != nil {
 			return nil, err
 		}
-		entries, err := t.Workspace.List(rest)
+		entries, err := t.Workspace.ListFolder(rest)
 		return answer{t.visibleEntries(rest, entries)}, renamePathInError(err, rest, a.Path)
 	case readOnly:
 		if names, ok := f.List(rest); ok {
@@ -265,7 +265,7 @@ func (t *FileTree) writeWorkspace(a pathArgument) (any, error) {
 		return nil, err
 	}
 	if a.Append {
-		err = t.Workspace.Append(rest, a.Data)
+		err = t.Workspace.AppendFile(rest, a.Data)
 	} else {
 		err = t.Workspace.Write(rest, a.Data)
 	}
@@ -288,7 +288,7 @@ func (t *FileTree) removeFile(a pathArgument) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, renamePathInError(t.Workspace.Remove(rest, a.Recursive), rest, a.Path)
+	return struct{}{}, renamePathInError(t.Workspace.RemovePath(rest, a.Recursive), rest, a.Path)
 }
 
 func (t *FileTree) renameFile(a pathArgument) (any, error) {
@@ -303,7 +303,7 @@ func (t *FileTree) renameFile(a pathArgument) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, renamePathInError(t.Workspace.Rename(from, to), from, a.From)
+	return struct{}{}, renamePathInError(t.Workspace.RenamePath(from, to), from, a.From)
 }
 
 func (t *FileTree) missingError(name string) error {

@@ -21,8 +21,8 @@ import (
 	"retort/internal/core"
 )
 
-// Store holds the workspaces of all sessions under one folder.
-type Store struct {
+// WorkspaceStore holds the workspaces of all sessions under one folder.
+type WorkspaceStore struct {
 	dir    string
 	quota  int64
 	copies string // folder of the copies for people; may be empty
@@ -33,13 +33,13 @@ type Store struct {
 
 // NewStore returns a Store of workspaces in dir, which is created when the first one is opened. quota bounds each
 // workspace, in bytes. Each file and folder counts entryCost bytes in addition to its content.
-func NewStore(dir string, quota int64) *Store {
-	return &Store{dir: dir, quota: quota, known: map[string]*Workspace{}}
+func NewStore(dir string, quota int64) *WorkspaceStore {
+	return &WorkspaceStore{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
 
 // Open returns the workspace of a session. The caller must close it. All callers of one session share the same
 // workspace.
-func (s *Store) Open(session string) (*Workspace, error) {
+func (s *WorkspaceStore) Open(session string) (*Workspace, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, ok := s.known[session]
@@ -90,7 +90,7 @@ func (w *Workspace) lockShared(first bool) (err error) {
 
 // closeFiles closes the folder and what belongs to it.
 func (w *Workspace) closeFiles() error {
-	w.counter.close()
+	w.counter.closeCounter()
 	w.counter = nil
 	err := w.root.Close()
 	w.leave()
@@ -138,7 +138,7 @@ func folderName(session string) string {
 // Workspace has the files of one session. Paths are relative and use slashes. They cannot refer to anything outside
 // the folder.
 type Workspace struct {
-	store *Store
+	store *WorkspaceStore
 	dir   string
 	quota int64
 	users int      // guarded by store.mu
@@ -152,8 +152,8 @@ type Workspace struct {
 	counter    *usageCounter // nil until the first change, and on systems without counters
 }
 
-// Dir returns the folder on disk.
-func (w *Workspace) Dir() string { return w.dir }
+// Folder returns the folder on disk.
+func (w *Workspace) Folder() string { return w.dir }
 
 // FileEntry represents one entry of a listing.
 type FileEntry struct {
@@ -180,8 +180,8 @@ func (w *Workspace) Stat(name string) (FileEntry, error) {
 	return newFileEntry(info), nil
 }
 
-// List describes the contents of a folder, sorted by name.
-func (w *Workspace) List(name string) ([]FileEntry, error) {
+// ListFolder describes the contents of a folder, sorted by name.
+func (w *Workspace) ListFolder(name string) ([]FileEntry, error) {
 	entries, err := fs.ReadDir(w.root.FS(), localPath(name))
 	if err != nil {
 		return nil, explainError(name, err)
@@ -226,14 +226,14 @@ func (w *Workspace) Write(name string, data []byte) error {
 	}
 	defer done()
 	target := localPath(name)
-	more := spaceUsage{int64(len(data)), 1}.minus(w.entryUsage(target))
+	more := spaceUsage{int64(len(data)), 1}.subtractUsage(w.entryUsage(target))
 	if err := w.makeFolders(name, path.Dir(target), more); err != nil {
 		return err
 	}
 	if err := w.replaceFile(target, data); err != nil {
 		return explainError(name, err)
 	}
-	w.used = w.used.plus(more)
+	w.used = w.used.addUsage(more)
 	return nil
 }
 
@@ -263,8 +263,8 @@ func replaceIn(root *os.Root, target string, data []byte) (err error) {
 	return root.Rename(temp, target)
 }
 
-// Append adds data to the end of a file. It creates a missing file.
-func (w *Workspace) Append(name string, data []byte) error {
+// AppendFile adds data to the end of a file. It creates a missing file.
+func (w *Workspace) AppendFile(name string, data []byte) error {
 	done, err := w.beginChange(name)
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (w *Workspace) Append(name string, data []byte) error {
 	defer done()
 	target := localPath(name)
 	made := spaceUsage{entries: 1 - w.entryUsage(target).entries}
-	if err := w.makeFolders(name, path.Dir(target), made.plus(spaceUsage{bytes: int64(len(data))})); err != nil {
+	if err := w.makeFolders(name, path.Dir(target), made.addUsage(spaceUsage{bytes: int64(len(data))})); err != nil {
 		return err
 	}
 	if err := w.copyShared(target); err != nil {
@@ -283,7 +283,7 @@ func (w *Workspace) Append(name string, data []byte) error {
 		return explainError(name, err)
 	}
 	n, err := f.Write(data)
-	w.used = w.used.plus(made).plus(spaceUsage{bytes: int64(n)})
+	w.used = w.used.addUsage(made).addUsage(spaceUsage{bytes: int64(n)})
 	return explainError(name, errors.Join(err, f.Close()))
 }
 
@@ -297,8 +297,8 @@ func (w *Workspace) MkdirAll(name string) error {
 	return w.makeFolders(name, localPath(name), spaceUsage{})
 }
 
-// Remove removes a file or an empty folder or, if all is set, a whole tree.
-func (w *Workspace) Remove(name string, all bool) error {
+// RemovePath removes a file or an empty folder or, if all is set, a whole tree.
+func (w *Workspace) RemovePath(name string, all bool) error {
 	done, err := w.beginChange(name)
 	if err != nil {
 		return err
@@ -314,12 +314,12 @@ func (w *Workspace) Remove(name string, all bool) error {
 	}
 	before := measure(target)
 	err = remove(target)
-	w.used = w.used.minus(before).plus(measure(target))
+	w.used = w.used.subtractUsage(before).addUsage(measure(target))
 	return explainError(name, err)
 }
 
-// Rename moves a file or folder. It replaces an existing file.
-func (w *Workspace) Rename(from, to string) error {
+// RenamePath moves a file or folder. It replaces an existing file.
+func (w *Workspace) RenamePath(from, to string) error {
 	done, err := w.beginChange(from)
 	if err != nil {
 		return err
@@ -343,7 +343,7 @@ func (w *Workspace) Rename(from, to string) error {
 	if err := w.root.Rename(source, target); err != nil {
 		return explainError(from, err)
 	}
-	w.used = w.used.minus(replaced)
+	w.used = w.used.subtractUsage(replaced)
 	return nil
 }
 

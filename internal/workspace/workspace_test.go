@@ -71,21 +71,21 @@ func TestSessionsHaveFoldersOfTheirOwn(t *testing.T) {
 
 func TestNothingOutsideCanBeNamed(t *testing.T) {
 	w := open(t, 1<<20)
-	secret := filepath.Join(filepath.Dir(w.Dir()), "secret.txt")
+	secret := filepath.Join(filepath.Dir(w.Folder()), "secret.txt")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(secret, filepath.Join(w.Dir(), "link")); err != nil {
+	if err := os.Symlink(secret, filepath.Join(w.Folder(), "link")); err != nil {
 		t.Skip(err)
 	}
 	for _, name := range []string{"../secret.txt", "a/../../secret.txt", secret, "link", "./../secret.txt"} {
 		if data, _, err := w.ReadAt(name, 0, 100); err == nil {
 			t.Errorf("read %q through %q", data, name)
-		} else if strings.Contains(err.Error(), filepath.Dir(w.Dir())) && name != secret {
+		} else if strings.Contains(err.Error(), filepath.Dir(w.Folder())) && name != secret {
 			t.Errorf("the error tells where the workspace is: %v", err)
 		}
 		_ = w.Write(name, []byte("changed"))
-		_ = w.Remove(name, true)
+		_ = w.RemovePath(name, true)
 		if data, err := os.ReadFile(secret); string(data) != "secret" {
 			t.Fatalf("%q reached the file outside: %q, %v", name, data, err)
 		}
@@ -102,12 +102,12 @@ func TestQuota(t *testing.T) {
 		{func() error { return w.Write("a", make([]byte, 60)) }, true},
 		{func() error { return w.Write("b", make([]byte, 60)) }, false},
 		{func() error { return w.Write("a", make([]byte, 100)) }, true},
-		{func() error { return w.Append("a", make([]byte, 1)) }, false},
+		{func() error { return w.AppendFile("a", make([]byte, 1)) }, false},
 		{func() error { return w.Write("a", make([]byte, 10)) }, true},
-		{func() error { return w.Remove("d", false) }, true},
-		{func() error { return w.Append("c", make([]byte, 90)) }, true},
-		{func() error { return w.Remove("c", true) }, true},
-		{func() error { return w.Rename("a", "e") }, true},
+		{func() error { return w.RemovePath("d", false) }, true},
+		{func() error { return w.AppendFile("c", make([]byte, 90)) }, true},
+		{func() error { return w.RemovePath("c", true) }, true},
+		{func() error { return w.RenamePath("a", "e") }, true},
 		{func() error { return w.Write("f", make([]byte, 90)) }, true},
 	}
 	for i, s := range steps {
@@ -127,7 +127,7 @@ func TestWriteReplacesWhole(t *testing.T) {
 	if err := w.Write("a.txt", []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	old, err := os.Open(filepath.Join(w.Dir(), "a.txt"))
+	old, err := os.Open(filepath.Join(w.Folder(), "a.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestWriteReplacesWhole(t *testing.T) {
 	if n, _ := old.Read(kept); string(kept[:n]) != "old" {
 		t.Errorf("a reader of the old file sees %q: it was written in place", kept[:n])
 	}
-	files, err := w.List("")
+	files, err := w.ListFolder("")
 	if err != nil || len(files) != 1 {
 		t.Errorf("temporary files are left: %v, %v", files, err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // Bounds on the attempts to get one answer.
 const (
-	tries        = 4
+	maxTries     = 4
 	firstPause   = 500 * time.Millisecond
 	longestPause = 30 * time.Second // maximum delay that an endpoint may ask for
 	maxErrorBody = 64 << 10
@@ -30,18 +30,18 @@ const (
 	bytesOfToken = 8        // maximum bytes per token; a longer answer is cut
 )
 
-// Format is the protocol of an endpoint.
-type Format string
+// APIFormat is the protocol of an endpoint.
+type APIFormat string
 
 // The supported protocols.
 const (
-	OpenAI    Format = "openai"    // chat completions, also of Ollama and vLLM
-	Anthropic Format = "anthropic" // the Messages API
+	OpenAI    APIFormat = "openai"    // chat completions, also of Ollama and vLLM
+	Anthropic APIFormat = "anthropic" // the Messages API
 )
 
 // Options configure an Endpoint. URL and Model are required.
 type Options struct {
-	Format  Format
+	Format  APIFormat
 	URL     string // without /chat/completions or /messages
 	Model   string
 	Key     string
@@ -52,14 +52,14 @@ type Options struct {
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
-// Endpoint is a model that is reached over HTTP.
-type Endpoint struct {
+// ModelEndpoint is a model that is reached over HTTP.
+type ModelEndpoint struct {
 	o      Options
 	client *http.Client
 }
 
 // New returns the model at a URL, which must use https, or http to this machine.
-func New(o Options) (*Endpoint, *core.Error) {
+func New(o Options) (*ModelEndpoint, *core.Error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, core.Errorf(core.KindInvalidArguments, "model", "model.url is not a URL such as https://example.com/v1")
@@ -87,17 +87,17 @@ func New(o Options) (*Endpoint, *core.Error) {
 	if u.Scheme == "https" {
 		t.Proxy = http.ProxyFromEnvironment
 	}
-	return &Endpoint{
+	return &ModelEndpoint{
 		o,
 		&http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
 }
 
 // Name returns the name of the model.
-func (e *Endpoint) Name() string { return e.o.Model }
+func (e *ModelEndpoint) Name() string { return e.o.Model }
 
 // Close closes idle connections.
-func (e *Endpoint) Close() error {
+func (e *ModelEndpoint) Close() error {
 	e.client.CloseIdleConnections()
 	return nil
 }
@@ -147,26 +147,26 @@ func lookupAddresses(ctx context.Context, host string) ([]netip.Addr, error) {
 }
 
 // Reply sends the prompt and returns the answer. It retries if the endpoint is overloaded or temporarily unavailable.
-func (e *Endpoint) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
+func (e *ModelEndpoint) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
 	body, err := json.Marshal(e.requestBody(p))
 	if err != nil {
-		return Reply{}, core.AsError(err)
+		return ModelReply{}, core.AsError(err)
 	}
 	for try := 0; ; try++ {
 		r, wait, failed := e.requestOnce(ctx, p, body, try)
 		if failed == nil {
 			return estimateTokens(r, p), nil
 		}
-		if wait < 0 || try+1 == tries || e.o.Pause(ctx, wait) != nil {
-			return Reply{}, e.requestError(ctx, failed)
+		if wait < 0 || try+1 == maxTries || e.o.Pause(ctx, wait) != nil {
+			return ModelReply{}, e.requestError(ctx, failed)
 		}
 	}
 }
 
 // requestError returns the error for a request without an answer.
-func (e *Endpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
+func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return core.Errorf(core.KindUpstreamTimeout, "model", "the model has not answered within %s", e.o.Timeout).
@@ -178,19 +178,19 @@ func (e *Endpoint) requestError(ctx context.Context, failed *core.Error) *core.E
 }
 
 // requestOnce sends the request once. wait is the delay before it may be sent again; it is negative if it must not be.
-func (e *Endpoint) requestOnce(ctx context.Context, p Prompt, body []byte, try int) (Reply, time.Duration, *core.Error) {
+func (e *ModelEndpoint) requestOnce(ctx context.Context, p ModelPrompt, body []byte, try int) (ModelReply, time.Duration, *core.Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.requestPath(), bytes.NewReader(body))
 	if err != nil {
-		return Reply{}, -1, goneError("the endpoint cannot be asked: %v", err)
+		return ModelReply{}, -1, goneError("the endpoint cannot be asked: %v", err)
 	}
 	e.setHeaders(req.Header)
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return Reply{}, -1, unreachableError(err)
+		return ModelReply{}, -1, unreachableError(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Reply{}, retryAfter(resp, try), statusError(resp)
+		return ModelReply{}, retryAfter(resp, try), statusError(resp)
 	}
 	limited := &io.LimitedReader{R: resp.Body, N: maxStream}
 	a := &partialReply{most: max(p.MaxTokens, 1) * bytesOfToken, told: p.Told}
@@ -236,7 +236,7 @@ func statusError(resp *http.Response) *core.Error {
 	case http.StatusNotFound:
 		return e.WithHint("check model.url and model.model in retort.yaml")
 	case http.StatusTooManyRequests:
-		return e.WithHint("it was tried %d times; wait a while", tries)
+		return e.WithHint("it was tried %d times; wait a while", maxTries)
 	}
 	return e
 }

@@ -18,14 +18,14 @@ type replyChunk struct {
 // chunkParser parses an event of a stream, or a whole answer.
 type chunkParser func(data []byte) (replyChunk, *core.Error)
 
-func (e *Endpoint) requestPath() string {
+func (e *ModelEndpoint) requestPath() string {
 	if e.o.Format == Anthropic {
 		return "/messages"
 	}
 	return "/chat/completions"
 }
 
-func (e *Endpoint) setHeaders(h http.Header) {
+func (e *ModelEndpoint) setHeaders(h http.Header) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "text/event-stream, application/json")
 	switch {
@@ -44,7 +44,7 @@ type wireMessage struct {
 	Content string `json:"content"`
 }
 
-func (e *Endpoint) requestBody(p Prompt) any {
+func (e *ModelEndpoint) requestBody(p ModelPrompt) any {
 	var messages []wireMessage
 	if e.o.Format != Anthropic && p.System != "" {
 		messages = append(messages, wireMessage{"system", p.System})
@@ -61,7 +61,7 @@ func (e *Endpoint) requestBody(p Prompt) any {
 	return body
 }
 
-func (e *Endpoint) replyParser() chunkParser {
+func (e *ModelEndpoint) replyParser() chunkParser {
 	if e.o.Format == Anthropic {
 		return anthropicPiece
 	}

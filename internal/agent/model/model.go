@@ -15,23 +15,23 @@ const (
 	Assistant = "assistant"
 )
 
-// Message represents one turn of a conversation with a model.
-type Message struct {
+// PromptMessage represents one turn of a conversation with a model.
+type PromptMessage struct {
 	Role string // User or Assistant
 	Text string
 }
 
-// Prompt is a request to a model. The caller has already removed everything that the model must not see.
-type Prompt struct {
+// ModelPrompt is a request to a model. The caller has already removed everything that the model must not see.
+type ModelPrompt struct {
 	System    string
-	Messages  []Message
+	Messages  []PromptMessage
 	MaxTokens int              // maximum tokens of the answer
 	Told      func(int)        // is called with the number of received bytes; may be nil
 	Count     func(string) int // counts the tokens of a text if the endpoint does not; nil means a quarter of its bytes
 }
 
-// Reply represents the answer of a model.
-type Reply struct {
+// ModelReply represents the answer of a model.
+type ModelReply struct {
 	Text   string
 	Model  string // its own name
 	Input  int    // tokens
@@ -45,13 +45,13 @@ type Reply struct {
 // Model answers prompts. Its errors describe the failure of the endpoint. Their kind is policy if the model declines
 // to answer, otherwise upstream_timeout or upstream_gone.
 type Model interface {
-	Reply(ctx context.Context, p Prompt) (Reply, *core.Error)
+	Reply(ctx context.Context, p ModelPrompt) (ModelReply, *core.Error)
 	// Name returns the model's name for users.
 	Name() string
 }
 
 // estimateTokens returns the reply with estimates for the token counts that the endpoint did not report.
-func estimateTokens(r Reply, p Prompt) Reply {
+func estimateTokens(r ModelReply, p ModelPrompt) ModelReply {
 	count := p.Count
 	if count == nil {
 		count = func(s string) int { return (len(s) + 3) / 4 }

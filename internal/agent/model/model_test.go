@@ -13,11 +13,11 @@ import (
 	"retort/internal/core"
 )
 
-func prompt() model.Prompt {
-	return model.Prompt{System: "system", Messages: []model.Message{{Role: model.User, Text: "task"}}, MaxTokens: 100}
+func prompt() model.ModelPrompt {
+	return model.ModelPrompt{System: "system", Messages: []model.PromptMessage{{Role: model.User, Text: "task"}}, MaxTokens: 100}
 }
 
-func endpoint(t *testing.T, f model.Format, url string, timeout time.Duration) (*model.Endpoint, *[]time.Duration) {
+func endpoint(t *testing.T, f model.APIFormat, url string, timeout time.Duration) (*model.ModelEndpoint, *[]time.Duration) {
 	t.Helper()
 	var pauses []time.Duration
 	e, refused := model.New(model.Options{Format: f, URL: url, Model: "m", Key: "key-1", Timeout: timeout, Pause: func(_ context.Context, d time.Duration) error {
@@ -33,7 +33,7 @@ func endpoint(t *testing.T, f model.Format, url string, timeout time.Duration) (
 
 // Both formats say the same, streamed and whole, and what is wrong is said in the same way.
 func TestFormats(t *testing.T) {
-	for _, f := range []model.Format{model.OpenAI, model.Anthropic} {
+	for _, f := range []model.APIFormat{model.OpenAI, model.Anthropic} {
 		for name, c := range map[string]struct {
 			steps   []modeltest.ScriptedStep
 			text    string // of the answer
@@ -89,7 +89,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func checkAsked(t *testing.T, f model.Format, a modeltest.ReceivedRequest) {
+func checkAsked(t *testing.T, f model.APIFormat, a modeltest.ReceivedRequest) {
 	t.Helper()
 	var body map[string]any
 	if json.Unmarshal([]byte(a.Body), &body) != nil || body["model"] != "m" || body["stream"] != true || body["max_tokens"] != 100.0 || a.Last != "task" {
@@ -160,7 +160,7 @@ func TestSampling(t *testing.T) {
 		asked = a
 		return json.RawMessage(answer), nil
 	}}
-	r, failed := model.Sampling{}.Reply(core.WithPeer(t.Context(), peer), prompt())
+	r, failed := model.ClientModel{}.Reply(core.WithPeer(t.Context(), peer), prompt())
 	if failed != nil || r.Text != "ab" || r.Model != "c" || !r.Estimated || asked.Method != core.MethodSample || !strings.Contains(string(asked.Params), `"systemPrompt":"system"`) {
 		t.Errorf("%+v %v %s", r, failed, asked.Params)
 	}
@@ -170,11 +170,11 @@ func TestSampling(t *testing.T) {
 		`{"role":"assistant","content":7}`:                                                  "can't be read",
 	} {
 		answer = text
-		if _, failed := (model.Sampling{}).Reply(core.WithPeer(t.Context(), peer), prompt()); (failed == nil) != (want == "") || failed != nil && !strings.Contains(failed.Message, want) {
+		if _, failed := (model.ClientModel{}).Reply(core.WithPeer(t.Context(), peer), prompt()); (failed == nil) != (want == "") || failed != nil && !strings.Contains(failed.Message, want) {
 			t.Errorf("%s: %v", text, failed)
 		}
 	}
-	if _, failed := (model.Sampling{}).Reply(t.Context(), prompt()); failed == nil {
+	if _, failed := (model.ClientModel{}).Reply(t.Context(), prompt()); failed == nil {
 		t.Error("a model answers that is not offered")
 	}
 }

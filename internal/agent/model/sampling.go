@@ -9,11 +9,11 @@ import (
 	"retort/internal/core"
 )
 
-// Sampling uses the model of the MCP client (MCP sampling).
-type Sampling struct{}
+// ClientModel uses the model of the MCP client (MCP sampling).
+type ClientModel struct{}
 
 // Name returns a text that says that the client chooses the model.
-func (Sampling) Name() string { return "the client's" }
+func (ClientModel) Name() string { return "the client's" }
 
 type samplingContent struct {
 	Type string `json:"type"`
@@ -21,10 +21,10 @@ type samplingContent struct {
 }
 
 // Reply asks the client's model. The client may ask its user first.
-func (Sampling) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
+func (ClientModel) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *core.Error) {
 	peer := core.PeerOf(ctx)
 	if peer.Ask == nil || !peer.Samples {
-		return Reply{}, core.Errorf(core.KindInvalidArguments, "model", "the client does not offer its model")
+		return ModelReply{}, core.Errorf(core.KindInvalidArguments, "model", "the client does not offer its model")
 	}
 	type message struct {
 		Role    string          `json:"role"`
@@ -36,30 +36,30 @@ func (Sampling) Reply(ctx context.Context, p Prompt) (Reply, *core.Error) {
 	}
 	params, err := json.Marshal(map[string]any{"messages": messages, "systemPrompt": p.System, "maxTokens": p.MaxTokens})
 	if err != nil {
-		return Reply{}, core.AsError(err)
+		return ModelReply{}, core.AsError(err)
 	}
 	answer, refused := peer.Ask(ctx, core.ServerRequest{Server: "retort", Tool: "execute_task", Method: core.MethodSample, Params: params})
 	if refused != nil {
-		return Reply{}, refused
+		return ModelReply{}, refused
 	}
 	return parseSampled(answer, p)
 }
 
-func parseSampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
+func parseSampled(answer json.RawMessage, p ModelPrompt) (ModelReply, *core.Error) {
 	var r struct {
 		Content json.RawMessage `json:"content"`
 		Model   string          `json:"model"`
 		Stop    string          `json:"stopReason"`
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return Reply{}, goneError("the client's answer can't be read: %v", err)
+		return ModelReply{}, goneError("the client's answer can't be read: %v", err)
 	}
 	var parts []samplingContent
 	if c := bytes.TrimSpace(r.Content); len(c) > 0 && c[0] == '{' {
 		r.Content = append(append(json.RawMessage("["), c...), ']')
 	}
 	if err := json.Unmarshal(r.Content, &parts); err != nil {
-		return Reply{}, goneError("the client's answer can't be read: %v", err)
+		return ModelReply{}, goneError("the client's answer can't be read: %v", err)
 	}
 	var text strings.Builder
 	for _, c := range parts {
@@ -68,12 +68,12 @@ func parseSampled(answer json.RawMessage, p Prompt) (Reply, *core.Error) {
 		}
 	}
 	if r.Stop == "refusal" {
-		return Reply{}, declinedError(text.String())
+		return ModelReply{}, declinedError(text.String())
 	}
 	most := max(p.MaxTokens, 1) * bytesOfToken
 	full := text.Len() > most
 	return estimateTokens(
-		Reply{Text: clipText(text.String(), most), Model: core.EscapeIllegible(clipText(r.Model, 100)), Cut: full || r.Stop == "maxTokens"},
+		ModelReply{Text: clipText(text.String(), most), Model: core.EscapeIllegible(clipText(r.Model, 100)), Cut: full || r.Stop == "maxTokens"},
 		p,
 	), nil
 }

@@ -41,42 +41,42 @@ func (a *partialReply) addChunk(p replyChunk) (full bool) {
 }
 
 // finishReply returns the collected answer as a Reply.
-func (a *partialReply) finishReply(full bool) (Reply, *core.Error) {
+func (a *partialReply) finishReply(full bool) (ModelReply, *core.Error) {
 	switch {
 	case a.refusal.Len() > 0:
-		return Reply{}, declinedError(a.refusal.String())
+		return ModelReply{}, declinedError(a.refusal.String())
 	case a.last.stop == "refusal":
-		return Reply{}, declinedError(cmp.Or(a.text.String(), "it gives no reason"))
+		return ModelReply{}, declinedError(cmp.Or(a.text.String(), "it gives no reason"))
 	case a.last.stop == "content_filter":
-		return Reply{}, declinedError("its content filter has held the answer back")
+		return ModelReply{}, declinedError("its content filter has held the answer back")
 	}
-	return Reply{
+	return ModelReply{
 		Text: clipText(a.text.String(), a.most), Model: core.EscapeIllegible(a.last.model), Input: a.last.input, Output: a.last.output,
 		Cut: full || a.last.stop == "length" || a.last.stop == "max_tokens",
 	}, nil
 }
 
 // readDocument reads an answer that is a single JSON document.
-func (a *partialReply) readDocument(body io.Reader, parse chunkParser) (Reply, *core.Error) {
+func (a *partialReply) readDocument(body io.Reader, parse chunkParser) (ModelReply, *core.Error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return Reply{}, goneError("the answer broke off: %v", err)
+		return ModelReply{}, goneError("the answer broke off: %v", err)
 	}
 	p, failed := parse(data)
 	if failed != nil {
-		return Reply{}, failed
+		return ModelReply{}, failed
 	}
 	return a.finishReply(a.addChunk(p))
 }
 
 // readEvents reads server-sent events until the answer is complete or reaches its maximum length. It reads nothing after
 // that.
-func (a *partialReply) readEvents(body io.Reader, parse chunkParser) (Reply, *core.Error) {
+func (a *partialReply) readEvents(body io.Reader, parse chunkParser) (ModelReply, *core.Error) {
 	in := bufio.NewReaderSize(body, maxEvent)
 	for {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return Reply{}, goneError("the endpoint has sent an event of more than %d KB", maxEvent>>10)
+			return ModelReply{}, goneError("the endpoint has sent an event of more than %d KB", maxEvent>>10)
 		}
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
 			data = bytes.TrimSpace(data)
@@ -85,7 +85,7 @@ func (a *partialReply) readEvents(body io.Reader, parse chunkParser) (Reply, *co
 			}
 			p, failed := parse(data)
 			if failed != nil {
-				return Reply{}, failed
+				return ModelReply{}, failed
 			}
 			if a.addChunk(p) {
 				return a.finishReply(true)
@@ -96,7 +96,7 @@ func (a *partialReply) readEvents(body io.Reader, parse chunkParser) (Reply, *co
 		case errors.Is(err, io.EOF) && a.last.stop != "":
 			return a.finishReply(false)
 		default:
-			return Reply{}, goneError("the answer broke off: %v", err)
+			return ModelReply{}, goneError("the answer broke off: %v", err)
 		}
 	}
 }

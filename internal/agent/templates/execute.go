@@ -68,15 +68,15 @@ func executeTemplate(t *parse.Tree, data any) (text string, err error) {
 	return w.out.String(), nil
 }
 
-// fail stops the rendering with an error at a node of the template.
-func (w *templateWriter) fail(n parse.Node, format string, args ...any) {
+// failAt stops the rendering with an error at a node of the template.
+func (w *templateWriter) failAt(n parse.Node, format string, args ...any) {
 	where, _ := w.tree.ErrorContext(n)
 	panic(renderFailure{fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...))})
 }
 
 func (w *templateWriter) writeText(n parse.Node, text string) {
 	if w.out.Len()+len(text) > maxOutput {
-		w.fail(n, "the text is longer than %d bytes", maxOutput)
+		w.failAt(n, "the text is longer than %d bytes", maxOutput)
 	}
 	w.out.WriteString(text)
 }
@@ -93,7 +93,7 @@ func (w *templateWriter) writeList(dot any, l *parse.ListNode) {
 
 func (w *templateWriter) countStep(n parse.Node) {
 	if w.steps++; w.steps > maxSteps {
-		w.fail(n, "it takes too long")
+		w.failAt(n, "it takes too long")
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *templateWriter) writeNode(dot any, n parse.Node) {
 	case *parse.ContinueNode:
 		panic(loopExit{again: true})
 	default:
-		w.fail(n, "%s is not understood here", n)
+		w.failAt(n, "%s is not understood here", n)
 	}
 }
 
@@ -193,7 +193,7 @@ func (w *templateWriter) loopItems(n parse.Node, v any) (keys, values []any) {
 			keys, values = append(keys, k), append(values, v[k])
 		}
 	default:
-		w.fail(n, "range goes over arrays and objects, and this is %s", kindOf(v))
+		w.failAt(n, "range goes over arrays and objects, and this is %s", kindOf(v))
 	}
 	return keys, values
 }
@@ -218,7 +218,7 @@ func (w *templateWriter) assignVariable(d *parse.VariableNode, v any) {
 			return
 		}
 	}
-	w.fail(d, "there is no variable %s", d.Ident[0])
+	w.failAt(d, "there is no variable %s", d.Ident[0])
 }
 
 func (w *templateWriter) evalCommands(dot any, p *parse.PipeNode) (v any) {
@@ -233,7 +233,7 @@ func (w *templateWriter) evalCommand(dot any, c *parse.CommandNode, last any, pi
 	name, isFunction := c.Args[0].(*parse.IdentifierNode)
 	if !isFunction {
 		if len(c.Args) > 1 || piped {
-			w.fail(c, "%s is no function", c.Args[0])
+			w.failAt(c, "%s is no function", c.Args[0])
 		}
 		return w.evalArgument(dot, c.Args[0])
 	}
@@ -246,11 +246,11 @@ func (w *templateWriter) evalCommand(dot any, c *parse.CommandNode, last any, pi
 	}
 	f := builtinFuncs()[name.Ident]
 	if len(args) < f.least || len(args) > f.most {
-		w.fail(c, "%s does not take %d arguments", name.Ident, len(args))
+		w.failAt(c, "%s does not take %d arguments", name.Ident, len(args))
 	}
 	v, err := f.call(args)
 	if err != nil {
-		w.fail(c, "%s: %v", name.Ident, err)
+		w.failAt(c, "%s: %v", name.Ident, err)
 	}
 	return v
 }
@@ -280,7 +280,7 @@ func (w *templateWriter) evalArgument(dot any, n parse.Node) any {
 	case *parse.IdentifierNode:
 		return w.evalCommand(dot, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{n}}, nil, false)
 	}
-	w.fail(n, "%s is not understood here", n)
+	w.failAt(n, "%s is not understood here", n)
 	return nil
 }
 
@@ -290,7 +290,7 @@ func (w *templateWriter) lookupVariable(n *parse.VariableNode) any {
 			return w.vars[i].value
 		}
 	}
-	w.fail(n, "there is no variable %s", n.Ident[0])
+	w.failAt(n, "there is no variable %s", n.Ident[0])
 	return nil
 }
 
@@ -300,10 +300,10 @@ func (w *templateWriter) lookupField(n parse.Node, v any, path []string) any {
 	for _, name := range path {
 		object, ok := v.(map[string]any)
 		if !ok {
-			w.fail(n, "%s has no member %s: it is %s", n, name, kindOf(v))
+			w.failAt(n, "%s has no member %s: it is %s", n, name, kindOf(v))
 		}
 		if v, ok = object[name]; !ok {
-			w.fail(n, "there is no .%s here; there are .%s", name, strings.Join(slices.Sorted(maps.Keys(object)), ", ."))
+			w.failAt(n, "there is no .%s here; there are .%s", name, strings.Join(slices.Sorted(maps.Keys(object)), ", ."))
 		}
 	}
 	return v

@@ -35,13 +35,13 @@ const (
 	StubPy     TemplateName = "stub.py"
 )
 
-// Names returns the names of all templates.
-func Names() []TemplateName {
+// TemplateNames returns the names of all templates.
+func TemplateNames() []TemplateName {
 	return []TemplateName{System, Task, Repair, SkeletonTS, SkeletonPy, Skill, WrapperTS, WrapperPy, StubTS, StubPy}
 }
 
 //go:embed files
-var builtin embed.FS
+var builtinFiles embed.FS
 
 // maxTemplate bounds the file of a template, in bytes.
 const maxTemplate = 256 << 10
@@ -56,8 +56,8 @@ type TemplateSet struct {
 // need not exist. The error names the first fault, with file and line.
 func Open(dir string) (*TemplateSet, *core.Error) {
 	s := &TemplateSet{trees: map[TemplateName]*parse.Tree{}, files: map[TemplateName]string{}}
-	for _, name := range Names() {
-		text, err := Builtin(name)
+	for _, name := range TemplateNames() {
+		text, err := BuiltinText(name)
 		if err != nil {
 			return nil, core.AsError(err)
 		}
@@ -86,9 +86,9 @@ func templateError(err error) *core.Error {
 		WithHint("fix the file, or remove it to use the built-in one; retort templates eject writes that")
 }
 
-// Builtin returns the built-in text of a template.
-func Builtin(name TemplateName) (string, error) {
-	text, err := builtin.ReadFile("files/" + string(name))
+// BuiltinText returns the built-in text of a template.
+func BuiltinText(name TemplateName) (string, error) {
+	text, err := builtinFiles.ReadFile("files/" + string(name))
 	return string(text), err
 }
 
@@ -129,7 +129,7 @@ func checkUnknownFiles(dir string) *core.Error {
 		return nil // there is no folder
 	}
 	var known []string
-	for _, n := range Names() {
+	for _, n := range TemplateNames() {
 		known = append(known, string(n))
 	}
 	for _, e := range entries {
@@ -173,8 +173,8 @@ func WriteBuiltins(dir string) ([]string, *core.Error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "templates.eject", "%w", err)
 	}
-	for _, name := range Names() {
-		text, err := Builtin(name)
+	for _, name := range TemplateNames() {
+		text, err := BuiltinText(name)
 		if err != nil {
 			return written, core.AsError(err)
 		}

@@ -87,13 +87,13 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Names() {
+	for _, name := range TemplateNames() {
 		text, err := s.Render(name, ExampleData(name))
 		if err != nil || strings.Contains(text, "{{") || strings.Contains(text, "no value") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
-	if names, err := WriteBuiltins(dir); err != nil || len(names) != len(Names()) {
+	if names, err := WriteBuiltins(dir); err != nil || len(names) != len(TemplateNames()) {
 		t.Fatal(names, err)
 	}
 	if names, err := WriteBuiltins(dir); err != nil || len(names) != 0 {
@@ -103,7 +103,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range Names() {
+	for _, name := range TemplateNames() {
 		a, _ := s.Render(name, ExampleData(name))
 		b, _ := ejected.Render(name, ExampleData(name))
 		if diff := cmp.Diff(a, b); diff != "" || ejected.OverriddenFile(name) == "" || s.OverriddenFile(name) != "" {

@@ -27,8 +27,8 @@ type cefWriter struct {
 	buf     []byte
 }
 
-// longest is the largest size of a custom text field, in bytes, according to the CEF dictionary.
-const longest = 4000
+// maxFieldLength is the largest size of a custom text field, in bytes, according to the CEF dictionary.
+const maxFieldLength = 4000
 
 func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
 	f := factsOf(e)
@@ -87,7 +87,7 @@ func (c *cefWriter) addField(key, value string) {
 	start := len(c.buf)
 	for _, r := range value {
 		switch {
-		case len(c.buf)-start > longest-16:
+		case len(c.buf)-start > maxFieldLength-16:
 			c.buf = append(c.buf, "…"...)
 			return
 		case r == '\n', r == '\r', r == '\u2028', r == '\u2029', r == '\u0085':

@@ -75,7 +75,7 @@ func neutralizeFormula(s string) string {
 	begins := true // of a cell
 	for _, r := range s {
 		if begins {
-			if strings.ContainsRune(starters, r) {
+			if strings.ContainsRune(formulaStarters, r) {
 				b = append(b, '\'')
 			}
 			begins = isSkipped(r)
@@ -86,8 +86,8 @@ func neutralizeFormula(s string) string {
 	return string(b)
 }
 
-// starters are the characters that can begin a formula, including full-width, small and mathematical forms.
-const starters = "=+-@＝＋－＠﹢﹣﹦﹫−"
+// formulaStarters are the characters that can begin a formula, including full-width, small and mathematical forms.
+const formulaStarters = "=+-@＝＋－＠﹢﹣﹦﹫−"
 
 // isSeparator reports whether a spreadsheet may interpret a character as the end of a cell.
 func isSeparator(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }

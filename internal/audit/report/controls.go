@@ -28,7 +28,7 @@ var notCovered = []string{
 
 const policies = "Write down who may use which servers, and set permissionLevel, principals, allow and deny accordingly; review them."
 
-var standards = map[Standard]standardControls{
+var standards = map[ReportStandard]standardControls{
 	Summary: {title: "Summary"},
 	GDPR: {
 		title: "GDPR",

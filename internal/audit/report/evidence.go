@@ -3,10 +3,10 @@ package report
 import "fmt"
 
 // evidenceFunc returns one piece of evidence for a control, taken from a report.
-type evidenceFunc func(r *Report) Evidence
+type evidenceFunc func(r *PeriodReport) ControlEvidence
 
-func (r *Report) evaluateControl(c standardControl) Control {
-	out := Control{ID: c.id, Name: c.name, Does: c.does, Operator: c.operator, Evidence: []Evidence{}}
+func (r *PeriodReport) evaluateControl(c standardControl) ControlResult {
+	out := ControlResult{ID: c.id, Name: c.name, Does: c.does, Operator: c.operator, Evidence: []ControlEvidence{}}
 	for _, e := range c.evidence {
 		out.Evidence = append(out.Evidence, e(r))
 	}
@@ -14,11 +14,11 @@ func (r *Report) evaluateControl(c standardControl) Control {
 }
 
 // recordingEvidence returns evidence that executions and calls are recorded.
-func recordingEvidence(r *Report) Evidence {
+func recordingEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
 	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s while this is written.",
 		a.Entries, a.Asked, a.Ended, totalCount(a.Effects), totalCount(a.Refused), onOff(r.Recorded))
-	return Evidence{says, r.queryCommand("--kind request,end,call,refusal")}
+	return ControlEvidence{says, r.queryCommand("--kind request,end,call,refusal")}
 }
 
 func onOff(on bool) string {
@@ -29,7 +29,7 @@ func onOff(on bool) string {
 }
 
 // integrityEvidence returns evidence on whether the audit log is unchanged.
-func integrityEvidence(r *Report) Evidence {
+func integrityEvidence(r *PeriodReport) ControlEvidence {
 	v := r.Integrity
 	says := fmt.Sprintf("The record holds: %d entries of %d chains, against %d signed checkpoints.", v.Entries, len(v.Chains), v.Checkpoints)
 	switch {
@@ -40,16 +40,16 @@ func integrityEvidence(r *Report) Evidence {
 	case !v.Codes:
 		says += " Codes were not checked, since the key cannot be read here."
 	}
-	return Evidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
+	return ControlEvidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
 // mayCall returns evidence about which principals may do what.
-func mayCall(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
+func mayCall(r *PeriodReport) ControlEvidence {
+	return ControlEvidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
 }
 
-func namedPrincipals(r *Report) (n int) {
+func namedPrincipals(r *PeriodReport) (n int) {
 	for _, p := range r.Access {
 		if p.Name != "" {
 			n++
@@ -66,9 +66,9 @@ func orNone(s string) string {
 }
 
 // refusalEvidence returns evidence on the calls and programs that rules refused.
-func refusalEvidence(r *Report) Evidence {
+func refusalEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf(
+	return ControlEvidence{fmt.Sprintf(
 		"Refused calls: %d (%s). Refused programs: %d (%s).", totalCount(a.Refused), orNone(joinCounts(a.Refused)),
 		totalCount(a.Rejected), orNone(joinCounts(a.Rejected)),
 	),
@@ -76,7 +76,7 @@ func refusalEvidence(r *Report) Evidence {
 }
 
 // approvalEvidence returns evidence on the approvals that people were asked for.
-func approvalEvidence(r *Report) Evidence {
+func approvalEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity.Approvals
 	says := fmt.Sprintf(
 		"Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked,
@@ -85,26 +85,26 @@ func approvalEvidence(r *Report) Evidence {
 	if a.Median != nil {
 		says += fmt.Sprintf(" Median waiting time: %s.", formatSeconds(*a.Median))
 	}
-	return Evidence{says, r.queryCommand("--kind question,decision")}
+	return ControlEvidence{says, r.queryCommand("--kind question,decision")}
 }
 
 // changeEvidence returns evidence on changes of settings, tool definitions and skills.
-func changeEvidence(r *Report) Evidence {
+func changeEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
+	return ControlEvidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
 		r.totalOf("settings", a.Settings), r.totalOf("definitions", a.Pins), r.totalOf("skills", a.Skills)), r.queryCommand(
 		"--kind settings,pin,skill",
 	)}
 }
 
 // totalOf returns the length of a list before it was shortened.
-func (r *Report) totalOf(name string, list []Change) int64 {
+func (r *PeriodReport) totalOf(name string, list []SettingChange) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
 
 // anomalyEvidence returns evidence on anomalies and executions of high risk.
-func anomalyEvidence(r *Report) Evidence {
-	return Evidence{
+func anomalyEvidence(r *PeriodReport) ControlEvidence {
+	return ControlEvidence{
 		fmt.Sprintf(
 			"Anomalies noted: %d. Executions of risk %d and more: %d.", r.totalOf("anomalies", r.Activity.Anomalies),
 			HighRisk, r.Activity.HighRisk.Total,
@@ -114,9 +114,9 @@ func anomalyEvidence(r *Report) Evidence {
 }
 
 // failureEvidence returns evidence on failed executions and calls.
-func failureEvidence(r *Report) Evidence {
+func failureEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	return Evidence{
+	return ControlEvidence{
 		fmt.Sprintf(
 			"Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended,
 			totalCount(a.CallErrors),
@@ -126,15 +126,15 @@ func failureEvidence(r *Report) Evidence {
 }
 
 // privacyEvidence returns evidence on how personal data was treated.
-func privacyEvidence(r *Report) Evidence {
+func privacyEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	return Evidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
+	return ControlEvidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
 		r.settingValue("piiTokenization"), seenOrNot(a.Seen), orNone(joinCounts(a.Reveals)), orNone(
 			joinCounts(a.Revealed),
 		)), r.queryCommand("--kind reveal")}
 }
 
-func seenOrNot(all []Count) string {
+func seenOrNot(all []NamedCount) string {
 	if len(all) == 0 {
 		return "the entries name none"
 	}
@@ -142,36 +142,36 @@ func seenOrNot(all []Count) string {
 }
 
 // erasureEvidence returns evidence on erasures in the period.
-func erasureEvidence(r *Report) Evidence {
-	return Evidence{fmt.Sprintf("Erasures in the period: %d.", r.totalOf("erasures", r.Activity.Erasures)), r.queryCommand("--kind erasure")}
+func erasureEvidence(r *PeriodReport) ControlEvidence {
+	return ControlEvidence{fmt.Sprintf("Erasures in the period: %d.", r.totalOf("erasures", r.Activity.Erasures)), r.queryCommand("--kind erasure")}
 }
 
 // retentionEvidence returns evidence on how long entries are kept.
-func retentionEvidence(r *Report) Evidence {
+func retentionEvidence(r *PeriodReport) ControlEvidence {
 	t := r.Retention
 	says := fmt.Sprintf("Entries stay %s, then in archives %s. Archives there: %d, deleted by rule: %d. Entries moved in the period: %d.",
 		daysOf(t.KeepDays), daysOf(t.ArchiveDays), t.Archives, t.Deleted, t.EntriesMoved)
 	if t.Oldest != nil {
 		says += " The oldest entry is of " + t.Oldest.UTC().Format("2006-01-02") + "."
 	}
-	return Evidence{says, r.queryCommand("--kind retention")}
+	return ControlEvidence{says, r.queryCommand("--kind retention")}
 }
 
 // sixYears returns evidence about whether entries are kept for the six years that HIPAA requires.
-func sixYears(r *Report) Evidence {
+func sixYears(r *PeriodReport) ControlEvidence {
 	const years = 6 * 365
 	t := r.Retention
 	switch days := t.KeepDays + t.ArchiveDays; {
 	case t.KeepDays <= 0 || t.ArchiveDays <= 0, days >= years:
-		return Evidence{Says: "By the settings in force entries stay six years or longer."}
+		return ControlEvidence{Says: "By the settings in force entries stay six years or longer."}
 	default:
-		return Evidence{Says: fmt.Sprintf("By the settings in force entries stay about %.4g days, which is less than six years.", days)}
+		return ControlEvidence{Says: fmt.Sprintf("By the settings in force entries stay about %.4g days, which is less than six years.", days)}
 	}
 }
 
 // sandboxEvidence returns evidence on the sandbox settings.
-func sandboxEvidence(r *Report) Evidence {
-	return Evidence{
+func sandboxEvidence(r *PeriodReport) ControlEvidence {
+	return ControlEvidence{
 		fmt.Sprintf(
 			"sandboxMode is %s, sandboxFallback %s, securityLevel %s.", r.settingValue("sandboxMode"),
 			r.settingValue("sandboxFallback"), r.settingValue("securityLevel"),
@@ -181,15 +181,15 @@ func sandboxEvidence(r *Report) Evidence {
 }
 
 // sealedKey returns evidence about the encryption of the audit log and the place of its key.
-func sealedKey(r *Report) Evidence {
-	return Evidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
+func sealedKey(r *PeriodReport) ControlEvidence {
+	return ControlEvidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
 		r.settingValue("pii.key") +
 		"."}
 }
 
 // loginEvidence returns evidence on logins at servers and on access tokens.
-func loginEvidence(r *Report) Evidence {
-	return Evidence{
+func loginEvidence(r *PeriodReport) ControlEvidence {
+	return ControlEvidence{
 		fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))),
 		r.queryCommand("--kind login,token"),
 	}

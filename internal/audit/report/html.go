@@ -49,7 +49,7 @@ func (p *pageWriter) writeItems(items []string) {
 	}
 }
 
-func (p *pageWriter) htmlControl(c Control) {
+func (p *pageWriter) htmlControl(c ControlResult) {
 	p.writeHTML("<h3>%s %s</h3>\n<p>%s</p>\n<ul>\n", c.ID, c.Name, c.Does)
 	for _, e := range c.Evidence {
 		p.writeHTML("<li>Evidence: %s", e.Says)

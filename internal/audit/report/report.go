@@ -12,53 +12,53 @@ import (
 	"retort/internal/core"
 )
 
-// Standard selects the controls of a report.
-type Standard string
+// ReportStandard selects the controls of a report.
+type ReportStandard string
 
 // Standards of a report.
 const (
-	Summary Standard = "summary" // none: what happened
-	GDPR    Standard = "gdpr"
-	SOC2    Standard = "soc2"
-	HIPAA   Standard = "hipaa"
+	Summary ReportStandard = "summary" // none: what happened
+	GDPR    ReportStandard = "gdpr"
+	SOC2    ReportStandard = "soc2"
+	HIPAA   ReportStandard = "hipaa"
 )
 
-// Format is the output format of a report.
-type Format string
+// ReportFormat is the output format of a report.
+type ReportFormat string
 
 // Formats of a report.
 const (
-	Markdown Format = "markdown"
-	HTML     Format = "html"
-	JSON     Format = "json"
+	Markdown ReportFormat = "markdown"
+	HTML     ReportFormat = "html"
+	JSON     ReportFormat = "json"
 )
 
-// Source is an audit log that can be read and verified.
-type Source interface {
+// EntrySource is an audit log that can be read and verified.
+type EntrySource interface {
 	After(ctx context.Context, f audit.Filter, text string, places audit.ReadPositions, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.VerifyResult, error)
 	CountArchives() (there, deleted int, err error)
 }
 
-// Setting is one setting in force when the report is built.
-type Setting struct {
+// SettingValue is one setting in force when the report is built.
+type SettingValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Principal is a principal in the settings, with its permissions.
-type Principal struct {
+// PrincipalAccess is a principal in the settings, with its permissions.
+type PrincipalAccess struct {
 	Name string `json:"name"` // empty: everybody whom the settings don't name
 	May  string `json:"may"`  // in words
 }
 
-// Situation has facts about the machine and the settings that the audit log does not contain.
-type Situation struct {
+// ReportInput has facts about the machine and the settings that the audit log does not contain.
+type ReportInput struct {
 	Version    string // of Retort
 	Now        time.Time
 	Recorded   bool // the settings want a record
-	Settings   []Setting
-	Principals []Principal
+	Settings   []SettingValue
+	Principals []PrincipalAccess
 	Keep       time.Duration // before entries are moved to archives
 	Archives   time.Duration // before archives are deleted, from the newest entry of one on
 }
@@ -66,32 +66,32 @@ type Situation struct {
 // Options selects the period and the standard of a report.
 type Options struct {
 	From, To time.Time // From is in, To is not
-	Standard Standard
+	Standard ReportStandard
 	// Progress is called with the current step and the number of entries read. It may be nil.
 	Progress func(what string, entries int64)
 }
 
-// Report is a compliance report for a period. Its JSON has version 1; later releases may add fields to it.
-type Report struct {
+// PeriodReport is a compliance report for a period. Its JSON has version 1; later releases may add fields to it.
+type PeriodReport struct {
 	Version    int                `json:"version"`
-	Standard   Standard           `json:"standard"`
+	Standard   ReportStandard     `json:"standard"`
 	Product    string             `json:"product"`
 	Made       time.Time          `json:"made"`
 	From       time.Time          `json:"from"`
 	To         time.Time          `json:"to"`
 	Recorded   bool               `json:"recorded"` // the settings want a record now
 	Remarks    []string           `json:"remarks"`  // what a reader must know before the rest
-	Activity   Activity           `json:"activity"`
+	Activity   ActivitySummary    `json:"activity"`
 	Integrity  audit.VerifyResult `json:"integrity"` // of the whole record, not of the period alone
-	Retention  Retention          `json:"retention"`
-	Settings   []Setting          `json:"settings"` // while the report is made
-	Access     []Principal        `json:"access"`   // likewise
-	Controls   []Control          `json:"controls"`
+	Retention  RetentionSummary   `json:"retention"`
+	Settings   []SettingValue     `json:"settings"` // while the report is made
+	Access     []PrincipalAccess  `json:"access"`   // likewise
+	Controls   []ControlResult    `json:"controls"`
 	NotCovered []string           `json:"not_covered"`
 }
 
-// Retention says how long entries are kept and how many there are.
-type Retention struct {
+// RetentionSummary says how long entries are kept and how many there are.
+type RetentionSummary struct {
 	KeepDays     float64    `json:"keep_days"`    // 0: for ever
 	ArchiveDays  float64    `json:"archive_days"` // likewise
 	Oldest       *time.Time `json:"oldest,omitempty"`
@@ -101,23 +101,23 @@ type Retention struct {
 	EntriesGone  int64      `json:"entries_deleted"`  // likewise
 }
 
-// Control is one control of a standard, with its evidence.
-type Control struct {
-	ID       string     `json:"id"`
-	Name     string     `json:"name"`
-	Does     string     `json:"does"`     // what Retort does
-	Evidence []Evidence `json:"evidence"` // that it did in the period
-	Operator string     `json:"operator"` // what is left to whoever runs it
+// ControlResult is one control of a standard, with its evidence.
+type ControlResult struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Does     string            `json:"does"`     // what Retort does
+	Evidence []ControlEvidence `json:"evidence"` // that it did in the period
+	Operator string            `json:"operator"` // what is left to whoever runs it
 }
 
-// Evidence is one statement based on the audit log or the settings.
-type Evidence struct {
+// ControlEvidence is one statement based on the audit log or the settings.
+type ControlEvidence struct {
 	Says  string `json:"says"`
 	Query string `json:"query,omitempty"` // the command that lists what is behind it
 }
 
-// Build builds a report. It reads no encrypted bodies.
-func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, error) {
+// BuildReport builds a report. It reads no encrypted bodies.
+func BuildReport(ctx context.Context, from EntrySource, s ReportInput, o Options) (*PeriodReport, error) {
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {
 		return nil, core.Errorf(
@@ -129,10 +129,10 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 			core.KindInvalidArguments, "audit.report", "the period ends before it begins",
 		).WithHint("--from must be before --to")
 	}
-	r := &Report{
+	r := &PeriodReport{
 		Version: 1, Standard: o.Standard, Product: "Retort " + s.Version, Made: s.Now.UTC(), From: o.From.UTC(),
 		To: o.To.UTC(), Recorded: s.Recorded,
-		Remarks: []string{}, Settings: s.Settings, Access: s.Principals, Controls: []Control{},
+		Remarks: []string{}, Settings: s.Settings, Access: s.Principals, Controls: []ControlResult{},
 	}
 	t := newTally()
 	tell := o.Progress
@@ -169,9 +169,9 @@ func Build(ctx context.Context, from Source, s Situation, o Options) (*Report, e
 	return r, nil
 }
 
-func (r *Report) addRetention(from Source, s Situation) (err error) {
+func (r *PeriodReport) addRetention(from EntrySource, s ReportInput) (err error) {
 	const day = 24 * time.Hour
-	r.Retention = Retention{
+	r.Retention = RetentionSummary{
 		KeepDays: float64(s.Keep) / float64(day), ArchiveDays: float64(s.Archives) / float64(day),
 		EntriesMoved: r.Activity.archived, EntriesGone: r.Activity.deleted,
 	}
@@ -185,7 +185,7 @@ func (r *Report) addRetention(from Source, s Situation) (err error) {
 }
 
 // addRemarks adds remarks that a reader needs before the numbers, for example about gaps in the audit log.
-func (r *Report) addRemarks(warnings []string) {
+func (r *PeriodReport) addRemarks(warnings []string) {
 	say := func(when bool, text string) {
 		if when {
 			r.Remarks = append(r.Remarks, text)
@@ -203,7 +203,7 @@ func (r *Report) addRemarks(warnings []string) {
 	)
 	say(a.Gaps > 0, "The record has gaps in this period: something happened that could not be written, or a chain was cut.")
 	say(r.To.After(r.Made), "The period is not over.")
-	for _, w := range warnings[:min(len(warnings), listed)] {
+	for _, w := range warnings[:min(len(warnings), maxListedLines)] {
 		say(true, "Not everything could be read: "+w+".")
 	}
 }

@@ -134,30 +134,30 @@ func (h *told) execution(r *rand.Rand, i int) {
 	h.add(core.EventEnd, status, map[string]any{"calls": 2, "personal": map[string]int{"email": r.IntN(5)}}, of(func(e *audit.Entry) { e.Risk = &risk }))
 }
 
-func situation() report.Situation {
-	return report.Situation{
+func situation() report.ReportInput {
+	return report.ReportInput{
 		Version: "1.1", Now: time.Date(2026, 5, 2, 8, 0, 0, 0, time.UTC), Recorded: true,
-		Settings: []report.Setting{{"auditLogging", "on"}, {"permissionLevel", "write_restricted"}, {"piiTokenization", "on"}, {"sandboxMode", "process"}, {"sandboxFallback", "none"},
+		Settings: []report.SettingValue{{"auditLogging", "on"}, {"permissionLevel", "write_restricted"}, {"piiTokenization", "on"}, {"sandboxMode", "process"}, {"sandboxFallback", "none"},
 			{"securityLevel", "standard"}, {"pii.key", "the keyring of the system, or a file of the user's own"}},
-		Principals: []report.Principal{{"", "write_restricted"}, {"intern", "read_only; crm: deny delete_*"}},
+		Principals: []report.PrincipalAccess{{"", "write_restricted"}, {"intern", "read_only; crm: deny delete_*"}},
 		Keep:       90 * 24 * time.Hour, Archives: 730 * 24 * time.Hour,
 	}
 }
 
-func options(s report.Standard) report.Options {
+func options(s report.ReportStandard) report.Options {
 	return report.Options{From: begin.Truncate(24 * time.Hour), To: begin.Truncate(24*time.Hour).AddDate(0, 0, 30), Standard: s}
 }
 
-func built(t testing.TB, h *told, s report.Situation, o report.Options) *report.Report {
+func built(t testing.TB, h *told, s report.ReportInput, o report.Options) *report.PeriodReport {
 	t.Helper()
-	r, err := report.Build(t.Context(), h, s, o)
+	r, err := report.BuildReport(t.Context(), h, s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func text(t testing.TB, r *report.Report, f report.Format) string {
+func text(t testing.TB, r *report.PeriodReport, f report.ReportFormat) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := r.Write(&out, f); err != nil {
@@ -168,8 +168,8 @@ func text(t testing.TB, r *report.Report, f report.Format) string {
 
 func TestGolden(t *testing.T) {
 	h := history()
-	for _, s := range []report.Standard{report.Summary, report.GDPR, report.SOC2, report.HIPAA} {
-		for f, end := range map[report.Format]string{report.Markdown: "md", report.HTML: "html", report.JSON: "json"} {
+	for _, s := range []report.ReportStandard{report.Summary, report.GDPR, report.SOC2, report.HIPAA} {
+		for f, end := range map[report.ReportFormat]string{report.Markdown: "md", report.HTML: "html", report.JSON: "json"} {
 			got := text(t, built(t, h, situation(), options(s)), f)
 			path := filepath.Join("testdata", string(s)+"."+end)
 			if *update {
@@ -215,7 +215,7 @@ func TestNumbers(t *testing.T) {
 			waits = append(waits, e.At.Sub(asked[f.Question]).Seconds())
 		}
 	}
-	of := func(all []report.Count, name string) int64 {
+	of := func(all []report.NamedCount, name string) int64 {
 		for _, c := range all {
 			if c.Name == name {
 				return c.Count
@@ -260,7 +260,7 @@ func TestBrokenRecord(t *testing.T) {
 	h := history()
 	bad := audit.VerifyFinding{Chain: "00c1", Seq: 17, What: audit.Edited, Says: "entry 17 of chain 00c1 is not what it was"}
 	h.verdict.OK, h.verdict.First, h.verdict.Findings = false, &bad, []audit.VerifyFinding{bad}
-	for _, f := range []report.Format{report.Markdown, report.HTML, report.JSON} {
+	for _, f := range []report.ReportFormat{report.Markdown, report.HTML, report.JSON} {
 		out := text(t, built(t, h, situation(), options(report.SOC2)), f)
 		if !strings.Contains(out, "does not hold") || !strings.Contains(out, "entry 17") || strings.Contains(out, "The record holds:") {
 			t.Errorf("%s does not say that the record is broken", f)
@@ -294,8 +294,8 @@ func TestHostileNames(t *testing.T) {
 		h.add(core.EventSettings, "", map[string]any{"settings": []string{name}, "servers": []string{name}}, nil)
 	}
 	s := situation()
-	s.Principals = []report.Principal{{Name: hostile[0], May: hostile[1]}}
-	s.Settings = []report.Setting{{hostile[0], hostile[3]}}
+	s.Principals = []report.PrincipalAccess{{Name: hostile[0], May: hostile[1]}}
+	s.Settings = []report.SettingValue{{hostile[0], hostile[3]}}
 	r := built(t, h, s, options(report.SOC2))
 	plainly := text(t, built(t, &told{verdict: audit.VerifyResult{OK: true}}, situation(), options(report.SOC2)), report.HTML)
 	page := text(t, r, report.HTML)
@@ -393,12 +393,12 @@ func TestBounded(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	var known *core.Error
 	o := options("iso")
-	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
+	if _, err := report.BuildReport(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 	o = options(report.GDPR)
 	o.To = o.From
-	if _, err := report.Build(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
+	if _, err := report.BuildReport(t.Context(), history(), situation(), o); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {
 		t.Error(err)
 	}
 	if err := built(t, history(), situation(), options(report.GDPR)).Write(io.Discard, "pdf"); !errors.As(err, &known) || known.Kind != core.KindInvalidArguments {

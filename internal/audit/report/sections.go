@@ -19,7 +19,7 @@ type reportSection struct {
 }
 
 // allSections returns the sections of a report, in order.
-func (r *Report) allSections() []reportSection {
+func (r *PeriodReport) allSections() []reportSection {
 	all := []reportSection{
 		r.totalsSection(), r.callsSection(), r.risksSection(), r.violationsSection(), r.approvalsSection(), r.highRisk(),
 		r.actionsSection(), r.failuresSection(), r.dataSection(), r.accessSection(),
@@ -41,10 +41,10 @@ func formatOptionalTime(t *time.Time) string {
 func formatNumber(n int64) string { return fmt.Sprint(n) }
 
 // countRows returns counts as table rows. If some were left out, a last row gives their number.
-func countRows(all []Count) (rows [][]string) {
+func countRows(all []NamedCount) (rows [][]string) {
 	for i, c := range all {
-		if i == listed {
-			rows = append(rows, []string{fmt.Sprintf("(%d others)", len(all)-listed), formatNumber(totalCount(all[listed:]))})
+		if i == maxListedLines {
+			rows = append(rows, []string{fmt.Sprintf("(%d others)", len(all)-maxListedLines), formatNumber(totalCount(all[maxListedLines:]))})
 			break
 		}
 		rows = append(rows, []string{c.Name, formatNumber(c.Count)})
@@ -52,7 +52,7 @@ func countRows(all []Count) (rows [][]string) {
 	return rows
 }
 
-func (r *Report) totalsSection() reportSection {
+func (r *PeriodReport) totalsSection() reportSection {
 	a := r.Activity
 	return reportSection{Title: "Totals", Head: []string{"what", "count"}, Query: r.queryCommand(""), Rows: slices.Concat([][]string{
 		{"entries of the record", formatNumber(a.Entries)}, {"first entry of the period", formatOptionalTime(a.First)},
@@ -68,14 +68,14 @@ func (r *Report) totalsSection() reportSection {
 	))}
 }
 
-func (r *Report) callsSection() reportSection {
+func (r *PeriodReport) callsSection() reportSection {
 	return reportSection{
 		Title: "Calls by tool", Head: []string{"tool", "calls"}, Rows: countRows(r.Activity.Tools),
 		Query: r.queryCommand("--kind call"),
 	}
 }
 
-func prefixedRows(prefix string, all []Count) [][]string {
+func prefixedRows(prefix string, all []NamedCount) [][]string {
 	rows := countRows(all)
 	for i := range rows {
 		rows[i][0] = prefix + rows[i][0]
@@ -83,14 +83,14 @@ func prefixedRows(prefix string, all []Count) [][]string {
 	return rows
 }
 
-func (r *Report) risksSection() reportSection {
+func (r *PeriodReport) risksSection() reportSection {
 	return reportSection{Title: "Executions by risk", Head: []string{
 		"risk", "executions",
 	}, Rows: countRows(r.Activity.ByRisk), Query: r.queryCommand("--kind end"),
 		Text: []string{"Low is below 25, medium below 50, high below 80 of 100. What was refused before it could be judged has no risk."}}
 }
 
-func (r *Report) violationsSection() reportSection {
+func (r *PeriodReport) violationsSection() reportSection {
 	a := r.Activity
 	return reportSection{Title: "Violations", Head: []string{
 		"what was refused, and why", "count",
@@ -99,7 +99,7 @@ func (r *Report) violationsSection() reportSection {
 		Text: []string{"Of an execution, at most 100 refused calls have an entry each."}}
 }
 
-func (r *Report) approvalsSection() reportSection {
+func (r *PeriodReport) approvalsSection() reportSection {
 	a := r.Activity.Approvals
 	s := reportSection{Title: "Approvals", Head: []string{"what", "count"}, Query: r.queryCommand("--kind question,decision")}
 	s.Rows = slices.Concat(
@@ -120,7 +120,7 @@ func (r *Report) approvalsSection() reportSection {
 	return s
 }
 
-func (r *Report) highRisk() reportSection {
+func (r *PeriodReport) highRisk() reportSection {
 	return r.executionsSection(
 		fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk,
 		fmt.Sprintf("--kind end --min-risk %d", HighRisk),
@@ -134,7 +134,7 @@ func formatAverage(millis *float64) string {
 	return fmt.Sprintf("%.1f ms", *millis)
 }
 
-func (r *Report) actionsSection() reportSection {
+func (r *PeriodReport) actionsSection() reportSection {
 	a := r.Activity.Actions
 	s := reportSection{
 		Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"},
@@ -150,7 +150,7 @@ func (r *Report) actionsSection() reportSection {
 	return s
 }
 
-func (r *Report) failuresSection() reportSection {
+func (r *PeriodReport) failuresSection() reportSection {
 	s := r.executionsSection("Failures", r.Activity.Failures, "--kind end")
 	if failed := r.Activity.CallErrors; len(failed) > 0 {
 		s.Text = append(s.Text, "Calls that failed: "+joinCounts(failed)+".")
@@ -158,7 +158,7 @@ func (r *Report) failuresSection() reportSection {
 	return s
 }
 
-func (r *Report) executionsSection(title string, x Executions, flags string) reportSection {
+func (r *PeriodReport) executionsSection(title string, x ExecutionList, flags string) reportSection {
 	s := reportSection{
 		Title: title, Head: []string{"time (UTC)", "execution", "principal", "risk", "status", "error"},
 		Query: r.queryCommand(flags),
@@ -176,7 +176,7 @@ func (r *Report) executionsSection(title string, x Executions, flags string) rep
 	return s
 }
 
-func (r *Report) dataSection() reportSection {
+func (r *PeriodReport) dataSection() reportSection {
 	a := r.Activity
 	s := reportSection{Title: "Personal data", Head: []string{"category", "count"}, Query: r.queryCommand("--kind reveal"),
 		Rows: slices.Concat(
@@ -189,7 +189,7 @@ func (r *Report) dataSection() reportSection {
 	return s
 }
 
-func (r *Report) accessSection() reportSection {
+func (r *PeriodReport) accessSection() reportSection {
 	s := reportSection{
 		Title: "Access", Head: []string{"principal", "may, by the settings in force", "executions in the period"},
 		Query: r.queryCommand("--kind request"),
@@ -204,14 +204,14 @@ func (r *Report) accessSection() reportSection {
 		})
 	}
 	for _, c := range r.Activity.Principals {
-		if !known[c.Name] && len(s.Rows) < listed {
+		if !known[c.Name] && len(s.Rows) < maxListedLines {
 			s.Rows = append(s.Rows, []string{c.Name, "as everybody", formatNumber(c.Count)})
 		}
 	}
 	return s
 }
 
-func (r *Report) changeSections() []reportSection {
+func (r *PeriodReport) changeSections() []reportSection {
 	a := r.Activity
 	return []reportSection{
 		r.listSection(
@@ -223,15 +223,15 @@ func (r *Report) changeSections() []reportSection {
 	}
 }
 
-func (r *Report) erasuresSection() reportSection {
+func (r *PeriodReport) erasuresSection() reportSection {
 	return r.listSection("Erasures", "erasures", r.Activity.Erasures, "--kind erasure", "")
 }
 
-func (r *Report) anomaliesSection() reportSection {
+func (r *PeriodReport) anomaliesSection() reportSection {
 	return r.listSection("Anomalies", "anomalies", r.Activity.Anomalies, "--kind anomaly", "")
 }
 
-func (r *Report) listSection(title, name string, all []Change, flags, text string) reportSection {
+func (r *PeriodReport) listSection(title, name string, all []SettingChange, flags, text string) reportSection {
 	s := reportSection{Title: title, Head: []string{"time (UTC)", "what", "how"}, Query: r.queryCommand(flags)}
 	if text != "" {
 		s.Text = append(s.Text, text)
@@ -245,7 +245,7 @@ func (r *Report) listSection(title, name string, all []Change, flags, text strin
 	return s
 }
 
-func (r *Report) integritySection() reportSection {
+func (r *PeriodReport) integritySection() reportSection {
 	v := r.Integrity
 	s := reportSection{
 		Title: "Integrity", Query: "retort audit verify", Text: []string{integrityEvidence(r).Says},
@@ -258,7 +258,7 @@ func (r *Report) integritySection() reportSection {
 		})
 	}
 	for i, f := range v.Findings {
-		if i == listed {
+		if i == maxListedLines {
 			break
 		}
 		s.List = append(s.List, f.What+": "+f.Says)
@@ -266,11 +266,11 @@ func (r *Report) integritySection() reportSection {
 	if r.Activity.Clocks > 0 {
 		s.List = append(s.List, fmt.Sprintf("A person said %d times in the period that a clock behind the record was right.", r.Activity.Clocks))
 	}
-	s.List = append(s.List, v.Notes[:min(len(v.Notes), listed)]...)
+	s.List = append(s.List, v.Notes[:min(len(v.Notes), maxListedLines)]...)
 	return s
 }
 
-func (r *Report) retentionSection() reportSection {
+func (r *PeriodReport) retentionSection() reportSection {
 	t := r.Retention
 	return reportSection{Title: "Retention", Head: []string{"what", "value"}, Query: r.queryCommand("--kind retention"), Rows: [][]string{
 		{"entries stay in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)},
@@ -280,7 +280,7 @@ func (r *Report) retentionSection() reportSection {
 	}}
 }
 
-func (r *Report) settingsSection() reportSection {
+func (r *PeriodReport) settingsSection() reportSection {
 	s := reportSection{
 		Title: "Settings in force", Head: []string{"setting", "value"},
 		Text: []string{"While this report is made. What they were before is in the changes of the configuration, as digests."},

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// Activity counts what happened in the period.
-type Activity struct {
+// ActivitySummary counts what happened in the period.
+type ActivitySummary struct {
 	Entries    int64            `json:"entries"`
 	First      *time.Time       `json:"first,omitempty"`
 	Last       *time.Time       `json:"last,omitempty"`
@@ -20,42 +20,42 @@ type Activity struct {
 	Asked      int64            `json:"executions_requested"`
 	Ended      int64            `json:"executions_ended"`
 	DryRuns    int64            `json:"dry_runs"`
-	ByStatus   []Count          `json:"by_status"` // of executions that ended
-	ByRisk     []Count          `json:"by_risk"`   // likewise
-	Effects    []Count          `json:"calls_by_effect"`
-	Tools      []Count          `json:"calls_by_tool"`
-	CallErrors []Count          `json:"failed_calls_by_tool"`
-	Refused    []Count          `json:"refused_calls"`                 // by tool and why
-	Rejected   []Count          `json:"refused_programs"`              // by why
-	HighRisk   Executions       `json:"high_risk"`                     // of risk 50 and more
-	Actions    Actions          `json:"high_risk_actions"`             // calls that cannot be taken back
+	ByStatus   []NamedCount     `json:"by_status"` // of executions that ended
+	ByRisk     []NamedCount     `json:"by_risk"`   // likewise
+	Effects    []NamedCount     `json:"calls_by_effect"`
+	Tools      []NamedCount     `json:"calls_by_tool"`
+	CallErrors []NamedCount     `json:"failed_calls_by_tool"`
+	Refused    []NamedCount     `json:"refused_calls"`                 // by tool and why
+	Rejected   []NamedCount     `json:"refused_programs"`              // by why
+	HighRisk   ExecutionList    `json:"high_risk"`                     // of risk 50 and more
+	Actions    HighRiskActions  `json:"high_risk_actions"`             // calls that cannot be taken back
 	Average    *float64         `json:"average_duration_ms,omitempty"` // of executions that ended
 	Returned   int64            `json:"tokens_returned"`
 	Avoided    int64            `json:"tokens_avoided"`
-	Failures   Executions       `json:"failures"` // that ended otherwise than ok
-	Approvals  Approvals        `json:"approvals"`
-	Seen       []Count          `json:"data_found"`    // categories of personal data, in values
-	Revealed   []Count          `json:"data_revealed"` // by category and to whom
-	Reveals    []Count          `json:"reveals"`       // by to whom
-	Erasures   []Change         `json:"erasures"`
-	Settings   []Change         `json:"settings_changes"`
-	Pins       []Change         `json:"definition_changes"`
-	Skills     []Change         `json:"skill_changes"`
-	Anomalies  []Change         `json:"anomalies"`
-	Logins     []Count          `json:"logins"`
-	Files      []Count          `json:"files_by_model"`
+	Failures   ExecutionList    `json:"failures"` // that ended otherwise than ok
+	Approvals  ApprovalSummary  `json:"approvals"`
+	Seen       []NamedCount     `json:"data_found"`    // categories of personal data, in values
+	Revealed   []NamedCount     `json:"data_revealed"` // by category and to whom
+	Reveals    []NamedCount     `json:"reveals"`       // by to whom
+	Erasures   []SettingChange  `json:"erasures"`
+	Settings   []SettingChange  `json:"settings_changes"`
+	Pins       []SettingChange  `json:"definition_changes"`
+	Skills     []SettingChange  `json:"skill_changes"`
+	Anomalies  []SettingChange  `json:"anomalies"`
+	Logins     []NamedCount     `json:"logins"`
+	Files      []NamedCount     `json:"files_by_model"`
 	Searches   int64            `json:"searches"`
 	Gaps       int64            `json:"gaps"`
 	Clocks     int64            `json:"clock_accepted"`
-	Principals []Count          `json:"executions_by_principal"`
+	Principals []NamedCount     `json:"executions_by_principal"`
 	More       map[string]int64 `json:"not_listed,omitempty"` // of a list that was cut, how many more there are
 
 	archived, deleted int64
 	millis            float64 // of all executions that ended
 }
 
-// Action is a call with an irreversible effect.
-type Action struct {
+// HighRiskAction is a call with an irreversible effect.
+type HighRiskAction struct {
 	At        time.Time `json:"at"`
 	Execution string    `json:"execution"`
 	Principal string    `json:"principal,omitempty"`
@@ -63,20 +63,20 @@ type Action struct {
 	Approval  string    `json:"approval"` // "automatic", "person", or "not known" of entries of earlier versions
 }
 
-// Actions counts irreversible calls and lists the newest.
-type Actions struct {
-	Total int64    `json:"total"`
-	List  []Action `json:"list"`
+// HighRiskActions counts irreversible calls and lists the newest.
+type HighRiskActions struct {
+	Total int64            `json:"total"`
+	List  []HighRiskAction `json:"list"`
 }
 
-// Count is a name with the number of its occurrences.
-type Count struct {
+// NamedCount is a name with the number of its occurrences.
+type NamedCount struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 }
 
-// Execution is an execution in a list.
-type Execution struct {
+// ExecutionSummary is an execution in a list.
+type ExecutionSummary struct {
 	ID        string    `json:"execution"`
 	At        time.Time `json:"at"`
 	Principal string    `json:"principal,omitempty"`
@@ -85,30 +85,30 @@ type Execution struct {
 	Error     string    `json:"error,omitempty"`
 }
 
-// Executions counts executions and lists the newest.
-type Executions struct {
-	Total int64       `json:"total"`
-	List  []Execution `json:"list"`
+// ExecutionList counts executions and lists the newest.
+type ExecutionList struct {
+	Total int64              `json:"total"`
+	List  []ExecutionSummary `json:"list"`
 }
 
-// Change is a rare event that is listed with its time.
-type Change struct {
+// SettingChange is a rare event that is listed with its time.
+type SettingChange struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
 	How  string    `json:"how,omitempty"`
 }
 
-// Approvals counts approval questions and their answers.
-type Approvals struct {
-	Asked     int64    `json:"asked"`
-	Automatic int64    `json:"automatic"` // programs that the settings have approved
-	Outcomes  []Count  `json:"outcomes"`
-	By        []Count  `json:"by"`         // through what a person answered
-	Rules     []Count  `json:"rules"`      // by which they were asked
-	Waits     int64    `json:"waits"`      // questions that were settled in the period
-	Open      int64    `json:"unanswered"` // questions of the period of which it does not tell the end
-	Median    *float64 `json:"median_wait_seconds,omitempty"`
-	Longest   *float64 `json:"longest_wait_seconds,omitempty"`
+// ApprovalSummary counts approval questions and their answers.
+type ApprovalSummary struct {
+	Asked     int64        `json:"asked"`
+	Automatic int64        `json:"automatic"` // programs that the settings have approved
+	Outcomes  []NamedCount `json:"outcomes"`
+	By        []NamedCount `json:"by"`         // through what a person answered
+	Rules     []NamedCount `json:"rules"`      // by which they were asked
+	Waits     int64        `json:"waits"`      // questions that were settled in the period
+	Open      int64        `json:"unanswered"` // questions of the period of which it does not tell the end
+	Median    *float64     `json:"median_wait_seconds,omitempty"`
+	Longest   *float64     `json:"longest_wait_seconds,omitempty"`
 }
 
 const (
@@ -116,27 +116,27 @@ const (
 	// score.
 	HighRisk = 50
 
-	listed  = 50      // lines of a list
-	names   = 1_000   // that are counted apart; the rest counts as others
-	pending = 100_000 // questions that wait, and waiting times
-	others  = "(others)"
+	maxListedLines      = 50      // lines of a list
+	maxCountedNames     = 1_000   // that are counted apart; the rest counts as others
+	maxPendingQuestions = 100_000 // questions that wait, and waiting times
+	othersName          = "(others)"
 )
 
 // entryTally counts entries, which it receives oldest first.
 type entryTally struct {
-	Activity
-	counts map[*[]Count]map[string]int64
+	ActivitySummary
+	counts map[*[]NamedCount]map[string]int64
 	waits  []float64
 	asked  map[string]time.Time // questions that are open
 	facts  entryFacts
 }
 
 func newTally() *entryTally {
-	t := &entryTally{counts: map[*[]Count]map[string]int64{}, asked: map[string]time.Time{}}
+	t := &entryTally{counts: map[*[]NamedCount]map[string]int64{}, asked: map[string]time.Time{}}
 	t.More = map[string]int64{}
-	t.HighRisk.List, t.Failures.List, t.Actions.List = []Execution{}, []Execution{}, []Action{}
-	for _, list := range []*[]Change{&t.Erasures, &t.Settings, &t.Pins, &t.Skills, &t.Anomalies} {
-		*list = []Change{}
+	t.HighRisk.List, t.Failures.List, t.Actions.List = []ExecutionSummary{}, []ExecutionSummary{}, []HighRiskAction{}
+	for _, list := range []*[]SettingChange{&t.Erasures, &t.Settings, &t.Pins, &t.Skills, &t.Anomalies} {
+		*list = []SettingChange{}
 	}
 	return t
 }
@@ -168,14 +168,14 @@ type entryFacts struct {
 }
 
 // addCount adds n to the count of a name in a list. After 1000 different names, new names count together as others.
-func (t *entryTally) addCount(list *[]Count, name string, n int64) {
+func (t *entryTally) addCount(list *[]NamedCount, name string, n int64) {
 	m := t.counts[list]
 	if m == nil {
 		m = map[string]int64{}
 		t.counts[list] = m
 	}
-	if _, known := m[name]; !known && len(m) >= names {
-		name = others
+	if _, known := m[name]; !known && len(m) >= maxCountedNames {
+		name = othersName
 	}
 	m[name] += n
 }
@@ -254,7 +254,7 @@ func (t *entryTally) addEnd(e *audit.Entry, f *entryFacts) {
 	if f.DryRun {
 		t.DryRuns++
 	}
-	x := Execution{e.Execution, e.At, e.Principal, e.Risk, e.Status, f.Error}
+	x := ExecutionSummary{e.Execution, e.At, e.Principal, e.Risk, e.Status, f.Error}
 	if e.Risk != nil && *e.Risk >= HighRisk {
 		t.HighRisk.addExecution(x)
 	}
@@ -263,7 +263,7 @@ func (t *entryTally) addEnd(e *audit.Entry, f *entryFacts) {
 	}
 }
 
-func (x *Executions) addExecution(e Execution) {
+func (x *ExecutionList) addExecution(e ExecutionSummary) {
 	x.Total++
 	x.List = append(makeRoom(x.List), e)
 }
@@ -276,7 +276,7 @@ func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 		t.addCount(&t.Tools, toolOf(e), 1)
 		if f.Effect == core.EffectDestructive.String() {
 			t.Actions.Total++
-			t.Actions.List = append(makeRoom(t.Actions.List), Action{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
+			t.Actions.List = append(makeRoom(t.Actions.List), HighRiskAction{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
 		}
 	}
 	if e.Status != "ok" && e.Status != "" {
@@ -291,7 +291,7 @@ func (t *entryTally) addApproval(e *audit.Entry, f *entryFacts) {
 		if f.Rule != "" {
 			t.addCount(&a.Rules, f.Rule, 1)
 		}
-		if f.Question != "" && len(t.asked) < pending {
+		if f.Question != "" && len(t.asked) < maxPendingQuestions {
 			t.asked[f.Question] = e.At
 		}
 		return
@@ -309,12 +309,12 @@ func (t *entryTally) addApproval(e *audit.Entry, f *entryFacts) {
 		return
 	}
 	delete(t.asked, f.Question)
-	if a.Waits++; len(t.waits) < pending {
+	if a.Waits++; len(t.waits) < maxPendingQuestions {
 		t.waits = append(t.waits, max(0, e.At.Sub(began).Seconds()))
 	}
 }
 
-func (t *entryTally) addPersonal(list *[]Count, f *entryFacts, to string) {
+func (t *entryTally) addPersonal(list *[]NamedCount, f *entryFacts, to string) {
 	for category, n := range f.Personal {
 		if n, err := n.Int64(); err == nil {
 			t.addCount(list, category+to, n)
@@ -328,7 +328,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 		return // it announces the erasure that follows
 	}
 	list, name := &t.Settings, "settings"
-	c := Change{At: e.At, How: e.Status}
+	c := SettingChange{At: e.At, How: e.Status}
 	switch e.Kind {
 	case core.EventSettings:
 		c.What = settingsOf(f)
@@ -343,7 +343,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	default:
 		return
 	}
-	if len(*list) == listed {
+	if len(*list) == maxListedLines {
 		t.More[name]++
 	}
 	*list = append(makeRoom(*list), c)
@@ -351,16 +351,16 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 
 // makeRoom removes the oldest element of a full list before another is appended.
 func makeRoom[T any](list []T) []T {
-	if len(list) < listed {
+	if len(list) < maxListedLines {
 		return list
 	}
 	return slices.Delete(list, 0, 1)
 }
 
 // toActivity returns the counts, with the newest first in each list.
-func (t *entryTally) toActivity() Activity {
-	a := t.Activity
-	at := func(list *[]Count) []Count { return sortedCounts(t.counts[list]) }
+func (t *entryTally) toActivity() ActivitySummary {
+	a := t.ActivitySummary
+	at := func(list *[]NamedCount) []NamedCount { return sortedCounts(t.counts[list]) }
 	a.ByStatus, a.ByRisk, a.Effects, a.Tools, a.CallErrors = at(&t.ByStatus), at(&t.ByRisk), at(&t.Effects), at(&t.Tools), at(&t.CallErrors)
 	a.Refused, a.Rejected, a.Reveals, a.Revealed, a.Seen = at(&t.Refused), at(&t.Rejected), at(&t.Reveals), at(&t.Revealed), at(&t.Seen)
 	a.Logins, a.Files, a.Principals = at(&t.Logins), at(&t.Files), at(&t.Principals)
@@ -372,7 +372,7 @@ func (t *entryTally) toActivity() Activity {
 		a.Average = &average
 	}
 	slices.Reverse(a.Failures.List)
-	for _, list := range [][]Change{a.Erasures, a.Settings, a.Pins, a.Skills, a.Anomalies} {
+	for _, list := range [][]SettingChange{a.Erasures, a.Settings, a.Pins, a.Skills, a.Anomalies} {
 		slices.Reverse(list)
 	}
 	a.Approvals.Open = int64(len(t.asked))
@@ -385,11 +385,11 @@ func (t *entryTally) toActivity() Activity {
 }
 
 // sortedCounts returns counts, most frequent first.
-func sortedCounts(m map[string]int64) []Count {
-	all := []Count{}
+func sortedCounts(m map[string]int64) []NamedCount {
+	all := []NamedCount{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		all = append(all, Count{name, m[name]})
+		all = append(all, NamedCount{name, m[name]})
 	}
-	slices.SortStableFunc(all, func(a, b Count) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(all, func(a, b NamedCount) int { return cmp.Compare(b.Count, a.Count) })
 	return all
 }

@@ -83,17 +83,17 @@ func toolNamed(e *audit.Entry) string {
 }
 
 // periodFlags returns the flags that restrict a query to the period of the report.
-func (r *Report) periodFlags() string {
+func (r *PeriodReport) periodFlags() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }
 
 // queryCommand returns the retort command that lists the entries of the period that flags select.
-func (r *Report) queryCommand(flags string) string {
+func (r *PeriodReport) queryCommand(flags string) string {
 	return strings.Join(strings.Fields("retort audit query "+flags+r.periodFlags()), " ")
 }
 
 // joinCounts formats the first 8 counts in one line.
-func joinCounts(all []Count) string {
+func joinCounts(all []NamedCount) string {
 	const most = 8
 	var parts []string
 	for i, c := range all {
@@ -106,7 +106,7 @@ func joinCounts(all []Count) string {
 	return strings.Join(parts, ", ")
 }
 
-func totalCount(all []Count) (n int64) {
+func totalCount(all []NamedCount) (n int64) {
 	for _, c := range all {
 		n += c.Count
 	}
@@ -114,7 +114,7 @@ func totalCount(all []Count) (n int64) {
 }
 
 // countOf returns the count of a name in a list.
-func countOf(all []Count, name string) int64 {
+func countOf(all []NamedCount, name string) int64 {
 	for _, c := range all {
 		if c.Name == name {
 			return c.Count
@@ -124,7 +124,7 @@ func countOf(all []Count, name string) int64 {
 }
 
 // settingValue returns the value of a setting in force, or "not known" if it was not given.
-func (r *Report) settingValue(name string) string {
+func (r *PeriodReport) settingValue(name string) string {
 	for _, s := range r.Settings {
 		if s.Name == name {
 			return s.Value

@@ -14,15 +14,15 @@ import (
 
 // pageWriter writes a report for people, as Markdown or HTML.
 type pageWriter struct {
-	*Report
+	*PeriodReport
 	title    string
 	sections []reportSection
 	out      *bufio.Writer
 }
 
 // Write writes a report. For an unknown format the error is of kind invalid_arguments.
-func (r *Report) Write(w io.Writer, f Format) error {
-	p := pageWriter{Report: r, title: "Retort: " + standards[r.Standard].title, sections: r.allSections(), out: bufio.NewWriter(w)}
+func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
+	p := pageWriter{PeriodReport: r, title: "Retort: " + standards[r.Standard].title, sections: r.allSections(), out: bufio.NewWriter(w)}
 	switch f {
 	case JSON:
 		out := json.NewEncoder(w)
@@ -111,6 +111,6 @@ func tableRow(row []string) string {
 func dividerRow(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
 
 // Period describes the period of the report.
-func (r *Report) Period() string {
+func (r *PeriodReport) Period() string {
 	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + ", the latter not included"
 }

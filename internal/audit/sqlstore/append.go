@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	columns   = "chain, seq, at, kind, execution, session, principal, server, tool, status, risk, micros, bytes, returned, avoided, hash, code"
-	insertRow = "INSERT INTO entries (" + columns + ", facts, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	insertKey = "INSERT INTO keys (live, id, session, principal, wrapped) VALUES (1, ?, ?, ?, ?)"
-	moveHead  = "UPDATE chains SET seq = ?, hash = ? WHERE name = ? AND seq = ?"
-	openOne   = "INSERT INTO opened (chain, execution) VALUES (?, ?) ON CONFLICT DO NOTHING"
-	closeOne  = "DELETE FROM opened WHERE chain = ? AND execution = ?"
+	entryColumns = "chain, seq, at, kind, execution, session, principal, server, tool, status, risk, micros, bytes, returned, avoided, hash, code"
+	insertRow    = "INSERT INTO entries (" + entryColumns + ", facts, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertKey    = "INSERT INTO keys (live, id, session, principal, wrapped) VALUES (1, ?, ?, ?, ?)"
+	moveHead     = "UPDATE chains SET seq = ?, hash = ? WHERE name = ? AND seq = ?"
+	openOne      = "INSERT INTO opened (chain, execution) VALUES (?, ?) ON CONFLICT DO NOTHING"
+	closeOne     = "DELETE FROM opened WHERE chain = ? AND execution = ?"
 )
 
 // statementChange is one statement of a transaction.
@@ -71,13 +71,13 @@ func discardConnection(c *sql.Conn) {
 	_ = c.Close()
 }
 
-func (s *sqlStore) Head(ctx context.Context) (audit.Head, error) {
+func (s *sqlStore) Head(ctx context.Context) (audit.ChainHead, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.ensureWriter(ctx); err != nil {
-		return audit.Head{}, s.wrapError("store.head", err)
+		return audit.ChainHead{}, s.wrapError("store.head", err)
 	}
-	h := audit.Head{Chain: chainName(s.chain)}
+	h := audit.ChainHead{Chain: chainName(s.chain)}
 	err := s.w.QueryRowContext(
 		ctx, s.bindParameters("SELECT seq, hash, base, owner FROM chains WHERE name = ?"), s.chain,
 	).Scan(&h.Seq, &h.Hash, &h.Base, &h.Owner)
@@ -87,8 +87,8 @@ func (s *sqlStore) Head(ctx context.Context) (audit.Head, error) {
 	return h, s.wrapError("store.head", err)
 }
 
-// Append implements audit.Store. Once it has begun to write, it ignores the end of ctx.
-func (s *sqlStore) Append(ctx context.Context, b audit.Batch) error {
+// Append implements audit.LogStore. Once it has begun to write, it ignores the end of ctx.
+func (s *sqlStore) Append(ctx context.Context, b audit.WriteBatch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *sqlStore) Append(ctx context.Context, b audit.Batch) error {
 }
 
 // checkSequence checks that rows belong to this store's chain and have consecutive numbers.
-func (s *sqlStore) checkSequence(rows []audit.Row) error {
+func (s *sqlStore) checkSequence(rows []audit.LogRow) error {
 	for i, r := range rows {
 		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
 			return core.Errorf(
@@ -131,7 +131,7 @@ func (s *sqlStore) checkSequence(rows []audit.Row) error {
 }
 
 // appendBatch writes a batch in one transaction.
-func (s *sqlStore) appendBatch(ctx context.Context, b audit.Batch) error {
+func (s *sqlStore) appendBatch(ctx context.Context, b audit.WriteBatch) error {
 	ids, err := s.internAll(ctx, b)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (s *sqlStore) appendBatch(ctx context.Context, b audit.Batch) error {
 }
 
 // internAll returns the numbers of all names in a batch. It adds names that are new.
-func (s *sqlStore) internAll(ctx context.Context, b audit.Batch) (ids map[string]int64, err error) {
+func (s *sqlStore) internAll(ctx context.Context, b audit.WriteBatch) (ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	need := func(all ...string) {
 		for _, name := range all {
@@ -179,7 +179,7 @@ func (s *sqlStore) internAll(ctx context.Context, b audit.Batch) (ids map[string
 }
 
 // insertArguments returns the arguments of insertRow.
-func insertArguments(r *audit.Row, chain int64, ids map[string]int64) []any {
+func insertArguments(r *audit.LogRow, chain int64, ids map[string]int64) []any {
 	return []any{
 		chain, r.Seq, r.At, ids[r.Kind], []byte(r.Execution), ids[r.Session], ids[r.Principal], ids[r.Server], ids[r.Tool], ids[r.Status],
 		r.Risk, r.Micros, r.Bytes, r.Returned, r.Avoided, r.Hash, nilIfEmpty(r.Code), nilIfEmpty(r.Facts), nilIfEmpty(r.Body),

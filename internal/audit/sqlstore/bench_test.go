@@ -15,7 +15,7 @@ import (
 // generator makes rows as an engine does: executions of a few calls, a few sessions at a time.
 type generator struct {
 	r    *rand.Rand
-	head audit.Head
+	head audit.ChainHead
 	at   time.Time
 	runs []running
 }
@@ -27,18 +27,18 @@ type running struct {
 
 const sessionRuns = 50 // executions of a session
 
-func newGenerator(h audit.Head) *generator {
+func newGenerator(h audit.ChainHead) *generator {
 	return &generator{r: rand.New(rand.NewPCG(1, uint64(h.Seq))), head: h, at: time.Unix(1.7e9, 0), runs: make([]running, 8)}
 }
 
-func (g *generator) batch(n int) (b audit.Batch) {
+func (g *generator) batch(n int) (b audit.WriteBatch) {
 	for range n {
 		run := &g.runs[g.r.IntN(len(g.runs))]
 		if run.left == 0 {
 			e := int(g.head.Seq)
 			*run = running{fmt.Sprintf("x%012d", g.r.Int64N(1e12)), fmt.Sprintf("session-%d", e/sessionRuns/10), fmt.Sprintf("person-%d", g.r.IntN(20)*g.r.IntN(2)), 2 + g.r.IntN(16)}
 			b.Opened = append(b.Opened, run.execution)
-			b.Keys = append(b.Keys, audit.Key{ID: run.execution, Session: run.session, Principal: run.principal, Wrapped: make([]byte, 60)})
+			b.Keys = append(b.Keys, audit.BodyKey{ID: run.execution, Session: run.session, Principal: run.principal, Wrapped: make([]byte, 60)})
 		}
 		run.left--
 		b.Rows = append(b.Rows, g.row(run))
@@ -49,12 +49,12 @@ func (g *generator) batch(n int) (b audit.Batch) {
 	return b
 }
 
-func (g *generator) row(run *running) audit.Row {
+func (g *generator) row(run *running) audit.LogRow {
 	g.at = g.at.Add(time.Duration(g.r.IntN(2e9)))
 	g.head.Seq++
 	hash := sha256.Sum256(g.head.Hash)
 	g.head.Hash = hash[:]
-	r := audit.Row{Chain: g.head.Chain, Seq: g.head.Seq, At: g.at.UnixNano(), Execution: run.execution, Session: run.session, Principal: run.principal,
+	r := audit.LogRow{Chain: g.head.Chain, Seq: g.head.Seq, At: g.at.UnixNano(), Execution: run.execution, Session: run.session, Principal: run.principal,
 		Kind: "call", Status: "ok", Risk: -1, Micros: g.r.Int64N(1e6), Bytes: g.r.Int64N(1e5), Hash: g.head.Hash, Code: hash[:16],
 		Facts: []byte(`{"connection":"stdio","effect":"read","attempt":1,"cached":false,"arguments":3}`), Body: make([]byte, 250+g.r.IntN(200))}
 	switch g.r.IntN(10) {
@@ -80,7 +80,7 @@ func (g *generator) row(run *running) audit.Row {
 	return r
 }
 
-func fill(b testing.TB, s audit.Store, n int) *generator {
+func fill(b testing.TB, s audit.LogStore, n int) *generator {
 	h, err := s.Head(context.Background())
 	if err != nil {
 		b.Fatal(err)
@@ -94,7 +94,7 @@ func fill(b testing.TB, s audit.Store, n int) *generator {
 	return g
 }
 
-func openBench(b testing.TB, path string) audit.Store {
+func openBench(b testing.TB, path string) audit.LogStore {
 	s, err := Open(context.Background(), path, Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -103,7 +103,7 @@ func openBench(b testing.TB, path string) audit.Store {
 	return s
 }
 
-func benchmarkAppend(b *testing.B, s audit.Store, n int) {
+func benchmarkAppend(b *testing.B, s audit.LogStore, n int) {
 	g := fill(b, s, 20000)
 	var took []time.Duration
 	for b.Loop() {
@@ -174,7 +174,7 @@ func benchmarkMillion(b *testing.B, url string) {
 	})
 }
 
-func benchmarkFind(b *testing.B, s audit.Store, f audit.Filter) {
+func benchmarkFind(b *testing.B, s audit.LogStore, f audit.Filter) {
 	n := 0
 	for b.Loop() {
 		n = 0
@@ -199,7 +199,7 @@ func filters() []named {
 	return []named{
 		{"all", audit.Filter{}},
 		{"time", audit.Filter{From: middle, To: middle.Add(time.Hour)}},
-		{"before", audit.Filter{Before: &audit.Place{At: middle.UnixNano()}}},
+		{"before", audit.Filter{Before: &audit.RowPosition{At: middle.UnixNano()}}},
 		{"session", audit.Filter{Session: "session-700"}},
 		{"session-none", audit.Filter{Session: "nobody"}},
 		{"principal", audit.Filter{Principal: "person-0"}},

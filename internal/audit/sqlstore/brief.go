@@ -16,15 +16,15 @@ func (s *sqlStore) groupTable(q *filterQuery) string {
 	return s.countTable()
 }
 
-var _ audit.Brief = (*sqlStore)(nil)
+var _ audit.BriefFinder = (*sqlStore)(nil)
 
-// Brief implements audit.Brief.
-func (s *sqlStore) Brief(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
+// Brief implements audit.BriefFinder.
+func (s *sqlStore) Brief(ctx context.Context, f audit.Filter) ([]audit.LogRow, error) {
 	rows, err := s.briefRows(ctx, f)
 	return rows, s.wrapError("store.brief", err)
 }
 
-func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.Row, error) {
+func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.LogRow, error) {
 	q, err := s.translateFilter(ctx, f)
 	if err != nil || q.none {
 		return nil, err
@@ -42,10 +42,10 @@ func (s *sqlStore) briefRows(ctx context.Context, f audit.Filter) ([]audit.Row, 
 		return nil, err
 	}
 	defer rows.Close()
-	var all []audit.Row
+	var all []audit.LogRow
 	var names [][2]int64
 	for rows.Next() {
-		var r audit.Row
+		var r audit.LogRow
 		var n [2]int64
 		if err := rows.Scan(&r.At, &r.Seq, &n[0], &n[1], &r.Micros, &r.Returned, &r.Avoided); err != nil {
 			return nil, err

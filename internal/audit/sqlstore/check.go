@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	_ audit.Checker = (*sqlStore)(nil)
-	_ audit.Indexed = (*sqlStore)(nil)
+	_ audit.StoreChecker = (*sqlStore)(nil)
+	_ audit.IndexChecker = (*sqlStore)(nil)
 )
 
 // inSnapshot runs f in a transaction that sees the database as it is at one moment.
@@ -30,7 +30,7 @@ func (s *sqlStore) inSnapshot(ctx context.Context, f func(c *sql.Conn) error) er
 	return inTransaction(ctx, c, s.snapshotBegin(), func() error { return f(c) })
 }
 
-// Check implements audit.Checker.
+// Check implements audit.StoreChecker.
 func (s *sqlStore) Check(ctx context.Context) (says []string, err error) {
 	err = s.inSnapshot(ctx, func(c *sql.Conn) error {
 		if says, err = s.checkIndexes(ctx, c); err != nil {
@@ -91,8 +91,8 @@ func (s *sqlStore) checkChain(ctx context.Context, c *sql.Conn, name int64) (say
 	return says, err
 }
 
-// Standing implements audit.Checker.
-func (s *sqlStore) Standing(ctx context.Context, chain string) (h audit.Head, open []string, err error) {
+// Standing implements audit.StoreChecker.
+func (s *sqlStore) Standing(ctx context.Context, chain string) (h audit.ChainHead, open []string, err error) {
 	name, ok := chainOf(chain)
 	if !ok {
 		return h, nil, core.Errorf(core.KindInternal, "store.check", "there is no chain %q", chain)
@@ -113,7 +113,7 @@ func (s *sqlStore) Standing(ctx context.Context, chain string) (h audit.Head, op
 	return h, open, s.wrapError("store.check", err)
 }
 
-// Indexes implements audit.Indexed.
+// Indexes implements audit.IndexChecker.
 func (s *sqlStore) Indexes(ctx context.Context) error {
 	return s.wrapError("store.check", s.inSnapshot(ctx, func(c *sql.Conn) error { return s.compareIndexes(ctx, c) }))
 }

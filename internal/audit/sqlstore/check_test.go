@@ -14,7 +14,7 @@ import (
 )
 
 // changed is a copy of an audit log with something changed behind Retort's back, and the audit log as others see it.
-func changed(t *testing.T, r *audit.Record, whole []byte, change func(db *sql.DB) error) *audit.Record {
+func changed(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql.DB) error) *audit.LogReader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "record-1.db")
 	must(t, os.WriteFile(path, whole, 0o600))
@@ -22,14 +22,14 @@ func changed(t *testing.T, r *audit.Record, whole []byte, change func(db *sql.DB
 	must(t, err)
 	db.SetMaxOpenConns(1)
 	must(t, errors.Join(change(db), db.Close()))
-	seen := &audit.Record{Archives: r.Archives, Checkpoints: r.Checkpoints, Home: r.Home, Keys: r.Keys}
+	seen := &audit.LogReader{Archives: r.Archives, Checkpoints: r.Checkpoints, Home: r.Home, Keys: r.Keys}
 	s, err := Open(background, path, Options{ReadOnly: true})
 	if err != nil {
 		seen.LeaveOut(err)
 		return seen
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	seen.Stores = []audit.Store{s}
+	seen.Stores = []audit.LogStore{s}
 	return seen
 }
 
@@ -46,7 +46,7 @@ func statements(all ...string) func(db *sql.DB) error {
 }
 
 // keptLog is an audit log of some executions, closed, and its file.
-func keptLog(t *testing.T) (*audit.Record, []byte) {
+func keptLog(t *testing.T) (*audit.LogReader, []byte) {
 	t.Helper()
 	l, r, path := begun(t, Options{})
 	for i := range 20 {
@@ -121,9 +121,9 @@ func TestHiddenByIndexes(t *testing.T) {
 		}
 	}
 	sound := changed(t, r, whole, statements())
-	want, err := sound.Usage(background, audit.UsageSpan{}, true)
+	want, err := sound.SumUsage(background, audit.UsageSpan{}, true)
 	must(t, err)
-	got, err := seen.Usage(background, audit.UsageSpan{}, true)
+	got, err := seen.SumUsage(background, audit.UsageSpan{}, true)
 	if must(t, err); got.Executions != want.Executions || got.Calls != want.Calls || got.Entries != want.Entries || want.Executions != 20 {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -39,7 +39,7 @@ func contract(t *testing.T, f func(t *testing.T, url string)) {
 
 var background = context.Background()
 
-func open(t testing.TB, url string, o Options) audit.Store {
+func open(t testing.TB, url string, o Options) audit.LogStore {
 	t.Helper()
 	s, err := Open(background, url, o)
 	if err != nil {
@@ -49,7 +49,7 @@ func open(t testing.TB, url string, o Options) audit.Store {
 	return s
 }
 
-func head(t testing.TB, s audit.Store) audit.Head {
+func head(t testing.TB, s audit.LogStore) audit.ChainHead {
 	t.Helper()
 	h, err := s.Head(background)
 	if err != nil {
@@ -65,7 +65,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func all(t testing.TB, rows iter.Seq2[audit.Row, error]) (list []audit.Row) {
+func all(t testing.TB, rows iter.Seq2[audit.LogRow, error]) (list []audit.LogRow) {
 	t.Helper()
 	for r, err := range rows {
 		must(t, err)
@@ -75,10 +75,10 @@ func all(t testing.TB, rows iter.Seq2[audit.Row, error]) (list []audit.Row) {
 }
 
 // next are n plain rows that follow the head.
-func next(t testing.TB, s audit.Store, n int) (rows []audit.Row) {
+func next(t testing.TB, s audit.LogStore, n int) (rows []audit.LogRow) {
 	h := head(t, s)
 	for i := range n {
-		rows = append(rows, audit.Row{Chain: h.Chain, Seq: h.Seq + int64(i) + 1, At: int64(1e18) + h.Seq + int64(i), Kind: "call", Hash: bytes.Repeat([]byte{byte(i)}, 32)})
+		rows = append(rows, audit.LogRow{Chain: h.Chain, Seq: h.Seq + int64(i) + 1, At: int64(1e18) + h.Seq + int64(i), Kind: "call", Hash: bytes.Repeat([]byte{byte(i)}, 32)})
 	}
 	return rows
 }
@@ -91,8 +91,8 @@ func TestHead(t *testing.T) {
 			t.Fatalf("%+v is no new head", h)
 		}
 		rows := next(t, s, 5)
-		must(t, s.Append(background, audit.Batch{Rows: rows}))
-		want := audit.Head{Chain: h.Chain, Seq: 5, Hash: rows[4].Hash}
+		must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
+		want := audit.ChainHead{Chain: h.Chain, Seq: 5, Hash: rows[4].Hash}
 		if got := head(t, s); !cmp.Equal(got, want) {
 			t.Error(cmp.Diff(want, got))
 		}
@@ -102,7 +102,7 @@ func TestHead(t *testing.T) {
 			t.Error("after it was opened again: ", cmp.Diff(want, got))
 		}
 		chains, err := again.Chains(background)
-		if err != nil || !cmp.Equal(chains, []audit.Head{want}) {
+		if err != nil || !cmp.Equal(chains, []audit.ChainHead{want}) {
 			t.Error(chains, err)
 		}
 		if n, err := again.Size(background); err != nil || n < 1000 {
@@ -127,8 +127,8 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 		rows[len(odd)+1].Body = bytes.Repeat([]byte("\x00\xff big"), 1<<20/6)
 		given := slices.Clone(rows)
 		given[0].Facts, given[0].Body, given[0].Code = []byte{}, []byte{}, []byte{}
-		must(t, s.Append(background, audit.Batch{Rows: given}))
-		for name, s := range map[string]audit.Store{"writer": s, "reader": open(t, url, Options{ReadOnly: true})} {
+		must(t, s.Append(background, audit.WriteBatch{Rows: given}))
+		for name, s := range map[string]audit.LogStore{"writer": s, "reader": open(t, url, Options{ReadOnly: true})} {
 			if got := all(t, s.Walk(background, rows[0].Chain, 1)); !reflect.DeepEqual(got, rows) {
 				t.Error(name, cmp.Diff(rows, got))
 			}
@@ -158,18 +158,18 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 func TestAppendRefuses(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 3)}))
-		for name, change := range map[string]func(rows []audit.Row){
-			"again":        func(rows []audit.Row) { rows[0].Seq, rows[1].Seq = 3, 4 },
-			"a gap":        func(rows []audit.Row) { rows[0].Seq, rows[1].Seq = 5, 6 },
-			"a gap within": func(rows []audit.Row) { rows[1].Seq = 6 },
-			"other chain":  func(rows []audit.Row) { rows[0].Chain = "0000000000000001" },
-			"much risk":    func(rows []audit.Row) { rows[1].Risk = 101 },
-			"no hash":      func(rows []audit.Row) { rows[1].Hash = nil },
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 3)}))
+		for name, change := range map[string]func(rows []audit.LogRow){
+			"again":        func(rows []audit.LogRow) { rows[0].Seq, rows[1].Seq = 3, 4 },
+			"a gap":        func(rows []audit.LogRow) { rows[0].Seq, rows[1].Seq = 5, 6 },
+			"a gap within": func(rows []audit.LogRow) { rows[1].Seq = 6 },
+			"other chain":  func(rows []audit.LogRow) { rows[0].Chain = "0000000000000001" },
+			"much risk":    func(rows []audit.LogRow) { rows[1].Risk = 101 },
+			"no hash":      func(rows []audit.LogRow) { rows[1].Hash = nil },
 		} {
 			rows := next(t, s, 2)
 			change(rows)
-			err := s.Append(background, audit.Batch{Rows: rows, Keys: []audit.Key{{ID: name}}, Opened: []string{name}})
+			err := s.Append(background, audit.WriteBatch{Rows: rows, Keys: []audit.BodyKey{{ID: name}}, Opened: []string{name}})
 			var known *core.Error
 			if !errors.As(err, &known) {
 				t.Errorf("%s: %v", name, err)
@@ -182,14 +182,14 @@ func TestAppendRefuses(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(background)
 		cancel()
-		if err := s.Append(ended, audit.Batch{Rows: next(t, s, 1)}); !errors.Is(err, context.Canceled) {
+		if err := s.Append(ended, audit.WriteBatch{Rows: next(t, s, 1)}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		must(t, s.Append(background, audit.Batch{Keys: []audit.Key{{ID: "twice"}}}))
-		if err := s.Append(background, audit.Batch{Rows: next(t, s, 1), Keys: []audit.Key{{ID: "twice"}}}); err == nil || head(t, s).Seq != 3 {
+		must(t, s.Append(background, audit.WriteBatch{Keys: []audit.BodyKey{{ID: "twice"}}}))
+		if err := s.Append(background, audit.WriteBatch{Rows: next(t, s, 1), Keys: []audit.BodyKey{{ID: "twice"}}}); err == nil || head(t, s).Seq != 3 {
 			t.Error("a key was written twice: ", err, head(t, s))
 		}
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
 		if got := len(all(t, s.Walk(background, head(t, s).Chain, 1))); got != 4 {
 			t.Errorf("%d rows", got)
 		}
@@ -197,7 +197,7 @@ func TestAppendRefuses(t *testing.T) {
 }
 
 // model is what Find must give of rows that are sorted newest first.
-func model(rows []audit.Row, f audit.Filter) (found []audit.Row) {
+func model(rows []audit.LogRow, f audit.Filter) (found []audit.LogRow) {
 	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
 	is := func(want, s string) bool { return want == "" || want == s }
 	for _, r := range rows {
@@ -206,7 +206,7 @@ func model(rows []audit.Row, f audit.Filter) (found []audit.Row) {
 			in(f.Executions, r.Execution) && is(f.Session, r.Session) && is(f.Principal, r.Principal) && is(f.Server, r.Server) && is(f.Tool, r.Tool) &&
 			in(f.Statuses, r.Status) && (f.MinRisk == 0 || r.Risk >= f.MinRisk)
 		if b := f.Before; b != nil {
-			fits = fits && compareNewest(rawRow{Row: audit.Row{At: b.At, Seq: b.Seq}, chain: number(b.Chain)}, rawRow{Row: r, chain: number(r.Chain)}) < 0
+			fits = fits && compareNewest(rawRow{LogRow: audit.LogRow{At: b.At, Seq: b.Seq}, chain: number(b.Chain)}, rawRow{LogRow: r, chain: number(r.Chain)}) < 0
 		}
 		if fits && (f.Limit == 0 || len(found) < f.Limit) {
 			found = append(found, r)
@@ -221,7 +221,7 @@ func number(chain string) int64 {
 }
 
 // mixed appends rows in which every column has few values and times repeat and go back.
-func mixed(t testing.TB, s audit.Store, n int, seed uint64) []audit.Row {
+func mixed(t testing.TB, s audit.LogStore, n int, seed uint64) []audit.LogRow {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(values ...string) string { return values[r.IntN(len(values))] }
 	rows := next(t, s, n)
@@ -234,13 +234,13 @@ func mixed(t testing.TB, s audit.Store, n int, seed uint64) []audit.Row {
 		row.Returned, row.Avoided = r.Int64N(9), r.Int64N(9)
 	}
 	for part := range slices.Chunk(rows, 700) {
-		must(t, s.Append(background, audit.Batch{Rows: part}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: part}))
 	}
 	return rows
 }
 
 // anyFilter is a filter by chance.
-func anyFilter(r *rand.Rand, rows []audit.Row) (f audit.Filter) {
+func anyFilter(r *rand.Rand, rows []audit.LogRow) (f audit.Filter) {
 	like := rows[r.IntN(len(rows))]
 	some := func(set func()) {
 		if r.IntN(4) == 0 {
@@ -260,9 +260,9 @@ func anyFilter(r *rand.Rand, rows []audit.Row) (f audit.Filter) {
 	some(func() { f.Statuses = []string{"error", like.Status, like.Status}[:1+r.IntN(3)] })
 	some(func() { f.MinRisk = r.Int64N(104) })
 	some(func() { f.Chain = like.Chain })
-	some(func() { f.Before = &audit.Place{At: like.At, Chain: like.Chain, Seq: like.Seq} })
+	some(func() { f.Before = &audit.RowPosition{At: like.At, Chain: like.Chain, Seq: like.Seq} })
 	some(func() {
-		f.Before = &audit.Place{At: like.At, Chain: []string{"", "0", "zz", like.Chain}[r.IntN(4)], Seq: 7}
+		f.Before = &audit.RowPosition{At: like.At, Chain: []string{"", "0", "zz", like.Chain}[r.IntN(4)], Seq: 7}
 	})
 	some(func() { f.Limit = 1 + r.IntN(100) })
 	return f
@@ -276,7 +276,7 @@ func TestFind(t *testing.T) {
 			n, filters = 6000, 300
 		}
 		rows := mixed(t, s, n, 1)
-		slices.SortFunc(rows, func(a, b audit.Row) int { return compareNewest(rawRow{Row: a}, rawRow{Row: b}) })
+		slices.SortFunc(rows, func(a, b audit.LogRow) int { return compareNewest(rawRow{LogRow: a}, rawRow{LogRow: b}) })
 		r := rand.New(rand.NewPCG(2, 2))
 		found := 0
 		for range filters {
@@ -313,7 +313,7 @@ func TestFindBefore(t *testing.T) {
 		for i := range same {
 			same[i].At = 5
 		}
-		must(t, s.Append(background, audit.Batch{Rows: same}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: same}))
 		for _, f := range []audit.Filter{{Limit: 29}, {Limit: 100, Kinds: []string{"call", "end"}}, {Limit: 50, MinRisk: 3}} {
 			seen := map[int64]bool{}
 			want := f
@@ -330,14 +330,14 @@ func TestFindBefore(t *testing.T) {
 					break
 				}
 				last := page[len(page)-1]
-				f.Before = &audit.Place{At: last.At, Chain: last.Chain, Seq: last.Seq}
+				f.Before = &audit.RowPosition{At: last.At, Chain: last.Chain, Seq: last.Seq}
 			}
 			if n := len(all(t, s.Find(background, want))); n != len(seen) || n < 1000 {
 				t.Errorf("%+v: pages give %d rows, all are %d", want, len(seen), n)
 			}
 		}
 		for chain, want := range map[string]int{"": 0, "0000000000000000": 0, "7fffffffffffffff": 2500, "ffffffffffffffff": 2500, head(t, s).Chain: 1} {
-			if got := len(all(t, s.Find(background, audit.Filter{Before: &audit.Place{At: 5, Chain: chain, Seq: 3002}}))); got != want {
+			if got := len(all(t, s.Find(background, audit.Filter{Before: &audit.RowPosition{At: 5, Chain: chain, Seq: 3002}}))); got != want {
 				t.Errorf("%d rows at the same time before chain %q, want %d", got, chain, want)
 			}
 		}
@@ -349,7 +349,7 @@ func TestFindBefore(t *testing.T) {
 				break
 			}
 		}
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
 	})
 }
 
@@ -359,7 +359,7 @@ func TestWalk(t *testing.T) {
 		rows := mixed(t, s, 2*rowsPerRead, 4)
 		for _, from := range []int64{0, 1, 2, rowsPerRead, rowsPerRead + 1, 2 * rowsPerRead, 2*rowsPerRead + 1} {
 			got := all(t, s.Walk(background, rows[0].Chain, from))
-			if want := rows[min(max(from-1, 0), 2*rowsPerRead):]; !slices.EqualFunc(got, want, func(a, b audit.Row) bool { return reflect.DeepEqual(a, b) }) {
+			if want := rows[min(max(from-1, 0), 2*rowsPerRead):]; !slices.EqualFunc(got, want, func(a, b audit.LogRow) bool { return reflect.DeepEqual(a, b) }) {
 				t.Errorf("from %d: %d rows, want %d", from, len(got), len(want))
 			}
 		}
@@ -376,9 +376,9 @@ func TestGroups(t *testing.T) {
 		s := open(t, url, Options{})
 		rows := mixed(t, s, 11000, 5) // spread over two days
 		for _, f := range []audit.Filter{{}, {Principal: "bob", MinRisk: 5}, {Kinds: []string{"unheard"}}, {Chain: "x"}} {
-			sums := map[audit.Group]audit.Group{}
+			sums := map[audit.UsageGroup]audit.UsageGroup{}
 			for _, r := range model(rows, f) {
-				key := audit.Group{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
+				key := audit.UsageGroup{Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status}
 				g, there := sums[key]
 				if !there {
 					g = key
@@ -388,7 +388,7 @@ func TestGroups(t *testing.T) {
 				g.Micros, g.Bytes, g.Returned, g.Avoided, g.MaxRisk = g.Micros+r.Micros, g.Bytes+r.Bytes, g.Returned+r.Returned, g.Avoided+r.Avoided, max(g.MaxRisk, r.Risk)
 				sums[key] = g
 			}
-			want := slices.SortedFunc(maps.Values(sums), func(a, b audit.Group) int {
+			want := slices.SortedFunc(maps.Values(sums), func(a, b audit.UsageGroup) int {
 				return strings.Compare(strings.Join([]string{a.Day, a.Kind, a.Server, a.Tool, a.Status}, "\x00"), strings.Join([]string{b.Day, b.Kind, b.Server, b.Tool, b.Status}, "\x00"))
 			})
 			got, err := s.Groups(background, f)
@@ -402,14 +402,14 @@ func TestGroups(t *testing.T) {
 func TestKeys(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		var keys []audit.Key
+		var keys []audit.BodyKey
 		var ids []string
 		for i := range 1200 {
-			k := audit.Key{ID: fmt.Sprint("x", i), Session: fmt.Sprint("s", i%3), Principal: fmt.Sprint("p", i%2), Wrapped: fmt.Appendf(nil, "wrapped %d\x00", i)}
+			k := audit.BodyKey{ID: fmt.Sprint("x", i), Session: fmt.Sprint("s", i%3), Principal: fmt.Sprint("p", i%2), Wrapped: fmt.Appendf(nil, "wrapped %d\x00", i)}
 			keys, ids = append(keys, k), append(ids, k.ID)
 		}
-		must(t, s.Append(background, audit.Batch{Keys: keys}))
-		check := func(want []audit.Key) {
+		must(t, s.Append(background, audit.WriteBatch{Keys: keys}))
+		check := func(want []audit.BodyKey) {
 			t.Helper()
 			got, err := s.Keys(background, append(ids, "missing", ""))
 			if err != nil || len(got) != len(want) {
@@ -442,7 +442,7 @@ func TestKeys(t *testing.T) {
 			t.Error(len(of), err)
 		}
 		keys[999].Wrapped = []byte("a new one")
-		must(t, s.Append(background, audit.Batch{Keys: keys[999:1000]}))
+		must(t, s.Append(background, audit.WriteBatch{Keys: keys[999:1000]}))
 		must(t, s.Close())
 		s = open(t, url, Options{})
 		check(keys[999:])
@@ -459,13 +459,13 @@ func TestOpened(t *testing.T) {
 			}
 		}
 		check()
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1), Opened: []string{"c", "a", "b\x00"}}))
-		must(t, s.Append(background, audit.Batch{Opened: []string{"d", "e", "a"}, Closed: []string{"d", "c", "unheard"}}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1), Opened: []string{"c", "a", "b\x00"}}))
+		must(t, s.Append(background, audit.WriteBatch{Opened: []string{"d", "e", "a"}, Closed: []string{"d", "c", "unheard"}}))
 		check("a", "b\x00", "e")
 		must(t, s.Close())
 		s = open(t, url, Options{})
 		check("a", "b\x00", "e")
-		must(t, s.Append(background, audit.Batch{Closed: []string{"a", "b\x00", "e"}}))
+		must(t, s.Append(background, audit.WriteBatch{Closed: []string{"a", "b\x00", "e"}}))
 		check()
 	})
 }
@@ -489,12 +489,12 @@ func TestDrop(t *testing.T) {
 			t.Errorf("%d rows are found", n)
 		}
 		must(t, s.Drop(background, "x", 1))
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 		must(t, s.Drop(background, rows[0].Chain, 1<<40))
 		if h := head(t, s); h.Base != h.Seq || h.Seq != int64(len(rows))+10 {
 			t.Errorf("%+v", h)
 		}
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 		if _, err := s.Forget(background, nil); err != nil { // takes in the log
 			t.Error(err)
 		}
@@ -508,7 +508,7 @@ func TestDrop(t *testing.T) {
 func TestReadersBesideAWriter(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 		chain := head(t, s).Chain
 		stop := make(chan struct{})
 		var readers sync.WaitGroup
@@ -543,7 +543,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 			batches = 200
 		}
 		for range batches {
-			must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+			must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 		}
 		close(stop)
 		readers.Wait()
@@ -553,19 +553,19 @@ func TestReadersBesideAWriter(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		w := open(t, url, Options{})
-		must(t, w.Append(background, audit.Batch{Rows: next(t, w, 1), Keys: []audit.Key{{ID: "k"}}}))
+		must(t, w.Append(background, audit.WriteBatch{Rows: next(t, w, 1), Keys: []audit.BodyKey{{ID: "k"}}}))
 		chain := head(t, w).Chain
 		r := open(t, url, Options{ReadOnly: true})
 		_, err1 := r.Head(background)
 		_, err2 := r.Open(background)
 		_, err3 := r.Forget(background, []string{"k"})
-		for i, err := range []error{err1, err2, err3, r.Append(background, audit.Batch{}), r.Drop(background, chain, 1)} {
+		for i, err := range []error{err1, err2, err3, r.Append(background, audit.WriteBatch{}), r.Drop(background, chain, 1)} {
 			var known *core.Error
 			if !errors.As(err, &known) {
 				t.Error(i, err)
 			}
 		}
-		must(t, w.Append(background, audit.Batch{Rows: next(t, w, 1)}))
+		must(t, w.Append(background, audit.WriteBatch{Rows: next(t, w, 1)}))
 		must(t, w.Close())
 		if got := all(t, r.Walk(background, chain, 1)); len(got) != 2 {
 			t.Errorf("%d rows", len(got))

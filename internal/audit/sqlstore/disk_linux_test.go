@@ -24,7 +24,7 @@ func disk(t *testing.T) (dir string) {
 }
 
 // fails appends, and expects an error with a word in its hint and the head as it was.
-func fails(t *testing.T, s audit.Store, b audit.Batch, hint string) {
+func fails(t *testing.T, s audit.LogStore, b audit.WriteBatch, hint string) {
 	t.Helper()
 	err := s.Append(background, b)
 	var known *core.Error
@@ -33,7 +33,7 @@ func fails(t *testing.T, s audit.Store, b audit.Batch, hint string) {
 	}
 }
 
-func whole(t *testing.T, s audit.Store) {
+func whole(t *testing.T, s audit.LogStore) {
 	t.Helper()
 	h := head(t, s)
 	if rows := all(t, s.Walk(background, h.Chain, 1)); len(rows) != int(h.Seq) {
@@ -49,13 +49,13 @@ func whole(t *testing.T, s audit.Store) {
 func TestFullDisk(t *testing.T) {
 	dir := disk(t)
 	s := open(t, filepath.Join(dir, "r.db"), Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 	filler := filepath.Join(dir, "filler")
 	for range 3 {
 		data := make([]byte, 4<<20)
 		_ = os.WriteFile(filler, data, 0o600) // until the disk is full
 		for range 3 {
-			b := audit.Batch{Rows: next(t, s, 40), Keys: []audit.Key{{ID: "failed"}}, Opened: []string{"failed"}}
+			b := audit.WriteBatch{Rows: next(t, s, 40), Keys: []audit.BodyKey{{ID: "failed"}}, Opened: []string{"failed"}}
 			for i := range b.Rows {
 				b.Rows[i].Body = make([]byte, 10000)
 			}
@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 			whole(t, s)
 		}
 		must(t, os.Remove(filler))
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 30)}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 30)}))
 		whole(t, s)
 	}
 	must(t, s.Close())
@@ -74,7 +74,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	dir := disk(t)
 	path := filepath.Join(dir, "r.db")
 	s := open(t, path, Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 	chain := head(t, s).Chain
 	must(t, s.Close())
 	remount := func(flags uintptr) {
@@ -95,7 +95,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	remount(0)
 	read()
 	s = open(t, path, Options{})
-	must(t, s.Append(background, audit.Batch{Closed: []string{"x"}}))
+	must(t, s.Append(background, audit.WriteBatch{Closed: []string{"x"}}))
 	// As a process that was killed leaves it: with a log that is not in the file.
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		data, err := os.ReadFile(path + suffix)
@@ -113,17 +113,17 @@ func TestReadOnlyDisk(t *testing.T) {
 // A disk that fails under a store that is open.
 func TestDiskFails(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "r.db"), Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
 	own := s.(*sqlStore)
 	_, err := own.w.ExecContext(background, "PRAGMA max_page_count = 1") // no less than there are
 	must(t, err)
-	b := audit.Batch{Rows: next(t, s, 40), Keys: []audit.Key{{ID: "failed"}}, Opened: []string{"failed"}}
+	b := audit.WriteBatch{Rows: next(t, s, 40), Keys: []audit.BodyKey{{ID: "failed"}}, Opened: []string{"failed"}}
 	for i := range b.Rows {
 		b.Rows[i].Body = make([]byte, 10000)
 	}
 	fails(t, s, b, "full")
 	whole(t, s)
-	must(t, s.Append(background, audit.Batch{Rows: b.Rows})) // by another connection
+	must(t, s.Append(background, audit.WriteBatch{Rows: b.Rows})) // by another connection
 	whole(t, s)
 }
 
@@ -157,5 +157,5 @@ func TestFullDiskLeavesNoFile(t *testing.T) {
 	}
 	must(t, os.Remove(filler))
 	s := open(t, filepath.Join(dir, "audit")+"/", Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
 }

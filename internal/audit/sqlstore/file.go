@@ -61,7 +61,7 @@ func (e *sqliteEngine) makeDatabase(ctx context.Context, path string) error {
 	made := &sqliteEngine{path: path}
 	db, err := sql.Open(
 		"sqlite",
-		made.fileURI("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", application)),
+		made.fileURI("mode", "rw", "_auto_vacuum", "2", "_pragma", "synchronous(OFF)", "_pragma", fmt.Sprintf("application_id(%d)", applicationID)),
 	)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (e *sqliteEngine) inspectHeader() (fresh bool, err error) {
 	switch {
 	case err == io.EOF:
 		return true, nil
-	case n == len(head) && string(head[:16]) == "SQLite format 3\x00" && binary.BigEndian.Uint32(head[68:]) == application:
+	case n == len(head) && string(head[:16]) == "SQLite format 3\x00" && binary.BigEndian.Uint32(head[68:]) == applicationID:
 		return false, nil
 	case err != nil && n == 0:
 		return false, err

@@ -29,10 +29,10 @@ func TestFileIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "audit")
 			s := open(t, dir+"/", Options{})
-			must(t, s.Append(background, audit.Batch{Rows: next(t, s, 2)}))
+			must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 2)}))
 			rows := next(t, s, 1)
 			must(t, spoil(filepath.Join(dir, "record-1.db")))
-			if err := s.Append(background, audit.Batch{Rows: rows}); !errors.Is(err, audit.ErrGone) {
+			if err := s.Append(background, audit.WriteBatch{Rows: rows}); !errors.Is(err, audit.ErrGone) {
 				t.Errorf("%v", err)
 			}
 			if _, err := s.Head(background); !errors.Is(err, audit.ErrGone) {
@@ -42,7 +42,7 @@ func TestFileIsGone(t *testing.T) {
 			if h := head(t, another); h.Seq != 0 || h.Chain == rows[0].Chain {
 				t.Errorf("%v is not new", h)
 			}
-			must(t, another.Append(background, audit.Batch{Rows: next(t, another, 1)}))
+			must(t, another.Append(background, audit.WriteBatch{Rows: next(t, another, 1)}))
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestCutOff(t *testing.T) {
 		t.Error(err)
 	}
 	s := open(t, path, Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
 	if left, _ := filepath.Glob(path + ".new*"); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}

@@ -26,13 +26,13 @@ func eachPart(ids []string, f func(list string, args []any) error) error {
 	return nil
 }
 
-func (s *sqlStore) Keys(ctx context.Context, ids []string) (map[string]audit.Key, error) {
-	all := map[string]audit.Key{}
+func (s *sqlStore) Keys(ctx context.Context, ids []string) (map[string]audit.BodyKey, error) {
+	all := map[string]audit.BodyKey{}
 	err := eachPart(ids, func(list string, args []any) error { return s.readKeys(ctx, all, list, args) })
 	return all, s.wrapError("store.keys", err)
 }
 
-func (s *sqlStore) readKeys(ctx context.Context, into map[string]audit.Key, list string, args []any) error {
+func (s *sqlStore) readKeys(ctx context.Context, into map[string]audit.BodyKey, list string, args []any) error {
 	rows, err := s.db.QueryContext(ctx, s.bindParameters(
 		"SELECT id, session, principal, wrapped FROM keys WHERE live = 1 AND id IN "+list,
 	), args...)
@@ -56,7 +56,7 @@ func (s *sqlStore) readKeys(ctx context.Context, into map[string]audit.Key, list
 		return err
 	}
 	for _, f := range all {
-		k := audit.Key{ID: string(f.id), Wrapped: f.wrapped}
+		k := audit.BodyKey{ID: string(f.id), Wrapped: f.wrapped}
 		if k.Session, err = s.nameOf(ctx, f.session); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *sqlStore) KeysOf(ctx context.Context, principal, session string) ([]str
 	return names, s.wrapError("store.keys", err)
 }
 
-// Forget implements audit.Store. After an error it can be called again with the same ids.
+// Forget implements audit.LogStore. After an error it can be called again with the same ids.
 func (s *sqlStore) Forget(ctx context.Context, ids []string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

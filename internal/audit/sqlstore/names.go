@@ -60,13 +60,13 @@ func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	return string(name), err
 }
 
-// querier is a connection pool, a connection or a transaction.
-type querier interface {
+// rowQuerier is a connection pool, a connection or a transaction.
+type rowQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // findName returns the number of a name. ok is false if the database does not have the name.
-func (s *sqlStore) findName(ctx context.Context, q querier, name string) (id int64, ok bool, err error) {
+func (s *sqlStore) findName(ctx context.Context, q rowQuerier, name string) (id int64, ok bool, err error) {
 	if id, ok := s.names.lookupID(name); ok {
 		return id, true, nil
 	}

@@ -18,8 +18,8 @@ import (
 	"retort/internal/core"
 )
 
-// own is the name of the PostgreSQL schema that contains the tables.
-const own = "retort"
+// schemaName is the name of the PostgreSQL schema that contains the tables.
+const schemaName = "retort"
 
 // writeTimeout bounds a statement that writes: a server that vanished must not block the engine forever.
 const writeTimeout = 30 * time.Second
@@ -39,7 +39,7 @@ type postgresEngine struct {
 	used    time.Time
 }
 
-func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, err error) {
+func openPostgres(ctx context.Context, url string, o Options) (_ audit.LogStore, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the address of the audit log: %w", err).
@@ -54,14 +54,14 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 			config.RuntimeParams[name] = value
 		}
 	}
-	config.RuntimeParams["search_path"] = own
+	config.RuntimeParams["search_path"] = schemaName
 	if o.ReadOnly && !o.Forgets {
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 	}
 	e := &postgresEngine{where: fmt.Sprintf("%s on %s", config.Database, config.Host), owner: o.Owner, left: o.Left}
 	s := &sqlStore{databaseEngine: e, reads: o.ReadOnly, forgets: o.Forgets, db: stdlib.OpenDB(*config)}
-	s.db.SetMaxOpenConns(1 + readers)
-	s.db.SetMaxIdleConns(1 + readers)
+	s.db.SetMaxOpenConns(1 + maxReadConns)
+	s.db.SetMaxIdleConns(1 + maxReadConns)
 	defer func() {
 		if err != nil {
 			err = s.wrapError("store.open", err)
@@ -71,7 +71,7 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 	if o.ReadOnly {
 		return s, checkSchema(ctx, s.db, e.where, "postgres")
 	}
-	if err := e.migrate(ctx, s.db); err != nil {
+	if err := e.migrateSchema(ctx, s.db); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -79,7 +79,7 @@ func openPostgres(ctx context.Context, url string, o Options) (_ audit.Store, er
 	return s, s.ensureWriter(ctx)
 }
 
-func (e *postgresEngine) migrate(ctx context.Context, db *sql.DB) error {
+func (e *postgresEngine) migrateSchema(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -87,15 +87,15 @@ func (e *postgresEngine) migrate(ctx context.Context, db *sql.DB) error {
 	defer c.Close()
 	all := migrationSteps("postgres")
 	return inTransaction(ctx, c, "BEGIN", func() error {
-		if _, err := c.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", application)); err != nil {
+		if _, err := c.ExecContext(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", applicationID)); err != nil {
 			return err
 		}
 		var there bool
-		if err := c.QueryRowContext(ctx, "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = '"+own+"'").Scan(&there); err != nil {
+		if err := c.QueryRowContext(ctx, "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = '"+schemaName+"'").Scan(&there); err != nil {
 			return err
 		}
 		if !there {
-			if _, err := c.ExecContext(ctx, "CREATE SCHEMA "+own); err != nil {
+			if _, err := c.ExecContext(ctx, "CREATE SCHEMA "+schemaName); err != nil {
 				return err
 			}
 		}
@@ -205,14 +205,14 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// idle is how long a connection may be unused before it is checked again.
-const idle = time.Second
+// recheckIdleAge is how long a connection may be unused before it is checked again.
+const recheckIdleAge = time.Second
 
 // isAlive reports whether the connection is still open. It checks only a connection that was unused for a while,
 // because the server or the network may have closed it.
 func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	defer func() { e.used = time.Now() }()
-	if time.Since(e.used) < idle {
+	if time.Since(e.used) < recheckIdleAge {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
@@ -335,7 +335,7 @@ func (e *postgresEngine) sampleTable(ctx context.Context, db *sql.DB) (table str
 	return fmt.Sprintf("entries TABLESAMPLE SYSTEM (%f)", min(100, 100*enough/max(size, 1))), nil, err
 }
 
-func (e *postgresEngine) beforeCondition(p audit.Place) (condition string, args []any) {
+func (e *postgresEngine) beforeCondition(p audit.RowPosition) (condition string, args []any) {
 	chain, ok := chainOf(p.Chain)
 	switch {
 	case ok:
@@ -398,7 +398,7 @@ func (e *postgresEngine) storedBytes(ctx context.Context, db *sql.DB) (n int64, 
 	err = db.QueryRowContext(
 		ctx,
 		"SELECT CAST(sum(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = $1 AND relkind = 'r'",
-		own,
+		schemaName,
 	).Scan(&n)
 	return n, err
 }
@@ -418,7 +418,7 @@ func (e *postgresEngine) explainError(op string, err error) error {
 	case known.Code == "53100":
 		return said.WithHint("the server's disk is full: make room there; nothing runs that cannot be recorded")
 	case known.Code == "42501" || strings.HasPrefix(known.Code, "28"):
-		return said.WithHint("the user of the address must be let in, and be able to create the schema %q in the database", own)
+		return said.WithHint("the user of the address must be let in, and be able to create the schema %q in the database", schemaName)
 	case known.Code == "3D000":
 		return said.WithHint("create the database first")
 	case known.Code == "25006":

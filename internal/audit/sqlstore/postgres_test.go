@@ -78,7 +78,7 @@ func cut(t *testing.T, url string) {
 // Engines write one database, each its own chain, and a chain is gone on with.
 func TestChainsOfPostgres(t *testing.T) {
 	url := database(t)
-	stores := make([]audit.Store, 4)
+	stores := make([]audit.LogStore, 4)
 	var all4 sync.WaitGroup
 	for i := range stores {
 		all4.Go(func() { stores[i], _ = Open(background, url, Options{}) })
@@ -90,7 +90,7 @@ func TestChainsOfPostgres(t *testing.T) {
 			t.Fatal("one was not opened")
 		}
 		defer s.Close()
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 10+i), Opened: []string{"same"}}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10+i), Opened: []string{"same"}}))
 		chains[head(t, s).Chain] = head(t, s).Seq
 	}
 	if len(chains) != 4 {
@@ -105,12 +105,12 @@ func TestChainsOfPostgres(t *testing.T) {
 			t.Errorf("%d rows of %s", len(got), h.Chain)
 		}
 	}
-	places := map[audit.Place]bool{}
-	var before *audit.Place
+	places := map[audit.RowPosition]bool{}
+	var before *audit.RowPosition
 	for {
 		page := all(t, stores[1].Find(background, audit.Filter{Limit: 3, Before: before}))
 		for _, r := range page {
-			p := audit.Place{At: r.At, Chain: r.Chain, Seq: r.Seq}
+			p := audit.RowPosition{At: r.At, Chain: r.Chain, Seq: r.Seq}
 			if before = &p; places[p] {
 				t.Fatal("a row comes twice")
 			}
@@ -139,12 +139,12 @@ func TestChainsOfPostgres(t *testing.T) {
 func TestIdleConnection(t *testing.T) {
 	url := database(t)
 	s := open(t, url, Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 3)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 3)}))
 	for range 2 {
 		rows := next(t, s, 2)
 		cut(t, url)
 		s.(*sqlStore).databaseEngine.(*postgresEngine).used = time.Time{} // long ago
-		must(t, s.Append(background, audit.Batch{Rows: rows}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
 	}
 	if h := head(t, s); h.Seq != 7 {
 		t.Errorf("%+v", h)
@@ -154,11 +154,11 @@ func TestIdleConnection(t *testing.T) {
 func TestLostConnection(t *testing.T) {
 	url := database(t)
 	s := open(t, url, Options{})
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 3)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 3)}))
 	h := head(t, s)
 	rows := next(t, s, 2)
 	cut(t, url)
-	if err := s.Append(background, audit.Batch{Rows: rows}); err == nil {
+	if err := s.Append(background, audit.WriteBatch{Rows: rows}); err == nil {
 		t.Error("it was written over a connection that was cut")
 	} else if known := core.AsError(err); known.Hint == "" {
 		t.Error(err)
@@ -166,7 +166,7 @@ func TestLostConnection(t *testing.T) {
 	if got := head(t, s); got.Chain != h.Chain || got.Seq != 3 {
 		t.Errorf("%+v after %+v", got, h)
 	}
-	must(t, s.Append(background, audit.Batch{Rows: rows}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
 
 	cut(t, url)
 	thief := open(t, url, Options{})
@@ -178,11 +178,11 @@ func TestLostConnection(t *testing.T) {
 		if known := core.AsError(err); err == nil || known.Hint == "" {
 			t.Error(err)
 		}
-		if err := s.Append(background, audit.Batch{}); err == nil {
+		if err := s.Append(background, audit.WriteBatch{}); err == nil {
 			t.Error("it writes a chain that another one has")
 		}
 	}
-	must(t, thief.Append(background, audit.Batch{Rows: next(t, thief, 1)}))
+	must(t, thief.Append(background, audit.WriteBatch{Rows: next(t, thief, 1)}))
 	must(t, thief.Close())
 	if got := head(t, s); got.Chain != h.Chain || got.Seq != 6 {
 		t.Errorf("%+v", got)
@@ -200,7 +200,7 @@ func TestHalfLostConnection(t *testing.T) {
 	if got := head(t, s); got.Chain != h.Chain {
 		t.Errorf("%+v after %+v", got, h)
 	}
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
 }
 
 func TestPostgresRefuses(t *testing.T) {
@@ -221,7 +221,7 @@ func TestPostgresRefuses(t *testing.T) {
 func TestForgottenKeysAreGoneFromTheTable(t *testing.T) {
 	url := database(t)
 	s := open(t, url, Options{})
-	must(t, s.Append(background, audit.Batch{Keys: []audit.Key{{ID: "a", Wrapped: []byte("the wrapped key")}, {ID: "b", Wrapped: []byte("another")}}}))
+	must(t, s.Append(background, audit.WriteBatch{Keys: []audit.BodyKey{{ID: "a", Wrapped: []byte("the wrapped key")}, {ID: "b", Wrapped: []byte("another")}}}))
 	file := func() string {
 		var data []byte
 		c := direct(t, url)

@@ -19,25 +19,25 @@ import (
 
 // What the record proves and erases, with SQLite below it.
 
-func keys() audit.Keys {
+func keys() audit.LogKeys {
 	key := func(b byte) func() ([]byte, error) {
 		return func() ([]byte, error) { return bytes.Repeat([]byte{b}, 32), nil }
 	}
-	return audit.Keys{Bodies: key(1), Codes: key(2)}
+	return audit.LogKeys{Bodies: key(1), Codes: key(2)}
 }
 
 // begun is a log in a new file, and the record as others see it.
-func begun(t testing.TB, o Options) (*audit.Log, *audit.Record, string) {
+func begun(t testing.TB, o Options) (*audit.Log, *audit.LogReader, string) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "record-1.db")
-	r := &audit.Record{Archives: filepath.Join(dir, "archive"), Checkpoints: t.TempDir(), Home: "home", Keys: keys()}
-	owner, err := keys().Owner()
+	r := &audit.LogReader{Archives: filepath.Join(dir, "archive"), Checkpoints: t.TempDir(), Home: "home", Keys: keys()}
+	owner, err := keys().OwnerID()
 	must(t, err)
 	l, err := audit.Open(background, open(t, path, Options{Owner: owner}), audit.Options{Keys: keys(), Checkpoints: r.Checkpoints, Home: "home"})
 	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	o.ReadOnly = true
-	r.Stores = []audit.Store{open(t, path, o)}
+	r.Stores = []audit.LogStore{open(t, path, o)}
 	r.Erasing = func(e core.AuditEvent) error {
 		if refused := l.Record(e, true); refused != nil {
 			return refused
@@ -67,7 +67,7 @@ func TestTampering(t *testing.T) {
 	must(t, l.Close()) // the last one takes its log into the file
 	whole, err := os.ReadFile(path)
 	must(t, err)
-	r.Stores = []audit.Store{open(t, path, Options{ReadOnly: true})}
+	r.Stores = []audit.LogStore{open(t, path, Options{ReadOnly: true})}
 	copied := "chain, at, kind, execution, session, principal, server, tool, status, risk, micros, bytes, returned, avoided, hash, code, facts, body"
 	for _, c := range []struct {
 		what       string
@@ -97,8 +97,8 @@ func TestTampering(t *testing.T) {
 			}
 		}
 		must(t, db.Close())
-		seen := &audit.Record{
-			Stores:   []audit.Store{open(t, changed, Options{ReadOnly: true})},
+		seen := &audit.LogReader{
+			Stores:   []audit.LogStore{open(t, changed, Options{ReadOnly: true})},
 			Archives: r.Archives, Checkpoints: r.Checkpoints, Home: r.Home, Keys: r.Keys,
 		}
 		v, err := seen.Verify(background, audit.VerifyOptions{})
@@ -113,7 +113,7 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-func chainOnly(t *testing.T, r *audit.Record) string {
+func chainOnly(t *testing.T, r *audit.LogReader) string {
 	all, err := r.Stores[0].Chains(background)
 	must(t, err)
 	return all[0].Chain
@@ -151,8 +151,8 @@ func TestErasedBesideAnEngine(t *testing.T) {
 	if len(before) != 3 || len(found(t, dir, before["anna"].Wrapped)) == 0 {
 		t.Fatal("the keys are nowhere")
 	}
-	seal.Steady(filepath.Join(r.Archives, "."+chainOnly(t, r)), time.Now().Add(-time.Hour))
-	if _, err := l.Retain(background, audit.Policy{Dir: r.Archives, Keep: time.Nanosecond}); err != nil {
+	seal.IsClockSteady(filepath.Join(r.Archives, "."+chainOnly(t, r)), time.Now().Add(-time.Hour))
+	if _, err := l.ApplyRetention(background, audit.RetentionPolicy{Dir: r.Archives, Keep: time.Nanosecond}); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(r.Archives, "*.gz")); len(left) != 1 {
@@ -235,7 +235,7 @@ func BenchmarkRecord(b *testing.B) {
 func TestForgetBeside(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
-		must(t, s.Append(background, audit.Batch{Rows: next(t, s, 2), Keys: []audit.Key{{ID: "a", Wrapped: []byte("1")}, {ID: "b", Wrapped: []byte("2")}}}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 2), Keys: []audit.BodyKey{{ID: "a", Wrapped: []byte("1")}, {ID: "b", Wrapped: []byte("2")}}}))
 		f := open(t, url, Options{ReadOnly: true, Forgets: true})
 		for i, want := range []int{1, 0} {
 			if n, err := f.Forget(background, []string{"a", "c"}); err != nil || n != want {
@@ -247,10 +247,10 @@ func TestForgetBeside(t *testing.T) {
 			t.Errorf("%v", left)
 		}
 		rows := next(t, s, 1)
-		if f.Append(background, audit.Batch{Rows: rows}) == nil {
+		if f.Append(background, audit.WriteBatch{Rows: rows}) == nil {
 			t.Error("it writes")
 		}
-		must(t, s.Append(background, audit.Batch{Rows: rows}))
+		must(t, s.Append(background, audit.WriteBatch{Rows: rows}))
 		if _, err := open(t, url, Options{ReadOnly: true}).Forget(background, []string{"b"}); err == nil {
 			t.Error("who only reads has forgotten")
 		}

@@ -35,7 +35,7 @@ func queryList[T any](ctx context.Context, q interface {
 
 // rawRow is a row with the numbers of its names instead of the names.
 type rawRow struct {
-	audit.Row
+	audit.LogRow
 	chain                                          int64
 	kind, session, principal, server, tool, status int64
 }
@@ -47,9 +47,9 @@ func compareNewest(a, b rawRow) int {
 
 func selectedColumns(bare bool) string {
 	if bare {
-		return columns
+		return entryColumns
 	}
-	return columns + ", facts, body"
+	return entryColumns + ", facts, body"
 }
 
 // readRawRows appends the rows of a query result to all.
@@ -92,8 +92,8 @@ func (s *sqlStore) resolveNames(ctx context.Context, r *rawRow) (err error) {
 	return nil
 }
 
-func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2[audit.Row, error] {
-	return func(yield func(audit.Row, error) bool) {
+func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2[audit.LogRow, error] {
+	return func(yield func(audit.LogRow, error) bool) {
 		id, ok := chainOf(chain)
 		if !ok {
 			return
@@ -106,7 +106,7 @@ func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2
 				all, err = readRawRows(rows, all[:0], false)
 			}
 			if err != nil {
-				yield(audit.Row{}, s.wrapError("store.walk", err))
+				yield(audit.LogRow{}, s.wrapError("store.walk", err))
 				return
 			}
 			if more = len(all) == rowsPerRead; more {
@@ -120,21 +120,21 @@ func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2
 }
 
 // yieldRows completes rows and yields them. It returns false if the consumer has stopped.
-func (s *sqlStore) yieldRows(ctx context.Context, all []rawRow, yield func(audit.Row, error) bool) bool {
+func (s *sqlStore) yieldRows(ctx context.Context, all []rawRow, yield func(audit.LogRow, error) bool) bool {
 	for i := range all {
 		if err := s.resolveNames(ctx, &all[i]); err != nil {
-			yield(audit.Row{}, s.wrapError("store.read", err))
+			yield(audit.LogRow{}, s.wrapError("store.read", err))
 			return false
 		}
-		if !yield(all[i].Row, nil) {
+		if !yield(all[i].LogRow, nil) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row, error] {
-	return func(yield func(audit.Row, error) bool) {
+func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.LogRow, error] {
+	return func(yield func(audit.LogRow, error) bool) {
 		q, err := s.translateFilter(ctx, f)
 		lead := -1
 		if err == nil && !q.none {
@@ -151,14 +151,14 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row
 				all, err = s.readPage(ctx, &q, lead, before, n, f.Bare)
 			}
 			if err != nil {
-				yield(audit.Row{}, s.wrapError("store.find", err))
+				yield(audit.LogRow{}, s.wrapError("store.find", err))
 				return
 			}
 			if !s.yieldRows(ctx, all, yield) || len(all) < n {
 				return
 			}
 			last := all[n-1]
-			before = &audit.Place{At: last.At, Chain: last.Chain, Seq: last.Seq}
+			before = &audit.RowPosition{At: last.At, Chain: last.Chain, Seq: last.Seq}
 			left -= n
 		}
 	}
@@ -166,7 +166,7 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Row
 
 // readPage reads the n newest matching rows that are older than before.
 func (s *sqlStore) readPage(
-	ctx context.Context, q *filterQuery, lead int, before *audit.Place, n int, bare bool,
+	ctx context.Context, q *filterQuery, lead int, before *audit.RowPosition, n int, bare bool,
 ) (all []rawRow, err error) {
 	where, args := q.whereExcept(lead, s.unindexedColumn)
 	if before != nil {
@@ -207,8 +207,8 @@ func (s *sqlStore) readPage(
 	return all, nil
 }
 
-// few bounds the counting of rows that match a condition, when searching for the condition with the fewest.
-const few = 4096
+// maxCountedMatches bounds the counting of rows that match a condition, when searching for the condition with the fewest.
+const maxCountedMatches = 4096
 
 // leadCondition returns the index of the condition that matches the fewest rows, as far as that can be determined
 // quickly, or -1. The database reads that condition's index and checks the other conditions on its rows.
@@ -217,7 +217,7 @@ func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int,
 	if able < 2 {
 		return able - 1, nil
 	}
-	least := int64(few)
+	least := int64(maxCountedMatches)
 	for i, c := range q.conditions[:able] {
 		n, err := s.countUpTo(ctx, c, least)
 		if err != nil {
@@ -227,7 +227,7 @@ func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int,
 			least, lead = n, i
 		}
 	}
-	if least < few {
+	if least < maxCountedMatches {
 		return lead, nil
 	}
 	return s.rarestCondition(ctx, q.conditions[:able])
@@ -275,12 +275,12 @@ func (s *sqlStore) countUpTo(ctx context.Context, c columnCondition, limit int64
 	return n, nil
 }
 
-func (s *sqlStore) Groups(ctx context.Context, f audit.Filter) ([]audit.Group, error) {
+func (s *sqlStore) Groups(ctx context.Context, f audit.Filter) ([]audit.UsageGroup, error) {
 	groups, err := s.readGroups(ctx, f)
 	return groups, s.wrapError("store.groups", err)
 }
 
-func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.Group, error) {
+func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.UsageGroup, error) {
 	q, err := s.translateFilter(ctx, f)
 	if err != nil || q.none {
 		return nil, err
@@ -297,10 +297,10 @@ func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.Grou
 		return nil, err
 	}
 	defer rows.Close()
-	var all []audit.Group
+	var all []audit.UsageGroup
 	var names [][4]int64
 	for rows.Next() {
-		var g audit.Group
+		var g audit.UsageGroup
 		var day int64
 		var n [4]int64
 		if err := rows.Scan(&day, &n[0], &n[1], &n[2], &n[3], &g.Count, &g.Micros, &g.Bytes, &g.Returned, &g.Avoided, &g.MaxRisk); err != nil {
@@ -319,7 +319,7 @@ func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.Grou
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b audit.Group) int {
+	slices.SortFunc(all, func(a, b audit.UsageGroup) int {
 		return cmp.Or(
 			cmp.Compare(a.Day, b.Day), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Server, b.Server),
 			cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Status, b.Status),
@@ -328,15 +328,15 @@ func (s *sqlStore) readGroups(ctx context.Context, f audit.Filter) ([]audit.Grou
 	return all, nil
 }
 
-func (s *sqlStore) Chains(ctx context.Context) ([]audit.Head, error) {
+func (s *sqlStore) Chains(ctx context.Context) ([]audit.ChainHead, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT name, seq, hash, base, owner FROM chains ORDER BY name")
 	if err != nil {
 		return nil, s.wrapError("store.chains", err)
 	}
 	defer rows.Close()
-	var all []audit.Head
+	var all []audit.ChainHead
 	for rows.Next() {
-		var h audit.Head
+		var h audit.ChainHead
 		var chain int64
 		if err := rows.Scan(&chain, &h.Seq, &h.Hash, &h.Base, &h.Owner); err != nil {
 			return nil, s.wrapError("store.chains", err)

@@ -10,15 +10,15 @@ import (
 	"retort/internal/core"
 )
 
-// schemas has the migrations: the statements in file n migrate a database from version n-1 to version n, for n = 1,
+// schemaFiles has the migrations: the statements in file n migrate a database from version n-1 to version n, for n = 1,
 // 2, … A released migration is never changed.
 //
 //go:embed schema/*.sql
-var schemas embed.FS
+var schemaFiles embed.FS
 
 func migrationSteps(dialect string) (all []string) {
 	for n := 1; ; n++ {
-		step, err := schemas.ReadFile(fmt.Sprintf("schema/%s-%d.sql", dialect, n))
+		step, err := schemaFiles.ReadFile(fmt.Sprintf("schema/%s-%d.sql", dialect, n))
 		if err != nil {
 			return all // it was the last one
 		}
@@ -55,7 +55,7 @@ func runMigrations(ctx context.Context, c *sql.Conn, name string, steps []string
 }
 
 // versionOf returns the schema version of a database, 0 for a new one.
-func versionOf(ctx context.Context, c querier) (version int, err error) {
+func versionOf(ctx context.Context, c rowQuerier) (version int, err error) {
 	err = c.QueryRowContext(ctx, "SELECT version FROM version").Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil

@@ -24,10 +24,10 @@ import (
 const (
 	// lockTimeout limits the wait for the lock of another process that is about to end.
 	lockTimeout = 300 * time.Millisecond
-	// application is the SQLite application id that marks a file as an audit log of Retort ("Rtrt").
-	application = 0x52747274
-	readers     = 4
-	notDatabase = 26 // SQLITE_NOTADB
+	// applicationID is the SQLite application id that marks a file as an audit log of Retort ("Rtrt").
+	applicationID = 0x52747274
+	maxReadConns  = 4
+	notDatabase   = 26 // SQLITE_NOTADB
 )
 
 // sqliteEngine is one SQLite database file. Committed entries are in the file or in its write-ahead log PATH-wal,
@@ -45,7 +45,7 @@ type sqliteEngine struct {
 	of     *sql.Conn
 }
 
-func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Duration) (_ audit.Store, err error) {
+func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Duration) (_ audit.LogStore, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%w", err)
@@ -100,8 +100,8 @@ func (e *sqliteEngine) openForWriting(ctx context.Context, s *sqlStore, lockTime
 	if err != nil {
 		return err
 	}
-	s.db.SetMaxOpenConns(1 + readers)
-	s.db.SetMaxIdleConns(1 + readers)
+	s.db.SetMaxOpenConns(1 + maxReadConns)
+	s.db.SetMaxIdleConns(1 + maxReadConns)
 	if e.file, err = os.Lstat(e.path); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func writeLockHolder(name string) error {
 // block.
 func (e *sqliteEngine) checkRegular() error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
-		if err := seal.Regular(e.path + suffix); err != nil {
+		if err := seal.CheckRegular(e.path + suffix); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, err).WithHint("move it away")
 		}
 	}
@@ -290,7 +290,7 @@ func (e *sqliteEngine) sampleTable(ctx context.Context, db *sql.DB) (table strin
 	return "entries WHERE seq IN (?" + strings.Repeat(", ?", some-1) + ")", args, nil
 }
 
-func (e *sqliteEngine) beforeCondition(p audit.Place) (condition string, args []any) {
+func (e *sqliteEngine) beforeCondition(p audit.RowPosition) (condition string, args []any) {
 	own := chainName(e.chain)
 	switch {
 	case own < p.Chain:
@@ -393,12 +393,12 @@ func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 
 // checkAndOpen checks that the file is an audit log with the current schema, and reads its chain.
 func (e *sqliteEngine) checkAndOpen(ctx context.Context, db *sql.DB) error {
-	db.SetMaxOpenConns(readers)
-	db.SetMaxIdleConns(readers)
+	db.SetMaxOpenConns(maxReadConns)
+	db.SetMaxIdleConns(maxReadConns)
 	var mark int
 	if err := db.QueryRowContext(
 		ctx, "PRAGMA application_id",
-	).Scan(&mark); sqliteCode(err) == notDatabase || err == nil && mark != application {
+	).Scan(&mark); sqliteCode(err) == notDatabase || err == nil && mark != applicationID {
 		return e.foreignFileError()
 	}
 	if err := checkSchema(ctx, db, e.path, "sqlite"); err != nil {

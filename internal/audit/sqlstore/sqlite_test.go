@@ -45,7 +45,7 @@ func TestSecondWriter(t *testing.T) {
 	if !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}
-	must(t, s.Append(background, audit.Batch{Rows: next(t, s, 1)}))
+	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 1)}))
 	must(t, s.Close())
 	if h := head(t, open(t, path, Options{})); h.Seq != 1 {
 		t.Error(h)
@@ -189,7 +189,7 @@ func TestForgottenKeysAreGone(t *testing.T) {
 	}
 	for round := range rounds {
 		for part := range 40 {
-			b := audit.Batch{Rows: next(t, s, 3)}
+			b := audit.WriteBatch{Rows: next(t, s, 3)}
 			for i := range r.IntN(20) {
 				wrapped := make([]byte, 40+r.IntN(500)*r.IntN(2))
 				for j := range wrapped {
@@ -197,7 +197,7 @@ func TestForgottenKeysAreGone(t *testing.T) {
 				}
 				id := fmt.Sprintf("%x-%d-%d", r.Int64(), round, part*100+i)
 				keys[id], ids = wrapped, append(ids, id)
-				b.Keys = append(b.Keys, audit.Key{ID: id, Session: fmt.Sprint(r.IntN(9)), Principal: "p", Wrapped: wrapped})
+				b.Keys = append(b.Keys, audit.BodyKey{ID: id, Session: fmt.Sprint(r.IntN(9)), Principal: "p", Wrapped: wrapped})
 			}
 			must(t, s.Append(background, b))
 		}
@@ -257,16 +257,16 @@ const killedVariable = "RETORT_STORE_KILLED"
 func appendUntilKilled(path string) {
 	s, err := Open(context.Background(), path, Options{})
 	for err == nil {
-		var h audit.Head
+		var h audit.ChainHead
 		if h, err = s.Head(background); err != nil {
 			break
 		}
-		var rows []audit.Row
+		var rows []audit.LogRow
 		for range 7 {
 			h.Seq++
-			rows = append(rows, audit.Row{Chain: h.Chain, Seq: h.Seq, At: h.Seq, Kind: "call", Hash: make([]byte, 32), Body: make([]byte, 3000)})
+			rows = append(rows, audit.LogRow{Chain: h.Chain, Seq: h.Seq, At: h.Seq, Kind: "call", Hash: make([]byte, 32), Body: make([]byte, 3000)})
 		}
-		if err = s.Append(background, audit.Batch{Rows: rows}); err == nil {
+		if err = s.Append(background, audit.WriteBatch{Rows: rows}); err == nil {
 			fmt.Println(h.Seq)
 		}
 	}

@@ -46,7 +46,7 @@ const maxFiles = 64
 
 // Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. For a path
 // that ends in a slash or is a folder it calls OpenFolder. Errors are *core.Error.
-func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
+func Open(ctx context.Context, url string, o Options) (audit.LogStore, error) {
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
 		return openPostgres(ctx, url, o)
 	}
@@ -63,13 +63,13 @@ func Open(ctx context.Context, url string, o Options) (audit.Store, error) {
 }
 
 // OpenFile opens one of the files that ListFiles returns.
-func OpenFile(ctx context.Context, path string, o Options) (audit.Store, error) {
+func OpenFile(ctx context.Context, path string, o Options) (audit.LogStore, error) {
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
 // OpenFolder opens the first file of a folder that no other process writes, or a new one. Engines
 // that share a folder each write their own file.
-func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error) {
+func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	if o.ReadOnly {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
 	}
@@ -93,7 +93,7 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.Store, error)
 func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
 
 // openLeft opens the first file of a folder that has a chain and that no process writes.
-func openLeft(ctx context.Context, dir string, o Options) (audit.Store, error) {
+func openLeft(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	files, err := ListFiles(dir)
 	if err != nil {
 		return nil, core.Errorf(core.KindInternal, "store.open", "%w", err)
@@ -154,7 +154,7 @@ type databaseEngine interface {
 	// sampleTable returns a table expression for a random sample of entries.
 	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)
 	// beforeCondition returns the SQL condition that an entry is older than p.
-	beforeCondition(p audit.Place) (condition string, args []any)
+	beforeCondition(p audit.RowPosition) (condition string, args []any)
 	// chainCondition reports whether the store can contain a chain. If only the database can decide that, it returns
 	// an SQL condition for it.
 	chainCondition(chain int64) (condition string, args []any, maybe bool)
@@ -192,7 +192,7 @@ type databaseEngine interface {
 	closeEngine()
 }
 
-// sqlStore implements audit.Store with SQLite or PostgreSQL.
+// sqlStore implements audit.LogStore with SQLite or PostgreSQL.
 type sqlStore struct {
 	databaseEngine
 	db    *sql.DB
@@ -207,7 +207,7 @@ type sqlStore struct {
 	gone  error // why nothing is written any more
 }
 
-var _ audit.Store = (*sqlStore)(nil)
+var _ audit.LogStore = (*sqlStore)(nil)
 
 func (s *sqlStore) Close() error {
 	s.mu.Lock()

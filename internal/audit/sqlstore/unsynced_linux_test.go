@@ -70,8 +70,8 @@ func withoutSync(t *testing.T, dir string) {
 	key := func() ([]byte, error) { return make([]byte, 32), nil }
 	s := open(t, dir, Options{})
 	log, err := audit.Open(background, s, audit.Options{
-		Keys: audit.Keys{Bodies: key, Codes: key}, Checkpoints: t.TempDir(),
-		Renew: func(ctx context.Context) (audit.Store, error) { return Open(ctx, dir, Options{Fresh: true}) },
+		Keys: audit.LogKeys{Bodies: key, Codes: key}, Checkpoints: t.TempDir(),
+		Renew: func(ctx context.Context) (audit.LogStore, error) { return Open(ctx, dir, Options{Fresh: true}) },
 	})
 	must(t, err)
 	call := core.AuditEvent{Kind: core.EventCall, Execution: "x", Server: "crm", Tool: "delete", Body: json.RawMessage(`{"arguments":{}}`)}
@@ -88,7 +88,7 @@ func withoutSync(t *testing.T, dir string) {
 	if h, err := s.Head(background); !errors.Is(err, audit.ErrUnsynced) {
 		t.Errorf("the head is believed: %v, %v", h, err)
 	}
-	if err := s.Append(background, audit.Batch{Rows: []audit.Row{{Chain: before.Chain, Seq: before.Seq + 1, Hash: []byte("h")}}}); !errors.Is(err, audit.ErrUnsynced) {
+	if err := s.Append(background, audit.WriteBatch{Rows: []audit.LogRow{{Chain: before.Chain, Seq: before.Seq + 1, Hash: []byte("h")}}}); !errors.Is(err, audit.ErrUnsynced) {
 		t.Errorf("the file is written again: %v", err)
 	}
 	if files, err := ListFiles(dir); len(files) != 1 || err != nil {

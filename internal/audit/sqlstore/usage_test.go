@@ -55,13 +55,13 @@ func BenchmarkUsage(b *testing.B) {
 			b.Fatal(err)
 		}
 		began := busy()
-		u, err := audit.Add(b.Context(), []audit.Store{s}, audit.UsageSpan{}, false)
+		u, err := audit.SumUsageOf(b.Context(), []audit.LogStore{s}, audit.UsageSpan{}, false)
 		if err != nil || u.Entries < 1_000_000 {
 			b.Fatal(u.Entries, err)
 		}
 		b.ReportMetric((busy() - began).Seconds(), "groups-cpu-s")
 		began = busy()
-		if _, err := audit.Add(b.Context(), []audit.Store{s}, audit.UsageSpan{}, true); err != nil {
+		if _, err := audit.SumUsageOf(b.Context(), []audit.LogStore{s}, audit.UsageSpan{}, true); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric((busy() - began).Seconds(), "all-cpu-s")
@@ -70,7 +70,7 @@ func BenchmarkUsage(b *testing.B) {
 }
 
 // told records a known history of two days and says what it adds up to.
-func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
+func told(t *testing.T) (*audit.Log, audit.LogStore, audit.Usage, []int64) {
 	t.Helper()
 	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "record.db"), Options{})
 	if err != nil {
@@ -78,7 +78,7 @@ func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
 	}
 	key := func() ([]byte, error) { return bytes.Repeat([]byte{7}, 32), nil }
 	at := time.Date(2026, 1, 1, 23, 59, 0, 0, time.UTC)
-	l, err := audit.Open(t.Context(), store, audit.Options{Keys: audit.Keys{Bodies: key, Codes: key}, Now: func() time.Time { return at }})
+	l, err := audit.Open(t.Context(), store, audit.Options{Keys: audit.LogKeys{Bodies: key, Codes: key}, Now: func() time.Time { return at }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func told(t *testing.T) (*audit.Log, audit.Store, audit.Usage, []int64) {
 func TestUsageOfAKnownHistory(t *testing.T) {
 	l, store, want, took := told(t)
 	defer l.Close()
-	got, err := audit.Add(t.Context(), []audit.Store{store}, audit.UsageSpan{}, true)
+	got, err := audit.SumUsageOf(t.Context(), []audit.LogStore{store}, audit.UsageSpan{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +140,11 @@ func TestUsageOfAKnownHistory(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(audit.ToolUsage{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	some, err := audit.Add(t.Context(), []audit.Store{store}, audit.UsageSpan{From: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, false)
+	some, err := audit.SumUsageOf(t.Context(), []audit.LogStore{store}, audit.UsageSpan{From: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, false)
 	if err != nil || some.Executions != 142 || some.Duration != nil || len(some.Days) != 1 {
 		t.Error(some, err)
 	}
-	twice, err := audit.Add(t.Context(), []audit.Store{store, store}, audit.UsageSpan{}, true)
+	twice, err := audit.SumUsageOf(t.Context(), []audit.LogStore{store, store}, audit.UsageSpan{}, true)
 	if err != nil || twice.Executions != 402 || twice.CacheHits != 800 || twice.Tools[0].MeanMS != 2 {
 		t.Error(twice, err)
 	}

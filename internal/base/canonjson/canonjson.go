@@ -11,42 +11,42 @@ import (
 
 var errAmbiguous = errors.New("the JSON can be read in more than one way")
 
-// Normalize returns the canonical form of raw. Unlike Marshal it accepts repeated member names and keeps the last
+// MarshalOrKeep returns the canonical form of raw. Unlike Marshal it accepts repeated member names and keeps the last
 // value. It returns raw unchanged if raw is not JSON. It must be used only where the result replaces raw, so that
 // every later reader sees the same value.
-func Normalize(raw json.RawMessage) json.RawMessage {
+func MarshalOrKeep(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
 		return raw
 	}
-	text, err := encode(v)
+	text, err := encodeJSON(v)
 	if err != nil {
 		return raw
 	}
 	return text
 }
 
-// Marshal returns raw with sorted keys and without blanks. Numbers keep their digits, and <, > and & are not escaped.
+// MarshalCanonical returns raw with sorted keys and without blanks. Numbers keep their digits, and <, > and & are not escaped.
 //
 // It returns an error if raw is not exactly one JSON value, or if two different texts could have the same canonical
 // form: invalid UTF-8, an unpaired surrogate, or a key that an object has twice. Servers read such texts differently.
-func Marshal(raw json.RawMessage) (json.RawMessage, error) {
+func MarshalCanonical(raw json.RawMessage) (json.RawMessage, error) {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, errAmbiguous
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	v, err := decode(d)
+	v, err := decodeValue(d)
 	if err != nil {
 		return nil, err
 	}
-	return encode(v)
+	return encodeJSON(v)
 }
 
-// encode writes v with sorted keys and without HTML escapes.
-func encode(v any) (json.RawMessage, error) {
+// encodeJSON writes v with sorted keys and without HTML escapes.
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -59,14 +59,14 @@ func encode(v any) (json.RawMessage, error) {
 // OrRaw returns the canonical form of raw, or raw itself if Marshal fails. Two calls whose arguments have no
 // canonical form are equal only if the bytes are.
 func OrRaw(raw json.RawMessage) json.RawMessage {
-	if c, err := Marshal(raw); err == nil {
+	if c, err := MarshalCanonical(raw); err == nil {
 		return c
 	}
 	return raw
 }
 
-// decode reads the next value of valid JSON.
-func decode(d *json.Decoder) (any, error) {
+// decodeValue reads the next value of valid JSON.
+func decodeValue(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func decodeObject(d *json.Decoder) (any, error) {
 		if err := checkString(key); err != nil {
 			return nil, err
 		}
-		if members[key], err = decode(d); err != nil {
+		if members[key], err = decodeValue(d); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func decodeObject(d *json.Decoder) (any, error) {
 func decodeArray(d *json.Decoder) (any, error) {
 	items := []any{}
 	for d.More() {
-		item, err := decode(d)
+		item, err := decodeValue(d)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ func TestMarshal(t *testing.T) {
 		`{"a":1,"A":2}`:                         `{"A":2,"a":1}`,
 		strings.Repeat("[", 900) + strings.Repeat("]", 900): strings.Repeat("[", 900) + strings.Repeat("]", 900),
 	} {
-		if got, err := Marshal(json.RawMessage(in)); err != nil || string(got) != want {
+		if got, err := MarshalCanonical(json.RawMessage(in)); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v, want %s", in, got, err, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestAmbiguous(t *testing.T) {
 		``, `{`, `{} {}`, `1 2`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `[{"x":{"a":1,"a":1}}]`, `"\ud800"`, `{"\udc00":1}`,
 		"\"\xff\"", "{\"\xc3\x28\":1}",
 	} {
-		if got, err := Marshal(json.RawMessage(in)); err == nil {
+		if got, err := MarshalCanonical(json.RawMessage(in)); err == nil {
 			t.Errorf("%q: %s", in, got)
 		}
 		if got := OrRaw(json.RawMessage(in)); string(got) != in {
@@ -45,7 +45,7 @@ func TestNormalize(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1, "a":2, "b":3}`: `{"a":2,"b":3}`, `nonsense`: `nonsense`, `{ "a": [1.50, "<"] }`: `{"a":[1.50,"<"]}`,
 	} {
-		if got := string(Normalize(json.RawMessage(in))); got != want {
+		if got := string(MarshalOrKeep(json.RawMessage(in))); got != want {
 			t.Errorf("%s became %s, want %s", in, got, want)
 		}
 	}
@@ -56,11 +56,11 @@ func FuzzMarshal(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		c, err := Marshal(json.RawMessage(s))
+		c, err := MarshalCanonical(json.RawMessage(s))
 		if err != nil {
 			return
 		}
-		again, err := Marshal(c)
+		again, err := MarshalCanonical(c)
 		if err != nil || string(again) != string(c) {
 			t.Errorf("%q: %s, then %s, %v", s, c, again, err)
 		}

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// recheck is the interval at which the Permit of an ongoing operation is checked.
-const recheck = 500 * time.Millisecond
+// recheckInterval is the interval at which the Permit of an ongoing operation is checked.
+const recheckInterval = 500 * time.Millisecond
 
 // WhilePermitted returns a context that ends when the Permit of ctx ends, at most the time recheck later. Its cause
 // is the reason why the Permit has ended. The caller must call stop when it no longer needs the context.
@@ -17,7 +17,7 @@ func WhilePermitted(ctx context.Context) (permitted context.Context, stop contex
 	permitted, end := context.WithCancelCause(ctx)
 	if p.Check != nil {
 		go func() {
-			every := time.NewTicker(recheck)
+			every := time.NewTicker(recheckInterval)
 			defer every.Stop()
 			for permitted.Err() == nil {
 				if refused := p.CheckValid(); refused != nil {

@@ -12,38 +12,38 @@ import (
 type Page struct {
 	Title    string
 	Lead     []string // paragraphs
-	Sections []Section
+	Sections []PageSection
 }
 
-// Section represents a part of a page. Empty fields are omitted.
-type Section struct {
+// PageSection represents a part of a page. Empty fields are omitted.
+type PageSection struct {
 	Title string
-	Text  []string // paragraphs
-	Bars  []Bar    // of one scale
-	Unit  string   // of the bars
-	Notes []string // a list
-	Table Table
+	Text  []string   // paragraphs
+	Bars  []ChartBar // of one scale
+	Unit  string     // of the bars
+	Notes []string   // a list
+	Table PageTable
 }
 
-// Bar is one row of a chart, with stacked parts.
-type Bar struct {
+// ChartBar is one row of a chart, with stacked parts.
+type ChartBar struct {
 	Name  string
-	Parts []Part
+	Parts []BarPart
 }
 
-// Part is a labelled length of a bar. Parts with the same name have the same colour within a section.
-type Part struct {
+// BarPart is a labelled length of a bar. Parts with the same name have the same colour within a section.
+type BarPart struct {
 	Name   string
 	Length float64
 }
 
-// Table has a title for each column. All columns but the first hold numbers.
-type Table struct {
+// PageTable has a title for each column. All columns but the first hold numbers.
+type PageTable struct {
 	Columns []string
 	Rows    [][]string
 }
 
-const head = `<!DOCTYPE html>
+const pageHead = `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -66,11 +66,11 @@ svg { display: block; width: 100%%; height: auto; margin: .6rem 0; } svg text { 
 // Write writes the page as HTML. It escapes all texts of p.
 func (p Page) Write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, head, html.EscapeString(p.Title))
+	fmt.Fprintf(&b, pageHead, html.EscapeString(p.Title))
 	writeElement(&b, "h1", p.Title)
 	writeParagraphs(&b, p.Lead)
 	for _, s := range p.Sections {
-		s.write(&b)
+		s.writeSection(&b)
 	}
 	b.WriteString("</body>\n</html>\n")
 	_, err := io.WriteString(w, b.String())
@@ -87,7 +87,7 @@ func writeParagraphs(b *strings.Builder, texts []string) {
 	}
 }
 
-func (s Section) write(b *strings.Builder) {
+func (s PageSection) writeSection(b *strings.Builder) {
 	writeElement(b, "h2", s.Title)
 	writeParagraphs(b, s.Text)
 	if len(s.Bars) > 0 {
@@ -100,10 +100,10 @@ func (s Section) write(b *strings.Builder) {
 		}
 		b.WriteString("</ul>\n")
 	}
-	s.Table.write(b)
+	s.Table.writeTable(b)
 }
 
-func (t Table) write(b *strings.Builder) {
+func (t PageTable) writeTable(b *strings.Builder) {
 	if len(t.Rows) == 0 {
 		return
 	}
@@ -131,10 +131,10 @@ const (
 	lineHeight = 24
 )
 
-var colours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
+var barColours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
 // drawBars draws all bars to the same scale, each followed by its sum.
-func (s Section) drawBars(b *strings.Builder) {
+func (s PageSection) drawBars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {
 		longest = max(longest, bar.totalLength())
@@ -157,9 +157,9 @@ func (s Section) drawBars(b *strings.Builder) {
 	b.WriteString("</svg>\n")
 }
 
-func barColour(i int) string { return colours[i%len(colours)] }
+func barColour(i int) string { return barColours[i%len(barColours)] }
 
-func (bar Bar) totalLength() (sum float64) {
+func (bar ChartBar) totalLength() (sum float64) {
 	for _, p := range bar.Parts {
 		sum += p.Length
 	}
@@ -167,7 +167,7 @@ func (bar Bar) totalLength() (sum float64) {
 }
 
 // appendNames appends the names of the bar's parts that are not in names yet.
-func (bar Bar) appendNames(names []string) []string {
+func (bar ChartBar) appendNames(names []string) []string {
 	for _, p := range bar.Parts {
 		if nameIndex(names, p.Name) < 0 {
 			names = append(names, p.Name)
@@ -185,21 +185,21 @@ func nameIndex(names []string, name string) int {
 	return -1
 }
 
-func (bar Bar) drawBar(b *strings.Builder, y int, names []string, scale float64, unit string) {
+func (bar ChartBar) drawBar(b *strings.Builder, y int, names []string, scale float64, unit string) {
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(bar.Name))
 	x := float64(nameWidth)
 	for _, p := range bar.Parts {
 		fmt.Fprintf(
 			b, `<rect x="%.1f" y="%d" width="%.1f" height="18" fill="%s"><title>%s: %s</title></rect>`, x, y+3,
-			p.Length*scale, barColour(nameIndex(names, p.Name)), html.EscapeString(p.Name), Number(p.Length),
+			p.Length*scale, barColour(nameIndex(names, p.Name)), html.EscapeString(p.Name), FormatNumber(p.Length),
 		)
 		x += p.Length * scale
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, Number(bar.totalLength()), html.EscapeString(unit))
+	fmt.Fprintf(b, `<text x="%.1f" y="%d">%s %s</text>`+"\n", x+6, y+16, FormatNumber(bar.totalLength()), html.EscapeString(unit))
 }
 
-// Number formats f as a whole number with commas.
-func Number(f float64) string {
+// FormatNumber formats f as a whole number with commas.
+func FormatNumber(f float64) string {
 	s := fmt.Sprintf("%.0f", f)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -8,10 +8,10 @@ import (
 )
 
 func TestPage(t *testing.T) {
-	p := Page{Title: "Costs <b>", Lead: []string{"a & b"}, Sections: []Section{{
+	p := Page{Title: "Costs <b>", Lead: []string{"a & b"}, Sections: []PageSection{{
 		Title: `one "two"`, Text: []string{"</p><script>alert(1)</script>"}, Unit: "tokens", Notes: []string{"<i>"},
-		Bars:  []Bar{{"direct", []Part{{"definitions", 3000}, {"data", 1_000_000}}}, {"<code>", []Part{{"data", 10}}}, {"nothing", nil}},
-		Table: Table{[]string{"way", "tokens"}, [][]string{{"<td>", "1"}}},
+		Bars:  []ChartBar{{"direct", []BarPart{{"definitions", 3000}, {"data", 1_000_000}}}, {"<code>", []BarPart{{"data", 10}}}, {"nothing", nil}},
+		Table: PageTable{[]string{"way", "tokens"}, [][]string{{"<td>", "1"}}},
 	}, {Title: "empty"}}}
 	var b strings.Builder
 	if err := p.Write(&b); err != nil {
@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for f, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1234567.6: "1,234,568", -1234: "-1,234", -123: "-123"} {
-		if got := Number(f); got != want {
+		if got := FormatNumber(f); got != want {
 			t.Errorf("%v is %s, not %s", f, got, want)
 		}
 	}

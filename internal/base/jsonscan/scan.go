@@ -58,9 +58,9 @@ type Scanner struct {
 	failed *Error
 }
 
-// Depth returns the number of open objects and arrays. One counts from the end of its Open piece until its Close
+// NestingDepth returns the number of open objects and arrays. One counts from the end of its Open piece until its Close
 // piece is read.
-func (s *Scanner) Depth() int { return len(s.stack) }
+func (s *Scanner) NestingDepth() int { return len(s.stack) }
 
 // InObject reports whether the innermost open container is an object and not an array.
 func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.stack)-1] == '{' }
@@ -68,8 +68,8 @@ func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.sta
 // InString reports whether the last piece was part of a string that continues.
 func (s *Scanner) InString() bool { return s.quoted }
 
-// At returns the number of bytes read so far.
-func (s *Scanner) At() int64 { return s.at }
+// ByteOffset returns the number of bytes read so far.
+func (s *Scanner) ByteOffset() int64 { return s.at }
 
 // Next reads the first piece of p, which must not be empty, and returns the piece's kind and length. A string or
 // literal that continues after p is returned in several pieces. The error is an *Error; every later call returns it
@@ -86,8 +86,8 @@ func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	return kind, n, nil
 }
 
-// End returns an error if the value is incomplete. It must be called when there is no more input.
-func (s *Scanner) End() error {
+// CheckEnd returns an error if the value is incomplete. It must be called when there is no more input.
+func (s *Scanner) CheckEnd() error {
 	if s.failed == nil && (s.quoted || s.word != "" || !s.number.isComplete() || len(s.stack) > 0 || s.state != wantComma) {
 		s.setError("the JSON ends in the middle")
 	}

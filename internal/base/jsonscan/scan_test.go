@@ -25,11 +25,11 @@ func whole(data []byte, n int) (ok bool, depth int) {
 			if err != nil {
 				return false, depth
 			}
-			depth = max(depth, s.Depth())
+			depth = max(depth, s.NestingDepth())
 			part = part[n:]
 		}
 	}
-	return s.End() == nil, depth
+	return s.CheckEnd() == nil, depth
 }
 
 // The verdict is that of encoding/json, however the document is cut.
@@ -85,7 +85,7 @@ func FuzzText(f *testing.F) {
 			return
 		}
 		for _, r := range []io.Reader{strings.NewReader(raw), iotest.OneByteReader(strings.NewReader(raw)), iotest.DataErrReader(strings.NewReader(raw))} {
-			got, err := io.ReadAll(Text(r))
+			got, err := io.ReadAll(DecodeText(r))
 			if err != nil || string(got) != want {
 				t.Fatalf("%q: %q %v, want %q", raw, got, err, want)
 			}
@@ -95,7 +95,7 @@ func FuzzText(f *testing.F) {
 
 func TestTextAcrossBuffers(t *testing.T) {
 	raw := strings.Repeat(`abc\u00e9\n`, 50_000)
-	got, err := io.ReadAll(Text(strings.NewReader(raw)))
+	got, err := io.ReadAll(DecodeText(strings.NewReader(raw)))
 	if want := strings.Repeat("abcé\n", 50_000); err != nil || string(got) != want {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}

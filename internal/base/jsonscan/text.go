@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a reader of the decoded text of a JSON string. r yields the string's content without the quotes, which
+// DecodeText returns a reader of the decoded text of a JSON string. r yields the string's content without the quotes, which
 // must be valid. Unpaired surrogates become U+FFFD.
-func Text(r io.Reader) io.Reader { return &textReader{in: r, raw: make([]byte, 0, 64<<10)} }
+func DecodeText(r io.Reader) io.Reader { return &textReader{in: r, raw: make([]byte, 0, 64<<10)} }
 
 type textReader struct {
 	in   io.Reader

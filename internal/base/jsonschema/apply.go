@@ -1,7 +1,7 @@
 package jsonschema
 
 // checkApplied checks a value against the schemas that apply to the same value, such as allOf and $ref.
-func (e *evaluation) checkApplied(r *appliedRules, v any, seen *evaluated) bool {
+func (e *evaluator) checkApplied(r *appliedRules, v any, seen *evaluatedSet) bool {
 	ok := r.dynamicRef == nil || e.applyHere(e.resolveDynamic(r.dynamicRef), v, seen)
 	if r.not != nil && (ok || e.explaining) && e.applySilently(r.not, v, nil) && !e.exhausted {
 		ok = e.explaining && e.addViolation(Violation{Keyword: Not})
@@ -24,7 +24,7 @@ func (e *evaluation) checkApplied(r *appliedRules, v any, seen *evaluated) bool 
 	return ok
 }
 
-func (e *evaluation) resolveDynamic(r *dynamicRef) *schemaNode {
+func (e *evaluator) resolveDynamic(r *dynamicRef) *schemaNode {
 	for _, outer := range e.scope {
 		if r.recursive && outer.recursive {
 			return outer.root
@@ -38,7 +38,7 @@ func (e *evaluation) resolveDynamic(r *dynamicRef) *schemaNode {
 
 // anyOf checks that a value is valid for at least one branch. If one is valid, the violations of the others are
 // discarded.
-func (e *evaluation) anyOf(branches []*schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) anyOf(branches []*schemaNode, v any, seen *evaluatedSet) bool {
 	said, fits := len(e.found), false
 	for _, n := range branches {
 		if !e.applyHere(n, v, seen) {
@@ -59,7 +59,7 @@ func (e *evaluation) anyOf(branches []*schemaNode, v any, seen *evaluated) bool 
 	return false
 }
 
-func (e *evaluation) oneOf(branches []*schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) oneOf(branches []*schemaNode, v any, seen *evaluatedSet) bool {
 	said, first := len(e.found), -1
 	for i, n := range branches {
 		switch {
@@ -83,7 +83,7 @@ func (e *evaluation) oneOf(branches []*schemaNode, v any, seen *evaluated) bool 
 	return false
 }
 
-func (e *evaluation) checkConditional(r *appliedRules, v any, seen *evaluated) bool {
+func (e *evaluator) checkConditional(r *appliedRules, v any, seen *evaluatedSet) bool {
 	n := r.no
 	if e.applySilently(r.when, v, seen) {
 		n = r.yes
@@ -92,7 +92,7 @@ func (e *evaluation) checkConditional(r *appliedRules, v any, seen *evaluated) b
 }
 
 // checkUnevaluated checks the properties and items that no other part of the schema has evaluated.
-func (e *evaluation) checkUnevaluated(r *unevaluatedRules, v any, seen *evaluated) bool {
+func (e *evaluator) checkUnevaluated(r *unevaluatedRules, v any, seen *evaluatedSet) bool {
 	ok := true
 	switch v := v.(type) {
 	case map[string]any:

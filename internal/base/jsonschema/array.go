@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-func (e *evaluation) checkArray(r *arrayRules, items []any, seen *evaluated) bool {
+func (e *evaluator) checkArray(r *arrayRules, items []any, seen *evaluatedSet) bool {
 	ok := true
 	if len(items) < r.least {
 		ok = e.explaining && e.addViolation(Violation{Keyword: MinItems, Want: r.least, Got: len(items)})
@@ -33,7 +33,7 @@ func (e *evaluation) checkArray(r *arrayRules, items []any, seen *evaluated) boo
 	return ok
 }
 
-func (e *evaluation) checkItems(r *arrayRules, items []any, seen *evaluated) bool {
+func (e *evaluator) checkItems(r *arrayRules, items []any, seen *evaluatedSet) bool {
 	all := true
 	first := min(len(r.prefix), len(items))
 	for i, v := range items[:first] {
@@ -50,7 +50,7 @@ func (e *evaluation) checkItems(r *arrayRules, items []any, seen *evaluated) boo
 	if r.rest == nil || r.rest.anyResult || first == len(items) {
 		return all
 	}
-	if r.rest == never && r.restKeyword == AdditionalItems {
+	if r.rest == noneNode && r.restKeyword == AdditionalItems {
 		return e.explaining && e.addViolation(Violation{Keyword: AdditionalItems, Got: len(items) - first})
 	}
 	for i, v := range items[first:] {
@@ -63,14 +63,14 @@ func (e *evaluation) checkItems(r *arrayRules, items []any, seen *evaluated) boo
 	return all
 }
 
-func (e *evaluation) checkContains(r *arrayRules, items []any, seen *evaluated) bool {
+func (e *evaluator) checkContains(r *arrayRules, items []any, seen *evaluatedSet) bool {
 	n := 0
 	for i, v := range items {
 		if !e.applySilently(r.contains, v, nil) {
 			continue
 		}
 		if n++; r.containEvals {
-			seen.item(i)
+			seen.addItem(i)
 		}
 	}
 	switch {
@@ -85,7 +85,7 @@ func (e *evaluation) checkContains(r *arrayRules, items []any, seen *evaluated) 
 }
 
 // findDuplicate returns the positions of two equal items in an array.
-func (e *evaluation) findDuplicate(items []any) (i, j int, found bool) {
+func (e *evaluator) findDuplicate(items []any) (i, j int, found bool) {
 	if len(items) > 20 {
 		return e.duplicateOfMany(items)
 	}
@@ -99,7 +99,7 @@ func (e *evaluation) findDuplicate(items []any) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
+func (e *evaluator) duplicateOfMany(items []any) (i, j int, found bool) {
 	at := make(map[string]int, len(items))
 	var key []byte
 	for j, v := range items {
@@ -116,7 +116,7 @@ func (e *evaluation) duplicateOfMany(items []any) (i, j int, found bool) {
 
 // appendKey appends a text to b that identifies the value. Equal values have equal texts, and different values have
 // different texts.
-func (e *evaluation) appendKey(b []byte, v any) []byte {
+func (e *evaluator) appendKey(b []byte, v any) []byte {
 	if !e.spendSteps(1) {
 		return b
 	}
@@ -128,7 +128,7 @@ func (e *evaluation) appendKey(b []byte, v any) []byte {
 	case string:
 		return appendText(append(b, 's'), v)
 	case json.Number, float64:
-		s, _ := text(v)
+		s, _ := numberText(v)
 		d := parseDecimal(s)
 		b = strconv.AppendBool(append(b, 'n'), d.negative)
 		return binary.AppendVarint(appendText(b, d.digits), d.exp)

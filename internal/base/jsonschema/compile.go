@@ -12,7 +12,7 @@ import (
 // schemaCompiler compiles a decoded document. It first finds the possible targets of references, and then builds the
 // nodes that can be reached from the root.
 type schemaCompiler struct {
-	formats  Formats
+	formats  FormatCheckers
 	origins  map[string]*resourceOrigin  // by absolute URI
 	begins   map[uintptr]*resourceOrigin // by the object where a resource begins
 	located  int
@@ -33,14 +33,14 @@ type pendingRef struct {
 
 var errTooMany = errors.New("the schema has too many subschemas, or too many in each other")
 
-func newCompiler(f Formats) *schemaCompiler {
+func newCompiler(f FormatCheckers) *schemaCompiler {
 	return &schemaCompiler{
 		formats: f, origins: map[string]*resourceOrigin{}, begins: map[uintptr]*resourceOrigin{}, nodes: map[uintptr]*schemaNode{},
 		reached: map[*resourceOrigin]bool{}, patterns: maxPatterns,
 	}
 }
 
-func (c *schemaCompiler) compile(doc any) (*Schema, error) {
+func (c *schemaCompiler) compileDocument(doc any) (*Schema, error) {
 	draft := 2020
 	switch doc := doc.(type) {
 	case map[string]any:
@@ -57,7 +57,7 @@ func (c *schemaCompiler) compile(doc any) (*Schema, error) {
 	if err := c.locateResources(doc, home, 0); err != nil {
 		return nil, err
 	}
-	root, err := c.node(doc, home, 0)
+	root, err := c.compileNode(doc, home, 0)
 	if err == nil {
 		err = c.resolveAll()
 	}
@@ -70,11 +70,11 @@ func (c *schemaCompiler) resolveAll() error {
 		for len(c.pending) > 0 {
 			p := c.pending[len(c.pending)-1]
 			c.pending = c.pending[:len(c.pending)-1]
-			to, anchor, err := c.resolve(p.ref, p.home)
+			to, anchor, err := c.resolveReference(p.ref, p.home)
 			if err != nil {
 				return err
 			}
-			n, err := c.node(to.doc, to.home, 0)
+			n, err := c.compileNode(to.doc, to.home, 0)
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
 		if r.recursive && r.root == nil {
-			if r.root, err = c.node(r.place.doc, o, 0); err != nil {
+			if r.root, err = c.compileNode(r.place.doc, o, 0); err != nil {
 				return err
 			}
 		}
@@ -102,7 +102,7 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 			if n != nil {
 				continue
 			}
-			if r.dynamic[name], err = c.node(r.anchors[name].doc, o, 0); err != nil {
+			if r.dynamic[name], err = c.compileNode(r.anchors[name].doc, o, 0); err != nil {
 				return err
 			}
 		}
@@ -110,20 +110,20 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 	return nil
 }
 
-// node returns the node of a subschema, which it builds the first time. A value that is not a schema gets a node that
+// compileNode returns the node of a subschema, which it builds the first time. A value that is not a schema gets a node that
 // accepts everything.
-func (c *schemaCompiler) node(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
+func (c *schemaCompiler) compileNode(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
 		if doc == false {
-			return never, nil
+			return noneNode, nil
 		}
-		return always, nil
+		return anyNode, nil
 	}
 	if len(obj) == 0 {
-		return always, nil
+		return anyNode, nil
 	}
-	id := identity(obj)
+	id := mapIdentity(obj)
 	if n := c.nodes[id]; n != nil {
 		return n, nil
 	}
@@ -137,7 +137,7 @@ func (c *schemaCompiler) node(doc any, home *resourceOrigin, depth int) (*schema
 	n := &schemaNode{resource: home.resource}
 	c.nodes[id] = n
 	b := nodeBuilder{schemaCompiler: c, obj: obj, home: home, depth: depth}
-	b.build(n)
+	b.buildRules(n)
 	return n, b.err
 }
 
@@ -150,10 +150,10 @@ type nodeBuilder struct {
 	err   error
 }
 
-func (b *nodeBuilder) build(n *schemaNode) {
+func (b *nodeBuilder) buildRules(n *schemaNode) {
 	if ref, ok := b.keywordValue("$ref").(string); ok {
 		n.refAlone = b.home.draft < 2019
-		n.ref = always
+		n.ref = anyNode
 		b.addReference(ref, func(to *schemaNode, _ string) { n.ref = to })
 		if n.refAlone {
 			return
@@ -174,7 +174,7 @@ func (b *nodeBuilder) build(n *schemaNode) {
 
 // buildGroups builds the rules for the groups of keywords that occur.
 func (b *nodeBuilder) buildGroups(n *schemaNode) {
-	var there group
+	var there keywordGroup
 	for k := range b.obj {
 		there |= groupOf(k)
 	}
@@ -195,18 +195,18 @@ func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	}
 }
 
-// group says which kind of value or rule a keyword is about.
-type group uint8
+// keywordGroup says which kind of value or rule a keyword is about.
+type keywordGroup uint8
 
 const (
-	ofObjects group = 1 << iota
+	ofObjects keywordGroup = 1 << iota
 	ofArrays
 	ofText
 	ofNumbers
 	ofAny
 )
 
-func groupOf(keyword string) group {
+func groupOf(keyword string) keywordGroup {
 	switch keyword {
 	case "minProperties", "maxProperties", "required", "properties", "patternProperties", "additionalProperties",
 		"propertyNames", "dependencies", "dependentSchemas", "dependentRequired":
@@ -229,12 +229,12 @@ func (b *nodeBuilder) addReference(ref string, set func(*schemaNode, string)) {
 
 // allowedTypes returns the types in the keyword type. If a name in it is unknown, it returns 0, which allows all
 // types.
-func (b *nodeBuilder) allowedTypes() types {
+func (b *nodeBuilder) allowedTypes() typeSet {
 	list, ok := b.keywordValue("type").([]any)
 	if !ok {
 		list = []any{b.keywordValue("type")}
 	}
-	var all types
+	var all typeSet
 	for _, v := range list {
 		name, _ := v.(string)
 		t := typeNamed(name)
@@ -253,19 +253,19 @@ func (b *nodeBuilder) objectRules() *objectRules {
 	r.names = slices.Sorted(maps.Keys(r.properties))
 	patterns := b.nodesByName("patternProperties")
 	for _, source := range sortedKeys(patterns) {
-		r.patterns = append(r.patterns, patternRule{b.pattern(source), patterns[source]})
+		r.patterns = append(r.patterns, patternRule{b.buildPattern(source), patterns[source]})
 	}
 	r.additional = b.subschemaNode("additionalProperties")
 	r.propertyNames = b.subschemaNode("propertyNames")
-	r.dependents = b.dependents()
+	r.dependents = b.buildDependents()
 	return r
 }
 
-func (b *nodeBuilder) dependents() (list []dependent) {
+func (b *nodeBuilder) buildDependents() (list []dependentRule) {
 	for _, keyword := range []string{"dependencies", "dependentSchemas", "dependentRequired"} {
 		all, _ := b.keywordValue(keyword).(map[string]any)
 		for _, name := range sortedKeys(all) {
-			d := dependent{name: name}
+			d := dependentRule{name: name}
 			if names, ok := all[name].([]any); ok {
 				d.required = stringsIn(names)
 			} else if keyword != "dependentRequired" {
@@ -300,7 +300,7 @@ func (b *nodeBuilder) arrayRules() *arrayRules {
 func (b *nodeBuilder) textRules() *textRules {
 	r := &textRules{least: b.countOf("minLength", 0), most: b.countOf("maxLength", math.MaxInt)}
 	if source, ok := b.keywordValue("pattern").(string); ok {
-		r.pattern = b.pattern(source)
+		r.pattern = b.buildPattern(source)
 	}
 	if name, ok := b.keywordValue("format").(string); ok {
 		r.formatName, r.format = name, b.formats[name]
@@ -311,7 +311,7 @@ func (b *nodeBuilder) textRules() *textRules {
 	return r
 }
 
-func (b *nodeBuilder) pattern(source string) (p *pattern) {
+func (b *nodeBuilder) buildPattern(source string) (p *compiledPattern) {
 	p, b.patterns = newPattern(source, b.patterns)
 	return p
 }
@@ -319,8 +319,8 @@ func (b *nodeBuilder) pattern(source string) (p *pattern) {
 // numberRules reads the rules for numbers, including the boolean exclusive bounds of draft-04.
 func (b *nodeBuilder) numberRules() *numberRules {
 	r := &numberRules{
-		minimum: b.bound("minimum"), exclusiveMinimum: b.bound("exclusiveMinimum"),
-		maximum: b.bound("maximum"), exclusiveMaximum: b.bound("exclusiveMaximum"), multipleOf: b.bound("multipleOf"),
+		minimum: b.buildBound("minimum"), exclusiveMinimum: b.buildBound("exclusiveMinimum"),
+		maximum: b.buildBound("maximum"), exclusiveMaximum: b.buildBound("exclusiveMaximum"), multipleOf: b.buildBound("multipleOf"),
 	}
 	if b.obj["exclusiveMinimum"] == true {
 		r.minimum, r.exclusiveMinimum = nil, r.minimum
@@ -331,12 +331,12 @@ func (b *nodeBuilder) numberRules() *numberRules {
 	return r
 }
 
-func (b *nodeBuilder) bound(keyword string) *bound {
+func (b *nodeBuilder) buildBound(keyword string) *numberBound {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {
 		return nil
 	}
-	return &bound{n, parseDecimal(string(n))}
+	return &numberBound{n, parseDecimal(string(n))}
 }
 
 func (b *nodeBuilder) appliedRules() *appliedRules {
@@ -356,7 +356,7 @@ func (b *nodeBuilder) appliedRules() *appliedRules {
 // dynamicRef reads a dynamic reference. It behaves dynamically only if its first target is a dynamic anchor.
 func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	b.schemaCompiler.dynamic = true
-	r, c := &dynamicRef{target: always}, b.schemaCompiler
+	r, c := &dynamicRef{target: anyNode}, b.schemaCompiler
 	b.addReference(ref, func(to *schemaNode, anchor string) {
 		r.target = to
 		if to.resource == nil {
@@ -374,11 +374,11 @@ func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 // isAnchor reports whether n has the dynamic anchor name.
 func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 	obj, ok := n.resource.anchors[name].doc.(map[string]any)
-	return ok && c.nodes[identity(obj)] == n && obj["$dynamicAnchor"] == name
+	return ok && c.nodes[mapIdentity(obj)] == n && obj["$dynamicAnchor"] == name
 }
 
 // keywordValue returns the value of a keyword, or nil if the draft does not define the keyword.
-func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.value(b.obj, keyword) }
+func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.keywordValue(b.obj, keyword) }
 
 // subschemaNode returns the node of a keyword that holds a schema, or nil.
 func (b *nodeBuilder) subschemaNode(keyword string) *schemaNode {
@@ -391,7 +391,7 @@ func (b *nodeBuilder) subschemaNode(keyword string) *schemaNode {
 }
 
 func (b *nodeBuilder) makeNode(doc any) *schemaNode {
-	n, err := b.node(doc, b.home, b.depth+1)
+	n, err := b.compileNode(doc, b.home, b.depth+1)
 	if err != nil && b.err == nil {
 		b.err = err
 	}

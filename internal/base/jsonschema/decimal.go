@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// decimal is the exact number digits × 10^exp. The digits neither begin nor end with 0. Zero has no digits.
-type decimal struct {
+// exactDecimal is the exact number digits × 10^exp. The digits neither begin nor end with 0. Zero has no digits.
+type exactDecimal struct {
 	negative bool
 	digits   string
 	exp      int64
@@ -19,7 +19,7 @@ type decimal struct {
 // as zero.
 const maxExp = math.MaxInt32
 
-func text(v any) (string, bool) {
+func numberText(v any) (string, bool) {
 	switch v := v.(type) {
 	case json.Number:
 		return string(v), true
@@ -30,11 +30,11 @@ func text(v any) (string, bool) {
 }
 
 // parseDecimal parses the text of a JSON number.
-func parseDecimal(s string) decimal {
-	var d decimal
+func parseDecimal(s string) exactDecimal {
+	var d exactDecimal
 	s, d.negative = strings.CutPrefix(s, "-")
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		d.exp = exponent(s[i+1:])
+		d.exp = parseExponent(s[i+1:])
 		s = s[:i]
 	}
 	if whole, fraction, ok := strings.Cut(s, "."); ok {
@@ -45,12 +45,12 @@ func parseDecimal(s string) decimal {
 	d.exp += int64(len(s) - len(trimmed))
 	d.digits = strings.TrimLeft(trimmed, "0")
 	if d.digits == "" {
-		return decimal{}
+		return exactDecimal{}
 	}
 	return d
 }
 
-func exponent(s string) int64 {
+func parseExponent(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil && strings.HasPrefix(s, "-") {
 		return -maxExp
@@ -60,22 +60,22 @@ func exponent(s string) int64 {
 	return min(max(n, -maxExp), maxExp)
 }
 
-func (d decimal) isInteger() bool { return d.digits == "" || d.exp >= 0 }
+func (d exactDecimal) isInteger() bool { return d.digits == "" || d.exp >= 0 }
 
-// compare returns -1 if d is less than o, 0 if they are equal, and 1 otherwise.
-func (d decimal) compare(o decimal) int {
-	switch a, b := d.sign(), o.sign(); {
+// compareTo returns -1 if d is less than o, 0 if they are equal, and 1 otherwise.
+func (d exactDecimal) compareTo(o exactDecimal) int {
+	switch a, b := d.signOf(), o.signOf(); {
 	case a < b:
 		return -1
 	case a > b:
 		return 1
 	case a < 0:
-		return o.magnitude(d)
+		return o.compareMagnitude(d)
 	}
-	return d.magnitude(o)
+	return d.compareMagnitude(o)
 }
 
-func (d decimal) sign() int {
+func (d exactDecimal) signOf() int {
 	switch {
 	case d.digits == "":
 		return 0
@@ -85,7 +85,7 @@ func (d decimal) sign() int {
 	return 1
 }
 
-func (d decimal) magnitude(o decimal) int {
+func (d exactDecimal) compareMagnitude(o exactDecimal) int {
 	switch a, b := int64(len(d.digits))+d.exp, int64(len(o.digits))+o.exp; {
 	case a < b:
 		return -1
@@ -100,7 +100,7 @@ func (d decimal) magnitude(o decimal) int {
 const maxDigits = 2_000
 
 // multipleOf reports whether d is an integer multiple of o.
-func (d decimal) multipleOf(o decimal) bool {
+func (d exactDecimal) multipleOf(o exactDecimal) bool {
 	switch {
 	case d.digits == "" || o.digits == "":
 		return true
@@ -123,7 +123,7 @@ func (d decimal) multipleOf(o decimal) bool {
 
 // isInteger reports whether v is an integer, which 1.0 and 1e3 are, too.
 func isInteger(v any) bool {
-	s, ok := text(v)
+	s, ok := numberText(v)
 	if !ok {
 		return false
 	}

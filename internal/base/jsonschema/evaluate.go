@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// evaluation is the checking of one value. It stops at the first violation unless explaining is set; then it collects
+// evaluator is the checking of one value. It stops at the first violation unless explaining is set; then it collects
 // all violations.
-type evaluation struct {
+type evaluator struct {
 	dynamic    bool
 	explaining bool
 	exhausted  bool // steps or depth: the value passes
 	steps      int
 	depth      int
-	scope      []*resource // entered on the way here, if dynamic
-	path       []string    // to the value, if explaining
+	scope      []*schemaResource // entered on the way here, if dynamic
+	path       []string          // to the value, if explaining
 	found      []Violation
 }
 
@@ -24,7 +24,7 @@ type evaluation struct {
 const maxFound = 1_000
 
 // spendSteps counts steps. It returns false if the maximum is exceeded.
-func (e *evaluation) spendSteps(steps int) bool {
+func (e *evaluator) spendSteps(steps int) bool {
 	if e.steps += steps; e.steps > maxSteps {
 		e.exhausted = true
 	}
@@ -32,7 +32,7 @@ func (e *evaluation) spendSteps(steps int) bool {
 }
 
 // addViolation adds a violation. It always returns false, so that a failing check can return its result.
-func (e *evaluation) addViolation(v Violation) bool {
+func (e *evaluator) addViolation(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)
 		e.found = append(e.found, v)
@@ -40,9 +40,9 @@ func (e *evaluation) addViolation(v Violation) bool {
 	return false
 }
 
-// apply checks a value against a node. Unless seen is nil, it adds the properties and items that the node evaluates
+// applyNode checks a value against a node. Unless seen is nil, it adds the properties and items that the node evaluates
 // to seen.
-func (e *evaluation) apply(n *schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if n.anyResult {
 		return true
 	}
@@ -60,7 +60,7 @@ func (e *evaluation) apply(n *schemaNode, v any, seen *evaluated) bool {
 	if entered {
 		e.scope = append(e.scope, n.resource)
 	}
-	ok := e.check(n, v, seen)
+	ok := e.checkNode(n, v, seen)
 	if entered {
 		e.scope = e.scope[:len(e.scope)-1]
 	}
@@ -70,27 +70,27 @@ func (e *evaluation) apply(n *schemaNode, v any, seen *evaluated) bool {
 
 // applyHere applies another schema to the same value. The properties and items that it evaluates are added to seen
 // only if the value is valid.
-func (e *evaluation) applyHere(n *schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) applyHere(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if seen == nil {
-		return e.apply(n, v, nil)
+		return e.applyNode(n, v, nil)
 	}
-	sub := &evaluated{}
-	if !e.apply(n, v, sub) {
+	sub := &evaluatedSet{}
+	if !e.applyNode(n, v, sub) {
 		return false
 	}
-	return seen.merge(e, sub)
+	return seen.mergeSet(e, sub)
 }
 
-func (e *evaluation) check(n *schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) checkNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if n.refAlone {
 		return e.applyHere(n.ref, v, seen)
 	}
 	if !e.checkBasic(n, v) {
 		return false
 	}
-	var own *evaluated
+	var own *evaluatedSet
 	if n.uneval != nil {
-		own = &evaluated{}
+		own = &evaluatedSet{}
 	} else {
 		own = seen
 	}
@@ -104,7 +104,7 @@ func (e *evaluation) check(n *schemaNode, v any, seen *evaluated) bool {
 	if n.uneval != nil && (ok || e.explaining) {
 		ok = e.checkUnevaluated(n.uneval, v, own) && ok
 		if seen != nil {
-			seen.merge(e, own)
+			seen.mergeSet(e, own)
 		}
 	}
 	return ok
@@ -112,19 +112,19 @@ func (e *evaluation) check(n *schemaNode, v any, seen *evaluated) bool {
 
 // checkBasic makes the checks after whose failure the evaluation ends, because further violations would not help the
 // user.
-func (e *evaluation) checkBasic(n *schemaNode, v any) bool {
+func (e *evaluator) checkBasic(n *schemaNode, v any) bool {
 	switch {
-	case n.types != 0 && !n.types.fit(v):
-		return e.explaining && e.addViolation(Violation{Keyword: Type, Want: n.types.list(), Got: typeName(v)})
+	case n.types != 0 && !n.types.allowsValue(v):
+		return e.explaining && e.addViolation(Violation{Keyword: Type, Want: n.types.typeList(), Got: typeName(v)})
 	case n.constant != nil && !e.equalValues(v, *n.constant):
 		return e.explaining && e.addViolation(Violation{Keyword: Const, Want: *n.constant, Got: v})
-	case n.enum != nil && !n.enum.has(e, v):
+	case n.enum != nil && !n.enum.hasValue(e, v):
 		return e.explaining && e.addViolation(Violation{Keyword: Enum, Want: n.enum.values, Got: v})
 	}
 	return true
 }
 
-func (e *evaluation) byType(n *schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) byType(n *schemaNode, v any, seen *evaluatedSet) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return n.object == nil || e.checkObject(n.object, v, seen)
@@ -136,7 +136,7 @@ func (e *evaluation) byType(n *schemaNode, v any, seen *evaluated) bool {
 	return n.number == nil || e.checkNumber(n.number, v)
 }
 
-func (e *evaluation) checkText(r *textRules, s string) bool {
+func (e *evaluator) checkText(r *textRules, s string) bool {
 	ok := true
 	if r.format != nil {
 		if err := r.format(s); err != nil {
@@ -150,31 +150,31 @@ func (e *evaluation) checkText(r *textRules, s string) bool {
 			ok = e.explaining && e.addViolation(Violation{Keyword: MaxLength, Want: r.most, Got: n})
 		}
 	}
-	if r.pattern != nil && !r.pattern.match(e, s) {
+	if r.pattern != nil && !r.pattern.matchString(e, s) {
 		ok = e.explaining && e.addViolation(Violation{Keyword: Pattern, Want: r.pattern.source, Got: s})
 	}
 	return ok
 }
 
-func (e *evaluation) checkNumber(r *numberRules, v any) bool {
-	s, isNumber := text(v)
+func (e *evaluator) checkNumber(r *numberRules, v any) bool {
+	s, isNumber := numberText(v)
 	if !isNumber || !e.spendSteps(len(s)/16) {
 		return true
 	}
 	d, ok := parseDecimal(s), true
-	fail := func(k Keyword, b *bound) {
+	fail := func(k Keyword, b *numberBound) {
 		ok = e.explaining && e.addViolation(Violation{Keyword: k, Want: b.text, Got: v})
 	}
-	if b := r.minimum; b != nil && d.compare(b.value) < 0 {
+	if b := r.minimum; b != nil && d.compareTo(b.value) < 0 {
 		fail(Minimum, b)
 	}
-	if b := r.maximum; b != nil && d.compare(b.value) > 0 {
+	if b := r.maximum; b != nil && d.compareTo(b.value) > 0 {
 		fail(Maximum, b)
 	}
-	if b := r.exclusiveMinimum; b != nil && d.compare(b.value) <= 0 {
+	if b := r.exclusiveMinimum; b != nil && d.compareTo(b.value) <= 0 {
 		fail(ExclusiveMinimum, b)
 	}
-	if b := r.exclusiveMaximum; b != nil && d.compare(b.value) >= 0 {
+	if b := r.exclusiveMaximum; b != nil && d.compareTo(b.value) >= 0 {
 		fail(ExclusiveMaximum, b)
 	}
 	if b := r.multipleOf; b != nil && e.spendSteps(len(s)) && !d.multipleOf(b.value) {
@@ -184,7 +184,7 @@ func (e *evaluation) checkNumber(r *numberRules, v any) bool {
 }
 
 // equalValues reports whether two values are equal: 1 equals 1.0, and the order of properties is ignored.
-func (e *evaluation) equalValues(a, b any) bool {
+func (e *evaluator) equalValues(a, b any) bool {
 	if !e.spendSteps(1) {
 		return true
 	}
@@ -205,16 +205,16 @@ func (e *evaluation) equalValues(a, b any) bool {
 		return ok && slices.EqualFunc(a, b, e.equalValues)
 	}
 	if typeOf(a) == numberType && typeOf(b) == numberType {
-		s, _ := text(a)
-		t, _ := text(b)
+		s, _ := numberText(a)
+		t, _ := numberText(b)
 		return s == t || e.spendSteps((len(s)+len(t))/16) && parseDecimal(s) == parseDecimal(t)
 	}
 	return a == b
 }
 
-// evaluated is the set of properties and items of one value that schemas have evaluated. The keywords
+// evaluatedSet is the set of properties and items of one value that schemas have evaluated. The keywords
 // unevaluatedProperties and unevaluatedItems need it.
-type evaluated struct {
+type evaluatedSet struct {
 	allProperties bool
 	allItems      bool
 	properties    map[string]bool
@@ -222,7 +222,7 @@ type evaluated struct {
 	items         map[int]bool
 }
 
-func (s *evaluated) property(name string) {
+func (s *evaluatedSet) addProperty(name string) {
 	if s == nil {
 		return
 	}
@@ -232,7 +232,7 @@ func (s *evaluated) property(name string) {
 	s.properties[name] = true
 }
 
-func (s *evaluated) item(i int) {
+func (s *evaluatedSet) addItem(i int) {
 	if s == nil {
 		return
 	}
@@ -242,7 +242,7 @@ func (s *evaluated) item(i int) {
 	s.items[i] = true
 }
 
-func (s *evaluated) merge(e *evaluation, o *evaluated) bool {
+func (s *evaluatedSet) mergeSet(e *evaluator, o *evaluatedSet) bool {
 	e.spendSteps(len(o.properties) + len(o.items))
 	s.allProperties = s.allProperties || o.allProperties
 	s.allItems = s.allItems || o.allItems
@@ -261,25 +261,25 @@ func (s *evaluated) merge(e *evaluation, o *evaluated) bool {
 }
 
 // applyInside checks a property or an item against a node.
-func (e *evaluation) applyInside(n *schemaNode, v any, name string) bool {
+func (e *evaluator) applyInside(n *schemaNode, v any, name string) bool {
 	if !e.explaining {
-		return e.apply(n, v, nil)
+		return e.applyNode(n, v, nil)
 	}
 	e.path = append(e.path, name)
-	ok := e.apply(n, v, nil)
+	ok := e.applyNode(n, v, nil)
 	e.path = e.path[:len(e.path)-1]
 	return ok
 }
 
-func (e *evaluation) insideItem(n *schemaNode, v any, i int) bool {
+func (e *evaluator) insideItem(n *schemaNode, v any, i int) bool {
 	if !e.explaining {
-		return e.apply(n, v, nil)
+		return e.applyNode(n, v, nil)
 	}
 	return e.applyInside(n, v, strconv.Itoa(i))
 }
 
 // applySilently checks a value against a node without collecting violations.
-func (e *evaluation) applySilently(n *schemaNode, v any, seen *evaluated) bool {
+func (e *evaluator) applySilently(n *schemaNode, v any, seen *evaluatedSet) bool {
 	explaining := e.explaining
 	e.explaining = false
 	ok := e.applyHere(n, v, seen)

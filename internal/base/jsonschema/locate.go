@@ -21,7 +21,7 @@ type schemaPlace struct {
 type resourceOrigin struct {
 	base     *url.URL
 	draft    int
-	resource *resource
+	resource *schemaResource
 }
 
 // documentURL is the base URL of a document without an identifier.
@@ -100,7 +100,7 @@ func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth in
 	if err != nil {
 		return err
 	}
-	for _, sub := range subschemas(obj) {
+	for _, sub := range listSubschemas(obj) {
 		if err := c.locateResources(sub, home, depth+1); err != nil {
 			return err
 		}
@@ -108,9 +108,9 @@ func (c *schemaCompiler) locateResources(doc any, home *resourceOrigin, depth in
 	return nil
 }
 
-// subschemas returns the subschemas of obj in a fixed order, so that the choice between two anchors of the same name
+// listSubschemas returns the subschemas of obj in a fixed order, so that the choice between two anchors of the same name
 // is always the same.
-func subschemas(obj map[string]any) (subs []any) {
+func listSubschemas(obj map[string]any) (subs []any) {
 	var keywords []string
 	for k := range obj {
 		if shapeOf(k) != 0 {
@@ -160,10 +160,10 @@ func (c *schemaCompiler) identifyResource(obj map[string]any, home *resourceOrig
 	if fragment != "" && home.draft < 2019 && !strings.HasPrefix(fragment, "/") {
 		home.resource.anchors[fragment] = here
 	}
-	if a, ok := home.value(obj, "$anchor").(string); ok {
+	if a, ok := home.keywordValue(obj, "$anchor").(string); ok {
 		home.resource.anchors[a] = here
 	}
-	if a, ok := home.value(obj, "$dynamicAnchor").(string); ok {
+	if a, ok := home.keywordValue(obj, "$dynamicAnchor").(string); ok {
 		home.resource.anchors[a] = here
 		home.resource.dynamic[a] = nil
 	}
@@ -171,31 +171,31 @@ func (c *schemaCompiler) identifyResource(obj map[string]any, home *resourceOrig
 }
 
 func (c *schemaCompiler) beginResource(doc any, base *url.URL, draft int) *resourceOrigin {
-	o := &resourceOrigin{base: base, draft: draft, resource: &resource{anchors: map[string]schemaPlace{}, dynamic: map[string]*schemaNode{}}}
+	o := &resourceOrigin{base: base, draft: draft, resource: &schemaResource{anchors: map[string]schemaPlace{}, dynamic: map[string]*schemaNode{}}}
 	o.resource.place = schemaPlace{doc, o}
 	if key := base.String(); c.origins[key] == nil {
 		c.origins[key] = o
 	}
 	if obj, ok := doc.(map[string]any); ok {
-		o.resource.recursive, _ = o.value(obj, "$recursiveAnchor").(bool)
-		c.begins[identity(obj)] = o
+		o.resource.recursive, _ = o.keywordValue(obj, "$recursiveAnchor").(bool)
+		c.begins[mapIdentity(obj)] = o
 	}
 	return o
 }
 
-// value returns the value of a keyword, or nil if the draft does not define the keyword.
-func (o *resourceOrigin) value(obj map[string]any, keyword string) any {
+// keywordValue returns the value of a keyword, or nil if the draft does not define the keyword.
+func (o *resourceOrigin) keywordValue(obj map[string]any, keyword string) any {
 	if o.draft < firstDraft(keyword) {
 		return nil
 	}
 	return obj[keyword]
 }
 
-// identity returns a map key that identifies an object in the document.
-func identity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
+// mapIdentity returns a map key that identifies an object in the document.
+func mapIdentity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
-// resolve returns the target of a reference and, if the reference uses an anchor, the anchor's name.
-func (c *schemaCompiler) resolve(ref string, home *resourceOrigin) (to schemaPlace, anchor string, err error) {
+// resolveReference returns the target of a reference and, if the reference uses an anchor, the anchor's name.
+func (c *schemaCompiler) resolveReference(ref string, home *resourceOrigin) (to schemaPlace, anchor string, err error) {
 	u, err := home.base.Parse(ref)
 	if err != nil {
 		return schemaPlace{}, "", fmt.Errorf("the reference %s: %w", quoteValue(ref), err)
@@ -240,8 +240,8 @@ func (c *schemaCompiler) followPointer(from schemaPlace, pointer string) (schema
 		if !ok {
 			return schemaPlace{}, fmt.Errorf("there is no %s", quoteValue(token))
 		}
-		if obj, is := from.doc.(map[string]any); is && c.begins[identity(obj)] != nil {
-			from.home = c.begins[identity(obj)]
+		if obj, is := from.doc.(map[string]any); is && c.begins[mapIdentity(obj)] != nil {
+			from.home = c.begins[mapIdentity(obj)]
 		}
 	}
 	return from, nil

@@ -5,13 +5,13 @@ import "encoding/json"
 // schemaNode is one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
 // else.
 type schemaNode struct {
-	resource  *resource
-	never     bool  // the schema false
-	refAlone  bool  // before 2019-09 a reference makes its siblings void
-	types     types // 0: all
+	resource  *schemaResource
+	never     bool    // the schema false
+	refAlone  bool    // before 2019-09 a reference makes its siblings void
+	types     typeSet // 0: all
 	ref       *schemaNode
 	constant  *any
-	enum      *enum
+	enum      *enumRule
 	object    *objectRules
 	array     *arrayRules
 	text      *textRules
@@ -23,8 +23,8 @@ type schemaNode struct {
 
 // The nodes of the schemas true and false.
 var (
-	always = &schemaNode{anyResult: true}
-	never  = &schemaNode{never: true}
+	anyNode  = &schemaNode{anyResult: true}
+	noneNode = &schemaNode{never: true}
 )
 
 type objectRules struct {
@@ -35,16 +35,16 @@ type objectRules struct {
 	patterns      []patternRule
 	additional    *schemaNode // nil: anything
 	propertyNames *schemaNode
-	dependents    []dependent
+	dependents    []dependentRule
 }
 
 type patternRule struct {
-	pattern *pattern
+	pattern *compiledPattern
 	node    *schemaNode
 }
 
-// dependent has the rules that apply only if an object has a certain property.
-type dependent struct {
+// dependentRule has the rules that apply only if an object has a certain property.
+type dependentRule struct {
 	name     string
 	required []string
 	node     *schemaNode // may be nil
@@ -65,18 +65,18 @@ type arrayRules struct {
 
 type textRules struct {
 	least, most int
-	pattern     *pattern
+	pattern     *compiledPattern
 	formatName  string
 	format      func(string) error // may be nil
 }
 
 type numberRules struct {
-	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf *bound
+	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf *numberBound
 }
 
-type bound struct {
+type numberBound struct {
 	text  json.Number
-	value decimal
+	value exactDecimal
 }
 
 // appliedRules has the schemas that apply to the same value, such as allOf and $ref.
@@ -96,8 +96,8 @@ type dynamicRef struct {
 
 type unevaluatedRules struct{ properties, items *schemaNode }
 
-// resource is a part of the document with its own identifier.
-type resource struct {
+// schemaResource is a part of the document with its own identifier.
+type schemaResource struct {
 	place     schemaPlace
 	anchors   map[string]schemaPlace // names of both kinds of anchors
 	dynamic   map[string]*schemaNode
@@ -105,13 +105,13 @@ type resource struct {
 	recursive bool
 }
 
-type enum struct {
+type enumRule struct {
 	values  []any
 	strings map[string]bool // if all values are strings, and many
 }
 
-func newEnum(values []any) *enum {
-	e := &enum{values: values}
+func newEnum(values []any) *enumRule {
+	e := &enumRule{values: values}
 	if len(values) <= 8 {
 		return e
 	}
@@ -127,7 +127,7 @@ func newEnum(values []any) *enum {
 	return e
 }
 
-func (n *enum) has(e *evaluation, v any) bool {
+func (n *enumRule) hasValue(e *evaluator, v any) bool {
 	if n.strings != nil {
 		s, ok := v.(string)
 		return ok && n.strings[s]
@@ -140,11 +140,11 @@ func (n *enum) has(e *evaluation, v any) bool {
 	return false
 }
 
-// types is a set of JSON types.
-type types uint8
+// typeSet is a set of JSON types.
+type typeSet uint8
 
 const (
-	nullType types = 1 << iota
+	nullType typeSet = 1 << iota
 	booleanType
 	numberType
 	integerType
@@ -155,7 +155,7 @@ const (
 
 var typeNames = [...]string{"null", "boolean", "number", "integer", "string", "array", "object"}
 
-func typeNamed(name string) types {
+func typeNamed(name string) typeSet {
 	for i, n := range typeNames {
 		if n == name {
 			return 1 << i
@@ -164,7 +164,7 @@ func typeNamed(name string) types {
 	return 0
 }
 
-func (t types) list() []string {
+func (t typeSet) typeList() []string {
 	var list []string
 	for i, n := range typeNames {
 		if t&(1<<i) != 0 {
@@ -175,7 +175,7 @@ func (t types) list() []string {
 }
 
 // typeOf returns the type of a decoded value, or 0 if it is not a JSON value.
-func typeOf(v any) types {
+func typeOf(v any) typeSet {
 	switch v.(type) {
 	case string:
 		return stringType
@@ -193,7 +193,7 @@ func typeOf(v any) types {
 	return 0
 }
 
-func (t types) fit(v any) bool {
+func (t typeSet) allowsValue(v any) bool {
 	is := typeOf(v)
 	return t&is != 0 || is == numberType && t&integerType != 0 && isInteger(v)
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-func (e *evaluation) checkObject(r *objectRules, obj map[string]any, seen *evaluated) bool {
+func (e *evaluator) checkObject(r *objectRules, obj map[string]any, seen *evaluatedSet) bool {
 	ok := e.checkSizes(r, obj)
 	if !ok && !e.explaining {
 		return false
 	}
 	if len(r.properties) > 0 || len(r.patterns) > 0 || r.additional != nil {
-		ok = e.properties(r, obj, seen) && ok
+		ok = e.checkProperties(r, obj, seen) && ok
 	}
 	if r.propertyNames != nil && (ok || e.explaining) {
 		ok = e.checkNames(r.propertyNames, obj) && ok
@@ -25,7 +25,7 @@ func (e *evaluation) checkObject(r *objectRules, obj map[string]any, seen *evalu
 	return ok
 }
 
-func (e *evaluation) checkSizes(r *objectRules, obj map[string]any) bool {
+func (e *evaluator) checkSizes(r *objectRules, obj map[string]any) bool {
 	ok := true
 	if len(obj) < r.least {
 		ok = e.explaining && e.addViolation(Violation{Keyword: MinProperties, Want: r.least, Got: len(obj)})
@@ -41,7 +41,7 @@ func (e *evaluation) checkSizes(r *objectRules, obj map[string]any) bool {
 
 // missingNames returns the required properties that an object lacks. If violations are not collected, it returns no
 // names, only whether any is missing (any).
-func (e *evaluation) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
+func (e *evaluator) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {
 		if _, has := obj[name]; has {
@@ -55,10 +55,10 @@ func (e *evaluation) missingNames(obj map[string]any, names []string) (missing [
 	return missing, any
 }
 
-func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evaluated) bool {
+func (e *evaluator) checkProperties(r *objectRules, obj map[string]any, seen *evaluatedSet) bool {
 	if !e.explaining {
 		for name, v := range obj {
-			if ok, _ := e.property(r, name, v, seen); !ok || e.exhausted {
+			if ok, _ := e.checkProperty(r, name, v, seen); !ok || e.exhausted {
 				return ok
 			}
 		}
@@ -67,7 +67,7 @@ func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evalua
 	all := true
 	var unknown []string
 	for _, name := range e.sortedNames(obj) {
-		ok, known := e.property(r, name, obj[name], seen)
+		ok, known := e.checkProperty(r, name, obj[name], seen)
 		if !known {
 			unknown = append(unknown, name)
 		}
@@ -79,8 +79,8 @@ func (e *evaluation) properties(r *objectRules, obj map[string]any, seen *evalua
 	return all
 }
 
-// property checks one property of an object. known is false if additionalProperties forbids the property.
-func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluated) (ok, known bool) {
+// checkProperty checks one property of an object. known is false if additionalProperties forbids the property.
+func (e *evaluator) checkProperty(r *objectRules, name string, v any, seen *evaluatedSet) (ok, known bool) {
 	ok = true
 	if n, is := r.properties[name]; is {
 		known = true
@@ -88,7 +88,7 @@ func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluate
 	}
 	for i := range r.patterns {
 		p := &r.patterns[i]
-		if !e.spendSteps(1) || !p.pattern.match(e, name) {
+		if !e.spendSteps(1) || !p.pattern.matchString(e, name) {
 			continue
 		}
 		known = true
@@ -97,22 +97,22 @@ func (e *evaluation) property(r *objectRules, name string, v any, seen *evaluate
 		}
 	}
 	if !known && r.additional != nil {
-		if r.additional == never {
+		if r.additional == noneNode {
 			return false, false
 		}
 		known = true
 		ok = e.applyInside(r.additional, v, name)
 	}
 	if known {
-		seen.property(name)
+		seen.addProperty(name)
 	}
 	return ok, true
 }
 
-func (e *evaluation) checkNames(n *schemaNode, obj map[string]any) bool {
+func (e *evaluator) checkNames(n *schemaNode, obj map[string]any) bool {
 	if !e.explaining {
 		for name := range obj {
-			if !e.apply(n, name, nil) {
+			if !e.applyNode(n, name, nil) {
 				return false
 			}
 		}
@@ -127,7 +127,7 @@ func (e *evaluation) checkNames(n *schemaNode, obj map[string]any) bool {
 	return ok
 }
 
-func (e *evaluation) checkDependent(d *dependent, obj map[string]any, seen *evaluated) bool {
+func (e *evaluator) checkDependent(d *dependentRule, obj map[string]any, seen *evaluatedSet) bool {
 	if _, has := obj[d.name]; !has {
 		return true
 	}
@@ -137,7 +137,7 @@ func (e *evaluation) checkDependent(d *dependent, obj map[string]any, seen *eval
 	return d.node == nil || e.applyHere(d.node, obj, seen)
 }
 
-func (e *evaluation) sortedNames(obj map[string]any) []string {
+func (e *evaluator) sortedNames(obj map[string]any) []string {
 	e.spendSteps(len(obj))
 	return slices.Sorted(maps.Keys(obj))
 }

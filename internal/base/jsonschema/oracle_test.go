@@ -280,8 +280,8 @@ func FuzzValidate(f *testing.F) {
 		if err != nil || bad != nil {
 			return
 		}
-		e := evaluation{dynamic: s.dynamic}
-		e.apply(s.root, v, nil)
+		e := evaluator{dynamic: s.dynamic}
+		e.applyNode(s.root, v, nil)
 		if words := s.Validate(v); words != nil && (words.String() == "" || e.exhausted) {
 			t.Errorf("%+v", words)
 		}

@@ -17,10 +17,10 @@ const (
 	placeholderText   = 256
 )
 
-// Placeholder returns a sample value with the shape that a schema describes: every property of an object, one item of
+// PlaceholderFor returns a sample value with the shape that a schema describes: every property of an object, one item of
 // an array, and for a string a word that describes it. In a dry run, programs get it in place of a real result. It
 // satisfies simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
-func Placeholder(raw []byte) json.RawMessage {
+func PlaceholderFor(raw []byte) json.RawMessage {
 	doc, err := Decode(raw)
 	if err != nil {
 		return json.RawMessage("{}")

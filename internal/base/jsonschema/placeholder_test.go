@@ -24,7 +24,7 @@ func TestPlaceholder(t *testing.T) {
 		{`{"$ref":"#"}`, `null`},
 		{`{"type":"object","properties":{"child":{"$ref":"#"}},"required":["child"]}`, ""}, // ends somewhere
 	} {
-		if got := Placeholder([]byte(c.schema)); c.want != "" && string(got) != c.want {
+		if got := PlaceholderFor([]byte(c.schema)); c.want != "" && string(got) != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.schema, got, c.want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestPlaceholdersFit(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		made := Placeholder(schemas[name])
+		made := PlaceholderFor(schemas[name])
 		value, err := Decode(made)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -63,7 +63,7 @@ func FuzzPlaceholder(f *testing.F) {
 	f.Add([]byte(`{"allOf":[{"$ref":"#/allOf/0"}],"$ref":"#/%zz"}`))
 	f.Add([]byte(`{"anyOf":[{"anyOf":[{"$ref":"#"}]}],"properties":1,"required":[1]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if made := Placeholder(raw); !json.Valid(made) || len(made) > len(raw)*100+1<<20 {
+		if made := PlaceholderFor(raw); !json.Valid(made) || len(made) > len(raw)*100+1<<20 {
 			t.Errorf("%q: %d bytes", raw, len(made))
 		}
 	})

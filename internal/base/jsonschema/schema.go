@@ -21,11 +21,11 @@ import (
 
 // Bounds on one document and on one check. Compile returns an error if a document exceeds one of the first three.
 const (
-	maxBytes   = 4 << 20
-	maxNodes   = 200_000 // subschemas
-	maxNesting = 1_000   // of subschemas in each other
-	maxSteps   = 4_000_000
-	maxDepth   = 4_000
+	maxSchemaBytes = 4 << 20
+	maxNodes       = 200_000 // subschemas
+	maxNesting     = 1_000   // of subschemas in each other
+	maxSteps       = 4_000_000
+	maxDepth       = 4_000
 )
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
@@ -34,23 +34,23 @@ type Schema struct {
 	dynamic bool // there is a reference that depends on how it was reached
 }
 
-// Formats maps the name of a format to the check for strings of that format.
-type Formats map[string]func(string) error
+// FormatCheckers maps the name of a format to the check for strings of that format.
+type FormatCheckers map[string]func(string) error
 
 // Compile compiles a schema without asserting formats. It returns an error if the document is not a schema, is too
 // large, or refers to something outside the document.
-func Compile(raw []byte) (*Schema, error) { return Formats(nil).Compile(raw) }
+func Compile(raw []byte) (*Schema, error) { return FormatCheckers(nil).Compile(raw) }
 
 // Compile compiles a schema and asserts the formats in f.
-func (f Formats) Compile(raw []byte) (*Schema, error) {
-	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxBytes)
+func (f FormatCheckers) Compile(raw []byte) (*Schema, error) {
+	if len(raw) > maxSchemaBytes {
+		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
 	}
 	doc, err := Decode(raw)
 	if err != nil {
 		return nil, err
 	}
-	return newCompiler(f).compile(doc)
+	return newCompiler(f).compileDocument(doc)
 }
 
 // Decode decodes one JSON value into the form that Validate takes. Numbers become json.Number and keep all digits.
@@ -70,7 +70,7 @@ func Decode(raw []byte) (any, error) {
 // Validate returns nil for a valid value, or else the most specific violation: the most deeply nested one. The value
 // must come from Decode, but float64 is accepted too.
 func (s *Schema) Validate(value any) *Violation {
-	all := s.violations(value)
+	all := s.findViolations(value)
 	if len(all) == 0 {
 		return nil
 	}
@@ -83,31 +83,31 @@ func (s *Schema) Validate(value any) *Violation {
 	return &all[best]
 }
 
-// Violations returns at most limit violations, in the order of the schema's
+// ListViolations returns at most limit violations, in the order of the schema's
 // keywords and, within an object, of the names.
-func (s *Schema) Violations(value any, limit int) []Violation {
-	all := s.violations(value)
+func (s *Schema) ListViolations(value any, limit int) []Violation {
+	all := s.findViolations(value)
 	return all[:min(len(all), limit)]
 }
 
-// violations returns all violations. It first checks the value without collecting violations, which is faster,
+// findViolations returns all violations. It first checks the value without collecting violations, which is faster,
 // because most values are valid.
-func (s *Schema) violations(value any) []Violation {
-	e := evaluation{dynamic: s.dynamic}
-	if e.apply(s.root, value, nil) || e.exhausted {
+func (s *Schema) findViolations(value any) []Violation {
+	e := evaluator{dynamic: s.dynamic}
+	if e.applyNode(s.root, value, nil) || e.exhausted {
 		return nil
 	}
-	e = evaluation{dynamic: s.dynamic, explaining: true}
-	e.apply(s.root, value, nil)
+	e = evaluator{dynamic: s.dynamic, explaining: true}
+	e.applyNode(s.root, value, nil)
 	if len(e.found) == 0 { // the words took too many steps
 		e.found = []Violation{{Keyword: AnyOf}}
 	}
 	return e.found
 }
 
-// Properties returns the names of the properties that the schema of an object defines, including those in referenced
+// PropertyNames returns the names of the properties that the schema of an object defines, including those in referenced
 // schemas, sorted.
-func (s *Schema) Properties() []string {
+func (s *Schema) PropertyNames() []string {
 	var names []string
 	n := s.root
 	for range maxNesting {

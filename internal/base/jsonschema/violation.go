@@ -53,14 +53,14 @@ type Violation struct {
 	Err       error
 }
 
-// Types returns the type names in Want if the violated keyword is Type, otherwise nil.
-func (v *Violation) Types() []string {
+// WantedTypes returns the type names in Want if the violated keyword is Type, otherwise nil.
+func (v *Violation) WantedTypes() []string {
 	names, _ := v.Want.([]string)
 	return names
 }
 
-// Values returns the values in Want if the violated keyword is Enum, otherwise nil.
-func (v *Violation) Values() []any {
+// WantedValues returns the values in Want if the violated keyword is Enum, otherwise nil.
+func (v *Violation) WantedValues() []any {
 	values, _ := v.Want.([]any)
 	return values
 }
@@ -79,7 +79,7 @@ func (v *Violation) tellsMoreThan(o *Violation) bool {
 func (v *Violation) String() string {
 	switch v.Keyword {
 	case Type:
-		return fmt.Sprintf("got %s, want %s", v.Got, strings.Join(v.Types(), " or "))
+		return fmt.Sprintf("got %s, want %s", v.Got, strings.Join(v.WantedTypes(), " or "))
 	case Enum, Const:
 		return v.oneOfValues()
 	case Required, DependentRequired, AdditionalProperties, PropertyNames:
@@ -195,7 +195,7 @@ func formatNumber(v any) string {
 }
 
 func typeName(v any) string {
-	for _, name := range typeOf(v).list() {
+	for _, name := range typeOf(v).typeList() {
 		return name
 	}
 	return fmt.Sprintf("%T", v)

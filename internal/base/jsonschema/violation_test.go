@@ -60,19 +60,19 @@ func TestViolationsInOrder(t *testing.T) {
 	}
 	value, _ := Decode([]byte(`{"z":1,"b":2}`))
 	var got []string
-	for _, v := range s.Violations(value, 2) {
+	for _, v := range s.ListViolations(value, 2) {
 		got = append(got, strings.Join(v.Path, ".")+": "+v.String())
 	}
 	if want := ": missing property 'c'|b: got number, want null"; strings.Join(got, "|") != want {
 		t.Errorf("got %q", got)
 	}
-	if names := s.Properties(); strings.Join(names, " ") != "b z" {
+	if names := s.PropertyNames(); strings.Join(names, " ") != "b z" {
 		t.Errorf("properties %q", names)
 	}
 }
 
 func TestFormats(t *testing.T) {
-	s, err := Formats{"a": func(string) error { return strings.NewReader("").UnreadByte() }}.Compile([]byte(`{"format":"a"}`))
+	s, err := FormatCheckers{"a": func(string) error { return strings.NewReader("").UnreadByte() }}.Compile([]byte(`{"format":"a"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

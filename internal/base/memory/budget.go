@@ -19,21 +19,21 @@ const (
 	// Small is the size in bytes up to which results are not counted. The limits on concurrency bound their number.
 	Small = 32 << 10
 
-	own       = 96 << 20  // bytes of the limit that are not for answers
-	least     = 64 << 20  // bytes for answers, however small the limit is
-	mostFresh = 256 << 20 // bytes of answers that have arrived and are not looked at yet; more go to disk
-	expansion = 6         // what a transformation takes, as a multiple of the answer
-	heavy     = 256 << 10 // bytes from which on a transformation needs a turn
-	piecewise = 32 << 20  // bytes that the transformation of an answer takes that is never in memory as a whole
+	ownBytes         = 96 << 20  // bytes of the limit that are not for answers
+	minAnswerBytes   = 64 << 20  // bytes for answers, however small the limit is
+	mostFresh        = 256 << 20 // bytes of answers that have arrived and are not looked at yet; more go to disk
+	transformFactor  = 6         // what a transformation takes, as a multiple of the answer
+	heavyAnswerBytes = 256 << 10 // bytes from which on a transformation needs a turn
+	piecewiseBytes   = 32 << 20  // bytes that the transformation of an answer takes that is never in memory as a whole
 )
 
 // Budget bounds the memory of all tool results of an engine. It is safe for concurrent use.
 type Budget struct {
 	limit  int64
-	fresh  *Pool // answers as they have arrived, by server
-	values *Pool // answers as programs get them and results of programs, by execution
-	work   *Pool // what transformations take, by server or execution
-	turns  *Pool // transformations of large answers at the same time
+	fresh  *MemoryPool // answers as they have arrived, by server
+	values *MemoryPool // answers as programs get them and results of programs, by execution
+	work   *MemoryPool // what transformations take, by server or execution
+	turns  *MemoryPool // transformations of large answers at the same time
 
 	reclaim func() // gives memory back to the system
 	mu      sync.Mutex
@@ -44,7 +44,7 @@ type Budget struct {
 
 // New returns a budget for an engine that may use limit bytes of memory.
 func New(limit int64) *Budget {
-	room := max(limit-own, least)
+	room := max(limit-ownBytes, minAnswerBytes)
 	b := &Budget{
 		limit:   limit,
 		fresh:   newSharedPool(min(room/8, mostFresh)),
@@ -53,45 +53,45 @@ func New(limit int64) *Budget {
 		turns:   NewPool(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
 		reclaim: giveBack,
 	}
-	for _, p := range []*Pool{b.fresh, b.values, b.work} {
+	for _, p := range []*MemoryPool{b.fresh, b.values, b.work} {
 		p.drained = b.scheduleRelease
 	}
 	return b
 }
 
 // newSharedPool returns a pool that grants one owner at most a quarter of its total.
-func newSharedPool(total int64) *Pool { return NewPool(total, total/4) }
+func newSharedPool(total int64) *MemoryPool { return NewPool(total, total/4) }
 
-// Limit returns the memory that the engine may use, in bytes.
-func (b *Budget) Limit() int64 { return b.limit }
+// LimitBytes returns the memory that the engine may use, in bytes.
+func (b *Budget) LimitBytes() int64 { return b.limit }
 
-// Fresh returns the pool that counts results while they arrive. Its owners are servers.
-func (b *Budget) Fresh() *Pool { return b.fresh }
+// FreshPool returns the pool that counts results while they arrive. Its owners are servers.
+func (b *Budget) FreshPool() *MemoryPool { return b.fresh }
 
-// Waits reports whether any request waits for memory.
-func (b *Budget) Waits() bool { return b.values.Waits() || b.work.Waits() }
+// HasWaiters reports whether any request waits for memory.
+func (b *Budget) HasWaiters() bool { return b.values.HasWaiters() || b.work.HasWaiters() }
 
-// Turn waits until owner may start processor-intensive work on a large result. The caller must call done at the end
+// TakeTurn waits until owner may start processor-intensive work on a large result. The caller must call done at the end
 // of the work.
-func (b *Budget) Turn(ctx context.Context, owner string) (done func(), err error) {
-	h, err := b.turns.Take(ctx, owner, 1)
+func (b *Budget) TakeTurn(ctx context.Context, owner string) (done func(), err error) {
+	h, err := b.turns.TakeBytes(ctx, owner, 1)
 	if err != nil {
 		return nil, err
 	}
 	return h.Free, nil
 }
 
-// Admit waits until there is memory to convert a result of n bytes from server. claim then holds the memory of the
+// AdmitAnswer waits until there is memory to convert a result of n bytes from server. claim then holds the memory of the
 // conversion and of the result. A nil claim holds nothing.
-func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
+func (b *Budget) AdmitAnswer(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
 	if n <= Small {
 		return nil
 	}
-	value, err := b.values.Take(ctx, claim.HolderName(), n+n/4)
+	value, err := b.values.TakeBytes(ctx, claim.HolderName(), n+n/4)
 	if err != nil {
 		return err
 	}
-	work, err := b.startTransform(ctx, server, expansion*n, n >= heavy)
+	work, err := b.startTransform(ctx, server, transformFactor*n, n >= heavyAnswerBytes)
 	if err != nil {
 		value.Free()
 		return err
@@ -102,7 +102,7 @@ func (b *Budget) Admit(ctx context.Context, claim *core.MemoryClaim, server stri
 
 // AdmitPiecewise works like Admit for a result that is converted in pieces and never in memory as a whole.
 func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, server string) error {
-	work, err := b.startTransform(ctx, server, piecewise, true)
+	work, err := b.startTransform(ctx, server, piecewiseBytes, true)
 	if err == nil {
 		claim.HoldTransformation(work, nil)
 	}
@@ -116,7 +116,7 @@ func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) 
 	if n <= Small {
 		return nil
 	}
-	value, err := b.values.Take(ctx, claim.HolderName()+"\x00result", n)
+	value, err := b.values.TakeBytes(ctx, claim.HolderName()+"\x00result", n)
 	if err == nil {
 		claim.HoldTransformation(nil, value)
 	}
@@ -128,24 +128,24 @@ func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) e
 	if n <= Small {
 		return nil
 	}
-	work, err := b.startTransform(ctx, claim.HolderName(), expansion*n, n >= heavy)
+	work, err := b.startTransform(ctx, claim.HolderName(), transformFactor*n, n >= heavyAnswerBytes)
 	if err == nil {
 		claim.HoldTransformation(work, nil)
 	}
 	return err
 }
 
-// Load waits until there is memory to load a message of n bytes from server that answers no call.
-func (b *Budget) Load(ctx context.Context, server string, n int64) (core.HeldMemory, error) {
+// ReserveLoad waits until there is memory to load a message of n bytes from server that answers no call.
+func (b *Budget) ReserveLoad(ctx context.Context, server string, n int64) (core.HeldMemory, error) {
 	if n <= Small {
 		return nil, nil
 	}
-	return b.work.Take(ctx, server, 2*n)
+	return b.work.TakeBytes(ctx, server, 2*n)
 }
 
 // startTransform takes the memory that a conversion needs and, if it is a long one, waits for its turn.
 func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
-	bytes, err := b.work.Take(ctx, owner, n)
+	bytes, err := b.work.TakeBytes(ctx, owner, n)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long
 	if !long {
 		return w, nil
 	}
-	if w.turn, err = b.turns.Take(ctx, owner, 1); err != nil {
+	if w.turn, err = b.turns.TakeBytes(ctx, owner, 1); err != nil {
 		bytes.Free()
 		return nil, err
 	}
@@ -163,12 +163,12 @@ func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long
 
 // transformWork is the memory and the turn that a conversion holds.
 type transformWork struct {
-	bytes *Hold
+	bytes *MemoryHold
 	owner string
-	turns *Pool // nil: it needs no turn
+	turns *MemoryPool // nil: it needs no turn
 
 	mu   sync.Mutex
-	turn *Hold // nil while another one has it
+	turn *MemoryHold // nil while another one has it
 	over bool
 }
 
@@ -186,7 +186,7 @@ func (w *transformWork) Shrink(int64) { w.Free() }
 
 // Yield gives up the turn if others are waiting for one, and waits for the next turn.
 func (w *transformWork) Yield(ctx context.Context) error {
-	if w.turns == nil || !w.turns.Waits() {
+	if w.turns == nil || !w.turns.HasWaiters() {
 		return nil
 	}
 	w.mu.Lock()
@@ -197,7 +197,7 @@ func (w *transformWork) Yield(ctx context.Context) error {
 	if over {
 		return nil
 	}
-	turn, err := w.turns.Take(ctx, w.owner, 1)
+	turn, err := w.turns.TakeBytes(ctx, w.owner, 1)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 // unknown is the memory that is assumed if neither a control group nor the system reports it, in bytes.
 const unknown = 1 << 30
 
-// Auto returns the memory that an engine may use on this machine, in bytes: half of the memory limit of this
+// AutoLimit returns the memory that an engine may use on this machine, in bytes: half of the memory limit of this
 // process's control group or, without such a limit, a quarter of the machine's memory.
-func Auto() int64 {
+func AutoLimit() int64 {
 	read := func(name string) string {
 		text, _ := os.ReadFile(name)
 		return string(text)

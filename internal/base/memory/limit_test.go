@@ -37,7 +37,7 @@ func TestAuto(t *testing.T) {
 			}
 		})
 	}
-	if Auto() <= 0 {
+	if AutoLimit() <= 0 {
 		t.Error("there is no limit on this machine")
 	}
 }

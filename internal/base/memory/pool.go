@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Pool shares an amount, such as bytes of memory, among owners. Waiting owners are served in turn, and the requests
+// MemoryPool shares an amount, such as bytes of memory, among owners. Waiting owners are served in turn, and the requests
 // of one owner in order. A request that does not fit yet is not overtaken by smaller ones.
-type Pool struct {
+type MemoryPool struct {
 	total int64
 	share int64 // what one owner may hold; more only in one piece, and if it holds nothing else
 
@@ -34,21 +34,21 @@ type poolWaiter struct {
 }
 
 // NewPool returns a pool of total that grants one owner at most share.
-func NewPool(total, share int64) *Pool {
+func NewPool(total, share int64) *MemoryPool {
 	total = max(total, 1)
-	return &Pool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
+	return &MemoryPool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
 }
 
-// Hold is the part of a Pool that one request has taken. A nil Hold holds nothing.
-type Hold struct {
-	pool  *Pool
+// MemoryHold is the part of a Pool that one request has taken. A nil Hold holds nothing.
+type MemoryHold struct {
+	pool  *MemoryPool
 	owner string
 	n     int64 // guarded by pool.mu
 }
 
-// Take waits until the amount n is free for owner, or until ctx ends. A request for more than the pool has is treated
+// TakeBytes waits until the amount n is free for owner, or until ctx ends. A request for more than the pool has is treated
 // as a request for the whole pool.
-func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
+func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*MemoryHold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
 	if len(p.turns) == 0 && p.hasRoom(owner, n) {
@@ -65,14 +65,14 @@ func (p *Pool) Take(ctx context.Context, owner string, n int64) (*Hold, error) {
 	p.mu.Unlock()
 	select {
 	case <-w.granted:
-		return &Hold{pool: p, owner: owner, n: n}, nil
+		return &MemoryHold{pool: p, owner: owner, n: n}, nil
 	case <-ctx.Done():
 		return nil, p.removeWaiter(owner, w, ctx)
 	}
 }
 
 // removeWaiter removes a waiting request. If it was served in the meantime, its amount is released.
-func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
+func (p *MemoryPool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.queues[owner], w); i >= 0 {
@@ -84,8 +84,8 @@ func (p *Pool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) er
 	return context.Cause(ctx)
 }
 
-// Try takes the amount n for owner if that is possible without waiting.
-func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
+// TryTake takes the amount n for owner if that is possible without waiting.
+func (p *MemoryPool) TryTake(owner string, n int64) (*MemoryHold, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.turns) > 0 || !p.hasRoom(owner, n) {
@@ -94,43 +94,43 @@ func (p *Pool) Try(owner string, n int64) (*Hold, bool) {
 	return p.newHold(owner, n), true
 }
 
-// Force takes the amount n for owner even if less is free. It is for memory that is already in use.
-func (p *Pool) Force(owner string, n int64) *Hold {
+// ForceTake takes the amount n for owner even if less is free. It is for memory that is already in use.
+func (p *MemoryPool) ForceTake(owner string, n int64) *MemoryHold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.newHold(owner, n)
 }
 
-// Used returns the amount that is held at present.
-func (p *Pool) Used() int64 {
+// UsedBytes returns the amount that is held at present.
+func (p *MemoryPool) UsedBytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used
 }
 
-// Waits reports whether a request is waiting.
-func (p *Pool) Waits() bool {
+// HasWaiters reports whether a request is waiting.
+func (p *MemoryPool) HasWaiters() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.turns) > 0
 }
 
-func (p *Pool) hasRoom(owner string, n int64) bool {
+func (p *MemoryPool) hasRoom(owner string, n int64) bool {
 	return p.used+n <= p.total && p.isAllowed(owner, n)
 }
 
-func (p *Pool) isAllowed(owner string, n int64) bool {
+func (p *MemoryPool) isAllowed(owner string, n int64) bool {
 	held := p.owners[owner]
 	return held == 0 || held+n <= p.share
 }
 
 // newHold counts the amount n for owner. The caller must hold mu.
-func (p *Pool) newHold(owner string, n int64) *Hold {
+func (p *MemoryPool) newHold(owner string, n int64) *MemoryHold {
 	p.addUsed(owner, n)
-	return &Hold{pool: p, owner: owner, n: n}
+	return &MemoryHold{pool: p, owner: owner, n: n}
 }
 
-func (p *Pool) addUsed(owner string, n int64) {
+func (p *MemoryPool) addUsed(owner string, n int64) {
 	p.used += n
 	p.owners[owner] += n
 	p.peak = max(p.peak, p.used)
@@ -138,7 +138,7 @@ func (p *Pool) addUsed(owner string, n int64) {
 
 // grantWaiting serves waiting requests as long as enough is free. It skips owners that already hold their full share,
 // and stops at the first request that does not fit into the pool. The caller must hold mu.
-func (p *Pool) grantWaiting() {
+func (p *MemoryPool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]
 		w := p.queues[owner][0]
@@ -160,7 +160,7 @@ func (p *Pool) grantWaiting() {
 }
 
 // removeRequest removes one request of an owner. The caller holds mu.
-func (p *Pool) removeRequest(owner string, i int) {
+func (p *MemoryPool) removeRequest(owner string, i int) {
 	p.queues[owner] = slices.Delete(p.queues[owner], i, i+1)
 	if len(p.queues[owner]) == 0 {
 		delete(p.queues, owner)
@@ -169,7 +169,7 @@ func (p *Pool) removeRequest(owner string, i int) {
 }
 
 // releaseAmount releases the amount n of an owner. The caller must hold mu.
-func (p *Pool) releaseAmount(owner string, n int64) {
+func (p *MemoryPool) releaseAmount(owner string, n int64) {
 	p.used -= n
 	if p.owners[owner] -= n; p.owners[owner] <= 0 {
 		delete(p.owners, owner)
@@ -183,21 +183,21 @@ func (p *Pool) releaseAmount(owner string, n int64) {
 	}
 }
 
-// Grow adds the amount n if that is possible without waiting and within the owner's share.
-func (h *Hold) Grow(n int64) bool {
+// TryGrow adds the amount n if that is possible without waiting and within the owner's share.
+func (h *MemoryHold) TryGrow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	return len(h.pool.turns) == 0 && h.pool.owners[h.owner]+n <= h.pool.share && h.extendBy(n)
 }
 
-// Extend adds the amount n if enough is free. It ignores waiting requests and the owner's share.
-func (h *Hold) Extend(n int64) bool {
+// ExtendHold adds the amount n if enough is free. It ignores waiting requests and the owner's share.
+func (h *MemoryHold) ExtendHold(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
 	return h.extendBy(n)
 }
 
-func (h *Hold) extendBy(n int64) bool {
+func (h *MemoryHold) extendBy(n int64) bool {
 	if h.pool.used+n > h.pool.total {
 		return false
 	}
@@ -207,7 +207,7 @@ func (h *Hold) extendBy(n int64) bool {
 }
 
 // Shrink releases all but the amount n.
-func (h *Hold) Shrink(n int64) {
+func (h *MemoryHold) Shrink(n int64) {
 	if h == nil {
 		return
 	}
@@ -220,4 +220,4 @@ func (h *Hold) Shrink(n int64) {
 }
 
 // Free releases the whole amount. Further calls do nothing.
-func (h *Hold) Free() { h.Shrink(0) }
+func (h *MemoryHold) Free() { h.Shrink(0) }

@@ -15,15 +15,15 @@ import (
 // taker takes n for owner in a goroutine, and notes in order who was served.
 type taker struct {
 	t     *testing.T
-	pool  *Pool
+	pool  *MemoryPool
 	mu    sync.Mutex
 	order []string
-	holds map[string]*Hold
+	holds map[string]*MemoryHold
 }
 
 func (k *taker) take(name, owner string, n int64) {
 	go func() {
-		h, err := k.pool.Take(k.t.Context(), owner, n)
+		h, err := k.pool.TakeBytes(k.t.Context(), owner, n)
 		if err != nil {
 			return
 		}
@@ -45,7 +45,7 @@ func (k *taker) free(name string) {
 }
 
 func newTaker(t *testing.T, total, share int64) *taker {
-	return &taker{t: t, pool: NewPool(total, share), holds: map[string]*Hold{}}
+	return &taker{t: t, pool: NewPool(total, share), holds: map[string]*MemoryHold{}}
 }
 
 func (k *taker) want(names ...string) {
@@ -71,7 +71,7 @@ func TestPoolServesOwnersInTurn(t *testing.T) {
 		k.free("b1")
 		k.want("a1", "a2", "b1", "a3")
 		k.free("a3")
-		if k.pool.Used() != 0 || len(k.pool.owners) != 0 || len(k.pool.queues) != 0 {
+		if k.pool.UsedBytes() != 0 || len(k.pool.owners) != 0 || len(k.pool.queues) != 0 {
 			t.Errorf("left: %+v", k.pool)
 		}
 	})
@@ -86,10 +86,10 @@ func TestPoolShares(t *testing.T) {
 		k.want("a1", "b1")
 		k.free("a1")
 		k.want("a1", "b1", "a2")
-		if _, ok := k.pool.Try("c", 2); ok {
+		if _, ok := k.pool.TryTake("c", 2); ok {
 			t.Error("more than there is")
 		}
-		if h, ok := k.pool.Try("c", 1); !ok || h.Grow(1) {
+		if h, ok := k.pool.TryTake("c", 1); !ok || h.TryGrow(1) {
 			t.Error("the last one could not be had, or more than that")
 		}
 	})
@@ -103,7 +103,7 @@ func TestPoolKeepsLargeRequestsInOrder(t *testing.T) {
 		k.take("large", "b", 10)
 		k.take("later", "c", 1)
 		k.want("small")
-		if _, ok := k.pool.Try("d", 1); ok {
+		if _, ok := k.pool.TryTake("d", 1); ok {
 			t.Error("somebody went before who waits")
 		}
 		k.free("small")
@@ -121,17 +121,17 @@ func TestPoolKeepsLargeRequestsInOrder(t *testing.T) {
 func TestPoolWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(10, 10)
-		h, _ := p.Take(t.Context(), "a", 10)
+		h, _ := p.TakeBytes(t.Context(), "a", 10)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.Take(ctx, "b", 10); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.TakeBytes(ctx, "b", 10); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
-		if p.Waits() {
+		if p.HasWaiters() {
 			t.Error("it still waits")
 		}
 		h.Free()
-		if _, ok := p.Try("c", 10); !ok {
+		if _, ok := p.TryTake("c", 10); !ok {
 			t.Error("the pool is not empty")
 		}
 	})
@@ -153,7 +153,7 @@ func TestNothingDeadlocks(t *testing.T) {
 					defer cancel()
 					ctx, claim := core.WithClaim(ctx, string(rune('a'+program)))
 					defer claim.Free()
-					if b.Admit(ctx, claim, string(rune('A'+call%8)), n) != nil {
+					if b.AdmitAnswer(ctx, claim, string(rune('A'+call%8)), n) != nil {
 						return
 					}
 					time.Sleep(time.Duration(call) * 10 * time.Millisecond) // transforms
@@ -166,9 +166,9 @@ func TestNothingDeadlocks(t *testing.T) {
 			}
 		}
 		all.Wait()
-		for name, p := range map[string]*Pool{"fresh": b.fresh, "values": b.values, "work": b.work, "turns": b.turns} {
-			if p.Used() != 0 || p.Waits() {
-				t.Errorf("%s: %d in use", name, p.Used())
+		for name, p := range map[string]*MemoryPool{"fresh": b.fresh, "values": b.values, "work": b.work, "turns": b.turns} {
+			if p.UsedBytes() != 0 || p.HasWaiters() {
+				t.Errorf("%s: %d in use", name, p.UsedBytes())
 			}
 		}
 	})
@@ -180,29 +180,29 @@ func TestClaims(t *testing.T) {
 	ctx, execution := core.WithClaim(t.Context(), "x")
 	inner, call := core.WithClaim(ctx, "x")
 	const n = 1 << 20
-	if err := b.Admit(inner, core.ClaimOf(inner), "s", n); err != nil {
+	if err := b.AdmitAnswer(inner, core.ClaimOf(inner), "s", n); err != nil {
 		t.Fatal(err)
 	}
-	if b.work.Used() != expansion*n || b.values.Used() < n || b.turns.Used() != 1 || !call.IsHolding() {
-		t.Errorf("%d for work, %d for the value, %d turns", b.work.Used(), b.values.Used(), b.turns.Used())
+	if b.work.UsedBytes() != transformFactor*n || b.values.UsedBytes() < n || b.turns.UsedBytes() != 1 || !call.IsHolding() {
+		t.Errorf("%d for work, %d for the value, %d turns", b.work.UsedBytes(), b.values.UsedBytes(), b.turns.UsedBytes())
 	}
 	call.FinishTransformation(10)
-	if b.work.Used() != 0 || b.values.Used() != 10 || b.turns.Used() != 0 {
-		t.Errorf("transformed: %d for work, %d for the value, %d turns", b.work.Used(), b.values.Used(), b.turns.Used())
+	if b.work.UsedBytes() != 0 || b.values.UsedBytes() != 10 || b.turns.UsedBytes() != 0 {
+		t.Errorf("transformed: %d for work, %d for the value, %d turns", b.work.UsedBytes(), b.values.UsedBytes(), b.turns.UsedBytes())
 	}
 	call.AddHolder().Free()
-	if b.values.Used() != 10 {
+	if b.values.UsedBytes() != 10 {
 		t.Error("it was freed while somebody else has the value")
 	}
 	execution.Free() // the program ends before it has read the answer
-	if b.values.Used() != 0 {
-		t.Errorf("%d in use after the end of the execution", b.values.Used())
+	if b.values.UsedBytes() != 0 {
+		t.Errorf("%d in use after the end of the execution", b.values.UsedBytes())
 	}
-	if err := b.Admit(inner, call, "s", n); err != nil || b.values.Used() != 0 || b.work.Used() != 0 {
-		t.Errorf("what has ended holds %d and %d, %v", b.values.Used(), b.work.Used(), err)
+	if err := b.AdmitAnswer(inner, call, "s", n); err != nil || b.values.UsedBytes() != 0 || b.work.UsedBytes() != 0 {
+		t.Errorf("what has ended holds %d and %d, %v", b.values.UsedBytes(), b.work.UsedBytes(), err)
 	}
-	if err := b.Admit(t.Context(), nil, "s", n); err != nil || b.values.Used() != 0 || b.work.Used() != 0 {
-		t.Errorf("nobody holds %d and %d, %v", b.values.Used(), b.work.Used(), err)
+	if err := b.AdmitAnswer(t.Context(), nil, "s", n); err != nil || b.values.UsedBytes() != 0 || b.work.UsedBytes() != 0 {
+		t.Errorf("nobody holds %d and %d, %v", b.values.UsedBytes(), b.work.UsedBytes(), err)
 	}
 }
 
@@ -216,12 +216,12 @@ func TestYield(t *testing.T) {
 		if err := b.AdmitPiecewise(ctx, claim, "s"); err != nil {
 			t.Fatal(err)
 		}
-		if err := claim.Yield(ctx); err != nil || b.turns.Used() != 1 {
+		if err := claim.Yield(ctx); err != nil || b.turns.UsedBytes() != 1 {
 			t.Errorf("nobody waits, and it has not kept its turn: %v", err)
 		}
 		other := make(chan struct{})
 		go func() {
-			done, err := b.Turn(t.Context(), "other")
+			done, err := b.TakeTurn(t.Context(), "other")
 			if err != nil {
 				t.Error(err)
 				return
@@ -230,13 +230,13 @@ func TestYield(t *testing.T) {
 			done()
 		}()
 		synctest.Wait()
-		if err := claim.Yield(ctx); err != nil || b.turns.Used() != 1 {
-			t.Errorf("%d turns, %v", b.turns.Used(), err)
+		if err := claim.Yield(ctx); err != nil || b.turns.UsedBytes() != 1 {
+			t.Errorf("%d turns, %v", b.turns.UsedBytes(), err)
 		}
 		<-other
 		claim.Free()
-		if b.turns.Used() != 0 || b.work.Used() != 0 {
-			t.Errorf("left: %d turns, %d bytes", b.turns.Used(), b.work.Used())
+		if b.turns.UsedBytes() != 0 || b.work.UsedBytes() != 0 {
+			t.Errorf("left: %d turns, %d bytes", b.turns.UsedBytes(), b.work.UsedBytes())
 		}
 	})
 }
@@ -250,7 +250,7 @@ func TestReclaim(t *testing.T) {
 		start := time.Now()
 		b.reclaim = func() { times = append(times, time.Since(start)) }
 		for range 100 {
-			b.work.Force("s", much/2).Free()
+			b.work.ForceTake("s", much/2).Free()
 		}
 		time.Sleep(time.Minute)
 		if len(times) != 0 {
@@ -258,7 +258,7 @@ func TestReclaim(t *testing.T) {
 		}
 		start = time.Now()
 		for range 8 {
-			b.work.Force("s", much).Free()
+			b.work.ForceTake("s", much).Free()
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Minute)

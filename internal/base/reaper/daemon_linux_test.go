@@ -78,7 +78,7 @@ func awaitUp(t *testing.T, dir string) {
 }
 
 // startIn starts a script in a folder.
-func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.Process {
+func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedProcess {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = dir

@@ -26,14 +26,14 @@ func CheckOrigin(pid int) error {
 	}
 	// Whoever is still there is who was looked at.
 	after, err := processLineage(pid)
-	if err != nil || !slices.EqualFunc(before, after, func(a, b Stat) bool { return a.PID == b.PID && a.Start == b.Start }) {
+	if err != nil || !slices.EqualFunc(before, after, func(a, b ProcessStat) bool { return a.PID == b.PID && a.Start == b.Start }) {
 		return errLineage
 	}
 	return nil
 }
 
 // processLineage returns a process, its parent, and so on, up to the first process that is visible in this namespace.
-func processLineage(pid int) (all []Stat, err error) {
+func processLineage(pid int) (all []ProcessStat, err error) {
 	const deepest = 1000
 	for len(all) < deepest {
 		s, err := withParent(pid)
@@ -52,11 +52,11 @@ func processLineage(pid int) (all []Stat, err error) {
 // withParent returns the Stat of a process while its parent is alive. The parent may end during the check, and
 // another process may get its id. So withParent reads the process again after it has seen the parent alive, and
 // requires the same parent.
-func withParent(pid int) (Stat, error) {
+func withParent(pid int) (ProcessStat, error) {
 	for range 10 {
 		before, err := ReadStat(pid)
 		if err != nil {
-			return Stat{}, errLineage
+			return ProcessStat{}, errLineage
 		}
 		if before.Parent == 0 {
 			return before, nil
@@ -64,11 +64,11 @@ func withParent(pid int) (Stat, error) {
 		_, gone := ReadStat(before.Parent)
 		after, err := ReadStat(pid)
 		if err != nil {
-			return Stat{}, errLineage
+			return ProcessStat{}, errLineage
 		}
 		if gone == nil && after.Parent == before.Parent && after.Start == before.Start {
 			return after, nil
 		}
 	}
-	return Stat{}, errLineage
+	return ProcessStat{}, errLineage
 }

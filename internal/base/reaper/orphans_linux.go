@@ -29,7 +29,7 @@ func adoptsOrphans() bool {
 // adoptedChildren returns the children of this process that it has not started itself. It recognises the children
 // that it has started itself by the process descriptor that os/exec holds until they are waited for. It returns none
 // if the system has no such descriptors.
-func adoptedChildren() (children []Stat) {
+func adoptedChildren() (children []ProcessStat) {
 	all := childrenOf(os.Getpid())
 	for range 2 { // a child that was born just now may get its descriptor a moment later
 		held, ok := heldProcesses()

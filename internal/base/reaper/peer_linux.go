@@ -13,20 +13,20 @@ import (
 // ErrNoTerminal is the error of CheckTerminal for a process that is not in the foreground of a terminal.
 var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
 
-// Peer is the process at the other end of a socket.
-type Peer struct {
+// SocketPeer is the process at the other end of a socket.
+type SocketPeer struct {
 	UID int // its effective user
 	processHandle
 	start uint64
 }
 
 // PeerOf returns the process at the other end of the connection c. The caller must close it.
-func PeerOf(c *net.UnixConn) (*Peer, error) {
+func PeerOf(c *net.UnixConn) (*SocketPeer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{processHandle: processHandle{fd: -1}}
+	p := &SocketPeer{processHandle: processHandle{fd: -1}}
 	var failed error
 	if err := raw.Control(func(fd uintptr) { failed = p.identifySocket(int(fd)) }); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func PeerOf(c *net.UnixConn) (*Peer, error) {
 // identifySocket identifies the peer of a socket. Since Linux 6.5 the kernel provides a descriptor of the process
 // that connected, even if it has ended since. Older kernels provide only its id, which another process may have by
 // now if it ended.
-func (p *Peer) identifySocket(socket int) error {
+func (p *SocketPeer) identifySocket(socket int) error {
 	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func (p *Peer) identifySocket(socket int) error {
 }
 
 // Close releases the descriptor of p.
-func (p *Peer) Close() { p.closeHandle() }
+func (p *SocketPeer) Close() { p.closeHandle() }
 
 // CheckOrigin returns an error if an engine has started the peer, if the peer runs in a container, or if its origin
 // cannot be determined.
-func (p *Peer) CheckOrigin() error {
+func (p *SocketPeer) CheckOrigin() error {
 	if err := CheckOrigin(p.pid); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (p *Peer) CheckOrigin() error {
 
 // CheckTerminal returns ErrNoTerminal unless the peer is in the foreground of its controlling terminal, where a
 // person can type. It also returns an error if an engine has started the terminal's session.
-func (p *Peer) CheckTerminal() error {
+func (p *SocketPeer) CheckTerminal() error {
 	s, err := ReadStat(p.pid)
 	if err != nil {
 		return errLineage
@@ -115,7 +115,7 @@ func (p *Peer) CheckTerminal() error {
 
 // checkAlive returns an error if the peer has ended, because facts read by its process id may then belong to another
 // process.
-func (p *Peer) checkAlive() error {
+func (p *SocketPeer) checkAlive() error {
 	s, err := ReadStat(p.pid)
 	if err != nil || s.isDead() || s.Start != p.start || p.sendSignal(0) == unix.ESRCH {
 		return errLineage
@@ -123,7 +123,7 @@ func (p *Peer) checkAlive() error {
 	return nil
 }
 
-// countNamespaces returns how many PID namespaces a process is in, as far as they are visible from this one.
+// countNamespaces returns how many ProcessID namespaces a process is in, as far as they are visible from this one.
 func countNamespaces(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

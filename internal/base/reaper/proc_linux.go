@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat has fields of /proc/PID/stat.
-type Stat struct {
+// ProcessStat has fields of /proc/ProcessID/stat.
+type ProcessStat struct {
 	PID, Parent, Group, Session int
 	Terminal                    int // device number of the controlling terminal; 0 means none
 	Foreground                  int // process group in the foreground of that terminal
@@ -24,36 +24,36 @@ type Stat struct {
 // TicksPerSecond is the unit of Stat.Start, which counts from the boot of the machine.
 const TicksPerSecond = 100
 
-func (s Stat) isDead() bool { return s.State == 'Z' || s.State == 'X' }
+func (s ProcessStat) isDead() bool { return s.State == 'Z' || s.State == 'X' }
 
 // ReadStat reads the Stat of a process. It returns an error if there is no such process.
-func ReadStat(pid int) (Stat, error) {
+func ReadStat(pid int) (ProcessStat, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return Stat{}, err
+		return ProcessStat{}, err
 	}
 	return parseStat(pid, data)
 }
 
 // parseStat parses a line of proc_pid_stat(5). The second field is the program's name in parentheses and may contain
 // any characters, including parentheses.
-func parseStat(pid int, data []byte) (Stat, error) {
+func parseStat(pid int, data []byte) (ProcessStat, error) {
 	const start = 19 // counted from the field after the name
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(fields) <= start {
-		return Stat{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+		return ProcessStat{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
-	s := Stat{PID: pid, State: fields[0][0]}
+	s := ProcessStat{PID: pid, State: fields[0][0]}
 	for i, into := range []*int{&s.Parent, &s.Group, &s.Session, &s.Terminal, &s.Foreground} {
 		n, err := strconv.Atoi(fields[1+i])
 		if err != nil {
-			return Stat{}, fmt.Errorf("/proc/%d/stat is not as documented: %w", pid, err)
+			return ProcessStat{}, fmt.Errorf("/proc/%d/stat is not as documented: %w", pid, err)
 		}
 		*into = n
 	}
 	n, err := strconv.ParseUint(fields[start], 10, 64)
 	if err != nil {
-		return Stat{}, fmt.Errorf("/proc/%d/stat is not as documented: %w", pid, err)
+		return ProcessStat{}, fmt.Errorf("/proc/%d/stat is not as documented: %w", pid, err)
 	}
 	s.Start = n
 	return s, nil

@@ -30,7 +30,7 @@ type Reaper struct {
 	mu       sync.Mutex
 	closed   bool
 	starting sync.WaitGroup
-	live     map[*Process]struct{}
+	live     map[*ReapedProcess]struct{}
 }
 
 // New returns a Reaper. argv is the command that starts the watching processes: this binary with arguments that make
@@ -38,13 +38,13 @@ type Reaper struct {
 // child. After a SIGKILL of this process, Linux then still kills the direct children, but not their descendants. New
 // itself starts no process.
 func New(argv ...string) *Reaper {
-	return &Reaper{system: newSystem(argv), live: map[*Process]struct{}{}}
+	return &Reaper{system: newSystem(argv), live: map[*ReapedProcess]struct{}{}}
 }
 
 // Start starts cmd as the leader of a new session. The caller must set cmd's standard streams to files or nil, and
 // must call neither cmd.Start nor cmd.Wait. Of cmd's other fields, only Path, Args, Env and Dir are used. If Start
 // returns an error, no process is left running.
-func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
+func (r *Reaper) Start(cmd *exec.Cmd) (*ReapedProcess, error) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *Reaper) Start(cmd *exec.Cmd) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{tree: t, done: make(chan struct{})}
+	p := &ReapedProcess{tree: t, done: make(chan struct{})}
 	r.mu.Lock()
 	r.live[p] = struct{}{}
 	r.mu.Unlock()
@@ -85,18 +85,18 @@ func (r *Reaper) Close(grace time.Duration) {
 	r.system.closeStarter()
 }
 
-func (r *Reaper) runningProcesses() []*Process {
+func (r *Reaper) runningProcesses() []*ReapedProcess {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	live := make([]*Process, 0, len(r.live))
+	live := make([]*ReapedProcess, 0, len(r.live))
 	for p := range r.live {
 		live = append(live, p)
 	}
 	return live
 }
 
-// Process is a running child with its descendants.
-type Process struct {
+// ReapedProcess is a running child with its descendants.
+type ReapedProcess struct {
 	tree  processTree
 	done  chan struct{} // closed when nothing is left
 	state string
@@ -113,15 +113,15 @@ type processTree interface {
 	awaitEnd() (state string)
 }
 
-// PID returns the process id of the child.
-func (p *Process) PID() int { return p.tree.processID() }
+// ProcessID returns the process id of the child.
+func (p *ReapedProcess) ProcessID() int { return p.tree.processID() }
 
 // Done returns a channel that is closed when the child and all its descendants have ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *ReapedProcess) Done() <-chan struct{} { return p.done }
 
 // State returns how the child ended: "exit status 3", "signal: killed". It is empty
 // until Done is closed.
-func (p *Process) State() string {
+func (p *ReapedProcess) State() string {
 	if !isClosed(p.done) {
 		return ""
 	}
@@ -130,7 +130,7 @@ func (p *Process) State() string {
 
 // Stop requests the child and its descendants to end, kills those that remain after grace, and returns when none is
 // left. It may be called at any time and more than once.
-func (p *Process) Stop(grace time.Duration) {
+func (p *ReapedProcess) Stop(grace time.Duration) {
 	if !isClosed(p.done) {
 		p.tree.stopTree(grace)
 	}

@@ -6,7 +6,7 @@ func TestParseStat(t *testing.T) {
 	const tail = " S 10 42 7 34816 42 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 1000 2 18446744073709551615"
 	for _, name := range []string{"(sh)", "(a b)", "(x) R 1 1 1 (y)", "())", "(\n)"} {
 		s, err := parseStat(41, []byte("41 "+name+tail))
-		if err != nil || s != (Stat{PID: 41, Parent: 10, Group: 42, Session: 7, Terminal: 34816, Foreground: 42, State: 'S', Start: 123456}) {
+		if err != nil || s != (ProcessStat{PID: 41, Parent: 10, Group: 42, Session: 7, Terminal: 34816, Foreground: 42, State: 'S', Start: 123456}) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}

@@ -61,11 +61,11 @@ func engine(r *reaper.Reaper, script string) {
 		fmt.Println("error", err)
 		return
 	}
-	fmt.Println("started", p.PID())
+	fmt.Println("started", p.ProcessID())
 	select {}
 }
 
-func start(t *testing.T, r *reaper.Reaper, script string) *reaper.Process {
+func start(t *testing.T, r *reaper.Reaper, script string) *reaper.ReapedProcess {
 	t.Helper()
 	p, err := r.Start(exec.Command("sh", "-c", script))
 	if err != nil {
@@ -129,7 +129,7 @@ func TestStop(t *testing.T) {
 			if p.State() != tt.state {
 				t.Errorf("state %q, want %q", p.State(), tt.state)
 			}
-			assertGone(t, p.PID())
+			assertGone(t, p.ProcessID())
 		})
 	}
 }
@@ -139,14 +139,14 @@ func TestOrphansEndWithTheirLeader(t *testing.T) {
 	defer r.Close(0)
 	p := start(t, r, "sleep 1000 & sleep 1000 & exit 0")
 	<-p.Done()
-	assertGone(t, p.PID())
+	assertGone(t, p.ProcessID())
 }
 
 func TestCloseEndsAll(t *testing.T) {
 	r := reaper.New(os.Args[0], "keeper")
 	var pids []int
 	for range 5 {
-		pids = append(pids, start(t, r, "sleep 1000 & sleep 1000").PID())
+		pids = append(pids, start(t, r, "sleep 1000 & sleep 1000").ProcessID())
 	}
 	r.Close(time.Second)
 	for _, pid := range pids {

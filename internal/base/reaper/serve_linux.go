@@ -53,7 +53,7 @@ func Serve() {
 	if in.Decode(&o) != nil {
 		return
 	}
-	k := &keeper{ended: make(chan syscall.WaitStatus, 1), empty: make(chan struct{})}
+	k := &keeperProcess{ended: make(chan syscall.WaitStatus, 1), empty: make(chan struct{})}
 	errno := k.startChild(o)
 	_ = out.Encode(keeperReport{PID: k.leader, Errno: errno})
 	if errno != 0 {
@@ -63,8 +63,8 @@ func Serve() {
 	_ = out.Encode(keeperReport{Gone: true})
 }
 
-// keeper is the state of a keeper, which is the parent of one child and of all orphans below it.
-type keeper struct {
+// keeperProcess is the state of a keeper, which is the parent of one child and of all orphans below it.
+type keeperProcess struct {
 	leader  int
 	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile
 	ended   chan syscall.WaitStatus // gets how the leader ended
@@ -73,7 +73,7 @@ type keeper struct {
 
 // startChild starts the child. Before, it makes this process a subreaper, which adopts orphans, and not dumpable, so
 // that other processes can neither open its descriptors nor trace it.
-func (k *keeper) startChild(o startOrder) syscall.Errno {
+func (k *keeperProcess) startChild(o startOrder) syscall.Errno {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errnoOf(err)
 	}
@@ -108,7 +108,7 @@ func letGo() {
 
 // reapChildren collects the exit statuses of all children, including adopted ones. It returns when there are no more.
 // Then there are no descendants either, because orphans are adopted before their parent can be reaped.
-func (k *keeper) reapChildren() {
+func (k *keeperProcess) reapChildren() {
 	defer close(k.empty)
 	for {
 		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
@@ -130,7 +130,7 @@ func (k *keeper) reapChildren() {
 
 // serveRequests handles the engine's requests. It returns when no descendant is left, or none that the keeper is
 // permitted to kill.
-func (k *keeper) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
+func (k *keeperProcess) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false
 	for {
@@ -167,7 +167,7 @@ func (k *keeper) serveRequests(requests <-chan keeperRequest, gone <-chan struct
 
 // killAll kills descendants until none is left. A process that forks continuously cannot escape for long, because its
 // children always stay descendants. killAll gives up when all remaining processes belong to other users.
-func (k *keeper) killAll(out *json.Encoder) {
+func (k *keeperProcess) killAll(out *json.Encoder) {
 	defer func() {
 		select {
 		case status := <-k.ended:
@@ -193,7 +193,7 @@ func (k *keeper) killAll(out *json.Encoder) {
 // killOnce sends SIGKILL to all children and to their process groups. These groups are in sessions that the child or
 // its descendants have started, so they contain no other processes. powerless is true if there are children but the
 // keeper is permitted to kill none of them.
-func (k *keeper) killOnce() (powerless bool) {
+func (k *keeperProcess) killOnce() (powerless bool) {
 	k.reaping.Lock()
 	defer k.reaping.Unlock()
 	self := os.Getpid()

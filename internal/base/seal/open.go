@@ -59,9 +59,9 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// Regular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It does not open the
+// CheckRegular returns an error that wraps ErrIrregular if the path exists and is not a regular file. It does not open the
 // file. A missing file is not an error.
-func Regular(path string) error {
+func CheckRegular(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return irregularError(path, info)
 	}

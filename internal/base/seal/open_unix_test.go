@@ -40,7 +40,7 @@ func TestOdd(t *testing.T) {
 			"read":   func() error { _, err := ReadFile(at(kind), 100); return err },
 			"write":  func() error { _, err := OpenFile(at(kind), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); return err },
 			"change": func() error { _, err := OpenFile(at(kind), os.O_RDWR|os.O_TRUNC, 0); return err },
-			"look":   func() error { return Regular(at(kind)) },
+			"look":   func() error { return CheckRegular(at(kind)) },
 			"lock":   func() error { _, err := Lock(at(kind), time.Second); return err },
 			"key":    func() error { _, err := LoadOrCreateKey(at(kind)); return err },
 		} {

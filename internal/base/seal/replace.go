@@ -17,9 +17,9 @@ type ReplaceOptions struct {
 	Check func() error
 }
 
-// Replace writes a file atomically, readable only by its owner, and makes its directory if that is missing. See
+// ReplaceFile writes a file atomically, readable only by its owner, and makes its directory if that is missing. See
 // ReplaceWith.
-func Replace(path string, data []byte) error {
+func ReplaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

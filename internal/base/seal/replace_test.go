@@ -47,7 +47,7 @@ func TestReplaceKeepsTheOldFile(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "file")
-		if err := Replace(path, []byte("old")); err != nil {
+		if err := ReplaceFile(path, []byte("old")); err != nil {
 			t.Fatal(err)
 		}
 		if err := replace(path); !errors.Is(err, syscall.ENOSPC) {
@@ -88,7 +88,7 @@ func TestReplaceWith(t *testing.T) {
 	if text, _ := os.ReadFile(target); string(text) != "of others" {
 		t.Errorf("the link was followed: %q", text)
 	}
-	if err := Replace(path, []byte("own")); err != nil {
+	if err := ReplaceFile(path, []byte("own")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {

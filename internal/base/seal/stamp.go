@@ -5,24 +5,24 @@ import (
 	"os"
 )
 
-// Stamp identifies one version of a file. The zero value means that the file is missing.
-type Stamp struct{ info fs.FileInfo }
+// FileStamp identifies one version of a file. The zero value means that the file is missing.
+type FileStamp struct{ info fs.FileInfo }
 
 // StampOf returns the current stamp of a file.
-func StampOf(path string) Stamp {
+func StampOf(path string) FileStamp {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Stamp{}
+		return FileStamp{}
 	}
-	return Stamp{info}
+	return FileStamp{info}
 }
 
-// Exists reports whether the file existed.
-func (s Stamp) Exists() bool { return s.info != nil }
+// FileExists reports whether the file existed.
+func (s FileStamp) FileExists() bool { return s.info != nil }
 
-// Same reports whether both stamps are of the same version of a file: of the same file with the same size and
+// IsSame reports whether both stamps are of the same version of a file: of the same file with the same size and
 // modification time. Two stamps of missing files are the same.
-func (s Stamp) Same(o Stamp) bool {
+func (s FileStamp) IsSame(o FileStamp) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == nil && o.info == nil
 	}

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Steady stores the current time in a file. It reports whether the clock is plausible compared with the last call: it
+// IsClockSteady stores the current time in a file. It reports whether the clock is plausible compared with the last call: it
 // went forward, by less than 14 days. If it is not, nothing should be considered expired.
-func Steady(path string, now time.Time) bool {
+func IsClockSteady(path string, now time.Time) bool {
 	const absence = 14 * 24 * time.Hour
 	last, err := os.Stat(path)
 	ok := err == nil && now.After(last.ModTime()) && now.Sub(last.ModTime()) < absence
-	if err := Replace(path, nil); err != nil {
+	if err := ReplaceFile(path, nil); err != nil {
 		return false
 	}
 	return os.Chtimes(path, now, now) == nil && ok

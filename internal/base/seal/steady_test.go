@@ -14,7 +14,7 @@ func TestSteady(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{{0, false}, {time.Hour, true}, {400 * day, false}, {400*day + time.Hour, true}, {time.Hour, false}, {2 * time.Hour, true}} {
-		if got := Steady(path, now.Add(c.after)); got != c.want {
+		if got := IsClockSteady(path, now.Add(c.after)); got != c.want {
 			t.Errorf("%d: %v", i, got)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Queue delivers messages to an endpoint one at a time, in order, and repeats failed deliveries. It is safe for
+// MessageQueue delivers messages to an endpoint one at a time, in order, and repeats failed deliveries. It is safe for
 // concurrent use.
-type Queue struct {
-	to       *Endpoint
+type MessageQueue struct {
+	to       *WebhookEndpoint
 	log      *slog.Logger
 	messages chan queuedMessage
 	cancel   context.CancelFunc
@@ -25,23 +25,23 @@ type queuedMessage struct {
 }
 
 const (
-	maxQueued = 256
-	tries     = 6               // per message; they take several minutes
-	first     = 5 * time.Second // delay before the second try; it doubles each time
-	parting   = 3 * time.Second // how long Close goes on delivering queued messages
+	maxQueued       = 256
+	maxTries        = 6               // per message; they take several minutes
+	firstRetryDelay = 5 * time.Second // delay before the second try; it doubles each time
+	closeTimeout    = 3 * time.Second // how long Close goes on delivering queued messages
 )
 
 // NewQueue returns a queue that delivers messages in the background until Close is called.
-func NewQueue(to *Endpoint, log *slog.Logger) *Queue {
+func NewQueue(to *WebhookEndpoint, log *slog.Logger) *MessageQueue {
 	ctx, cancel := context.WithCancel(context.Background())
 	messages := make(chan queuedMessage, maxQueued)
-	q := &Queue{to, log, messages, cancel, sync.OnceFunc(func() { close(messages) }), make(chan struct{})}
+	q := &MessageQueue{to, log, messages, cancel, sync.OnceFunc(func() { close(messages) }), make(chan struct{})}
 	go q.deliverLoop(ctx)
 	return q
 }
 
-// Put adds a message without waiting. It returns false if the queue is full.
-func (q *Queue) Put(id string, body []byte) bool {
+// QueueMessage adds a message without waiting. It returns false if the queue is full.
+func (q *MessageQueue) QueueMessage(id string, body []byte) bool {
 	select {
 	case q.messages <- queuedMessage{id, body}:
 		return true
@@ -51,16 +51,16 @@ func (q *Queue) Put(id string, body []byte) bool {
 }
 
 // Close waits briefly until the queued messages are sent, then cancels the rest. Put must not be called afterwards.
-func (q *Queue) Close() error {
+func (q *MessageQueue) Close() error {
 	q.close()
-	timer := time.AfterFunc(parting, q.cancel)
+	timer := time.AfterFunc(closeTimeout, q.cancel)
 	<-q.ended
 	timer.Stop()
 	q.cancel()
 	return nil
 }
 
-func (q *Queue) deliverLoop(ctx context.Context) {
+func (q *MessageQueue) deliverLoop(ctx context.Context) {
 	defer close(q.ended)
 	for m := range q.messages {
 		if err := q.deliverMessage(ctx, m); err != nil {
@@ -70,11 +70,11 @@ func (q *Queue) deliverLoop(ctx context.Context) {
 }
 
 // deliverMessage sends a message until it is accepted, is permanently refused, or the attempts are used up.
-func (q *Queue) deliverMessage(ctx context.Context, m queuedMessage) (err error) {
-	pause := first
-	for range tries {
-		var r Response
-		if r, err = q.to.Post(ctx, m.id, m.body); err == nil {
+func (q *MessageQueue) deliverMessage(ctx context.Context, m queuedMessage) (err error) {
+	pause := firstRetryDelay
+	for range maxTries {
+		var r EndpointResponse
+		if r, err = q.to.PostMessage(ctx, m.id, m.body); err == nil {
 			if r.Status >= 200 && r.Status < 300 {
 				return nil
 			}

@@ -20,7 +20,7 @@ import (
 const secret = "a secret of more than 24 bytes"
 
 // inBubble serves h inside a testing/synctest bubble and returns the Endpoint for it.
-func inBubble(t *testing.T, h http.HandlerFunc) *Endpoint {
+func inBubble(t *testing.T, h http.HandlerFunc) *WebhookEndpoint {
 	t.Helper()
 	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
 	go func() { _ = server.Serve(pipes) }()
@@ -62,7 +62,7 @@ func TestQueue(t *testing.T) {
 		})
 		q := NewQueue(to, slog.New(slog.DiscardHandler))
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
-			if !q.Put(id, []byte(`{"of":"`+id+`"}`)) {
+			if !q.QueueMessage(id, []byte(`{"of":"`+id+`"}`)) {
 				t.Fatal("no room")
 			}
 		}
@@ -70,7 +70,7 @@ func TestQueue(t *testing.T) {
 		if err := q.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := strings.Join(arrived, ", "), "a after 15s, b after 15s, e after 5m30s"; got != want || failures["c"] != 100-tries || failures["d"] != -2 {
+		if got, want := strings.Join(arrived, ", "), "a after 15s, b after 15s, e after 5m30s"; got != want || failures["c"] != 100-maxTries || failures["d"] != -2 {
 			t.Errorf("arrived: %s, want %s; failures left: %v", got, want, failures)
 		}
 	})
@@ -81,16 +81,16 @@ func TestQueueParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived atomic.Int32
 		q := NewQueue(inBubble(t, func(http.ResponseWriter, *http.Request) {
-			time.Sleep(parting / 3)
+			time.Sleep(closeTimeout / 3)
 			arrived.Add(1)
 		}), slog.New(slog.DiscardHandler))
 		for range 10 {
-			q.Put("x", []byte("{}"))
+			q.QueueMessage("x", []byte("{}"))
 		}
 		began := time.Now()
 		_ = q.Close()
-		if took := time.Since(began); took != parting || arrived.Load() < 2 || arrived.Load() > 3 {
-			t.Errorf("closing took %v, in which %d messages arrived; want %v and 2 or 3", took, arrived.Load(), parting)
+		if took := time.Since(began); took != closeTimeout || arrived.Load() < 2 || arrived.Load() > 3 {
+			t.Errorf("closing took %v, in which %d messages arrived; want %v and 2 or 3", took, arrived.Load(), closeTimeout)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestQueueNeverWaits(t *testing.T) {
 		}), slog.New(slog.DiscardHandler))
 		put, began := 0, time.Now()
 		for range 2 * maxQueued {
-			if q.Put("x", []byte("{}")) {
+			if q.QueueMessage("x", []byte("{}")) {
 				put++
 			}
 		}
@@ -113,8 +113,8 @@ func TestQueueNeverWaits(t *testing.T) {
 		}
 		began = time.Now()
 		_ = q.Close()
-		if took := time.Since(began); took != parting {
-			t.Errorf("closing took %v, want %v", took, parting)
+		if took := time.Since(began); took != closeTimeout {
+			t.Errorf("closing took %v, want %v", took, closeTimeout)
 		}
 	})
 }

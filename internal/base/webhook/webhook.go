@@ -22,21 +22,21 @@ import (
 
 // Bounds on secrets, messages and responses.
 const (
-	minSecret = 24 // bytes
-	maxBody   = 64 << 10
-	patience  = 60 * time.Second // of one request: who asks a person may hold it
-	skew      = 5 * time.Minute  // between the clocks of both sides
+	minSecret      = 24 // bytes
+	maxBody        = 64 << 10
+	requestTimeout = 60 * time.Second // of one request: who asks a person may hold it
+	maxClockSkew   = 5 * time.Minute  // between the clocks of both sides
 )
 
-// Endpoint is a web address together with the secret that signs the messages to it. It is safe for concurrent use.
-type Endpoint struct {
+// WebhookEndpoint is a web address together with the secret that signs the messages to it. It is safe for concurrent use.
+type WebhookEndpoint struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// Response is the response of an endpoint. Its body is cut after 64 KiB.
-type Response struct {
+// EndpointResponse is the response of an endpoint. Its body is cut after 64 KiB.
+type EndpointResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -44,7 +44,7 @@ type Response struct {
 
 // New returns an Endpoint for an https address, or an http address of this machine. secret is
 // "whsec_" followed by base64, or the bytes themselves.
-func New(address, secret string) (*Endpoint, error) {
+func New(address, secret string) (*WebhookEndpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
 		return nil, errors.New("url must be an https address, or an http address of this machine")
@@ -58,8 +58,8 @@ func New(address, secret string) (*Endpoint, error) {
 	if len(key) < minSecret {
 		return nil, fmt.Errorf("secret has %d bytes, and needs %d", len(key), minSecret)
 	}
-	return &Endpoint{address, key, &http.Client{
-		Timeout:       patience,
+	return &WebhookEndpoint{address, key, &http.Client{
+		Timeout:       requestTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // what is told is for this address
 	}}, nil
 }
@@ -69,11 +69,11 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Post sends a JSON body. The error does not contain the address, which may contain a secret.
-func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, error) {
+// PostMessage sends a JSON body. The error does not contain the address, which may contain a secret.
+func (e *WebhookEndpoint) PostMessage(ctx context.Context, id string, body []byte) (EndpointResponse, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return Response{}, err
+		return EndpointResponse{}, err
 	}
 	at := strconv.FormatInt(time.Now().Unix(), 10)
 	request.Header.Set("Content-Type", "application/json")
@@ -87,25 +87,25 @@ func (e *Endpoint) Post(ctx context.Context, id string, body []byte) (Response, 
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return Response{}, err
+		return EndpointResponse{}, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	return Response{response.StatusCode, response.Header, answer}, err
+	return EndpointResponse{response.StatusCode, response.Header, answer}, err
 }
 
-func (e *Endpoint) signMessage(id, at string, body []byte) string {
+func (e *WebhookEndpoint) signMessage(id, at string, body []byte) string {
 	h := hmac.New(sha256.New, e.secret)
 	fmt.Fprintf(h, "%s.%s.", id, at)
 	h.Write(body)
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Verify returns an error unless r has a valid signature for the message id and a current timestamp.
-func (e *Endpoint) Verify(id string, r Response) error {
+// VerifyAnswer returns an error unless r has a valid signature for the message id and a current timestamp.
+func (e *WebhookEndpoint) VerifyAnswer(id string, r EndpointResponse) error {
 	at := r.Header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(at, 10, 64)
-	if off := time.Since(time.Unix(seconds, 0)).Abs(); err != nil || off > skew {
+	if off := time.Since(time.Unix(seconds, 0)).Abs(); err != nil || off > maxClockSkew {
 		return errors.New("its answer has no timestamp of now")
 	}
 	want := e.signMessage(id, at, r.Body)

@@ -11,7 +11,7 @@ const (
 )
 
 // foldTables returns s with the keys of its tables removed.
-func foldTables(s *Shape) *Shape {
+func foldTables(s *AnswerShape) *AnswerShape {
 	f := tableFolder{left: mostFolded}
 	return f.foldShape(s)
 }
@@ -21,12 +21,12 @@ const mostFolded = 100_000
 
 type tableFolder struct{ left int }
 
-func (w *tableFolder) foldShape(s *Shape) *Shape {
+func (w *tableFolder) foldShape(s *AnswerShape) *AnswerShape {
 	if s == nil {
 		return nil
 	}
 	if w.left--; w.left < 0 {
-		return &Shape{kinds: s.kinds, formats: s.formats, cut: true}
+		return &AnswerShape{kinds: s.kinds, formats: s.formats, cut: true}
 	}
 	out := *s
 	out.others, out.items, out.fields = w.foldShape(s.others), w.foldShape(s.items), nil
@@ -42,7 +42,7 @@ func (w *tableFolder) foldShape(s *Shape) *Shape {
 
 // moveKeys moves the fields of s that are keys of a table to the table's rows: all fields, or only those that some
 // objects lack. The joined rows are examined again, because they may contain tables.
-func (w *tableFolder) moveKeys(s *Shape, all bool) {
+func (w *tableFolder) moveKeys(s *AnswerShape, all bool) {
 	var kept []shapeField
 	for _, f := range s.fields {
 		if f.always && !all {
@@ -88,7 +88,7 @@ func isTable(fields []shapeField) bool {
 }
 
 // rowOf returns the shape of the objects in a value, or nil if it has other values.
-func rowOf(s *Shape) *Shape {
+func rowOf(s *AnswerShape) *AnswerShape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items
 	}
@@ -98,7 +98,7 @@ func rowOf(s *Shape) *Shape {
 	return s
 }
 
-func fieldNames(s *Shape) []string {
+func fieldNames(s *AnswerShape) []string {
 	out := make([]string, len(s.fields))
 	for i, f := range s.fields {
 		out[i] = f.name

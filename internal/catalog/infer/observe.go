@@ -21,7 +21,7 @@ const (
 // ObserveDocument returns the shape of one document, or nil if it is not JSON or is too large. private reports
 // whether a key must not be stored although it looks like a name. If it is nil, all keys that look like names are
 // stored.
-func ObserveDocument(document []byte, private func(key string) bool) *Shape {
+func ObserveDocument(document []byte, private func(key string) bool) *AnswerShape {
 	if len(document) > maxDocument {
 		return nil
 	}
@@ -62,11 +62,11 @@ type memberCollector struct {
 
 func newPlace() *valueCollector { return &valueCollector{formats: allFormats} }
 
-func (p *valueCollector) buildShape() *Shape {
+func (p *valueCollector) buildShape() *AnswerShape {
 	if p == nil {
 		return nil
 	}
-	s := &Shape{kinds: p.kinds, formats: p.formats, others: p.others.buildShape(), items: p.items.buildShape(), plain: p.plain, cut: p.cut}
+	s := &AnswerShape{kinds: p.kinds, formats: p.formats, others: p.others.buildShape(), items: p.items.buildShape(), plain: p.plain, cut: p.cut}
 	for _, name := range slices.Sorted(maps.Keys(p.fields)) {
 		m := p.fields[name]
 		s.fields = append(s.fields, shapeField{name, m.count == p.objects, m.of.buildShape()})

@@ -20,13 +20,13 @@ const Special = `[^0-9A-Za-z_$]`
 
 // JSONSchema returns the shape as a JSON Schema. Every document that was examined completely is valid against it.
 // Equal shapes give equal bytes.
-func (s *Shape) JSONSchema() json.RawMessage {
+func (s *AnswerShape) JSONSchema() json.RawMessage {
 	var b bytes.Buffer
 	foldTables(s).writeSchema(&b)
 	return b.Bytes()
 }
 
-func (s *Shape) writeSchema(b *bytes.Buffer) {
+func (s *AnswerShape) writeSchema(b *bytes.Buffer) {
 	switch {
 	case s == nil || s.kinds == 0:
 		b.WriteString("{}")
@@ -53,7 +53,7 @@ func (s *Shape) writeSchema(b *bytes.Buffer) {
 	b.WriteByte('}')
 }
 
-func (s *Shape) writeTypes(b *bytes.Buffer) {
+func (s *AnswerShape) writeTypes(b *bytes.Buffer) {
 	var types []string
 	for _, w := range typeNames {
 		if s.kinds&w.kind != 0 && (w.kind != integer || s.kinds&number == 0) {
@@ -68,7 +68,7 @@ func (s *Shape) writeTypes(b *bytes.Buffer) {
 	b.WriteString("[" + strings.Join(types, ",") + "]")
 }
 
-func (s *Shape) writeObject(b *bytes.Buffer) {
+func (s *AnswerShape) writeObject(b *bytes.Buffer) {
 	var required []string
 	for i, f := range s.fields {
 		b.WriteString([]string{`,"properties":{`, ","}[min(i, 1)])
@@ -113,9 +113,9 @@ type storedShape struct {
 const kindLetters = "zbinsao" // in the order of the kinds
 
 // MarshalJSON encodes a shape. The keys of its tables are left out.
-func (s *Shape) MarshalJSON() ([]byte, error) { return json.Marshal(foldTables(s).toStored()) }
+func (s *AnswerShape) MarshalJSON() ([]byte, error) { return json.Marshal(foldTables(s).toStored()) }
 
-func (s *Shape) toStored() *storedShape {
+func (s *AnswerShape) toStored() *storedShape {
 	if s == nil {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (s *Shape) toStored() *storedShape {
 }
 
 // UnmarshalJSON decodes a shape. Parts beyond the bounds are left out.
-func (s *Shape) UnmarshalJSON(data []byte) error {
+func (s *AnswerShape) UnmarshalJSON(data []byte) error {
 	var kept storedShape
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return err
@@ -148,11 +148,11 @@ func (s *Shape) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (k *storedShape) toShape(depth int) *Shape {
+func (k *storedShape) toShape(depth int) *AnswerShape {
 	if k == nil {
 		return nil
 	}
-	s := &Shape{formats: k.Formats & allFormats, plain: k.Plain, cut: k.Cut}
+	s := &AnswerShape{formats: k.Formats & allFormats, plain: k.Plain, cut: k.Cut}
 	for i := range kindLetters {
 		if strings.Contains(k.Kinds, kindLetters[i:i+1]) {
 			s.kinds |= 1 << i

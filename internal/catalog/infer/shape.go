@@ -36,14 +36,14 @@ const (
 	allFormats = dateTime | date
 )
 
-// Shape describes the values that were seen at one place in documents. It is immutable.
-type Shape struct {
+// AnswerShape describes the values that were seen at one place in documents. It is immutable.
+type AnswerShape struct {
 	kinds   kindSet
 	formats formatSet    // those that all texts had, but for empty ones; all, if there was none
 	fields  []shapeField // of objects, sorted by name
-	others  *Shape       // what objects have under keys that are no names; nil: they have none
+	others  *AnswerShape // what objects have under keys that are no names; nil: they have none
 	plain   bool         // some of these keys are spelled like names
-	items   *Shape       // of arrays; nil: they were empty
+	items   *AnswerShape // of arrays; nil: they were empty
 	cut     bool         // something below was not examined, or is not stored
 }
 
@@ -51,27 +51,27 @@ type Shape struct {
 type shapeField struct {
 	name   string
 	always bool // every object had it
-	of     *Shape
+	of     *AnswerShape
 }
 
-// Join returns the shape that covers all values of a and b. It is commutative, associative and idempotent. A nil
+// JoinShapes returns the shape that covers all values of a and b. It is commutative, associative and idempotent. A nil
 // Shape covers nothing.
-func Join(a, b *Shape) *Shape { return boundNodes(joinShapes(a, b)) }
+func JoinShapes(a, b *AnswerShape) *AnswerShape { return boundNodes(joinShapes(a, b)) }
 
-func joinShapes(a, b *Shape) *Shape {
+func joinShapes(a, b *AnswerShape) *AnswerShape {
 	switch {
 	case a == nil || a == b:
 		return b
 	case b == nil:
 		return a
 	}
-	return &Shape{
+	return &AnswerShape{
 		kinds: a.kinds | b.kinds, formats: a.formats & b.formats, plain: a.plain || b.plain, cut: a.cut || b.cut,
 		fields: joinFields(a, b), others: joinShapes(a.others, b.others), items: joinShapes(a.items, b.items),
 	}
 }
 
-func joinFields(a, b *Shape) []shapeField {
+func joinFields(a, b *AnswerShape) []shapeField {
 	out := make([]shapeField, 0, max(len(a.fields), len(b.fields)))
 	i, j := 0, 0
 	for i < len(a.fields) || j < len(b.fields) {
@@ -104,31 +104,31 @@ func nextOf(a, b []shapeField) int {
 }
 
 // orAbsent returns the field as an optional one, because some objects do not have it.
-func (f shapeField) orAbsent(other *Shape) shapeField {
+func (f shapeField) orAbsent(other *AnswerShape) shapeField {
 	f.always = f.always && other.kinds&object == 0
 	return f
 }
 
-// Equal reports whether two shapes are equal.
-func Equal(a, b *Shape) bool {
+// EqualShapes reports whether two shapes are equal.
+func EqualShapes(a, b *AnswerShape) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
-	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && Equal(a.others, b.others) &&
-		Equal(a.items, b.items) &&
-		slices.EqualFunc(a.fields, b.fields, func(f, g shapeField) bool { return f.name == g.name && f.always == g.always && Equal(f.of, g.of) })
+	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && EqualShapes(a.others, b.others) &&
+		EqualShapes(a.items, b.items) &&
+		slices.EqualFunc(a.fields, b.fields, func(f, g shapeField) bool { return f.name == g.name && f.always == g.always && EqualShapes(f.of, g.of) })
 }
 
 // boundNodes reduces a shape to its first MaxNodes nodes, ordered by depth and then by name. The result does not
 // depend on the order in which shapes were joined and reduced.
-func boundNodes(s *Shape) *Shape {
+func boundNodes(s *AnswerShape) *AnswerShape {
 	if s == nil || s.countTypes(MaxNodes) <= MaxNodes {
 		return s
 	}
 	left := MaxNodes - 1
 	out := *s
-	for level := []*Shape{&out}; len(level) > 0; {
-		var next []*Shape
+	for level := []*AnswerShape{&out}; len(level) > 0; {
+		var next []*AnswerShape
 		for _, parent := range level {
 			next = append(next, parent.keepChildren(&left)...)
 		}
@@ -138,8 +138,8 @@ func boundNodes(s *Shape) *Shape {
 }
 
 // keepChildren adds children to s as long as there is room, and drops the others.
-func (s *Shape) keepChildren(left *int) (kept []*Shape) {
-	own := func(child *Shape) *Shape {
+func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
+	own := func(child *AnswerShape) *AnswerShape {
 		switch {
 		case child == nil:
 			return nil
@@ -163,7 +163,7 @@ func (s *Shape) keepChildren(left *int) (kept []*Shape) {
 }
 
 // countTypes counts the types in a shape. It stops when there are more than most.
-func (s *Shape) countTypes(most int) int {
+func (s *AnswerShape) countTypes(most int) int {
 	if s == nil || most < 0 {
 		return 0
 	}

@@ -13,7 +13,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-func observe(t testing.TB, document string) *infer.Shape {
+func observe(t testing.TB, document string) *infer.AnswerShape {
 	t.Helper()
 	s := infer.ObserveDocument([]byte(document), nil)
 	if s == nil {
@@ -41,9 +41,9 @@ func TestSchemaOfDocuments(t *testing.T) {
 		"rows later":     {[]string{`{"alice":{"age":3,"city":"x"}}`, `{"bob":{"age":4,"city":"y"}}`}, `{"type":"object","additionalProperties":{"type":"object","properties":{"age":{"type":"integer"},"city":{"type":"string"}},"required":["age","city"]}}`},
 		"not rows":       {[]string{`{"width":3,"height":4}`}, `{"type":"object","properties":{"height":{"type":"integer"},"width":{"type":"integer"}},"required":["height","width"]}`},
 	} {
-		var s *infer.Shape
+		var s *infer.AnswerShape
 		for _, d := range tt.documents {
-			s = infer.Join(s, observe(t, d))
+			s = infer.JoinShapes(s, observe(t, d))
 		}
 		if got := string(s.JSONSchema()); got != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tt.want)
@@ -111,7 +111,7 @@ func TestJoinInAnyOrder(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
-		var shapes []*infer.Shape
+		var shapes []*infer.AnswerShape
 		for range 2 + r.IntN(8) {
 			doc := random(r, 5)
 			if seed%4 == 0 {
@@ -123,38 +123,38 @@ func TestJoinInAnyOrder(t *testing.T) {
 		want := joined(shapes)
 		for range 10 {
 			r.Shuffle(len(shapes), func(i, j int) { shapes[i], shapes[j] = shapes[j], shapes[i] })
-			if got := grouped(r, shapes); !infer.Equal(got, want) || !bytes.Equal(got.JSONSchema(), want.JSONSchema()) || kept(t, got) != kept(t, want) {
+			if got := grouped(r, shapes); !infer.EqualShapes(got, want) || !bytes.Equal(got.JSONSchema(), want.JSONSchema()) || kept(t, got) != kept(t, want) {
 				t.Fatalf("seed %d:\n%s\n%s", seed, got.JSONSchema(), want.JSONSchema())
 			}
 		}
-		if again := infer.Join(want, shapes[0]); !infer.Equal(again, want) {
+		if again := infer.JoinShapes(want, shapes[0]); !infer.EqualShapes(again, want) {
 			t.Fatalf("seed %d: what was seen before changes %s to %s", seed, want.JSONSchema(), again.JSONSchema())
 		}
 	}
 }
 
-func joined(shapes []*infer.Shape) (all *infer.Shape) {
+func joined(shapes []*infer.AnswerShape) (all *infer.AnswerShape) {
 	for _, s := range shapes {
-		all = infer.Join(all, s)
+		all = infer.JoinShapes(all, s)
 	}
 	return all
 }
 
-func grouped(r *rand.Rand, shapes []*infer.Shape) *infer.Shape {
+func grouped(r *rand.Rand, shapes []*infer.AnswerShape) *infer.AnswerShape {
 	if len(shapes) == 1 {
 		return shapes[0]
 	}
 	at := 1 + r.IntN(len(shapes)-1)
-	return infer.Join(grouped(r, shapes[:at]), grouped(r, shapes[at:]))
+	return infer.JoinShapes(grouped(r, shapes[:at]), grouped(r, shapes[at:]))
 }
 
-func kept(t *testing.T, s *infer.Shape) string {
+func kept(t *testing.T, s *infer.AnswerShape) string {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back infer.Shape
+	var back infer.AnswerShape
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -165,10 +165,10 @@ func kept(t *testing.T, s *infer.Shape) string {
 }
 
 func TestBounds(t *testing.T) {
-	var s *infer.Shape
+	var s *infer.AnswerShape
 	for seed := range uint64(200) {
 		text, _ := json.Marshal(wide(rand.New(rand.NewPCG(seed, 2))))
-		s = infer.Join(s, observe(t, string(text)))
+		s = infer.JoinShapes(s, observe(t, string(text)))
 	}
 	if n := len(s.JSONSchema()); n > 64<<10 {
 		t.Errorf("a shape of %d bytes", n)
@@ -177,7 +177,7 @@ func TestBounds(t *testing.T) {
 		t.Error("a deep document has a deep shape")
 	}
 	deep, shallow := observe(t, strings.Repeat(`{"a":`, 13)+`{"b":1}`+strings.Repeat("}", 13)), observe(t, strings.Repeat(`{"a":`, 11)+`{"a":1}`+strings.Repeat("}", 11))
-	if !infer.Equal(infer.Join(deep, shallow), infer.Join(shallow, deep)) {
+	if !infer.EqualShapes(infer.JoinShapes(deep, shallow), infer.JoinShapes(shallow, deep)) {
 		t.Error("that something was cut depends on the order")
 	}
 	many := map[string]any{}
@@ -217,16 +217,16 @@ func FuzzObserve(f *testing.F) {
 		if err != nil || s == nil {
 			return // what is no JSON may teach something, but not end anything
 		}
-		all := infer.Join(infer.ObserveDocument([]byte(other), nil), s)
+		all := infer.JoinShapes(infer.ObserveDocument([]byte(other), nil), s)
 		text, err := json.Marshal(all)
-		var back infer.Shape
+		var back infer.AnswerShape
 		if err == nil {
 			err = json.Unmarshal(text, &back)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, learned := range []*infer.Shape{s, all, &back} {
+		for _, learned := range []*infer.AnswerShape{s, all, &back} {
 			compiled, err := jsonschema.Compile(learned.JSONSchema())
 			if err != nil {
 				t.Fatalf("%v: %s", err, learned.JSONSchema())

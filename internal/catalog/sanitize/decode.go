@@ -75,12 +75,12 @@ func mayBeCoded(text string) bool {
 
 // findDecoded finds suspicious content that becomes visible when escapes and encodings are decoded. The undecoded
 // text was scanned before.
-func (s *Scanner) findDecoded(text string) (found []Finding) {
+func (s *TextScanner) findDecoded(text string) (found []TextFinding) {
 	if isPlain(text) {
 		return s.findEncoded(text, 1)
 	}
 	v := narrowText(text)
-	add := func(v textView, list []Finding) {
+	add := func(v textView, list []TextFinding) {
 		for _, f := range list {
 			f.Start, f.End = v.places[f.Start], v.places[f.End]
 			found = append(found, f)
@@ -139,7 +139,7 @@ func narrowText(text string) textView {
 
 // unescapeView decodes the escapes in a view: HTML entities, percent escapes and escapes of string literals. spelled
 // contains the runs of ASCII letters that were written as escapes, which is suspicious in itself.
-func unescapeView(v textView) (next textView, spelled []Finding, changed bool) {
+func unescapeView(v textView) (next textView, spelled []TextFinding, changed bool) {
 	var b strings.Builder
 	start, letters := 0, 0
 	end := func(at int) {
@@ -185,7 +185,7 @@ func decodeEscape(text string) (decoded string, n int) {
 		return quotedPrintable(text)
 	case '&':
 		if text[1] == '#' {
-			return reference(text)
+			return decodeReference(text)
 		}
 		end := strings.IndexByte(text[:min(len(text), maxEscape)], ';')
 		if end < 2 {
@@ -204,8 +204,8 @@ func decodeEscape(text string) (decoded string, n int) {
 	return "", 0
 }
 
-// reference decodes a numeric character reference such as &#65; or &#x41;. The semicolon may be missing.
-func reference(text string) (decoded string, n int) {
+// decodeReference decodes a numeric character reference such as &#65; or &#x41;. The semicolon may be missing.
+func decodeReference(text string) (decoded string, n int) {
 	end, digits := 2, "0123456789"
 	if text[2]|0x20 == 'x' {
 		end, digits = 3, digits+"abcdefABCDEF"
@@ -257,14 +257,14 @@ func lettersApart(text string) (lists []numberList) {
 			}
 		}
 		if i = row[len(row)-1]; len(row) >= minLone {
-			lists = append(lists, numberList{row[0], i + 1, joined(text, row)})
+			lists = append(lists, numberList{row[0], i + 1, joinColumn(text, row)})
 		}
 	}
 	return lists
 }
 
-// joined returns the words that the letters at the positions in row spell.
-func joined(text string, row []int) string {
+// joinColumn returns the words that the letters at the positions in row spell.
+func joinColumn(text string, row []int) string {
 	nearest := len(text)
 	for k := 1; k < len(row); k++ {
 		nearest = min(nearest, row[k]-row[k-1])
@@ -335,7 +335,7 @@ func decodeSurrogates(text string, i int, number func(from, digits, base int) (s
 }
 
 // findEncoded finds runs of characters that are words in Base64, Base32, hexadecimal or character codes.
-func (s *Scanner) findEncoded(text string, layer int) (found []Finding) {
+func (s *TextScanner) findEncoded(text string, layer int) (found []TextFinding) {
 	for _, span := range codedSpans(text) {
 		run := strings.Join(strings.Fields(text[span[0]:span[1]]), "")
 		for _, decoded := range decodeRun(run) {
@@ -471,7 +471,7 @@ func narrowUTF16(raw []byte) []byte {
 }
 
 // isSpeech reports whether decoded text contains words or anything suspicious.
-func (s *Scanner) isSpeech(text string, layer int) bool {
+func (s *TextScanner) isSpeech(text string, layer int) bool {
 	if len(text) < minReadable || !isReadable(text) {
 		return false
 	}

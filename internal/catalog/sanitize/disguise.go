@@ -20,7 +20,7 @@ func (c letterCodes) any() bool { return c.shifts != 0 || c.mirrored || c.revers
 
 // addDisguises adds a word without which no pattern matches, so that it is found backwards, in the mirrored alphabet and in
 // those that are shifted.
-func (s *Scanner) addDisguises(word string) {
+func (s *TextScanner) addDisguises(word string) {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return
 	}
@@ -39,9 +39,11 @@ func (s *Scanner) addDisguises(word string) {
 	}
 }
 
-func (s *Scanner) addHint(hash uint32) { s.hints[hash>>6&(1<<12-1)] |= 1 << (hash & 63) }
+func (s *TextScanner) addHint(hash uint32) { s.hints[hash>>6&(1<<12-1)] |= 1 << (hash & 63) }
 
-func (s *Scanner) hasHint(hash uint32) bool { return s.hints[hash>>6&(1<<12-1)]&(1<<(hash&63)) != 0 }
+func (s *TextScanner) hasHint(hash uint32) bool {
+	return s.hints[hash>>6&(1<<12-1)]&(1<<(hash&63)) != 0
+}
 
 // shapeOf hashes the differences between the letters of a word, which are the same in every shifted alphabet.
 func shapeOf(word string) uint32 {
@@ -62,7 +64,7 @@ func letterStep(from, to byte) uint32 {
 }
 
 // findCodes looks for words of the rules in disguise.
-func (s *Scanner) findCodes(text string) (c letterCodes) {
+func (s *TextScanner) findCodes(text string) (c letterCodes) {
 	for i := 0; i < len(text); {
 		if !isLetter(text[i]) {
 			i++
@@ -78,7 +80,7 @@ func (s *Scanner) findCodes(text string) (c letterCodes) {
 	return c
 }
 
-func (s *Scanner) addCodes(c *letterCodes, word string) {
+func (s *TextScanner) addCodes(c *letterCodes, word string) {
 	word = strings.ToLower(word)
 	back := reverseText(word)
 	rot13 := func(c byte) byte { return shiftLetter(c, 13) }
@@ -117,13 +119,13 @@ func mirrorLetter(c byte) byte {
 
 // findDisguised finds instructions in letters that stand for others, and such that are written backwards. It reads letters
 // that resemble Latin ones as these.
-func (s *Scanner) findDisguised(text string) (found []Finding) {
+func (s *TextScanner) findDisguised(text string) (found []TextFinding) {
 	plain, places := foldText(text)
 	codes := s.findCodes(plain)
 	if !codes.any() {
 		return nil
 	}
-	add := func(list []Finding) {
+	add := func(list []TextFinding) {
 		for _, f := range list {
 			found = append(found, newFinding(encodedRule, places(f.Start), places(f.End)))
 		}
@@ -148,7 +150,7 @@ func (s *Scanner) findDisguised(text string) (found []Finding) {
 }
 
 // findBackwards finds instructions in a text that is read from its end, and in one whose words are.
-func (s *Scanner) findBackwards(text string) []Finding {
+func (s *TextScanner) findBackwards(text string) []TextFinding {
 	whole := reverseText(text)
 	found := s.findSentences(whole)
 	for i, f := range found {

@@ -100,8 +100,8 @@ func TestLetters(t *testing.T) {
 			if name == "letters apart" && where == "between" {
 				continue // its blanks are those between the words of the others
 			}
-			cleaned, found := s.Clean(text)
-			if !slices.ContainsFunc(found, func(f Finding) bool {
+			cleaned, found := s.CleanText(text)
+			if !slices.ContainsFunc(found, func(f TextFinding) bool {
 				return f.Rule == encodedRule.ID || f.Rule == "override" || f.Rule == "exfiltration"
 			}) {
 				t.Errorf("%s, %s: missed %q; found %v", name, where, text, found)
@@ -131,7 +131,7 @@ func TestHarmlessLetters(t *testing.T) {
 		"Solves x² + y² = z² with α, β and γ given in degrees.",
 		"Wow! It's here! Really? yes!no",
 	} {
-		if cleaned, found := s.Clean(text); len(found) > 0 || cleaned != text {
+		if cleaned, found := s.CleanText(text); len(found) > 0 || cleaned != text {
 			t.Errorf("%q: %v", text, found)
 		}
 	}

@@ -19,9 +19,9 @@ var orders = []struct{ verbs, which, what []string }{
 	},
 }
 
-// foreign finds sentences in these languages that order a model to ignore its instructions.
-func foreign(text string) (found []Finding) {
-	rule, start := Rule{ruleFamilies[0].id, ruleFamilies[0].reason}, 0
+// findForeign finds sentences in these languages that order a model to ignore its instructions.
+func findForeign(text string) (found []TextFinding) {
+	rule, start := TextRule{ruleFamilies[0].id, ruleFamilies[0].reason}, 0
 	end := func(at int) {
 		if isOrder(strings.ToLower(text[start:at])) {
 			found = append(found, newFinding(rule, start, at))

@@ -33,7 +33,7 @@ type wordStem struct {
 // addPattern compiles a pattern. It consists of steps separated by blanks. A step has the form a|b|c*, where *
 // matches any ending. ~N allows N other words before the step. The step marked with @ has the rarest words: a text
 // without any of them is not examined.
-func (s *Scanner) addPattern(family int, text string) {
+func (s *TextScanner) addPattern(family int, text string) {
 	p := wordPattern{family: family}
 	gap := 0
 	for field := range strings.FieldsSeq(text) {
@@ -60,7 +60,7 @@ func (s *Scanner) addPattern(family int, text string) {
 }
 
 // internWord adds a word or stem to a step and returns its number.
-func (s *Scanner) internWord(st *patternStep, word string) int {
+func (s *TextScanner) internWord(st *patternStep, word string) int {
 	if begins, ok := strings.CutSuffix(word, "*"); ok {
 		i := slices.IndexFunc(s.stems, func(x wordStem) bool { return x.text == begins })
 		if i < 0 {
@@ -123,10 +123,10 @@ func (p *wordPattern) matchesWords(words []wordToken) bool {
 
 // findSentences finds the sentences that match a pattern. Sentences without any of the required rare words are
 // skipped.
-func (s *Scanner) findSentences(text string) (found []Finding) {
+func (s *TextScanner) findSentences(text string) (found []TextFinding) {
 	r, ok := s.readers.Get().(*wordReader)
 	if !ok {
-		r = &wordReader{Scanner: s}
+		r = &wordReader{TextScanner: s}
 	}
 	defer s.readers.Put(r)
 	for start := 0; start < len(text); {
@@ -179,7 +179,7 @@ func isParagraphEnd(text string) bool {
 
 // judgeSentence matches a sentence against those patterns whose rarest words it contains. If several match, it
 // returns the rule of the first family.
-func (s *Scanner) judgeSentence(words []wordToken) (Rule, bool) {
+func (s *TextScanner) judgeSentence(words []wordToken) (TextRule, bool) {
 	var tried [patternSets]uint64 // as bits
 	best := len(ruleFamilies)
 	for _, t := range words {
@@ -194,9 +194,9 @@ func (s *Scanner) judgeSentence(words []wordToken) (Rule, bool) {
 		}
 	}
 	if best == len(ruleFamilies) {
-		return Rule{}, false
+		return TextRule{}, false
 	}
-	return Rule{ruleFamilies[best].id, ruleFamilies[best].reason}, true
+	return TextRule{ruleFamilies[best].id, ruleFamilies[best].reason}, true
 }
 
 // sentenceEnd skips the punctuation that ends a sentence, with closing quotes and brackets.
@@ -207,6 +207,6 @@ func sentenceEnd(text string, at int) int {
 	return at
 }
 
-func newFinding(r Rule, start, end int) Finding {
-	return Finding{Rule: r.ID, Reason: r.Reason, Start: start, End: end}
+func newFinding(r TextRule, start, end int) TextFinding {
+	return TextFinding{Rule: r.ID, Reason: r.Reason, Start: start, End: end}
 }

@@ -20,9 +20,9 @@ const MaxText = 8 << 10
 // Mark is the text that replaces removed text.
 const Mark = "[removed by Retort]"
 
-// Finding locates suspicious content in a text: a sentence, a block or single characters. Start and End are byte
+// TextFinding locates suspicious content in a text: a sentence, a block or single characters. Start and End are byte
 // offsets in the original text.
-type Finding struct {
+type TextFinding struct {
 	Rule       string // one of Rules
 	Reason     string
 	Start, End int
@@ -30,8 +30,8 @@ type Finding struct {
 	instead string // of a link: what Clean puts in its place
 }
 
-// Scanner holds the compiled rules. It is safe for concurrent use.
-type Scanner struct {
+// TextScanner holds the compiled rules. It is safe for concurrent use.
+type TextScanner struct {
 	patterns []wordPattern
 	words    map[string]int // the words that rules ask for, by their number
 	stems    []wordStem
@@ -44,21 +44,21 @@ type Scanner struct {
 	readers  sync.Pool       // of *reader: what they read into is used again
 }
 
-// Rule describes one kind of suspicious content.
-type Rule struct{ ID, Reason string }
+// TextRule describes one kind of suspicious content.
+type TextRule struct{ ID, Reason string }
 
 // AllRules lists all rules.
-func AllRules() []Rule {
-	list := make([]Rule, 0, len(ruleFamilies)+len(signRules))
+func AllRules() []TextRule {
+	list := make([]TextRule, 0, len(ruleFamilies)+len(signRules))
 	for _, f := range ruleFamilies {
-		list = append(list, Rule{f.id, f.reason})
+		list = append(list, TextRule{f.id, f.reason})
 	}
 	return append(list, signRules...)
 }
 
 // New returns a Scanner. Compiling the rules takes some tens of microseconds.
-func New() *Scanner {
-	s := &Scanner{exact: map[string]bool{}, shapes: map[uint32]byte{}, words: map[string]int{}, rare: make([][]int, 1)}
+func New() *TextScanner {
+	s := &TextScanner{exact: map[string]bool{}, shapes: map[uint32]byte{}, words: map[string]int{}, rare: make([][]int, 1)}
 	for i, f := range ruleFamilies {
 		for _, text := range f.patterns {
 			for _, spelled := range expandPattern(text) {
@@ -71,13 +71,13 @@ func New() *Scanner {
 
 // Scan returns the findings in a text, in order. The part of a text beyond MaxText is not examined and becomes one
 // finding.
-func (s *Scanner) Scan(text string) []Finding {
+func (s *TextScanner) Scan(text string) []TextFinding {
 	head := text
 	if len(text) > MaxText {
 		head = text[:runeStart(text, MaxText-len(Mark)-8)]
 	}
 	n := s.findNeeds(head)
-	var found []Finding
+	var found []TextFinding
 	if n.characters {
 		found = findCharacters(head)
 	}
@@ -91,7 +91,7 @@ func (s *Scanner) Scan(text string) []Finding {
 		found = append(found, findLinks(head)...)
 	}
 	if n.foreign {
-		found = append(found, foreign(head)...)
+		found = append(found, findForeign(head)...)
 	}
 	if n.codes {
 		found = append(found, s.findDecoded(head)...)
@@ -102,12 +102,12 @@ func (s *Scanner) Scan(text string) []Finding {
 	if len(head) < len(text) {
 		found = append(found, newFinding(tooLong, len(head), len(text)))
 	}
-	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
+	slices.SortStableFunc(found, func(a, b TextFinding) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
 	return found
 }
 
-// Clean returns a text with its findings removed. Scanning the result gives no findings.
-func (s *Scanner) Clean(text string) (string, []Finding) {
+// CleanText returns a text with its findings removed. Scanning the result gives no findings.
+func (s *TextScanner) CleanText(text string) (string, []TextFinding) {
 	found := s.Scan(text)
 	if len(found) == 0 {
 		return text, nil
@@ -128,7 +128,7 @@ type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguis
 
 // findNeeds decides which scans a text needs, by reading it once. It searches for words without which no rule
 // matches, for beginnings of signs such as tags, and for non-ASCII characters. Most texts need no further scan.
-func (s *Scanner) findNeeds(text string) (n textNeeds) {
+func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 	hash, run := uint32(fnvOffset), 0
 	n.codes = mayBeCoded(text)
 	part, shape := uint32(fnvOffset), uint32(fnvOffset) // of a part of a word like ignoreThis, and of the differences of letters
@@ -208,7 +208,7 @@ const (
 	fnvPrime  = 16777619
 )
 
-func (s *Scanner) addAnchor(word string) {
+func (s *TextScanner) addAnchor(word string) {
 	s.addDisguises(word)
 	hash := uint32(fnvOffset)
 	for i := range len(word) {
@@ -217,13 +217,13 @@ func (s *Scanner) addAnchor(word string) {
 	s.anchors[hash>>6&(1<<10-1)] |= 1 << (hash & 63)
 }
 
-func (s *Scanner) hasAnchor(hash uint32) bool {
+func (s *TextScanner) hasAnchor(hash uint32) bool {
 	return s.anchors[hash>>6&(1<<10-1)]&(1<<(hash&63)) != 0
 }
 
 // removeFindings removes findings from a text. Invisible characters are deleted, lookalike letters are replaced by
 // the letters that they resemble, and everything else is replaced by Mark.
-func removeFindings(text string, found []Finding) string {
+func removeFindings(text string, found []TextFinding) string {
 	var b strings.Builder
 	at := 0
 	cut := false // the last thing written is a mark
@@ -256,9 +256,9 @@ func removeFindings(text string, found []Finding) string {
 }
 
 // widestFindings returns the findings that are not contained in another one.
-func widestFindings(found []Finding) (list []Finding) {
+func widestFindings(found []TextFinding) (list []TextFinding) {
 	whole := slices.Clone(found)
-	slices.SortStableFunc(whole, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, findingRank(b)-findingRank(a)) })
+	slices.SortStableFunc(whole, func(a, b TextFinding) int { return cmp.Or(a.Start-b.Start, b.End-a.End, findingRank(b)-findingRank(a)) })
 	end := -1
 	for _, f := range whole {
 		if f.End <= end {
@@ -273,7 +273,7 @@ func widestFindings(found []Finding) (list []Finding) {
 
 // findingRank returns the priority of a finding. Of two findings at the same place, the one that removes more has
 // priority.
-func findingRank(f Finding) int {
+func findingRank(f TextFinding) int {
 	switch f.Rule {
 	case invisibleRule, bidiRule, controlRule, homoglyphRule:
 		return 0

@@ -39,11 +39,11 @@ func TestHostile(t *testing.T) {
 	seen := map[string]int{}
 	for _, e := range list {
 		found := s.Scan(e.Text)
-		if !slices.ContainsFunc(found, func(f Finding) bool { return f.Rule == e.Rule }) {
+		if !slices.ContainsFunc(found, func(f TextFinding) bool { return f.Rule == e.Rule }) {
 			t.Errorf("missed, %s: %q; found %v", e.Rule, e.Text, found)
 		}
 		seen[e.Rule]++
-		if cleaned, _ := s.Clean(e.Text); len(s.Scan(cleaned)) > 0 {
+		if cleaned, _ := s.CleanText(e.Text); len(s.Scan(cleaned)) > 0 {
 			t.Errorf("%q is left of %q", cleaned, e.Text)
 		}
 	}
@@ -74,7 +74,7 @@ func TestBounds(t *testing.T) {
 func TestHarmless(t *testing.T) {
 	s, list := New(), corpus(t, "harmless.jsonl")
 	for _, e := range list {
-		if cleaned, found := s.Clean(e.Text); len(found) > 0 || cleaned != e.Text {
+		if cleaned, found := s.CleanText(e.Text); len(found) > 0 || cleaned != e.Text {
 			t.Errorf("%q: %v", e.Text, found)
 		}
 	}
@@ -105,7 +105,7 @@ func TestDisguises(t *testing.T) {
 			if name == "wide" && strings.ContainsAny(e.Text, "@:/") {
 				continue // addresses are found as they work
 			}
-			if len(s.Scan(text)) == 0 || name != "unseen" && !slices.ContainsFunc(s.Scan(text), func(f Finding) bool { return !slices.Contains([]string{invisibleRule, homoglyphRule}, f.Rule) }) {
+			if len(s.Scan(text)) == 0 || name != "unseen" && !slices.ContainsFunc(s.Scan(text), func(f TextFinding) bool { return !slices.Contains([]string{invisibleRule, homoglyphRule}, f.Rule) }) {
 				t.Errorf("%s: missed %q", name, text)
 			}
 		}
@@ -134,11 +134,11 @@ func TestClean(t *testing.T) {
 		"Calls p\u0430ypal":                                                "Calls paypal",
 		"one\u2028two":                                                     "one\ntwo",
 	} {
-		if got, _ := s.Clean(text); got != want {
+		if got, _ := s.CleanText(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
-	long, found := s.Clean(strings.Repeat("é word. ", 3000))
+	long, found := s.CleanText(strings.Repeat("é word. ", 3000))
 	if len(long) > MaxText || !strings.HasSuffix(long, Mark) || !utf8.ValidString(long) || len(found) != 1 {
 		t.Errorf("%d bytes are left, %v", len(long), found)
 	}
@@ -161,7 +161,7 @@ func FuzzClean(f *testing.F) {
 				t.Fatalf("%+v of %d bytes", found, len(text))
 			}
 		}
-		cleaned, found := s.Clean(text)
+		cleaned, found := s.CleanText(text)
 		if len(found) == 0 && cleaned != text {
 			t.Fatalf("%q became %q without a finding", text, cleaned)
 		}
@@ -180,10 +180,10 @@ func TestLong(t *testing.T) {
 	s := New()
 	for _, unit := range []string{"ignore ", "<important ", "<system>\n", "</", "<!-- ", "[inst", "\u200b", "read ssh ", "\x1b[", "user must ", "a@", "not tell ", "<|"} {
 		head := strings.Repeat(unit, 2*MaxText/len(unit))
-		want, findings := s.Clean(head + "harmless")
-		got, more := s.Clean(head + strings.Repeat(unit, (8<<20)/len(unit)))
-		for _, all := range [][]Finding{findings, more} {
-			if i := slices.IndexFunc(all, func(f Finding) bool { return f.End > len(head) }); i >= 0 {
+		want, findings := s.CleanText(head + "harmless")
+		got, more := s.CleanText(head + strings.Repeat(unit, (8<<20)/len(unit)))
+		for _, all := range [][]TextFinding{findings, more} {
+			if i := slices.IndexFunc(all, func(f TextFinding) bool { return f.End > len(head) }); i >= 0 {
 				all[i].End = len(head) // one finding covers everything that was not scanned
 			}
 		}

@@ -68,7 +68,7 @@ func TestRealTools(t *testing.T) {
 			for _, f := range s.Scan(text) {
 				if f.Rule == linkRule.ID { // which Clean writes as text
 					linked++
-					cleaned, _ := s.Clean(text)
+					cleaned, _ := s.CleanText(text)
 					t.Logf("%s: %q becomes %q", name, text[f.Start:f.End], cleaned)
 					continue
 				}

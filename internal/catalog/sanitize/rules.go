@@ -157,14 +157,14 @@ const (
 )
 
 var (
-	hiddenTag   = Rule{"tag", "it has a block that poses as part of the model's instructions"}
-	roleMark    = Rule{"role", "it has marks with which conversations say who speaks"}
-	commentRule = Rule{"comment", "it has a comment that is not shown where the text is"}
-	encodedRule = Rule{"encoded", "it has encoded text"}
-	linkRule    = Rule{"link", "it has a link or an image, which is shown as text"}
-	tooLong     = Rule{"long", "it is longer than any description has to be"}
+	hiddenTag   = TextRule{"tag", "it has a block that poses as part of the model's instructions"}
+	roleMark    = TextRule{"role", "it has marks with which conversations say who speaks"}
+	commentRule = TextRule{"comment", "it has a comment that is not shown where the text is"}
+	encodedRule = TextRule{"encoded", "it has encoded text"}
+	linkRule    = TextRule{"link", "it has a link or an image, which is shown as text"}
+	tooLong     = TextRule{"long", "it is longer than any description has to be"}
 
-	signRules = []Rule{
+	signRules = []TextRule{
 		hiddenTag, roleMark, commentRule, encodedRule, linkRule, tooLong,
 		{invisibleRule, "it has characters that are not seen"},
 		{bidiRule, "it has marks that turn the direction of text"},
@@ -174,11 +174,11 @@ var (
 )
 
 // signRule returns the rule for a sign.
-func signRule(id string) Rule {
+func signRule(id string) TextRule {
 	for _, r := range signRules {
 		if r.ID == id {
 			return r
 		}
 	}
-	return Rule{ID: id}
+	return TextRule{ID: id}
 }

@@ -22,7 +22,7 @@ func changesDirection(r rune) bool {
 }
 
 // findCharacters finds invisible characters and words of mixed scripts.
-func findCharacters(text string) (found []Finding) {
+func findCharacters(text string) (found []TextFinding) {
 	add := func(id string, start, end int) {
 		if n := len(found); n > 0 && found[n-1].Rule == id && found[n-1].End == start {
 			found[n-1].End = end
@@ -114,7 +114,7 @@ func sequenceLength(text string) int {
 
 // findMixedScripts finds Latin words that contain letters of Cyrillic, Greek or another script that only look Latin. Single
 // letters, such as units, do not count.
-func findMixedScripts(text string) (found []Finding) {
+func findMixedScripts(text string) (found []TextFinding) {
 	start, latin, alike := -1, 0, 0
 	end := func(at int) {
 		if start >= 0 && latin >= 2 && alike >= 1 {

@@ -99,16 +99,16 @@ func tagName(text string) string {
 }
 
 // findBlocks finds suspicious tags, marks of roles, comments and encoded text.
-func findBlocks(text string) (found []Finding) {
+func findBlocks(text string) (found []TextFinding) {
 	visible, places := visibleText(text)
-	add := func(r Rule, start, end int) {
+	add := func(r TextRule, start, end int) {
 		found = append(found, newFinding(r, places(start), places(end)))
 	}
 	lineStart := true
 	for i := 0; i < len(visible); i++ {
 		c := visible[i]
 		rest := visible[i:]
-		var r Rule
+		var r TextRule
 		n := 0
 		switch {
 		case c == '&':
@@ -139,7 +139,7 @@ func findBlocks(text string) (found []Finding) {
 }
 
 // bracketSign returns the rule and the length of the sign that begins with the bracket at i.
-func bracketSign(text string, i int, lineStart bool) (Rule, int) {
+func bracketSign(text string, i int, lineStart bool) (TextRule, int) {
 	rest := text[i:]
 	switch {
 	case !opensSign(rest):
@@ -162,7 +162,7 @@ func bracketSign(text string, i int, lineStart bool) (Rule, int) {
 	default:
 		return hiddenTag, blockLength(rest, tagName(rest), lineStart)
 	}
-	return Rule{}, 0
+	return TextRule{}, 0
 }
 
 // Words in brackets that pretend to name a speaker. The weak ones are also ordinary labels and count only before
@@ -174,6 +174,10 @@ var (
 		"internal", "prompt", "anthropic", "openai",
 	}
 )
+
+// maskedSecret is the beginning of what stands for a known secret in a text, behind the bracket. It counts only before words
+// that address the model, because the engine itself puts it there.
+const maskedSecret = "SECRET "
 
 // badgeLength returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It
 // returns 0 if text does not begin with such a line.
@@ -203,7 +207,7 @@ func badgeLength(text string) int {
 		})
 	}
 	switch {
-	case text[0] == '[' && starts(speakerBadges) && len(strings.Fields(after)) > 1:
+	case text[0] == '[' && starts(speakerBadges) && !strings.HasPrefix(head, maskedSecret) && len(strings.Fields(after)) > 1:
 		return line
 	case (starts(speakerBadges) || starts(weakBadges)) && addressesReader(after):
 		return line
@@ -226,13 +230,13 @@ func sentenceStarts(text string) bool {
 }
 
 // hiddenComment matches an HTML comment that contains a sentence.
-func hiddenComment(rest string) (Rule, int) {
+func hiddenComment(rest string) (TextRule, int) {
 	end := strings.Index(rest, "-->")
 	if end < 0 {
 		end = len(rest)
 	}
 	if len(strings.Fields(rest[4:max(4, end)])) < 4 {
-		return Rule{}, 0
+		return TextRule{}, 0
 	}
 	return commentRule, min(len(rest), end+3)
 }
@@ -276,7 +280,7 @@ func closingTag(text, name string) int {
 }
 
 // speakerSign returns the rule for a line that pretends to quote a speaker or to be the heading of a prompt.
-func speakerSign(rest string) (Rule, int) {
+func speakerSign(rest string) (TextRule, int) {
 	line := strings.TrimLeft(rest, "# ")
 	heading := len(line) < len(rest)
 	for _, s := range speakerRoles {
@@ -294,7 +298,7 @@ func speakerSign(rest string) (Rule, int) {
 			return roleMark, lineEnd(rest)
 		}
 	}
-	return Rule{}, 0
+	return TextRule{}, 0
 }
 
 func lineEnd(text string) int {

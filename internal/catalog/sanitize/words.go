@@ -23,7 +23,7 @@ const (
 // wordReader splits a sentence into words as a person would read them. Lookalike letters are replaced by the letters
 // that they resemble, case is ignored, and marks between letters are dropped.
 type wordReader struct {
-	*Scanner
+	*TextScanner
 	text   string
 	at     int
 	tokens []wordToken
@@ -191,7 +191,7 @@ func (r *wordReader) skipAddress() {
 }
 
 // wordNumber returns the numbers by which the rules know a word: that of the exact word, and that of its stem.
-func (s *Scanner) wordNumber(word []byte) (exact, begins int) {
+func (s *TextScanner) wordNumber(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {
 			if len(word) >= len(st.text) && string(word[:len(st.text)]) == st.text {

@@ -13,14 +13,14 @@ import (
 	"retort/internal/core"
 )
 
-// Scope selects for whom the servers of a file are.
-type Scope string
+// FileScope selects for whom the servers of a file are.
+type FileScope string
 
 // The scopes. Local is the part of a user's own file that applies to one project.
 const (
-	User    Scope = "user"
-	Local   Scope = "local"
-	Project Scope = "project"
+	User    FileScope = "user"
+	Local   FileScope = "local"
+	Project FileScope = "project"
 )
 
 // Client describes an MCP client that lists its servers in a file.
@@ -28,24 +28,24 @@ type Client struct {
 	Name  string // as in "retort install cursor"
 	Title string // as its maker writes it
 
-	format format
-	dialect
-	fields map[string]meaning // of an entry, by key; other fields are kept without effect
+	format fileFormat
+	placeholderDialect
+	fields map[string]fieldMeaning // of an entry, by key; other fields are kept without effect
 	entry  func(command string, args []string) map[string]any
 	// problem returns why an entry cannot be imported, or "" if it can.
 	problem func(entry map[string]any) string
-	places  []place
+	places  []filePlace
 	// disabled reports whether the rest of the file disables a server. It may be nil.
 	disabled func(whole map[string]any, name string) bool
 }
 
-func (c *Client) off(whole map[string]any, name string) bool {
+func (c *Client) isTurnedOff(whole map[string]any, name string) bool {
 	return c.disabled != nil && c.disabled(whole, name)
 }
 
-// place describes where a client stores servers. Of several files the first existing one counts.
-type place struct {
-	scope Scope
+// filePlace describes where a client stores servers. Of several files the first existing one counts.
+type filePlace struct {
+	scope FileScope
 	files []string // patterns: "{home}/.cursor/mcp.json"; a * matches any one folder
 	at    []string // keys down to the object of servers; "{dir}" is the project's
 	// readOnly states that the files are read but never changed.
@@ -60,9 +60,9 @@ type Environment struct {
 	Dir      string // of the project, absolute
 }
 
-// Find returns the client with this name, or an error whose hint lists all names.
-func Find(name string) (*Client, error) {
-	all := Table()
+// FindClient returns the client with this name, or an error whose hint lists all names.
+func FindClient(name string) (*Client, error) {
+	all := AllClients()
 	known := make([]string, len(all))
 	for i := range all {
 		if all[i].Name == name {
@@ -77,8 +77,8 @@ func Find(name string) (*Client, error) {
 	return nil, err.WithHint("known are %s", strings.Join(known, ", "))
 }
 
-// root returns the directory for the placeholder at the beginning of a pattern.
-func (e Environment) root(name string) string {
+// rootFolder returns the directory for the placeholder at the beginning of a pattern.
+func (e Environment) rootFolder(name string) string {
 	or := func(variable string, fallback ...string) string {
 		if dir := e.Getenv(variable); dir != "" && filepath.IsAbs(dir) {
 			return dir
@@ -119,46 +119,46 @@ func (e Environment) root(name string) string {
 	return e.UserHome
 }
 
-// paths returns the existing files that the patterns of a place match. Of the patterns without * only the first match
+// existingPaths returns the existing files that the patterns of a place match. Of the patterns without * only the first match
 // counts.
-func (e Environment) paths(p place) []string {
+func (e Environment) existingPaths(p filePlace) []string {
 	var found []string
 	for _, pattern := range p.files {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(pattern, "{"), "}/")
-		file := filepath.Join(e.root(name), filepath.FromSlash(rest))
+		file := filepath.Join(e.rootFolder(name), filepath.FromSlash(rest))
 		if strings.Contains(pattern, "*") {
-			matches, _ := filepath.Glob(escapeGlob(e.root(name)) + string(filepath.Separator) + filepath.FromSlash(rest))
+			matches, _ := filepath.Glob(escapeGlob(e.rootFolder(name)) + string(filepath.Separator) + filepath.FromSlash(rest))
 			found = append(found, matches...)
 			continue
 		}
-		if len(found) == 0 && there(file) {
+		if len(found) == 0 && pathExists(file) {
 			found = append(found, file)
 		}
 	}
 	return found
 }
 
-// first returns the existing file of a place, or the one to create.
-func (e Environment) first(p place) string {
-	if found := e.paths(p); len(found) > 0 {
+// firstPath returns the existing file of a place, or the one to create.
+func (e Environment) firstPath(p filePlace) string {
+	if found := e.existingPaths(p); len(found) > 0 {
 		return found[0]
 	}
 	name, rest, _ := strings.Cut(strings.TrimPrefix(p.files[0], "{"), "}/")
-	return filepath.Join(e.root(name), filepath.FromSlash(rest))
+	return filepath.Join(e.rootFolder(name), filepath.FromSlash(rest))
 }
 
-// others returns the key paths to the servers of all projects but the current one, sorted by project.
-func (e Environment) others(c *Client, p place, src []byte) (all [][]string) {
+// otherProjects returns the key paths to the servers of all projects but the current one, sorted by project.
+func (e Environment) otherProjects(c *Client, p filePlace, src []byte) (all [][]string) {
 	n := slices.Index(p.at, "{dir}")
-	whole, err := c.format.decode(src)
+	whole, err := c.format.decodeAll(src)
 	if n < 0 || err != nil {
 		return nil
 	}
-	projects, _ := object(whole, p.at[:n]) // what is no object has none
-	own := e.keys(c, p, src)
+	projects, _ := objectAt(whole, p.at[:n]) // what is no object has none
+	own := e.serversKeyPath(c, p, src)
 	for _, key := range slices.Sorted(maps.Keys(projects)) {
 		at := slices.Concat(p.at[:n], []string{key}, p.at[n+1:])
-		if o, err := object(whole, at); err == nil && len(o) > 0 && !slices.Equal(at, own) {
+		if o, err := objectAt(whole, at); err == nil && len(o) > 0 && !slices.Equal(at, own) {
 			all = append(all, at)
 		}
 	}
@@ -169,30 +169,30 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-func there(file string) bool {
-	_, err := lstat(file)
+func pathExists(file string) bool {
+	_, err := statLink(file)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// keys returns the key path to the servers of a place in a file. If the place is the project part of a user's file,
+// serversKeyPath returns the key path to the servers of a place in a file. If the place is the project part of a user's file,
 // the path is that of the nearest folder above Dir, or Dir itself, with servers, or nil.
-func (e Environment) keys(c *Client, p place, src []byte) []string {
+func (e Environment) serversKeyPath(c *Client, p filePlace, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {
 		return p.at
 	}
-	whole, err := c.format.decode(src)
+	whole, err := c.format.decodeAll(src)
 	if err != nil {
 		return nil
 	}
-	projects, err := object(whole, p.at[:n])
+	projects, err := objectAt(whole, p.at[:n])
 	if err != nil {
 		return nil
 	}
 	for dir := e.Dir; ; dir = filepath.Dir(dir) {
 		for key := range projects {
 			at := slices.Concat(p.at[:n], []string{key}, p.at[n+1:])
-			if o, err := object(whole, at); filepath.ToSlash(key) == filepath.ToSlash(dir) && err == nil && len(o) > 0 {
+			if o, err := objectAt(whole, at); filepath.ToSlash(key) == filepath.ToSlash(dir) && err == nil && len(o) > 0 {
 				return at
 			}
 		}

@@ -60,7 +60,7 @@ func (m *machine) options(client string) InstallOptions {
 	return InstallOptions{Client: client, Out: m.out, Home: m.home, Command: "/usr/bin/retort", Args: []string{"serve", "--config", "OURS"}}
 }
 
-func (m *machine) install(o InstallOptions) *Installed {
+func (m *machine) install(o InstallOptions) *InstallResult {
 	m.t.Helper()
 	done, err := Install(m.Environment, o)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *machine) install(o InstallOptions) *Installed {
 	return done
 }
 
-func (m *machine) uninstall(o InstallOptions) *Installed {
+func (m *machine) uninstall(o InstallOptions) *InstallResult {
 	m.t.Helper()
 	done, err := Uninstall(m.Environment, o)
 	if err != nil {
@@ -80,11 +80,11 @@ func (m *machine) uninstall(o InstallOptions) *Installed {
 
 // userFile is where a client has the person's servers.
 func (m *machine) userFile(client string) string {
-	c, err := Find(client)
+	c, err := FindClient(client)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return m.first(c.places[0])
+	return m.firstPath(c.places[0])
 }
 
 // text puts this machine's project into a fixture, or takes it out of what was written.
@@ -151,7 +151,7 @@ func TestRoundTrip(t *testing.T) {
 				text = m.text(text)
 				file := m.userFile(client)
 				m.write(file, text)
-				imported, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+				imported, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 				if err != nil || len(imported.Broken) > 0 {
 					t.Fatal(err, imported.Broken)
 				}
@@ -169,7 +169,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				if variant == "" {
 					ours := []byte("none\n")
-					if there(m.out) {
+					if pathExists(m.out) {
 						ours = m.read(m.out)
 					}
 					golden(t, client+"-"+name+".txt", "-- client --\n"+strings.ReplaceAll(string(installed), m.Dir, "PROJECT")+"\n-- ours --\n"+string(ours)+"\n-- import --\n"+m.plain(imported)+"\n-- install --\n"+m.plain(done)+"\n")
@@ -187,7 +187,7 @@ func TestRoundTrip(t *testing.T) {
 			})
 		}
 	}
-	for _, c := range Table() {
+	for _, c := range AllClients() {
 		if !covered[c.Name] {
 			t.Errorf("no fixture of %s", c.Name)
 		}
@@ -197,8 +197,8 @@ func TestRoundTrip(t *testing.T) {
 // rereads checks that an installed file has Retort, once, and is still of its format.
 func (m *machine) rereads(client string, src []byte) {
 	m.t.Helper()
-	c, _ := Find(client)
-	members, err := c.format.members(src, c.places[0].at)
+	c, _ := FindClient(client)
+	members, err := c.format.readMembers(src, c.places[0].at)
 	if err != nil {
 		m.t.Fatalf("%v\n%s", err, src)
 	}
@@ -225,24 +225,24 @@ func TestMergedUninstall(t *testing.T) {
 			src = m.text(src)
 			m.write(file, src)
 			m.install(m.options(client))
-			c, _ := Find(client)
+			c, _ := FindClient(client)
 			at := c.places[0].at
-			added := member{Name: "later", Value: json.RawMessage(`{"command":"later"}`)}
-			changed, err := edited(c.format, m.read(file), at, nil, []member{added})
+			added := objectMember{Name: "later", Value: json.RawMessage(`{"command":"later"}`)}
+			changed, err := editOnce(c.format, m.read(file), at, nil, []objectMember{added})
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.write(file, changed)
 			done := m.uninstall(m.options(client))
-			if done.Restored != "merged" || !slices.ContainsFunc(done.Kept, func(k Kept) bool { return k.Name == "later" }) {
+			if done.Restored != "merged" || !slices.ContainsFunc(done.Kept, func(k KeptServer) bool { return k.Name == "later" }) {
 				t.Errorf("%+v", done)
 			}
-			want, err := edited(c.format, src, at, nil, []member{added})
+			want, err := editOnce(c.format, src, at, nil, []objectMember{added})
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantWhole, _ := c.format.decode(want)
-			got, err := c.format.decode(m.read(file))
+			wantWhole, _ := c.format.decodeAll(want)
+			got, err := c.format.decodeAll(m.read(file))
 			if err != nil || !sameJSON(wantWhole, got) {
 				t.Errorf("%v\n%s", err, m.read(file))
 			}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// diff returns the changes of a file with three lines of context. It returns them as one hunk, because an edit
+// diffText returns the changes of a file with three lines of context. It returns them as one hunk, because an edit
 // changes one place, or two that are rarely far apart.
-func diff(name string, before, after []byte) string {
-	a, b := lines(before), lines(after)
+func diffText(name string, before, after []byte) string {
+	a, b := splitLines(before), splitLines(after)
 	from := 0
 	for from < len(a) && from < len(b) && a[from] == b[from] {
 		from++
@@ -36,7 +36,7 @@ func diff(name string, before, after []byte) string {
 	return text.String()
 }
 
-func lines(src []byte) []string {
+func splitLines(src []byte) []string {
 	list := strings.Split(string(src), "\n")
 	if list[len(list)-1] == "" {
 		return list[:len(list)-1]
@@ -44,8 +44,8 @@ func lines(src []byte) []string {
 	return list
 }
 
-// mask replaces values by *** in a text that users may show to others. It skips values shorter than four bytes.
-func mask(src []byte, values []string) []byte {
+// maskValues replaces values by *** in a text that users may show to others. It skips values shorter than four bytes.
+func maskValues(src []byte, values []string) []byte {
 	for _, v := range values {
 		if len(v) >= 4 {
 			src = bytes.ReplaceAll(src, []byte(v), []byte("***"))

@@ -15,35 +15,35 @@ import (
 	"retort/internal/core"
 )
 
-// meaning selects how a field of a client's entry is translated.
-type meaning uint8
+// fieldMeaning selects how a field of a client's entry is translated.
+type fieldMeaning uint8
 
 const (
-	ofExtra      meaning = iota // kept, without effect
-	ofNothing                   // for show, or for the client alone
-	ofType                      // stdio, http, sse; local, remote
-	ofCommand                   // a text, a list with the arguments, or an object
-	ofArgs                      //
-	ofEnv                       //
-	ofEnvFile                   // file with variables
-	ofEnvNames                  // names of variables that are passed on
-	ofKeyring                   // names of variables whose values the client keeps in its keyring
-	ofCwd                       //
-	ofURL                       //
-	ofHTTP                      // the URL of a Streamable HTTP server
-	ofHeaders                   //
-	ofEnvHeaders                // header → name of a variable
-	ofBearer                    // name of the variable with the token
-	ofTimeout                   // of a call, in milliseconds
-	ofSeconds                   // of a call, in seconds
-	ofDisabled                  //
-	ofEnabled                   //
-	ofAllow                     // the only tools that are offered
-	ofDeny                      // tools that are not offered
+	ofExtra      fieldMeaning = iota // kept, without effect
+	ofNothing                        // for show, or for the client alone
+	ofType                           // stdio, http, sse; local, remote
+	ofCommand                        // a text, a list with the arguments, or an object
+	ofArgs                           //
+	ofEnv                            //
+	ofEnvFile                        // file with variables
+	ofEnvNames                       // names of variables that are passed on
+	ofKeyring                        // names of variables whose values the client keeps in its keyring
+	ofCwd                            //
+	ofURL                            //
+	ofHTTP                           // the URL of a Streamable HTTP server
+	ofHeaders                        //
+	ofEnvHeaders                     // header → name of a variable
+	ofBearer                         // name of the variable with the token
+	ofTimeout                        // of a call, in milliseconds
+	ofSeconds                        // of a call, in seconds
+	ofDisabled                       //
+	ofEnabled                        //
+	ofAllow                          // the only tools that are offered
+	ofDeny                           // tools that are not offered
 )
 
-// entry holds a server in the form that Retort's server file has.
-type entry struct {
+// serverEntry holds a server in the form that Retort's server file has.
+type serverEntry struct {
 	kind     string // "", "stdio", "http", "sse"
 	command  string
 	args     []string
@@ -59,22 +59,22 @@ type entry struct {
 	extra    map[string]any
 }
 
-// json returns the entry as JSON for Retort's server file.
-func (e entry) json() (json.RawMessage, error) {
+// toJSON returns the entry as JSON for Retort's server file.
+func (e serverEntry) toJSON() (json.RawMessage, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	put := func(key string, value any, write bool) error {
 		if !write {
 			return nil
 		}
-		text, err := compact(value)
+		text, err := marshalCompact(value)
 		if err != nil {
 			return err
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		name, _ := compact(key)
+		name, _ := marshalCompact(key)
 		b.Write(name)
 		b.WriteByte(':')
 		b.Write(text)
@@ -104,8 +104,8 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// transport returns the name of the transport to show to users.
-func (e entry) transport() string {
+// transportName returns the name of the transport to show to users.
+func (e serverEntry) transportName() string {
 	switch {
 	case e.command != "":
 		return "stdio"
@@ -115,92 +115,92 @@ func (e entry) transport() string {
 	return "http or sse"
 }
 
-// reading holds the state while one client's entry is translated.
-type reading struct {
+// entryReader holds the state while one client's entry is translated.
+type entryReader struct {
 	client *Client
-	t      *translator
-	e      entry
+	t      *placeholderTranslator
+	e      serverEntry
 	wrong  string // why it cannot be taken over
 	unused []string
 }
 
-// read translates an entry. If it cannot be imported, wrong is the reason, else "".
-func (c *Client) read(value json.RawMessage, t *translator) (e entry, wrong string) {
+// readEntry translates an entry. If it cannot be imported, wrong is the reason, else "".
+func (c *Client) readEntry(value json.RawMessage, t *placeholderTranslator) (e serverEntry, wrong string) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
 	var fields map[string]any
 	if err := dec.Decode(&fields); err != nil || fields == nil {
-		return entry{}, "it is not an object"
+		return serverEntry{}, "it is not an object"
 	}
 	if c.problem != nil {
 		if why := c.problem(fields); why != "" {
-			return entry{}, why
+			return serverEntry{}, why
 		}
 	}
-	r := &reading{client: c, t: t}
+	r := &entryReader{client: c, t: t}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if fields[key] != nil {
-			r.field(key, c.fields[key], fields[key])
+			r.readField(key, c.fields[key], fields[key])
 		}
 	}
 	if len(r.unused) > 0 {
-		t.note("kept, but without effect: %s", strings.Join(r.unused, ", "))
+		t.addNote("kept, but without effect: %s", strings.Join(r.unused, ", "))
 	}
-	r.settle()
+	r.normalizeKind()
 	return r.e, r.wrong
 }
 
-func (r *reading) fail(format string, args ...any) {
+func (r *entryReader) rejectEntry(format string, args ...any) {
 	if r.wrong == "" {
 		r.wrong = fmt.Sprintf(format, args...)
 	}
 }
 
-func (r *reading) field(key string, m meaning, v any) {
+func (r *entryReader) readField(key string, m fieldMeaning, v any) {
 	switch m {
 	case ofNothing:
 	case ofType:
-		r.e.kind = r.plain(key, v)
+		r.e.kind = r.scalarText(key, v)
 	case ofCommand:
-		r.command(key, v)
+		r.readCommand(key, v)
 	case ofArgs:
-		r.e.args = append(r.e.args, r.list(key, v)...)
+		r.e.args = append(r.e.args, r.readTexts(key, v)...)
 	case ofEnv:
-		r.into(&r.e.env, key, v, r.t.text)
+		r.readMap(&r.e.env, key, v, r.t.translateText)
 	case ofEnvNames, ofKeyring:
 		r.envNames(key, m, v)
 	case ofCwd:
-		r.e.cwd = r.t.text(r.plain(key, v))
+		r.e.cwd = r.t.translateText(r.scalarText(key, v))
 	case ofURL, ofHTTP:
-		r.e.url = r.t.text(r.plain(key, v))
+		r.e.url = r.t.translateText(r.scalarText(key, v))
 		if m == ofHTTP {
 			r.e.kind = "http"
 		}
 	case ofHeaders:
-		r.headers(key, v)
+		r.readHeaders(key, v)
 	case ofEnvHeaders:
-		r.into(&r.e.headers, key, v, reference)
+		r.readMap(&r.e.headers, key, v, variableReference)
 	case ofBearer:
-		r.into(&r.e.headers, key, map[string]any{"Authorization": v}, func(s string) string { return "Bearer " + reference(s) })
+		r.readMap(&r.e.headers, key, map[string]any{"Authorization": v}, func(s string) string { return "Bearer " + variableReference(s) })
 	case ofTimeout, ofSeconds:
-		r.timeout(key, m, v)
+		r.readTimeout(key, m, v)
 	case ofDisabled, ofEnabled:
-		r.disabled(key, m, v)
+		r.readDisabled(key, m, v)
 	case ofEnvFile:
-		r.e.envFile = r.t.text(r.plain(key, v))
+		r.e.envFile = r.t.translateText(r.scalarText(key, v))
 	case ofAllow:
-		r.e.allow = append(r.e.allow, r.list(key, v)...)
+		r.e.allow = append(r.e.allow, r.readTexts(key, v)...)
 	case ofDeny:
-		r.e.deny = append(r.e.deny, r.list(key, v)...)
+		r.e.deny = append(r.e.deny, r.readTexts(key, v)...)
 	default:
-		r.other(key, v)
+		r.keepUnknown(key, v)
 	}
 }
 
-// other keeps a field that has no effect in Retort. It drops a field that would have a different effect there.
-func (r *reading) other(key string, v any) {
+// keepUnknown keeps a field that has no effect in Retort. It drops a field that would have a different effect there.
+func (r *entryReader) keepUnknown(key string, v any) {
 	if slices.Contains(meansElse, key) {
-		r.t.note("%s was left out: it means something else here", key)
+		r.t.addNote("%s was left out: it means something else here", key)
 		return
 	}
 	if r.e.extra == nil {
@@ -217,106 +217,106 @@ var meansElse = []string{
 	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",
 }
 
-// plain returns a string, number or boolean as a string.
-func (r *reading) plain(key string, v any) string {
+// scalarText returns a string, number or boolean as a string.
+func (r *entryReader) scalarText(key string, v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
 	case json.Number, bool:
 		return fmt.Sprint(v)
 	}
-	r.fail("%s is not a string", key)
+	r.rejectEntry("%s is not a string", key)
 	return ""
 }
 
-func (r *reading) list(key string, v any) []string {
+func (r *entryReader) readTexts(key string, v any) []string {
 	items, ok := v.([]any)
 	if !ok {
-		r.fail("%s is not a list", key)
+		r.rejectEntry("%s is not a list", key)
 	}
 	var texts []string
 	for _, item := range items {
-		texts = append(texts, r.t.text(r.plain(key, item)))
+		texts = append(texts, r.t.translateText(r.scalarText(key, item)))
 	}
 	return texts
 }
 
-// into adds the members of an object of strings to a map.
-func (r *reading) into(to *map[string]string, key string, v any, translate func(string) string) {
+// readMap adds the members of an object of strings to a map.
+func (r *entryReader) readMap(to *map[string]string, key string, v any, translate func(string) string) {
 	o, ok := v.(map[string]any)
 	if !ok {
-		r.fail("%s is not an object", key)
+		r.rejectEntry("%s is not an object", key)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if o[name] == nil {
-			r.t.note("%s.%s is null and was left out", key, name)
+			r.t.addNote("%s.%s is null and was left out", key, name)
 			continue
 		}
 		if *to == nil {
 			*to = map[string]string{}
 		}
-		(*to)[name] = translate(r.plain(key+"."+name, o[name]))
+		(*to)[name] = translate(r.scalarText(key+"."+name, o[name]))
 	}
 }
 
-func (r *reading) headers(key string, v any) {
+func (r *entryReader) readHeaders(key string, v any) {
 	t := r.t
 	if r.client.inHeaders {
-		t = &translator{dialect: dialect{braces: true, dollar: true}}
+		t = &placeholderTranslator{placeholderDialect: placeholderDialect{braces: true, dollar: true}}
 	}
-	r.into(&r.e.headers, key, v, t.text)
+	r.readMap(&r.e.headers, key, v, t.translateText)
 }
 
-// reference returns a placeholder for a variable that a client gives by its bare name.
-func reference(name string) string {
-	if variable.FindString(name) == name {
+// variableReference returns a placeholder for a variable that a client gives by its bare name.
+func variableReference(name string) string {
+	if variableName.FindString(name) == name {
 		return "${" + name + "}"
 	}
 	return "${env:" + name + "}" // refused by name when the server starts
 }
 
-func (r *reading) envNames(key string, m meaning, v any) {
+func (r *entryReader) envNames(key string, m fieldMeaning, v any) {
 	items, ok := v.([]any)
 	if !ok {
-		r.fail("%s is not a list", key)
+		r.rejectEntry("%s is not a list", key)
 	}
 	for _, item := range items {
 		if o, ok := item.(map[string]any); ok {
 			item = o["name"]
 		}
-		name := r.plain(key, item)
-		r.into(&r.e.env, key, map[string]any{name: name}, reference)
+		name := r.scalarText(key, item)
+		r.readMap(&r.e.env, key, map[string]any{name: name}, variableReference)
 		if m == ofKeyring {
-			r.t.note("set %s, whose value %s keeps in its keyring", name, r.client.Title)
+			r.t.addNote("set %s, whose value %s keeps in its keyring", name, r.client.Title)
 		}
 	}
 }
 
-// command reads the three forms of a command that clients use: a string, a list with the arguments, or an object.
-func (r *reading) command(key string, v any) {
+// readCommand reads the three forms of a command that clients use: a string, a list with the arguments, or an object.
+func (r *entryReader) readCommand(key string, v any) {
 	switch v := v.(type) {
 	case []any:
-		if words := r.list(key, v); len(words) > 0 {
+		if words := r.readTexts(key, v); len(words) > 0 {
 			r.e.command = words[0]
 			r.e.args = append(words[1:], r.e.args...)
 		}
 	case map[string]any: // Zed, formerly
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			if v[k] != nil {
-				r.field(k, r.client.fields[k], v[k])
+				r.readField(k, r.client.fields[k], v[k])
 			}
 		}
 	default:
-		r.e.command = r.t.text(r.plain(key, v))
+		r.e.command = r.t.translateText(r.scalarText(key, v))
 	}
 }
 
-func (r *reading) timeout(key string, m meaning, v any) {
+func (r *entryReader) readTimeout(key string, m fieldMeaning, v any) {
 	n, ok := v.(json.Number)
 	seconds, err := n.Float64()
 	if !ok || err != nil || seconds < 0 || seconds > 1e9 {
-		r.t.note("%s is not a time and was left out", key)
+		r.t.addNote("%s is not a time and was left out", key)
 		return
 	}
 	if m == ofSeconds {
@@ -325,41 +325,41 @@ func (r *reading) timeout(key string, m meaning, v any) {
 	r.e.timeout = int64(seconds)
 }
 
-func (r *reading) disabled(key string, m meaning, v any) {
+func (r *entryReader) readDisabled(key string, m fieldMeaning, v any) {
 	b, ok := v.(bool)
 	if !ok {
-		r.fail("%s is neither true nor false", key)
+		r.rejectEntry("%s is neither true nor false", key)
 	}
 	r.e.disabled = r.e.disabled || b == (m == ofDisabled)
 }
 
 var allPunctuation = regexp.MustCompile(`[-_]`)
 
-// settle normalises the transport and checks that the fields are consistent. It drops a type that the other fields
+// normalizeKind normalises the transport and checks that the fields are consistent. It drops a type that the other fields
 // imply.
-func (r *reading) settle() {
+func (r *entryReader) normalizeKind() {
 	switch kind := allPunctuation.ReplaceAllString(strings.ToLower(r.e.kind), ""); kind {
 	case "", "remote":
 		r.e.kind = ""
 	case "stdio", "local":
 		r.e.kind = ""
 		if r.e.command == "" {
-			r.fail("the command is missing")
+			r.rejectEntry("the command is missing")
 		}
 	case "http", "streamablehttp":
 		r.e.kind = "http"
 	case "sse":
 		r.e.kind = "sse"
 	default:
-		r.fail("the transport %q is not known", r.e.kind)
+		r.rejectEntry("the transport %q is not known", r.e.kind)
 	}
 	switch {
 	case r.e.command == "" && r.e.url == "":
-		r.fail("it has neither a command nor a URL")
+		r.rejectEntry("it has neither a command nor a URL")
 	case r.e.command != "" && r.e.url != "":
-		r.fail("it has both a command and a URL")
+		r.rejectEntry("it has both a command and a URL")
 	case r.e.command != "" && r.e.kind != "":
-		r.fail("it has a command, and the transport %s", r.e.kind)
+		r.rejectEntry("it has a command, and the transport %s", r.e.kind)
 	}
 }
 
@@ -382,9 +382,9 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// ourselves reports whether an entry starts Retort, or is the one that install writes. The arguments may have been
+// startsRetort reports whether an entry starts Retort, or is the one that install writes. The arguments may have been
 // changed since.
-func (e entry) ourselves(name string) bool {
+func (e serverEntry) startsRetort(name string) bool {
 	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))
 }
@@ -393,8 +393,8 @@ var secretName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)key|token|secret|passw|auth|credential|cookie`)
 })
 
-// secrets returns the values that look like credentials and are written in plain text, not as variables.
-func (e entry) secrets() []string {
+// secretValues returns the values that look like credentials and are written in plain text, not as variables.
+func (e serverEntry) secretValues() []string {
 	var found []string
 	for _, m := range []map[string]string{e.env, e.headers} {
 		for _, name := range slices.Sorted(maps.Keys(m)) {

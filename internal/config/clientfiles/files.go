@@ -17,8 +17,8 @@ import (
 	"retort/internal/core"
 )
 
-// file holds a configuration file as it was read.
-type file struct {
+// clientFile holds a configuration file as it was read.
+type clientFile struct {
 	path   string // as it is named to people
 	target string // behind links
 	exists bool
@@ -26,12 +26,12 @@ type file struct {
 	src    []byte
 }
 
-func lstat(path string) (fs.FileInfo, error) { return os.Lstat(path) }
+func statLink(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 
-// open reads a file that need not exist. It follows links and keeps them. With scope Project the file must be inside
+// openFile reads a file that need not exist. It follows links and keeps them. With scope Project the file must be inside
 // the project, because a hostile project could otherwise name any file.
-func (e Environment) open(path string, scope Scope) (file, error) {
-	f := file{path: path, target: path, mode: 0o600}
+func (e Environment) openFile(path string, scope FileScope) (clientFile, error) {
+	f := clientFile{path: path, target: path, mode: 0o600}
 	real, err := realPath(path)
 	if err != nil {
 		return f, fileError(path, err)
@@ -69,7 +69,7 @@ func realPath(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return real, err
 	}
-	if there(path) {
+	if pathExists(path) {
 		return "", errors.New("it is a link to a file that does not exist")
 	}
 	parent := filepath.Dir(path)
@@ -103,14 +103,14 @@ func fileError(path string, err error) *core.Error {
 		WithHint("it was not changed; fix it and try again")
 }
 
-// write replaces the file atomically. It fails if the file has changed since it was read.
-func (f file) write(data []byte) error {
+// writeFile replaces the file atomically. It fails if the file has changed since it was read.
+func (f clientFile) writeFile(data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(f.target), 0o700); err != nil {
 		return fileError(f.path, err)
 	}
-	sweep(filepath.Dir(f.target))
+	removeLeftovers(filepath.Dir(f.target))
 	var changed error
-	o := seal.ReplaceOptions{Temporary: ".retort-*.part", Mode: f.mode, Check: func() error { changed = f.unchanged(); return changed }}
+	o := seal.ReplaceOptions{Temporary: ".retort-*.part", Mode: f.mode, Check: func() error { changed = f.checkUnchanged(); return changed }}
 	err := seal.ReplaceWith(f.target, o, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
@@ -121,8 +121,8 @@ func (f file) write(data []byte) error {
 	return err
 }
 
-// sweep removes temporary files of writes that were killed, because they may contain credentials.
-func sweep(dir string) {
+// removeLeftovers removes temporary files of writes that were killed, because they may contain credentials.
+func removeLeftovers(dir string) {
 	parts, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".retort-*.part"))
 	for _, part := range parts {
 		digits := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(part), ".retort-"), ".part")
@@ -132,8 +132,8 @@ func sweep(dir string) {
 	}
 }
 
-// unchanged returns an error if another program has changed the file since it was read.
-func (f file) unchanged() error {
+// checkUnchanged returns an error if another program has changed the file since it was read.
+func (f clientFile) checkUnchanged() error {
 	now, err := readBounded(f.target)
 	if errors.Is(err, fs.ErrNotExist) && !f.exists {
 		return nil
@@ -145,19 +145,19 @@ func (f file) unchanged() error {
 	return nil
 }
 
-// remove deletes the file. It fails if the file has changed since it was read.
-func (f file) remove() error {
-	if err := f.unchanged(); err != nil {
+// removeFile deletes the file. It fails if the file has changed since it was read.
+func (f clientFile) removeFile() error {
+	if err := f.checkUnchanged(); err != nil {
 		return err
 	}
-	sweep(filepath.Dir(f.target))
+	removeLeftovers(filepath.Dir(f.target))
 	if err := os.Remove(f.target); err != nil {
 		return fileError(f.path, err)
 	}
 	return nil
 }
 
-func hash(data []byte) string {
+func hashHex(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

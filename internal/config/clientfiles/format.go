@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// format reads and edits files of one syntax. Its methods do not access the disk.
-type format interface {
-	// members returns the servers in the object at the key path at, in the order of the file. A file without that
+// fileFormat reads and edits files of one syntax. Its methods do not access the disk.
+type fileFormat interface {
+	// readMembers returns the servers in the object at the key path at, in the order of the file. A file without that
 	// object has none.
-	members(src []byte, at []string) ([]member, error)
-	// edit removes the members out from that object and inserts the members in. It inserts at the place of the first
+	readMembers(src []byte, at []string) ([]objectMember, error)
+	// editMembers removes the members out from that object and inserts the members in. It inserts at the place of the first
 	// removed member, else after the last member. All other bytes stay unchanged.
-	edit(src []byte, at, out []string, in []member) ([]byte, error)
-	// decode returns the whole file as decoded values.
-	decode(src []byte) (map[string]any, error)
+	editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error)
+	// decodeAll returns the whole file as decoded values.
+	decodeAll(src []byte) (map[string]any, error)
 }
 
-// member holds one entry of an object of servers.
-type member struct {
+// objectMember holds one entry of an object of servers.
+type objectMember struct {
 	Name  string          `json:"name"`
 	Value json.RawMessage `json:"value"`
 	// Text is the entry as the file writes it. It is empty for a new entry.
@@ -34,43 +34,43 @@ const (
 	maxDepth = 200      // of brackets
 )
 
-// change describes an edit of one object of servers: the names to remove and the members to insert.
-type change struct {
+// memberChange describes an edit of one object of servers: the names to remove and the members to insert.
+type memberChange struct {
 	at, out []string
-	in      []member
+	in      []objectMember
 }
 
-// edited returns src after an edit. It decodes the result, and returns an error unless exactly the named members were
+// editOnce returns src after an edit. It decodes the result, and returns an error unless exactly the named members were
 // removed and inserted.
-func edited(f format, src []byte, at, out []string, in []member) ([]byte, error) {
-	return editedAll(f, src, []change{{at, out, in}})
+func editOnce(f fileFormat, src []byte, at, out []string, in []objectMember) ([]byte, error) {
+	return applyChanges(f, src, []memberChange{{at, out, in}})
 }
 
-// editedAll does the same as edited for several objects at once.
-func editedAll(f format, src []byte, changes []change) (_ []byte, err error) {
-	changes = slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return len(c.out) == 0 && len(c.in) == 0 })
+// applyChanges does the same as edited for several objects at once.
+func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, err error) {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c memberChange) bool { return len(c.out) == 0 && len(c.in) == 0 })
 	if len(changes) == 0 {
 		return src, nil
 	}
-	want, err := f.decode(src)
+	want, err := f.decodeAll(src)
 	if err != nil {
 		return nil, err
 	}
 	result := src
 	for _, c := range changes {
-		if result, err = f.edit(result, c.at, c.out, c.in); err != nil {
+		if result, err = f.editMembers(result, c.at, c.out, c.in); err != nil {
 			return nil, err
 		}
-		if want, err = replaced(want, c); err != nil {
+		if want, err = replaceMembers(want, c); err != nil {
 			return nil, err
 		}
 	}
-	after, err := f.decode(result)
+	after, err := f.decodeAll(result)
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be edited safely: %w", err)
 	}
 	for _, c := range changes {
-		want, after = prune(want, c.at), prune(after, c.at)
+		want, after = pruneEmpty(want, c.at), pruneEmpty(after, c.at)
 	}
 	if !sameJSON(want, after) {
 		return nil, fmt.Errorf("it is written in a way that cannot be edited safely")
@@ -78,9 +78,9 @@ func editedAll(f format, src []byte, changes []change) (_ []byte, err error) {
 	return result, nil
 }
 
-// replaced applies a change to decoded values. It returns a copy and does not change whole.
-func replaced(whole map[string]any, c change) (map[string]any, error) {
-	whole, object := within(whole, c.at)
+// replaceMembers applies a change to decoded values. It returns a copy and does not change whole.
+func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error) {
+	whole, object := clonePath(whole, c.at)
 	for _, name := range c.out {
 		delete(object, name)
 	}
@@ -96,9 +96,9 @@ func replaced(whole map[string]any, c change) (map[string]any, error) {
 	return whole, nil
 }
 
-// within returns a copy of whole, and the object in it at the key path at. The caller may change that object. Missing
+// clonePath returns a copy of whole, and the object in it at the key path at. The caller may change that object. Missing
 // objects on the path are created.
-func within(whole map[string]any, at []string) (all, object map[string]any) {
+func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	all = maps.Clone(whole)
 	if all == nil {
 		all = map[string]any{}
@@ -115,16 +115,16 @@ func within(whole map[string]any, at []string) (all, object map[string]any) {
 	return all, object
 }
 
-// prune returns whole without the object at the key path at if that is empty: an empty object means the same as a
+// pruneEmpty returns whole without the object at the key path at if that is empty: an empty object means the same as a
 // missing one.
-func prune(whole map[string]any, at []string) map[string]any {
+func pruneEmpty(whole map[string]any, at []string) map[string]any {
 	last := at[len(at)-1]
-	parent, err := object(whole, at[:len(at)-1])
+	parent, err := objectAt(whole, at[:len(at)-1])
 	if err != nil || parent == nil {
 		return whole
 	}
 	if o, ok := parent[last].(map[string]any); ok && len(o) == 0 || parent[last] == nil {
-		all, copied := within(whole, at[:len(at)-1])
+		all, copied := clonePath(whole, at[:len(at)-1])
 		delete(copied, last)
 		return all
 	}
@@ -151,8 +151,8 @@ func sameJSON(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// object returns the object at the key path at in a decoded file, or nil.
-func object(whole map[string]any, at []string) (map[string]any, error) {
+// objectAt returns the object at the key path at in a decoded file, or nil.
+func objectAt(whole map[string]any, at []string) (map[string]any, error) {
 	for i, key := range at {
 		value, there := whole[key]
 		if !there || value == nil {
@@ -191,16 +191,16 @@ func tooDeep(src []byte) error {
 	return nil
 }
 
-// newline returns the line ending of a file.
-func newline(src []byte) string {
+// lineBreak returns the line ending of a file.
+func lineBreak(src []byte) string {
 	if bytes.Contains(src, []byte("\r\n")) {
 		return "\r\n"
 	}
 	return "\n"
 }
 
-// compact returns a value as JSON on one line, without the escapes for HTML.
-func compact(v any) (json.RawMessage, error) {
+// marshalCompact returns a value as JSON on one line, without the escapes for HTML.
+func marshalCompact(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -210,18 +210,18 @@ func compact(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// ordered returns an object as JSON with its keys in the usual order: the command comes before its arguments.
-func ordered(o map[string]any) (json.RawMessage, error) {
+// marshalSorted returns an object as JSON with its keys in the usual order: the command comes before its arguments.
+func marshalSorted(o map[string]any) (json.RawMessage, error) {
 	b := []byte("{")
 	for i, key := range sortedKeys(o) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := compact(key)
+		name, err := marshalCompact(key)
 		if err != nil {
 			return nil, err
 		}
-		value, err := compact(o[key])
+		value, err := marshalCompact(o[key])
 		if err != nil {
 			return nil, err
 		}
@@ -243,13 +243,13 @@ func lineEnd(src []byte, offset int) int {
 	return len(src)
 }
 
-// span marks a part of a file: src[from:to].
-type span struct{ from, to int }
+// byteSpan marks a part of a file: src[from:to].
+type byteSpan struct{ from, to int }
 
-// cut removes spans from src and inserts text at the offset at, which must not be inside of a span.
-func cut(src []byte, spans []span, at int, text string) []byte {
+// cutSpans removes spans from src and inserts text at the offset at, which must not be inside of a span.
+func cutSpans(src []byte, spans []byteSpan, at int, text string) []byte {
 	spans = slices.Clone(spans)
-	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
+	slices.SortFunc(spans, func(a, b byteSpan) int { return a.from - b.from })
 	var b bytes.Buffer
 	done, written := 0, false
 	put := func(upTo int) {
@@ -268,7 +268,7 @@ func cut(src []byte, spans []span, at int, text string) []byte {
 	return b.Bytes()
 }
 
-func names(members []member) []string {
+func memberNames(members []objectMember) []string {
 	list := make([]string, len(members))
 	for i, m := range members {
 		list[i] = m.Name

@@ -12,7 +12,7 @@ import (
 
 // What an edit takes out and puts in, another takes back: the same members are there
 // again, and all that the file said. Nothing panics.
-func fuzzFormat(f *testing.F, format format, at []string, pattern string) {
+func fuzzFormat(f *testing.F, format fileFormat, at []string, pattern string) {
 	files, _ := filepath.Glob(pattern)
 	for _, file := range files {
 		src, err := os.ReadFile(file)
@@ -22,12 +22,12 @@ func fuzzFormat(f *testing.F, format format, at []string, pattern string) {
 		f.Add(src)
 		f.Add(bytes.ReplaceAll(src, []byte("\n"), []byte("\r\n")))
 	}
-	ours := member{Name: ourName, Value: json.RawMessage(`{"command":"retort","args":["serve","--config","x"]}`)}
+	ours := objectMember{Name: ourName, Value: json.RawMessage(`{"command":"retort","args":["serve","--config","x"]}`)}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if len(src) > 1<<16 {
 			return
 		}
-		before, err := format.members(src, at)
+		before, err := format.readMembers(src, at)
 		if err != nil {
 			return
 		}
@@ -36,18 +36,18 @@ func fuzzFormat(f *testing.F, format format, at []string, pattern string) {
 				return
 			}
 		}
-		text, err := edited(format, src, at, names(before), []member{ours})
+		text, err := editOnce(format, src, at, memberNames(before), []objectMember{ours})
 		if _, strict := format.(jsonFile); err != nil && strict {
 			t.Fatalf("%v: %q", err, src)
 		}
 		if err != nil {
 			return // refused, so nothing would be changed
 		}
-		back, err := edited(format, text, at, []string{ourName}, before)
+		back, err := editOnce(format, text, at, []string{ourName}, before)
 		if err != nil {
 			return
 		}
-		after, err := format.members(back, at)
+		after, err := format.readMembers(back, at)
 		if err != nil || len(after) != len(before) {
 			t.Fatalf("%v: %d members, then %d\n%q\n%q\n%q", err, len(before), len(after), src, text, back)
 		}
@@ -74,12 +74,12 @@ func FuzzPlaceholders(f *testing.F) {
 		if !isText(s) || bytes.ContainsRune([]byte(s), 0) {
 			return
 		}
-		tr := &translator{}
-		if got, err := expanded(t, tr.text(s)); err != nil || got != s {
+		tr := &placeholderTranslator{}
+		if got, err := expanded(t, tr.translateText(s)); err != nil || got != s {
 			t.Errorf("%q became %q: %v", s, got, err)
 		}
-		curly := &translator{dialect: dialect{curly: true}}
-		if text := curly.text("{env:X}" + s); len(curly.notes) == 0 {
+		curly := &placeholderTranslator{placeholderDialect: placeholderDialect{curly: true}}
+		if text := curly.translateText("{env:X}" + s); len(curly.notes) == 0 {
 			if got, err := expanded(t, text); err == nil && got[:1] != "x" {
 				t.Errorf("%q became %q", "{env:X}"+s, got)
 			}
@@ -89,7 +89,7 @@ func FuzzPlaceholders(f *testing.F) {
 
 // expanded is a text as Retort reads it from a file.
 func expanded(t *testing.T, text string) (string, error) {
-	entry, err := compact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
+	entry, err := marshalCompact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,30 +108,30 @@ func expanded(t *testing.T, text string) (string, error) {
 }
 
 func TestPlaceholders(t *testing.T) {
-	all := dialect{prefixed: true}
+	all := placeholderDialect{prefixed: true}
 	for _, tt := range []struct {
-		d    dialect
+		d    placeholderDialect
 		from string
 		want string // as Retort expands it; X is x
 	}{
-		{dialect{braces: true}, "a${X}b${Y:-d}", "axbd"},
-		{dialect{braces: true}, "$${X} $X", "$x $X"},
-		{dialect{braces: true, dollar: true}, "$X-${X}$X $5 $$X", "x-xx $5 $x"},
+		{placeholderDialect{braces: true}, "a${X}b${Y:-d}", "axbd"},
+		{placeholderDialect{braces: true}, "$${X} $X", "$x $X"},
+		{placeholderDialect{braces: true, dollar: true}, "$X-${X}$X $5 $$X", "x-xx $5 $x"},
 		{all, "${env:X}", "x"},
 		{all, "$$$${env:X}${X}", "$$$x${X}"},
 		{all, "a${/}b", "a/b"},
-		{dialect{curly: true}, "{env:X} ${X} {env:} {x", "x ${X} {env:} {x"},
-		{dialect{}, "${X} {env:X} $X", "${X} {env:X} $X"},
+		{placeholderDialect{curly: true}, "{env:X} ${X} {env:} {x", "x ${X} {env:} {x"},
+		{placeholderDialect{}, "${X} {env:X} $X", "${X} {env:X} $X"},
 	} {
-		tr := &translator{dialect: tt.d}
-		text := tr.text(tt.from)
+		tr := &placeholderTranslator{placeholderDialect: tt.d}
+		text := tr.translateText(tt.from)
 		if got, err := expanded(t, text); err != nil || got != tt.want {
 			t.Errorf("%q → %q → %q (%v), want %q", tt.from, text, got, err, tt.want)
 		}
 	}
 	for _, s := range []string{"${command:x}", "${file:/x}", "${env:A(B)}", "${input:never declared}"} {
-		tr := &translator{dialect: all}
-		if text := tr.text(s); len(tr.notes) != 1 {
+		tr := &placeholderTranslator{placeholderDialect: all}
+		if text := tr.translateText(s); len(tr.notes) != 1 {
 			t.Errorf("%q → %q says nothing", s, text)
 		} else if _, err := expanded(t, text); err == nil {
 			t.Errorf("%q → %q starts", s, text)

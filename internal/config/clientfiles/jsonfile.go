@@ -21,27 +21,27 @@ type jsonFile struct {
 type lastRead struct {
 	text []byte // of tree
 	tree hujson.Value
-	made bool   // by an edit: the text was not read back yet
-	says []said // at most two, the newest last
+	made bool          // by an edit: the text was not read back yet
+	says []decodedText // at most two, the newest last
 }
 
-// said holds a text and its decoded value. The value must not be changed.
-type said struct {
+// decodedText holds a text and its decoded value. The value must not be changed.
+type decodedText struct {
 	text  []byte
 	whole map[string]any
 }
 
 const byteOrderMark = "\ufeff"
 
-// parse returns the syntax tree of a text and the object at its root. Only edit may change the tree.
-func (f jsonFile) parse(src []byte) (hujson.Value, *hujson.Object, error) {
-	v, known := f.read.of(src)
+// parseTree returns the syntax tree of a text and the object at its root. Only edit may change the tree.
+func (f jsonFile) parseTree(src []byte) (hujson.Value, *hujson.Object, error) {
+	v, known := f.read.treeOf(src)
 	if !known {
 		var err error
 		if v, err = parseJSON(src); err != nil {
 			return v, nil, err
 		}
-		f.read.keep(src, v, false)
+		f.read.keepTree(src, v, false)
 	}
 	root, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -56,7 +56,7 @@ func parseJSON(src []byte) (hujson.Value, error) {
 		return hujson.Value{}, err
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}" + newline(src))
+		body = []byte("{}" + lineBreak(src))
 	}
 	if endsOpen(body) {
 		body = append(body, '\n')
@@ -73,22 +73,22 @@ func endsOpen(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
 
-// of returns the cached tree of a text.
-func (r *lastRead) of(src []byte) (hujson.Value, bool) {
+// treeOf returns the cached tree of a text.
+func (r *lastRead) treeOf(src []byte) (hujson.Value, bool) {
 	if r == nil || r.tree.Value == nil || !bytes.Equal(r.text, src) {
 		return hujson.Value{}, false
 	}
 	return r.tree, true
 }
 
-func (r *lastRead) keep(src []byte, v hujson.Value, made bool) {
+func (r *lastRead) keepTree(src []byte, v hujson.Value, made bool) {
 	if r != nil {
 		r.text, r.tree, r.made = src, v, made
 	}
 }
 
-// decode returns the decoded value of a text. It parses the result of an edit again instead of using the edited tree.
-func (f jsonFile) decode(src []byte) (map[string]any, error) {
+// decodeAll returns the decoded value of a text. It parses the result of an edit again instead of using the edited tree.
+func (f jsonFile) decodeAll(src []byte) (map[string]any, error) {
 	if f.read != nil {
 		for _, s := range f.read.says {
 			if bytes.Equal(s.text, src) {
@@ -96,16 +96,16 @@ func (f jsonFile) decode(src []byte) (map[string]any, error) {
 			}
 		}
 		if f.read.made {
-			f.read.keep(nil, hujson.Value{}, false)
+			f.read.keepTree(nil, hujson.Value{}, false)
 		}
 	}
-	v, _, err := f.parse(src)
+	v, _, err := f.parseTree(src)
 	if err != nil {
 		return nil, err
 	}
 	whole, _ := plainJSON(v).(map[string]any) // parse has seen that it is one
 	if r := f.read; r != nil {
-		r.says = append(r.says[max(0, len(r.says)-1):], said{src, whole})
+		r.says = append(r.says[max(0, len(r.says)-1):], decodedText{src, whole})
 	}
 	return whole, nil
 }
@@ -128,7 +128,7 @@ func plainJSON(v hujson.Value) any {
 	case hujson.Literal:
 		switch value.Kind() {
 		case '"':
-			return unquoted(value)
+			return unquoteLiteral(value)
 		case 't', 'f':
 			return value.Kind() == 't'
 		case 'n':
@@ -139,11 +139,11 @@ func plainJSON(v hujson.Value) any {
 	return nil
 }
 
-// find returns the object at the key path at, or nil. The last of repeated keys counts, as in
+// findObject returns the object at the key path at, or nil. The last of repeated keys counts, as in
 // JSON.parse.
-func (jsonFile) find(root *hujson.Object, at []string) (*hujson.Object, error) {
+func (jsonFile) findObject(root *hujson.Object, at []string) (*hujson.Object, error) {
 	for i, key := range at {
-		n := index(root, key)
+		n := indexOfKey(root, key)
 		if n < 0 {
 			return nil, nil
 		}
@@ -162,7 +162,7 @@ func (jsonFile) find(root *hujson.Object, at []string) (*hujson.Object, error) {
 	return root, nil
 }
 
-func index(o *hujson.Object, key string) int {
+func indexOfKey(o *hujson.Object, key string) int {
 	for i := len(o.Members) - 1; i >= 0; i-- {
 		if memberName(o.Members[i]) == key {
 			return i
@@ -173,12 +173,12 @@ func index(o *hujson.Object, key string) int {
 
 func memberName(m hujson.ObjectMember) string {
 	name, _ := m.Name.Value.(hujson.Literal)
-	return unquoted(name)
+	return unquoteLiteral(name)
 }
 
-// unquoted returns the string of a literal. It decodes only literals with escapes or special characters, which are
+// unquoteLiteral returns the string of a literal. It decodes only literals with escapes or special characters, which are
 // rare.
-func unquoted(l hujson.Literal) string {
+func unquoteLiteral(l hujson.Literal) string {
 	special := func(b byte) bool { return b < ' ' || b == '\\' || b > '~' }
 	if l.Kind() != '"' || len(l) < 2 || slices.ContainsFunc(l, special) {
 		return l.String()
@@ -186,32 +186,32 @@ func unquoted(l hujson.Literal) string {
 	return string(l[1 : len(l)-1])
 }
 
-func (f jsonFile) members(src []byte, at []string) ([]member, error) {
-	_, root, err := f.parse(src)
+func (f jsonFile) readMembers(src []byte, at []string) ([]objectMember, error) {
+	_, root, err := f.parseTree(src)
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.find(root, at)
+	o, err := f.findObject(root, at)
 	if err != nil || o == nil {
 		return nil, err
 	}
-	var list []member
+	var list []objectMember
 	for _, m := range o.Members {
 		name := memberName(m)
-		if slices.Contains(names(list), name) {
+		if slices.Contains(memberNames(list), name) {
 			return nil, fmt.Errorf("%q is written twice", name)
 		}
 		text := m.Value.Clone()
 		text.BeforeExtra, text.AfterExtra = nil, nil
 		strict := text.Clone()
 		strict.Minimize()
-		list = append(list, member{Name: name, Value: strict.Pack(), Text: text.String()})
+		list = append(list, objectMember{Name: name, Value: strict.Pack(), Text: text.String()})
 	}
 	return list, nil
 }
 
-// layout describes how a file is indented.
-type layout struct {
+// jsonLayout describes how a file is indented.
+type jsonLayout struct {
 	newline string
 	unit    string // of one level
 	indent  string // of the members of the object that is edited
@@ -219,24 +219,24 @@ type layout struct {
 	comma   bool   // there is one after its last member
 }
 
-func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error) {
-	v, root, err := f.parse(src)
+func (f jsonFile) editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error) {
+	v, root, err := f.parseTree(src)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.find(root, at); err != nil {
+	if _, err := f.findObject(root, at); err != nil {
 		return nil, err
 	}
-	f.read.keep(nil, hujson.Value{}, false) // the tree becomes that of the result
-	l := layout{newline: newline(src), unit: unit(root)}
+	f.read.keepTree(nil, hujson.Value{}, false) // the tree becomes that of the result
+	l := jsonLayout{newline: lineBreak(src), unit: indentUnit(root)}
 	o := root
 	for _, key := range at {
-		o = l.enter(o, key)
+		o = l.enterObject(o, key)
 	}
-	l.settle(o)
-	place := l.remove(o, out)
+	l.detectLayout(o)
+	place := l.removeMembers(o, out)
 	for i, m := range in {
-		if err := l.insert(o, place+i, m); err != nil {
+		if err := l.insertMember(o, place+i, m); err != nil {
 			return nil, err
 		}
 	}
@@ -247,23 +247,23 @@ func (f jsonFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
 		text = append([]byte(byteOrderMark), text...)
 	}
-	f.read.keep(text, v, true)
+	f.read.keepTree(text, v, true)
 	return text, nil
 }
 
-// unit returns the indentation of the first key of a file, or two spaces.
-func unit(root *hujson.Object) string {
+// indentUnit returns the indentation of the first key of a file, or two spaces.
+func indentUnit(root *hujson.Object) string {
 	if len(root.Members) > 0 {
-		if s, ok := indentation(root.Members[0].Name.BeforeExtra); ok && s != "" {
+		if s, ok := indentationOf(root.Members[0].Name.BeforeExtra); ok && s != "" {
 			return s
 		}
 	}
 	return "  "
 }
 
-// indentation returns the white space after the last line break before a key. It returns false if there is no line
+// indentationOf returns the white space after the last line break before a key. It returns false if there is no line
 // break.
-func indentation(extra hujson.Extra) (string, bool) {
+func indentationOf(extra hujson.Extra) (string, bool) {
 	_, after, found := strings.Cut(string(extra), "\n")
 	for found {
 		if _, next, more := strings.Cut(after, "\n"); more {
@@ -275,18 +275,18 @@ func indentation(extra hujson.Extra) (string, bool) {
 	return "", false
 }
 
-// enter returns the object that is the value of key, and creates it if it is missing.
-func (l *layout) enter(o *hujson.Object, key string) *hujson.Object {
+// enterObject returns the object that is the value of key, and creates it if it is missing.
+func (l *jsonLayout) enterObject(o *hujson.Object, key string) *hujson.Object {
 	inner := l.indent + l.unit
 	if len(o.Members) > 0 {
-		if s, ok := indentation(o.Members[0].Name.BeforeExtra); ok {
+		if s, ok := indentationOf(o.Members[0].Name.BeforeExtra); ok {
 			inner = s
 		}
 	}
-	i := index(o, key)
+	i := indexOfKey(o, key)
 	if i < 0 {
 		i = len(o.Members)
-		l.put(o, i, hujson.ObjectMember{
+		l.putMember(o, i, hujson.ObjectMember{
 			Name:  hujson.Value{BeforeExtra: hujson.Extra(l.newline + inner), Value: hujson.String(key)},
 			Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: &hujson.Object{}},
 		}, l.indent)
@@ -300,8 +300,8 @@ func (l *layout) enter(o *hujson.Object, key string) *hujson.Object {
 	return next
 }
 
-// settle detects how the members of o are written. On entry l.indent is the indentation of the key of o.
-func (l *layout) settle(o *hujson.Object) {
+// detectLayout detects how the members of o are written. On entry l.indent is the indentation of the key of o.
+func (l *jsonLayout) detectLayout(o *hujson.Object) {
 	outer := l.indent
 	l.indent = outer + l.unit
 	if len(o.Members) == 0 {
@@ -310,23 +310,23 @@ func (l *layout) settle(o *hujson.Object) {
 		}
 		return
 	}
-	s, ok := indentation(o.Members[0].Name.BeforeExtra)
+	s, ok := indentationOf(o.Members[0].Name.BeforeExtra)
 	if ok {
 		l.indent = s
 	}
 	l.oneLine = !ok
 }
 
-// remove removes members and returns the index of the first of them, or the number of members if there were none.
+// removeMembers removes members and returns the index of the first of them, or the number of members if there were none.
 // Comments stay.
-func (l *layout) remove(o *hujson.Object, out []string) int {
+func (l *jsonLayout) removeMembers(o *hujson.Object, out []string) int {
 	place := -1
 	var kept []hujson.ObjectMember
 	var pending hujson.Extra // comments of what was removed
 	l.comma = len(o.Members) > 0 && o.Members[len(o.Members)-1].Value.AfterExtra != nil
 	for _, m := range o.Members {
 		if !slices.Contains(out, memberName(m)) {
-			m.Name.BeforeExtra = l.join(pending, m.Name.BeforeExtra)
+			m.Name.BeforeExtra = l.joinExtras(pending, m.Name.BeforeExtra)
 			kept, pending = append(kept, m), nil
 			continue
 		}
@@ -335,11 +335,11 @@ func (l *layout) remove(o *hujson.Object, out []string) int {
 		}
 		for _, extra := range []hujson.Extra{m.Name.BeforeExtra, m.Name.AfterExtra, m.Value.BeforeExtra, m.Value.AfterExtra} {
 			if hasComment(extra) {
-				pending = l.join(pending, bytes.TrimRight(extra, " \t\r\n"))
+				pending = l.joinExtras(pending, bytes.TrimRight(extra, " \t\r\n"))
 			}
 		}
 	}
-	o.AfterExtra = l.join(pending, o.AfterExtra)
+	o.AfterExtra = l.joinExtras(pending, o.AfterExtra)
 	o.Members = kept
 	if n := len(kept); n > 0 && !l.comma {
 		l.endWithoutComma(o, n-1)
@@ -350,9 +350,9 @@ func (l *layout) remove(o *hujson.Object, out []string) int {
 	return place
 }
 
-// join concatenates two pieces of white space and comments. It adds a line break if the first one ends in a line
+// joinExtras concatenates two pieces of white space and comments. It adds a line break if the first one ends in a line
 // comment.
-func (l *layout) join(first, then hujson.Extra) hujson.Extra {
+func (l *jsonLayout) joinExtras(first, then hujson.Extra) hujson.Extra {
 	between := ""
 	if endsInLineComment(first) && !bytes.HasPrefix(bytes.TrimLeft(then, " \t\r"), []byte("\n")) {
 		between = l.newline
@@ -361,10 +361,10 @@ func (l *layout) join(first, then hujson.Extra) hujson.Extra {
 }
 
 // endWithoutComma makes the member i the last one of an object, without a trailing comma.
-func (l *layout) endWithoutComma(o *hujson.Object, i int) {
+func (l *jsonLayout) endWithoutComma(o *hujson.Object, i int) {
 	last := &o.Members[i].Value
 	if hasComment(last.AfterExtra) {
-		o.AfterExtra = l.join(last.AfterExtra, o.AfterExtra)
+		o.AfterExtra = l.joinExtras(last.AfterExtra, o.AfterExtra)
 	}
 	last.AfterExtra = nil
 }
@@ -388,8 +388,8 @@ func endsInLineComment(extra hujson.Extra) bool {
 	return false
 }
 
-func (l *layout) insert(o *hujson.Object, at int, m member) error {
-	text, err := l.text(m)
+func (l *jsonLayout) insertMember(o *hujson.Object, at int, m objectMember) error {
+	text, err := l.memberText(m)
 	if err != nil {
 		return err
 	}
@@ -406,12 +406,12 @@ func (l *layout) insert(o *hujson.Object, at int, m member) error {
 		}
 	}
 	outer := strings.TrimSuffix(l.indent, l.unit)
-	l.put(o, at, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(m.Name)}, Value: value}, outer)
+	l.putMember(o, at, hujson.ObjectMember{Name: hujson.Value{BeforeExtra: before, Value: hujson.String(m.Name)}, Value: value}, outer)
 	return nil
 }
 
-// put inserts a member at index at. It keeps or omits the trailing comma as the file does.
-func (l *layout) put(o *hujson.Object, at int, m hujson.ObjectMember, outer string) {
+// putMember inserts a member at index at. It keeps or omits the trailing comma as the file does.
+func (l *jsonLayout) putMember(o *hujson.Object, at int, m hujson.ObjectMember, outer string) {
 	n := len(o.Members)
 	if at == n && (l.comma || n > 0 && o.Members[n-1].Value.AfterExtra != nil) {
 		m.Value.AfterExtra = hujson.Extra{}
@@ -435,8 +435,8 @@ func splitEnd(extra hujson.Extra) (before, after hujson.Extra) {
 	return hujson.Extra(text), extra[len(text):]
 }
 
-// text returns the value of a member in the form in which to write it to this file.
-func (l *layout) text(m member) (string, error) {
+// memberText returns the value of a member in the form in which to write it to this file.
+func (l *jsonLayout) memberText(m objectMember) (string, error) {
 	if m.Text != "" {
 		return m.Text, nil
 	}
@@ -447,12 +447,12 @@ func (l *layout) text(m member) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l.spread(&value, l.indent)
+	l.spreadLines(&value, l.indent)
 	return value.String(), nil
 }
 
-// spread formats objects with one key per line, and lists on one line.
-func (l *layout) spread(v *hujson.Value, indent string) {
+// spreadLines formats objects with one key per line, and lists on one line.
+func (l *jsonLayout) spreadLines(v *hujson.Value, indent string) {
 	switch value := v.Value.(type) {
 	case *hujson.Array:
 		for i := range value.Elements {
@@ -464,7 +464,7 @@ func (l *layout) spread(v *hujson.Value, indent string) {
 		for i := range value.Members {
 			value.Members[i].Name.BeforeExtra = hujson.Extra(l.newline + indent + l.unit)
 			value.Members[i].Value.BeforeExtra = hujson.Extra(" ")
-			l.spread(&value.Members[i].Value, indent+l.unit)
+			l.spreadLines(&value.Members[i].Value, indent+l.unit)
 		}
 		if len(value.Members) > 0 {
 			value.AfterExtra = hujson.Extra(l.newline + indent)

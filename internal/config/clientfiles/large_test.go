@@ -33,26 +33,26 @@ func TestLargeFile(t *testing.T) {
 // However often an operation looks at a file, it is parsed once for each text.
 func TestParsedOnce(t *testing.T) {
 	m := newMachine(t, "linux")
-	c, _ := Find("claude-code")
+	c, _ := FindClient("claude-code")
 	f := c.format.(jsonFile)
 	src := []byte(`{"mcpServers": {"a": {"command": "a"}}, "projects": {"` + m.Dir + `": {"mcpServers": {"b": {"command": "b"}}}}}`)
-	first, root, err := f.parse(src)
+	first, root, err := f.parseTree(src)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, same, _ := f.parse([]byte(string(src)))
+	again, same, _ := f.parseTree([]byte(string(src)))
 	if root != same || first.Value != again.Value {
 		t.Error("parsed again")
 	}
-	whole, _ := f.decode(src)
-	if _, err := f.members(src, []string{"mcpServers"}); err != nil {
+	whole, _ := f.decodeAll(src)
+	if _, err := f.readMembers(src, []string{"mcpServers"}); err != nil {
 		t.Fatal(err)
 	}
-	result, err := editedAll(f, src, []change{{[]string{"mcpServers"}, []string{"a"}, nil}, {[]string{"projects", m.Dir, "mcpServers"}, []string{"b"}, nil}})
+	result, err := applyChanges(f, src, []memberChange{{[]string{"mcpServers"}, []string{"a"}, nil}, {[]string{"projects", m.Dir, "mcpServers"}, []string{"b"}, nil}})
 	if err != nil || strings.Contains(string(result), "command") {
 		t.Fatalf("%s %v", result, err)
 	}
-	if before, _ := f.decode(src); fmt.Sprint(before) != fmt.Sprint(whole) || !strings.Contains(fmt.Sprint(whole), "command") {
+	if before, _ := f.decodeAll(src); fmt.Sprint(before) != fmt.Sprint(whole) || !strings.Contains(fmt.Sprint(whole), "command") {
 		t.Error("what was read has been changed")
 	}
 	if f.read.made {
@@ -65,7 +65,7 @@ func TestOtherProjects(t *testing.T) {
 	m := newMachine(t, "linux")
 	other := filepath.Join(filepath.Dir(m.Dir), "other")
 	m.write(m.userFile("claude-code"), fmt.Appendf(nil, `{"mcpServers": {"a": {"command": "a"}}, "projects": {%q: {"mcpServers": {"mine": {"command": "m"}}}, %q: {"mcpServers": {"theirs": {"command": "t"}}}, "/empty": {}}}`, m.Dir, other))
-	done, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home})
+	done, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestOtherProjects(t *testing.T) {
 	m.write(filepath.Join(other, "README"), nil)
 	there := m.Environment
 	there.Dir = other
-	done, err = Import(there, ImportOptions{Project: true, Out: filepath.Join(other, "retort.json"), Home: m.home})
+	done, err = ImportServers(there, ImportOptions{Project: true, Out: filepath.Join(other, "retort.json"), Home: m.home})
 	if err != nil || len(done.Servers) != 1 || done.Servers[0].Name != "theirs" || done.Servers[0].State != Added {
 		t.Errorf("%+v %v", done, err)
 	}
@@ -92,7 +92,7 @@ func TestPercent(t *testing.T) {
 	} {
 		m := newMachine(t, c.system)
 		m.write(m.userFile(c.client), []byte(`{"mcpServers": {"a": {"command": "a", "env": {"KEY": "a%MY_KEY%b 100% %x y%"}}}}`))
-		if _, err := Import(m.Environment, ImportOptions{Out: m.out, Home: m.home}); err != nil {
+		if _, err := ImportServers(m.Environment, ImportOptions{Out: m.out, Home: m.home}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.ReplaceAll(string(m.read(m.out)), `": "`, `":"`); !strings.Contains(got, c.want) {

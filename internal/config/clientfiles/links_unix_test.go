@@ -62,7 +62,7 @@ func TestProjectLinks(t *testing.T) {
 			if _, err := Install(m.Environment, o); err == nil || !strings.Contains(err.Error(), "outside of the project") {
 				t.Error(err)
 			}
-			done, err := Import(m.Environment, ImportOptions{Project: true, Out: o.Out, Home: m.home})
+			done, err := ImportServers(m.Environment, ImportOptions{Project: true, Out: o.Out, Home: m.home})
 			if err != nil || len(done.Broken) != 1 || string(m.read(outside)) != cursorFile {
 				t.Errorf("%+v %v", done, err)
 			}

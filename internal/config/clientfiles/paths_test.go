@@ -17,9 +17,9 @@ func TestPaths(t *testing.T) {
 			}
 			return ""
 		}}
-		for _, c := range Table() {
+		for _, c := range AllClients() {
 			for _, p := range c.places {
-				fmt.Fprintf(&all, "%s %s %s %s at %s\n", system, c.Name, p.scope, filepath.ToSlash(e.first(p)), strings.Join(p.at, "."))
+				fmt.Fprintf(&all, "%s %s %s %s at %s\n", system, c.Name, p.scope, filepath.ToSlash(e.firstPath(p)), strings.Join(p.at, "."))
 			}
 		}
 	}
@@ -31,15 +31,15 @@ func TestOwnFolders(t *testing.T) {
 		return map[string]string{"CLAUDE_CONFIG_DIR": "/claude", "CODEX_HOME": "/codex", "XDG_CONFIG_HOME": "relative"}[k]
 	}}
 	for name, want := range map[string]string{"claude-code": "/claude/.claude.json", "codex": "/codex/config.toml", "goose": "/home/.config/goose/config.yaml"} {
-		c, err := Find(name)
+		c, err := FindClient(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := e.first(c.places[0]); got != want {
+		if got := e.firstPath(c.places[0]); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if _, err := Find("curser"); err == nil || !strings.Contains(fmt.Sprint(err), "no client") {
+	if _, err := FindClient("curser"); err == nil || !strings.Contains(fmt.Sprint(err), "no client") {
 		t.Error(err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// dialect selects the placeholders that a client replaces. Everything else is plain text.
-type dialect struct {
+// placeholderDialect selects the placeholders that a client replaces. Everything else is plain text.
+type placeholderDialect struct {
 	braces    bool // ${VAR} and ${VAR:-default}
 	dollar    bool // $VAR
 	percent   bool // %VAR%, on Windows
@@ -17,32 +17,32 @@ type dialect struct {
 	inHeaders bool // ${VAR} and $VAR, and those in headers alone
 }
 
-// input describes a value that VS Code prompts the user for.
-type input struct {
+// promptInput describes a value that VS Code prompts the user for.
+type promptInput struct {
 	ID, Description, Default string
 }
 
-// translator converts a client's strings so that they have the same meaning in Retort's server file.
-type translator struct {
-	dialect
+// placeholderTranslator converts a client's strings so that they have the same meaning in Retort's server file.
+type placeholderTranslator struct {
+	placeholderDialect
 	windows bool
-	inputs  []input
+	inputs  []promptInput
 	notes   []string // what a person should know
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
 
-func (t *translator) note(format string, args ...any) {
+func (t *placeholderTranslator) addNote(format string, args ...any) {
 	if n := fmt.Sprintf(format, args...); !slices.Contains(t.notes, n) {
 		t.notes = append(t.notes, n)
 	}
 }
 
-// text translates one string. A ${ that the client would not replace becomes $${.
-func (t *translator) text(s string) string {
+// translateText translates one string. A ${ that the client would not replace becomes $${.
+func (t *placeholderTranslator) translateText(s string) string {
 	var b strings.Builder
 	for s != "" {
-		value, n := t.placeholder(s)
+		value, n := t.translatePlaceholder(s)
 		switch {
 		case n > 0:
 			if before := b.String(); strings.HasSuffix(before, "$") && strings.HasPrefix(value, "${") {
@@ -63,37 +63,37 @@ func (t *translator) text(s string) string {
 	return b.String()
 }
 
-// placeholder translates the placeholder at the beginning of s and returns its length in bytes. The length is 0 if
+// translatePlaceholder translates the placeholder at the beginning of s and returns its length in bytes. The length is 0 if
 // s begins with no placeholder.
-func (t *translator) placeholder(s string) (value string, n int) {
+func (t *placeholderTranslator) translatePlaceholder(s string) (value string, n int) {
 	if t.curly {
-		if inside, ok := bracketed(s, "{env:"); ok && variable.FindString(inside) == inside && inside != "" {
+		if inside, ok := cutBracketed(s, "{env:"); ok && variableName.FindString(inside) == inside && inside != "" {
 			return "${" + inside + "}", len("{env:}") + len(inside)
 		}
-		if inside, ok := bracketed(s, "{file:"); ok {
-			return t.unknown("file:" + inside), len("{file:}") + len(inside)
+		if inside, ok := cutBracketed(s, "{file:"); ok {
+			return t.keepUnknown("file:" + inside), len("{file:}") + len(inside)
 		}
 	}
-	if inside, ok := bracketed(s, "${"); ok {
-		if value := t.inside(inside); value != "" {
+	if inside, ok := cutBracketed(s, "${"); ok {
+		if value := t.translateInner(inside); value != "" {
 			return value, len("${}") + len(inside)
 		}
 	}
 	if t.dollar && len(s) > 1 && s[0] == '$' {
-		if name := variable.FindString(s[1:]); name != "" {
+		if name := variableName.FindString(s[1:]); name != "" {
 			return "${" + name + "}", 1 + len(name)
 		}
 	}
 	if t.percent && t.windows && s[0] == '%' {
-		if name := variable.FindString(s[1:]); name != "" && strings.HasPrefix(s[1+len(name):], "%") {
+		if name := variableName.FindString(s[1:]); name != "" && strings.HasPrefix(s[1+len(name):], "%") {
 			return "${" + name + "}", len("%%") + len(name)
 		}
 	}
 	return "", 0
 }
 
-// bracketed returns the text between prefix at the beginning of s and the next }.
-func bracketed(s, prefix string) (string, bool) {
+// cutBracketed returns the text between prefix at the beginning of s and the next }.
+func cutBracketed(s, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok {
 		return "", false
@@ -102,14 +102,14 @@ func bracketed(s, prefix string) (string, bool) {
 	return inside, found
 }
 
-// inside translates the placeholder with s between ${ and }. It returns "" if the client would not replace it.
-func (t *translator) inside(s string) string {
+// translateInner translates the placeholder with s between ${ and }. It returns "" if the client would not replace it.
+func (t *placeholderTranslator) translateInner(s string) string {
 	if t.braces {
 		name, fallback, has := strings.Cut(s, ":-")
 		switch {
-		case variable.FindString(name) != name || name == "":
+		case variableName.FindString(name) != name || name == "":
 		case has && strings.Contains(fallback, "${"):
-			return t.unknown(s)
+			return t.keepUnknown(s)
 		default:
 			return "${" + s + "}"
 		}
@@ -120,12 +120,12 @@ func (t *translator) inside(s string) string {
 	kind, rest, _ := strings.Cut(s, ":")
 	switch kind {
 	case "env":
-		if variable.FindString(rest) == rest && rest != "" {
+		if variableName.FindString(rest) == rest && rest != "" {
 			return "${" + rest + "}"
 		}
-		return t.unknown(s)
+		return t.keepUnknown(s)
 	case "input":
-		return t.input(rest)
+		return t.inputReference(rest)
 	case "workspaceFolder", "userHome":
 		return "${" + kind + "}"
 	case "/", "pathSeparator":
@@ -134,22 +134,22 @@ func (t *translator) inside(s string) string {
 		}
 		return "/"
 	case "file", "command", "config", "workspaceFolderBasename":
-		return t.unknown(s)
+		return t.keepUnknown(s)
 	}
 	return ""
 }
 
-// unknown returns a placeholder that only the client can replace. It is kept, so that the server has an error that
+// keepUnknown returns a placeholder that only the client can replace. It is kept, so that the server has an error that
 // names it.
-func (t *translator) unknown(s string) string {
-	t.note("${%s} means something only to the client: replace it before this server can start", s)
+func (t *placeholderTranslator) keepUnknown(s string) string {
+	t.addNote("${%s} means something only to the client: replace it before this server can start", s)
 	return "${" + s + "}"
 }
 
-// input returns a variable in place of a value that VS Code prompts for.
-func (t *translator) input(id string) string {
+// inputReference returns a variable in place of a value that VS Code prompts for.
+func (t *placeholderTranslator) inputReference(id string) string {
 	name := inputVariable(id)
-	asked := input{ID: id}
+	asked := promptInput{ID: id}
 	for _, in := range t.inputs {
 		if in.ID == id {
 			asked = in
@@ -161,9 +161,9 @@ func (t *translator) input(id string) string {
 		return "${" + name + ":-" + asked.Default + "}"
 	}
 	if asked.Description != "" {
-		t.note("set %s (%s)", name, asked.Description)
+		t.addNote("set %s (%s)", name, asked.Description)
 	} else {
-		t.note("set %s, which the client asks for as %q", name, id)
+		t.addNote("set %s, which the client asks for as %q", name, id)
 	}
 	return "${" + name + "}"
 }

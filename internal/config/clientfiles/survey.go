@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 )
 
-// Surveyed describes a client's file, and whether Retort is in it.
-type Surveyed struct {
+// SurveyedFile describes a client's file, and whether Retort is in it.
+type SurveyedFile struct {
 	Client  string
-	Scope   Scope
+	Scope   FileScope
 	File    string
 	Retort  bool
 	Missing string   // the program that it would start Retort with, if that is not there
@@ -17,13 +17,13 @@ type Surveyed struct {
 	Err     error    // it cannot be read
 }
 
-// Survey reads the existing files of all clients. It changes none.
-func Survey(e Environment) []Surveyed {
-	var all []Surveyed
-	for _, c := range Table() {
+// SurveyClients reads the existing files of all clients. It changes none.
+func SurveyClients(e Environment) []SurveyedFile {
+	var all []SurveyedFile
+	for _, c := range AllClients() {
 		for _, p := range c.places {
-			for _, path := range e.paths(p) {
-				if s, ok := e.survey(&c, p, path); ok {
+			for _, path := range e.existingPaths(p) {
+				if s, ok := e.surveyFile(&c, p, path); ok {
 					all = append(all, s)
 				}
 			}
@@ -32,21 +32,21 @@ func Survey(e Environment) []Surveyed {
 	return all
 }
 
-// survey describes one file. ok is false if the file has no servers.
-func (e Environment) survey(c *Client, p place, path string) (s Surveyed, ok bool) {
-	s = Surveyed{Client: c.Name, Scope: p.scope, File: path}
-	if !there(path) {
+// surveyFile describes one file. ok is false if the file has no servers.
+func (e Environment) surveyFile(c *Client, p filePlace, path string) (s SurveyedFile, ok bool) {
+	s = SurveyedFile{Client: c.Name, Scope: p.scope, File: path}
+	if !pathExists(path) {
 		return s, false
 	}
-	list, err := e.servers(c, p, path)
+	list, err := e.readServers(c, p, path)
 	s.Err = err
 	for _, one := range list {
 		switch {
-		case !one.entry.ourselves(one.Name):
+		case !one.entry.startsRetort(one.Name):
 			s.Others = append(s.Others, one.Name)
 		case !one.Disabled:
 			s.Retort = true
-			if !starts(one.entry.command) {
+			if !canStart(one.entry.command) {
 				s.Missing = one.entry.command
 			}
 		}
@@ -54,8 +54,8 @@ func (e Environment) survey(c *Client, p place, path string) (s Surveyed, ok boo
 	return s, err != nil || len(list) > 0
 }
 
-// starts reports whether there is a program of this path or name.
-func starts(command string) bool {
+// canStart reports whether there is a program of this path or name.
+func canStart(command string) bool {
 	if filepath.IsAbs(command) {
 		info, err := os.Stat(command)
 		return err == nil && !info.IsDir()

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Table returns all clients that Retort knows. Formats and paths are those of the clients' own documentation. The
+// AllClients returns all clients that Retort knows. Formats and paths are those of the clients' own documentation. The
 // result caches what is read from large files, so use it for one operation only.
-func Table() []Client {
-	all := append(known(), further()...)
+func AllClients() []Client {
+	all := append(commonClients(), moreClients()...)
 	for i := range all {
 		if all[i].format == (jsonFile{}) {
 			all[i].format = jsonFile{&lastRead{}}
@@ -17,13 +17,13 @@ func Table() []Client {
 	return all
 }
 
-func known() []Client {
+func commonClients() []Client {
 	return []Client{
 		{
-			Name: "claude-code", Title: "Claude Code", format: jsonFile{}, dialect: dialect{braces: true},
-			fields: fields(map[string]meaning{"type": ofType, "timeout": ofTimeout}),
+			Name: "claude-code", Title: "Claude Code", format: jsonFile{}, placeholderDialect: placeholderDialect{braces: true},
+			fields: commonFields(map[string]fieldMeaning{"type": ofType, "timeout": ofTimeout}),
 			entry:  withType("stdio"),
-			places: []place{
+			places: []filePlace{
 				{scope: User, files: []string{"{claude}/.claude.json"}, at: []string{"mcpServers"}},
 				{scope: Local, files: []string{"{claude}/.claude.json"}, at: []string{"projects", "{dir}", "mcpServers"}},
 				{scope: Project, files: []string{"{project}/.mcp.json"}, at: []string{"mcpServers"}},
@@ -31,22 +31,22 @@ func known() []Client {
 		},
 		{
 			Name: "claude-desktop", Title: "Claude Desktop", format: jsonFile{},
-			fields: fields(map[string]meaning{"type": ofType}), entry: plain,
-			places: []place{{scope: User, files: []string{"{app}/Claude/claude_desktop_config.json"}, at: []string{"mcpServers"}}},
+			fields: commonFields(map[string]fieldMeaning{"type": ofType}), entry: commandEntry,
+			places: []filePlace{{scope: User, files: []string{"{app}/Claude/claude_desktop_config.json"}, at: []string{"mcpServers"}}},
 		},
 		{
-			Name: "cursor", Title: "Cursor", format: jsonFile{}, dialect: dialect{prefixed: true},
-			fields: fields(map[string]meaning{"envFile": ofEnvFile, "type": ofType}), entry: plain,
-			places: []place{
+			Name: "cursor", Title: "Cursor", format: jsonFile{}, placeholderDialect: placeholderDialect{prefixed: true},
+			fields: commonFields(map[string]fieldMeaning{"envFile": ofEnvFile, "type": ofType}), entry: commandEntry,
+			places: []filePlace{
 				{scope: User, files: []string{"{home}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
 				{scope: Project, files: []string{"{project}/.cursor/mcp.json"}, at: []string{"mcpServers"}},
 			},
 		},
 		{
-			Name: "vscode", Title: "VS Code", format: jsonFile{}, dialect: dialect{prefixed: true},
-			fields: fields(map[string]meaning{"envFile": ofEnvFile, "type": ofType, "gallery": ofNothing, "version": ofNothing}),
+			Name: "vscode", Title: "VS Code", format: jsonFile{}, placeholderDialect: placeholderDialect{prefixed: true},
+			fields: commonFields(map[string]fieldMeaning{"envFile": ofEnvFile, "type": ofType, "gallery": ofNothing, "version": ofNothing}),
 			entry:  withType("stdio"),
-			places: []place{
+			places: []filePlace{
 				{scope: User, files: []string{"{app}/Code/User/mcp.json"}, at: []string{"servers"}},
 				{scope: User, files: []string{"{app}/Code/User/profiles/*/mcp.json"}, at: []string{"servers"}, readOnly: true},
 				{scope: User, files: []string{"{app}/Code - Insiders/User/mcp.json"}, at: []string{"servers"}, readOnly: true},
@@ -55,57 +55,57 @@ func known() []Client {
 		},
 		{
 			Name: "codex", Title: "Codex", format: tomlFile{},
-			fields: fields(map[string]meaning{
+			fields: commonFields(map[string]fieldMeaning{
 				"http_headers": ofHeaders, "env_http_headers": ofEnvHeaders, "bearer_token_env_var": ofBearer,
 				"env_vars": ofEnvNames, "tool_timeout_sec": ofSeconds, "enabled": ofEnabled,
 				"enabled_tools": ofAllow, "disabled_tools": ofDeny, "startup_timeout_sec": ofNothing, "startup_timeout_ms": ofNothing,
 			}),
-			entry: plain,
-			places: []place{
+			entry: commandEntry,
+			places: []filePlace{
 				{scope: User, files: []string{"{codex}/config.toml"}, at: []string{"mcp_servers"}},
 				{scope: Project, files: []string{"{project}/.codex/config.toml"}, at: []string{"mcp_servers"}},
 			},
 		},
 		{
-			Name: "windsurf", Title: "Windsurf", format: jsonFile{}, dialect: dialect{prefixed: true},
-			fields: fields(map[string]meaning{"type": ofType, "serverUrl": ofURL, "disabledTools": ofDeny, "serverURL": ofURL}), entry: plain,
-			places: []place{{scope: User, files: []string{"{home}/.codeium/windsurf/mcp_config.json"}, at: []string{"mcpServers"}}},
+			Name: "windsurf", Title: "Windsurf", format: jsonFile{}, placeholderDialect: placeholderDialect{prefixed: true},
+			fields: commonFields(map[string]fieldMeaning{"type": ofType, "serverUrl": ofURL, "disabledTools": ofDeny, "serverURL": ofURL}), entry: commandEntry,
+			places: []filePlace{{scope: User, files: []string{"{home}/.codeium/windsurf/mcp_config.json"}, at: []string{"mcpServers"}}},
 		},
 	}
 }
 
-func further() []Client {
+func moreClients() []Client {
 	return []Client{
 		{
-			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, dialect: dialect{braces: true, dollar: true, percent: true},
-			fields: fields(map[string]meaning{
+			Name: "gemini", Title: "Gemini CLI", format: jsonFile{}, placeholderDialect: placeholderDialect{braces: true, dollar: true, percent: true},
+			fields: commonFields(map[string]fieldMeaning{
 				"type": ofType, "httpUrl": ofHTTP, "timeout": ofTimeout, "includeTools": ofAllow, "excludeTools": ofDeny, "description": ofNothing,
 			}),
-			entry: plain, disabled: geminiDisabled,
-			places: []place{
+			entry: commandEntry, disabled: geminiDisabled,
+			places: []filePlace{
 				{scope: User, files: []string{"{home}/.gemini/settings.json"}, at: []string{"mcpServers"}},
 				{scope: Project, files: []string{"{project}/.gemini/settings.json"}, at: []string{"mcpServers"}},
 			},
 		},
 		{
 			Name: "zed", Title: "Zed", format: jsonFile{},
-			fields: fields(map[string]meaning{"source": ofNothing, "enabled": ofEnabled, "path": ofCommand}),
+			fields: commonFields(map[string]fieldMeaning{"source": ofNothing, "enabled": ofEnabled, "path": ofCommand}),
 			entry: func(command string, args []string) map[string]any {
-				return merged(plain(command, args), "source", "custom")
+				return withKey(commandEntry(command, args), "source", "custom")
 			},
 			problem: zedProblem,
-			places: []place{
+			places: []filePlace{
 				{scope: User, files: []string{"{zed}/settings.json"}, at: []string{"context_servers"}},
 				{scope: Project, files: []string{"{project}/.zed/settings.json"}, at: []string{"context_servers"}},
 			},
 		},
 		{
-			Name: "opencode", Title: "opencode", format: jsonFile{}, dialect: dialect{curly: true},
-			fields: fields(map[string]meaning{"type": ofType, "environment": ofEnv, "enabled": ofEnabled}),
+			Name: "opencode", Title: "opencode", format: jsonFile{}, placeholderDialect: placeholderDialect{curly: true},
+			fields: commonFields(map[string]fieldMeaning{"type": ofType, "environment": ofEnv, "enabled": ofEnabled}),
 			entry: func(command string, args []string) map[string]any {
 				return map[string]any{"type": "local", "command": append([]string{command}, args...), "enabled": true}
 			},
-			places: []place{
+			places: []filePlace{
 				{scope: User, files: []string{
 					"{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc", "{config}/opencode/config.json",
 				}, at: []string{"mcp"}},
@@ -113,8 +113,8 @@ func further() []Client {
 			},
 		},
 		{
-			Name: "goose", Title: "Goose", format: yamlFile{}, dialect: dialect{inHeaders: true},
-			fields: fields(map[string]meaning{
+			Name: "goose", Title: "Goose", format: yamlFile{}, placeholderDialect: placeholderDialect{inHeaders: true},
+			fields: commonFields(map[string]fieldMeaning{
 				"type": ofType, "cmd": ofCommand, "envs": ofEnv, "env_keys": ofKeyring, "uri": ofURL, "timeout": ofSeconds, "enabled": ofEnabled,
 				"available_tools": ofAllow, "name": ofNothing, "description": ofNothing, "bundled": ofNothing, "display_name": ofNothing,
 			}),
@@ -125,36 +125,36 @@ func further() []Client {
 				}
 			},
 			problem: gooseProblem,
-			places:  []place{{scope: User, files: []string{"{goose}/config.yaml"}, at: []string{"extensions"}}},
+			places:  []filePlace{{scope: User, files: []string{"{goose}/config.yaml"}, at: []string{"extensions"}}},
 		},
 		{
 			Name: "lm-studio", Title: "LM Studio", format: jsonFile{},
-			fields: fields(map[string]meaning{"type": ofType}), entry: plain,
-			places: []place{{scope: User, files: []string{"{home}/.lmstudio/mcp.json"}, at: []string{"mcpServers"}}},
+			fields: commonFields(map[string]fieldMeaning{"type": ofType}), entry: commandEntry,
+			places: []filePlace{{scope: User, files: []string{"{home}/.lmstudio/mcp.json"}, at: []string{"mcpServers"}}},
 		},
 	}
 }
 
-// fields returns the fields that nearly every client has, together with its own.
-func fields(own map[string]meaning) map[string]meaning {
-	all := map[string]meaning{
+// commonFields returns the fields that nearly every client has, together with its own.
+func commonFields(own map[string]fieldMeaning) map[string]fieldMeaning {
+	all := map[string]fieldMeaning{
 		"command": ofCommand, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,
 	}
 	maps.Copy(all, own)
 	return all
 }
 
-func plain(command string, args []string) map[string]any {
+func commandEntry(command string, args []string) map[string]any {
 	return map[string]any{"command": command, "args": args}
 }
 
 func withType(kind string) func(string, []string) map[string]any {
 	return func(command string, args []string) map[string]any {
-		return merged(plain(command, args), "type", kind)
+		return withKey(commandEntry(command, args), "type", kind)
 	}
 }
 
-func merged(m map[string]any, key string, value any) map[string]any {
+func withKey(m map[string]any, key string, value any) map[string]any {
 	m[key] = value
 	return m
 }

@@ -15,7 +15,7 @@ import (
 // tomlFile implements format for TOML. Servers are tables below one key: [mcp_servers.NAME].
 type tomlFile struct{}
 
-func (tomlFile) decode(src []byte) (map[string]any, error) {
+func (tomlFile) decodeAll(src []byte) (map[string]any, error) {
 	if err := tooDeep(src); err != nil {
 		return nil, err
 	}
@@ -35,32 +35,32 @@ func asDecodeError(err error, target **toml.DecodeError) bool {
 	return ok
 }
 
-func (f tomlFile) members(src []byte, at []string) ([]member, error) {
-	whole, err := f.decode(src)
+func (f tomlFile) readMembers(src []byte, at []string) ([]objectMember, error) {
+	whole, err := f.decodeAll(src)
 	if err != nil {
 		return nil, err
 	}
-	o, err := object(whole, at)
+	o, err := objectAt(whole, at)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := f.parts(src)
+	parts, err := f.parseParts(src)
 	if err != nil {
 		return nil, err
 	}
-	var list []member
+	var list []objectMember
 	for _, p := range parts {
-		name, below := p.below(at)
+		name, below := p.memberBelow(at)
 		if !below || o[name] == nil {
 			continue
 		}
-		i := slices.Index(names(list), name)
+		i := slices.Index(memberNames(list), name)
 		if i < 0 {
-			value, err := compact(o[name])
+			value, err := marshalCompact(o[name])
 			if err != nil {
 				return nil, err
 			}
-			i, list = len(list), append(list, member{Name: name, Value: value})
+			i, list = len(list), append(list, objectMember{Name: name, Value: value})
 		}
 		list[i].Text += string(src[p.from:p.to])
 	}
@@ -70,41 +70,41 @@ func (f tomlFile) members(src []byte, at []string) ([]member, error) {
 		}
 	}
 	if len(list) < len(o) { // all in one line: mcp_servers = {…}
-		return f.inline(o)
+		return f.inlineMembers(o)
 	}
 	return list, nil
 }
 
-func (tomlFile) inline(o map[string]any) ([]member, error) {
-	var list []member
+func (tomlFile) inlineMembers(o map[string]any) ([]objectMember, error) {
+	var list []objectMember
 	for name := range o {
-		value, err := compact(o[name])
+		value, err := marshalCompact(o[name])
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, member{Name: name, Value: value})
+		list = append(list, objectMember{Name: name, Value: value})
 	}
-	slices.SortFunc(list, func(a, b member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b objectMember) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
 // tomlPart describes a header or a key with its value. It spans whole lines and the empty lines after them, but no
 // comments on lines of their own.
 type tomlPart struct {
-	span
+	byteSpan
 	path   []string // from the root
 	header bool
 }
 
-// below returns the member of the object at the key path at that the part belongs to, if any.
-func (p tomlPart) below(at []string) (name string, ok bool) {
+// memberBelow returns the member of the object at the key path at that the part belongs to, if any.
+func (p tomlPart) memberBelow(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false
 	}
 	return p.path[len(at)], true
 }
 
-func (f tomlFile) parts(src []byte) ([]tomlPart, error) {
+func (f tomlFile) parseParts(src []byte) ([]tomlPart, error) {
 	p := &unstable.Parser{KeepComments: true}
 	body := bytes.TrimPrefix(src, []byte(byteOrderMark))
 	shift := len(src) - len(body)
@@ -122,7 +122,7 @@ func (f tomlFile) parts(src []byte) ([]tomlPart, error) {
 				continue // behind something else
 			}
 		} else {
-			part.path, first = f.key(e)
+			part.path, first = f.keyPath(e)
 			end = max(first, int(e.Raw.Offset+e.Raw.Length)-1)
 		}
 		switch e.Kind {
@@ -132,7 +132,7 @@ func (f tomlFile) parts(src []byte) ([]tomlPart, error) {
 		case unstable.KeyValue:
 			part.path = slices.Concat(table, part.path)
 		}
-		part.span = span{shift + lineStart(body, first), shift + lineEnd(body, end)}
+		part.byteSpan = byteSpan{shift + lineStart(body, first), shift + lineEnd(body, end)}
 		parts = append(parts, part)
 	}
 	if err := p.Error(); err != nil {
@@ -144,7 +144,7 @@ func (f tomlFile) parts(src []byte) ([]tomlPart, error) {
 	return slices.DeleteFunc(parts, func(p tomlPart) bool { return p.path == nil }), nil
 }
 
-func (tomlFile) key(e *unstable.Node) (path []string, first int) {
+func (tomlFile) keyPath(e *unstable.Node) (path []string, first int) {
 	first = -1
 	for keys := e.Key(); keys.Next(); {
 		if first < 0 {
@@ -167,46 +167,46 @@ func emptyLines(src []byte, at int) int {
 	return at
 }
 
-func (f tomlFile) edit(src []byte, at, out []string, in []member) ([]byte, error) {
-	parts, err := f.parts(src)
+func (f tomlFile) editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error) {
+	parts, err := f.parseParts(src)
 	if err != nil {
 		return nil, err
 	}
 	place := -1
-	var spans []span
+	var spans []byteSpan
 	for _, p := range parts {
-		if name, below := p.below(at); below && slices.Contains(out, name) {
+		if name, below := p.memberBelow(at); below && slices.Contains(out, name) {
 			if place < 0 && p.header {
 				place = p.from
 			}
-			spans = append(spans, p.span)
+			spans = append(spans, p.byteSpan)
 		}
 	}
-	text, err := f.tables(at, in, newline(src))
+	text, err := f.renderTables(at, in, lineBreak(src))
 	if err != nil || text == "" {
-		return cut(src, spans, len(src), ""), err
+		return cutSpans(src, spans, len(src), ""), err
 	}
 	if place < 0 {
 		place = len(src)
-		text = separate(src, newline(src)) + text
-	} else if rest := cut(src[place:], shifted(spans, place), 0, ""); len(rest) > 0 {
-		text += newline(src)
+		text = separatorAfter(src, lineBreak(src)) + text
+	} else if rest := cutSpans(src[place:], shiftSpans(spans, place), 0, ""); len(rest) > 0 {
+		text += lineBreak(src)
 	}
-	return cut(src, spans, place, text), nil
+	return cutSpans(src, spans, place, text), nil
 }
 
-func shifted(spans []span, by int) []span {
-	var list []span
+func shiftSpans(spans []byteSpan, by int) []byteSpan {
+	var list []byteSpan
 	for _, s := range spans {
 		if s.from >= by {
-			list = append(list, span{s.from - by, s.to - by})
+			list = append(list, byteSpan{s.from - by, s.to - by})
 		}
 	}
 	return list
 }
 
-// separate returns the text to append to a file before a new table.
-func separate(src []byte, nl string) string {
+// separatorAfter returns the text to append to a file before a new table.
+func separatorAfter(src []byte, nl string) string {
 	switch {
 	case len(bytes.TrimPrefix(src, []byte(byteOrderMark))) == 0:
 		return ""
@@ -216,14 +216,14 @@ func separate(src []byte, nl string) string {
 	return nl
 }
 
-func (f tomlFile) tables(at []string, in []member, nl string) (string, error) {
+func (f tomlFile) renderTables(at []string, in []objectMember, nl string) (string, error) {
 	var all []string
 	for _, m := range in {
 		if m.Text != "" {
 			all = append(all, strings.TrimRight(m.Text, "\r\n")+nl)
 			continue
 		}
-		text, err := f.table(append(slices.Clone(at), m.Name), m.Value, nl)
+		text, err := f.renderTable(append(slices.Clone(at), m.Name), m.Value, nl)
 		if err != nil {
 			return "", err
 		}
@@ -232,8 +232,8 @@ func (f tomlFile) tables(at []string, in []member, nl string) (string, error) {
 	return strings.Join(all, nl), nil
 }
 
-// table returns an object as a table with its own header.
-func (f tomlFile) table(path []string, value json.RawMessage, nl string) (string, error) {
+// renderTable returns an object as a table with its own header.
+func (f tomlFile) renderTable(path []string, value json.RawMessage, nl string) (string, error) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
 	var o map[string]any
@@ -293,7 +293,7 @@ func tomlValue(v any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	text, err := compact(v)
+	text, err := marshalCompact(v)
 	if err != nil { // what came from JSON always goes back
 		return `""`
 	}

@@ -25,8 +25,8 @@ const (
 	maxTokens = 20_000
 )
 
-// parse returns the document's mapping. It is empty for an empty file.
-func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
+// parseRoot returns the document's mapping. It is empty for an empty file.
+func (yamlFile) parseRoot(src []byte) (root []*ast.MappingValueNode, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.
 		if r := recover(); r != nil {
@@ -39,7 +39,7 @@ func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 	if err := tooDeep(src); err != nil {
 		return nil, err
 	}
-	text := unix(src)
+	text := withUnixNewlines(src)
 	if strings.Contains(text, "\r") {
 		return nil, errors.New("it has line endings other than LF and CRLF")
 	}
@@ -75,7 +75,7 @@ func (yamlFile) parse(src []byte) (root []*ast.MappingValueNode, err error) {
 			body = doc.Body
 		}
 	}
-	return mapping(body)
+	return mappingValues(body)
 }
 
 func yamlProblem(err error) error {
@@ -86,7 +86,7 @@ func yamlProblem(err error) error {
 	return fmt.Errorf("line %d, column %d: %s", e.GetToken().Position.Line, e.GetToken().Position.Column, e.GetMessage())
 }
 
-func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
+func mappingValues(n ast.Node) ([]*ast.MappingValueNode, error) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 		return nil, nil
@@ -102,12 +102,12 @@ func mapping(n ast.Node) ([]*ast.MappingValueNode, error) {
 	return nil, fmt.Errorf("line %d: this is not a mapping", n.GetToken().Position.Line)
 }
 
-func (f yamlFile) decode(src []byte) (map[string]any, error) {
-	if _, err := f.parse(src); err != nil {
+func (f yamlFile) decodeAll(src []byte) (map[string]any, error) {
+	if _, err := f.parseRoot(src); err != nil {
 		return nil, err
 	}
 	whole := map[string]any{}
-	if err := yaml.Unmarshal([]byte(unix(src)), &whole); err != nil {
+	if err := yaml.Unmarshal([]byte(withUnixNewlines(src)), &whole); err != nil {
 		return nil, yamlProblem(err)
 	}
 	if whole == nil {
@@ -116,45 +116,45 @@ func (f yamlFile) decode(src []byte) (map[string]any, error) {
 	return whole, nil
 }
 
-// unix returns a text without byte order mark and carriage returns, so that its lines are those that the parser
+// withUnixNewlines returns a text without byte order mark and carriage returns, so that its lines are those that the parser
 // counts.
-func unix(src []byte) string {
+func withUnixNewlines(src []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(src), byteOrderMark), "\r\n", "\n")
 }
 
 // yamlMember describes a member and the lines that it occupies.
 type yamlMember struct {
 	name string
-	span
+	byteSpan
 }
 
 // yamlPlace describes the mapping of servers. Members is nil if the file has no such mapping.
 type yamlPlace struct {
-	key     span // the line of its key; from == to without one
-	end     int  // behind what belongs to it
+	key     byteSpan // the line of its key; from == to without one
+	end     int      // behind what belongs to it
 	indent  string
 	members []yamlMember
 	flow    bool // it is written in brackets, and has members
 }
 
-// place finds the mapping of servers.
-func (f yamlFile) place(src []byte, key string) (yamlPlace, error) {
-	root, err := f.parse(src)
+// locateServers finds the mapping of servers.
+func (f yamlFile) locateServers(src []byte, key string) (yamlPlace, error) {
+	root, err := f.parseRoot(src)
 	if err != nil {
 		return yamlPlace{}, err
 	}
 	lines := lineOffsets(src)
 	at := func(n ast.Node) int { return lines[n.GetToken().Position.Line-1] }
-	p := yamlPlace{end: len(src), key: span{len(src), len(src)}, indent: "  "}
+	p := yamlPlace{end: len(src), key: byteSpan{len(src), len(src)}, indent: "  "}
 	for i, v := range root {
 		if keyText(v) != key {
 			continue
 		}
-		p.key = span{at(v.Key), lineEnd(src, at(v.Key))}
+		p.key = byteSpan{at(v.Key), lineEnd(src, at(v.Key))}
 		if i+1 < len(root) {
 			p.end = at(root[i+1].Key)
 		}
-		values, err := mapping(v.Value)
+		values, err := mappingValues(v.Value)
 		if err != nil {
 			return p, err
 		}
@@ -169,7 +169,7 @@ func (f yamlFile) place(src []byte, key string) (yamlPlace, error) {
 			if j+1 < len(values) {
 				end = at(values[j+1].Key)
 			}
-			p.members = append(p.members, yamlMember{keyText(m), span{at(m.Key), backTo(src, at(m.Key), end, column)}})
+			p.members = append(p.members, yamlMember{keyText(m), byteSpan{at(m.Key), backTo(src, at(m.Key), end, column)}})
 		}
 		if len(values) == 0 {
 			p.end = p.key.to
@@ -211,25 +211,25 @@ func backTo(src []byte, from, end, column int) int {
 	return end
 }
 
-func (f yamlFile) members(src []byte, at []string) ([]member, error) {
-	p, err := f.place(src, at[0])
+func (f yamlFile) readMembers(src []byte, at []string) ([]objectMember, error) {
+	p, err := f.locateServers(src, at[0])
 	if err != nil {
 		return nil, err
 	}
-	whole, err := f.decode(src)
+	whole, err := f.decodeAll(src)
 	if err != nil {
 		return nil, err
 	}
-	o, err := object(whole, at)
+	o, err := objectAt(whole, at)
 	if err != nil {
 		return nil, err
 	}
-	var list []member
+	var list []objectMember
 	for _, m := range p.members {
-		if slices.Contains(names(list), m.name) {
+		if slices.Contains(memberNames(list), m.name) {
 			return nil, fmt.Errorf("%q is written twice", m.name)
 		}
-		value, err := compact(o[m.name])
+		value, err := marshalCompact(o[m.name])
 		if err != nil {
 			return nil, err
 		}
@@ -237,22 +237,22 @@ func (f yamlFile) members(src []byte, at []string) ([]member, error) {
 		if p.flow {
 			text = ""
 		}
-		list = append(list, member{Name: m.name, Value: value, Text: text})
+		list = append(list, objectMember{Name: m.name, Value: value, Text: text})
 	}
 	return list, nil
 }
 
-func (f yamlFile) edit(src []byte, at, out []string, in []member) ([]byte, error) {
-	p, err := f.place(src, at[0])
+func (f yamlFile) editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error) {
+	p, err := f.locateServers(src, at[0])
 	if err != nil {
 		return nil, err
 	}
 	if p.flow {
 		return nil, fmt.Errorf("%s is written in brackets; write one key a line", at[0])
 	}
-	nl := newline(src)
+	nl := lineBreak(src)
 	place, kept := -1, 0
-	var spans []span
+	var spans []byteSpan
 	for _, m := range p.members {
 		if !slices.Contains(out, m.name) {
 			kept++
@@ -261,9 +261,9 @@ func (f yamlFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 		if place < 0 {
 			place = m.from
 		}
-		spans = append(spans, m.span)
+		spans = append(spans, m.byteSpan)
 	}
-	text, err := f.blocks(in, p.indent, nl)
+	text, err := f.renderBlocks(in, p.indent, nl)
 	if err != nil {
 		return nil, err
 	}
@@ -278,18 +278,18 @@ func (f yamlFile) edit(src []byte, at, out []string, in []member) ([]byte, error
 		text = nl + text
 	}
 	if kept == 0 { // the key must stand alone in its line, or say that nothing follows
-		return f.head(src, p, at[0], spans, place, text, nl), nil
+		return f.writeHead(src, p, at[0], spans, place, text, nl), nil
 	}
-	return cut(src, spans, place, text), nil
+	return cutSpans(src, spans, place, text), nil
 }
 
-// head returns src with the line of the servers' key rewritten, if all members are removed or there were none.
-func (yamlFile) head(src []byte, p yamlPlace, key string, spans []span, place int, text, nl string) []byte {
+// writeHead returns src with the line of the servers' key rewritten, if all members are removed or there were none.
+func (yamlFile) writeHead(src []byte, p yamlPlace, key string, spans []byteSpan, place int, text, nl string) []byte {
 	switch {
 	case text == "" || text == nl:
-		return cut(src, append(spans, p.key), p.key.from, key+": {}"+nl)
+		return cutSpans(src, append(spans, p.key), p.key.from, key+": {}"+nl)
 	case len(p.members) > 0:
-		return cut(src, spans, place, text)
+		return cutSpans(src, spans, place, text)
 	}
 	lead := ""
 	if p.key.from == len(src) && len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) {
@@ -300,10 +300,10 @@ func (yamlFile) head(src []byte, p yamlPlace, key string, spans []span, place in
 	} else {
 		key += ":"
 	}
-	return cut(src, []span{p.key}, p.key.from, lead+key+nl+strings.TrimPrefix(text, nl))
+	return cutSpans(src, []byteSpan{p.key}, p.key.from, lead+key+nl+strings.TrimPrefix(text, nl))
 }
 
-func (yamlFile) blocks(in []member, indent, nl string) (string, error) {
+func (yamlFile) renderBlocks(in []objectMember, indent, nl string) (string, error) {
 	text := ""
 	for _, m := range in {
 		if m.Text != "" {
@@ -318,7 +318,7 @@ func (yamlFile) blocks(in []member, indent, nl string) (string, error) {
 		}
 		text += indent + yamlKey(m.Name) + ":" + nl
 		for _, k := range sortedKeys(o) {
-			value, err := compact(o[k])
+			value, err := marshalCompact(o[k])
 			if err != nil {
 				return "", err
 			}
@@ -334,7 +334,7 @@ func yamlKey(k string) string {
 		!slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(k)) {
 		return k
 	}
-	text, err := compact(k)
+	text, err := marshalCompact(k)
 	if err != nil { // texts always marshal
 		return `""`
 	}

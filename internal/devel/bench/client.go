@@ -50,14 +50,14 @@ func startClient(ctx context.Context, name string, args ...string) (*mcpClient, 
 		_, err = io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
 	}
 	if err != nil {
-		c.close()
+		c.closeClient()
 		return nil, err
 	}
 	return c, nil
 }
 
-// close closes the input of the process, which ends it.
-func (c *mcpClient) close() {
+// closeClient closes the input of the process, which ends it.
+func (c *mcpClient) closeClient() {
 	_ = c.in.Close()
 	_ = c.cmd.Wait()
 }

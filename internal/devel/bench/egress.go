@@ -32,7 +32,7 @@ func (b *benchRun) measureEgress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer site.close()
+	defer site.closeSite()
 	allowed := egress.Rule{Domain: allowedHost}
 	n, err := egress.New(egress.Options{
 		Allow: []egress.Rule{allowed}, Rate: 1 << 30, Per: time.Minute, Roots: site.roots, Resolver: site, Dialer: site,
@@ -102,7 +102,7 @@ func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 // measureRefusals measures how many requests can be refused and recorded in a second, one after the other.
 func (b *benchRun) measureRefusals(ctx context.Context, n *egress.Network) error {
 	const many = 5000 // fewer than one execution may attempt
-	session := n.Open(egress.Execution{})
+	session := n.Open(egress.ExecutionHooks{})
 	defer session.Close()
 	began := time.Now()
 	for range many {
@@ -165,7 +165,7 @@ func fetchPage(ctx context.Context, s *egress.Session, host string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Functions()["fetch"](ctx, arguments)
+	_, err = s.HostFunctions()["fetch"](ctx, arguments)
 	return err
 }
 
@@ -211,7 +211,7 @@ func newSite() (*localSite, error) {
 	return s, nil
 }
 
-func (s *localSite) close() { _ = s.server.Close() }
+func (s *localSite) closeSite() { _ = s.server.Close() }
 
 // LookupNetIP implements egress.Resolver.
 func (s *localSite) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
@@ -245,7 +245,7 @@ func newProxy(ctx context.Context, n *egress.Network) (*localProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &localProxy{session: n.Open(egress.Execution{}), address: &url.URL{Scheme: "http", Host: l.Addr().String()}}
+	p := &localProxy{session: n.Open(egress.ExecutionHooks{}), address: &url.URL{Scheme: "http", Host: l.Addr().String()}}
 	p.close = func() {
 		_ = l.Close()
 		p.session.Close()

@@ -62,7 +62,7 @@ func (b *benchRun) overMCP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.closeClient()
 	// Warm means that the pool had time to start another sandbox. A model thinks for longer than that between two
 	// programs.
 	defer func() { b.pause = 0 }()
@@ -113,7 +113,7 @@ func makeToolset(n int) (*core.Toolset, error) {
 	}
 	all := makeDefinitions(n)
 	for i := 0; i < n; i += 50 {
-		if _, err := c.Replace(fmt.Sprintf("server-%d", i/50), all[i:min(i+50, n)], ""); err != nil {
+		if _, err := c.ReplaceListing(fmt.Sprintf("server-%d", i/50), all[i:min(i+50, n)], ""); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +182,7 @@ func (b *benchRun) measureSearch(context.Context) error {
 		}
 		idx := index.New()
 		begin := time.Now()
-		idx.Update(tools)
+		idx.UpdateTools(tools)
 		b.rows = append(b.rows, ResultRow{
 			Name: fmt.Sprintf("search index of %d tools built", size.n), Median: time.Since(begin).Seconds() * 1000,
 			Unit: "ms",
@@ -219,7 +219,7 @@ func (b *benchRun) measureMemory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.closeClient()
 	if _, err := c.sendRequest("tools/call", map[string]any{
 		"name": "search_tools", "arguments": map[string]string{"query": "list issues"},
 	}); err != nil {

@@ -27,8 +27,8 @@ func (b *benchRun) measureLargeLog(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close()
-	r := &audit.Record{
-		Stores: []audit.Store{rows}, Archives: filepath.Join(dir, "archive"),
+	r := &audit.LogReader{
+		Stores: []audit.LogStore{rows}, Archives: filepath.Join(dir, "archive"),
 		Checkpoints: filepath.Join(dir, "checkpoints"), Home: dir, Keys: noKeys(),
 	}
 	for _, q := range []struct {
@@ -54,7 +54,7 @@ func (b *benchRun) measureLargeLog(ctx context.Context) error {
 	if err == nil && !v.OK {
 		err = fmt.Errorf("the record does not hold: %+v", v.First)
 	}
-	b.addRow("prove 100,000 of 1,000,000 entries", []float64{milliseconds(time.Since(start)) / float64(v.Entries) * 100_000}, "ms", 1000)
+	b.addRow("prove 100,000 of 1,000,000 entries", []float64{toMilliseconds(time.Since(start)) / float64(v.Entries) * 100_000}, "ms", 1000)
 	return err
 }
 

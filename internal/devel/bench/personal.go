@@ -125,7 +125,7 @@ func personalTargets() ([]PromisedTarget, error) {
 
 func (s detectionSample) measureDetection(r *rand.Rand) (missed, wrong int, err error) {
 	hide := func(document string) (string, error) {
-		session, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).Session("default")
+		session, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).OpenSession("default")
 		if err != nil {
 			return "", err
 		}

@@ -19,7 +19,7 @@ func (b *benchRun) measurePrivacy(context.Context) error {
 	r := rand.New(rand.NewPCG(1, 2))
 	text, records, small := makeProse(r, size), makeCustomers(r, size), makeCustomers(r, 10_000)
 	scanner := pii.New(pii.Options{})
-	var found []pii.Finding
+	var found []pii.TypedSpan
 	err := b.timeRuns("scan 10 MB of text for personal data", 5, 66.7, func() error {
 		found = scanner.FindText(found[:0], text)
 		return checkFindings(len(found))
@@ -37,7 +37,7 @@ func (b *benchRun) measurePrivacy(context.Context) error {
 		{"hide personal data in a result of 10 KB", small, 100, 0.3},
 	} {
 		err := b.timeRuns(m.name, m.runs, m.target, func() error {
-			session, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).Session("default")
+			session, err := redact.New(redact.Options{}, vault.Open("", nil, 0)).OpenSession("default")
 			if err != nil {
 				return err
 			}

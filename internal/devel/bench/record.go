@@ -45,9 +45,9 @@ func (b *benchRun) openAuditLog(ctx context.Context, name string) (*audit.Log, e
 }
 
 // noKeys returns keys that are fixed and public, for measurements.
-func noKeys() audit.Keys {
+func noKeys() audit.LogKeys {
 	key := func() ([]byte, error) { return make([]byte, 32), nil }
-	return audit.Keys{Bodies: key, Codes: key}
+	return audit.LogKeys{Bodies: key, Codes: key}
 }
 
 func (b *benchRun) measureAppends(ctx context.Context) error {
@@ -71,7 +71,7 @@ func (b *benchRun) measureAppends(ctx context.Context) error {
 		target := 0.0
 		if m.all != "" {
 			target = 5
-			b.addRow(m.all, []float64{milliseconds(whole) / float64(m.callers*m.each) * 1000}, "ms", m.each1000)
+			b.addRow(m.all, []float64{toMilliseconds(whole) / float64(m.callers*m.each) * 1000}, "ms", m.each1000)
 		}
 		b.addRow(m.one, took, "ms", target)
 	}
@@ -99,7 +99,7 @@ func (b *benchRun) measureThreeEntries(log *audit.Log) error {
 	})
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func toMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // appendConcurrently lets several callers write entries concurrently, each one after the other.
 func appendConcurrently(log *audit.Log, callers, each int) (took []float64, whole time.Duration, err error) {
@@ -114,7 +114,7 @@ func appendConcurrently(log *audit.Log, callers, each int) (took []float64, whol
 				start := time.Now()
 				refused := log.Record(makeEntry(execution, n), true)
 				mu.Lock()
-				took = append(took, milliseconds(time.Since(start)))
+				took = append(took, toMilliseconds(time.Since(start)))
 				if refused != nil {
 					err = refused
 				}
@@ -154,7 +154,7 @@ func (b *benchRun) measureRecordedRuns(ctx context.Context) error {
 				return err
 			}
 			if n >= 10 {
-				took[i] = append(took[i], milliseconds(time.Since(start)))
+				took[i] = append(took[i], toMilliseconds(time.Since(start)))
 			}
 		}
 	}

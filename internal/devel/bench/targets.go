@@ -118,7 +118,7 @@ func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	for _, s := range e.Toolset().Servers {
 		servers++
 		for _, t := range s.Tools {
-			definitions += tokens.Count(string(t.Raw))
+			definitions += tokens.CountTokens(string(t.Raw))
 		}
 	}
 	found, err := leanTokens(ctx, o)
@@ -236,9 +236,9 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer c.close()
+	defer c.closeClient()
 	list, err := c.sendRequest("tools/list", map[string]any{})
-	return tokens.Count(string(list)) + tokens.Count(c.instructions), err
+	return tokens.CountTokens(string(list)) + tokens.CountTokens(c.instructions), err
 }
 
 // lookedUp returns the median number of tokens of a search and the definitions of its two best tools. It makes ten
@@ -271,7 +271,7 @@ func lookedUp(ctx context.Context, e *engine.Engine) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		counts = append(counts, tokens.Count(string(text)))
+		counts = append(counts, tokens.CountTokens(string(text)))
 	}
 	slices.Sort(counts)
 	return counts[len(counts)/2], nil

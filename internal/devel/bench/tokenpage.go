@@ -16,7 +16,7 @@ func TokenPage(works []Workload, made time.Time) htmlpage.Page {
 			"The context is what a model has before it at the end: definitions of tools, what it read, and what it wrote. Tokens are those of o200k_base. The time is that of the calls; a model's own is not in it.",
 			"Made " + made.UTC().Format(time.DateTime) + " UTC by retort bench tokens.",
 		},
-		Sections: []htmlpage.Section{allWorkloads(works)},
+		Sections: []htmlpage.PageSection{allWorkloads(works)},
 	}
 	for i, w := range works {
 		p.Sections = append(p.Sections, w.reportSection(i+1))
@@ -25,33 +25,33 @@ func TokenPage(works []Workload, made time.Time) htmlpage.Page {
 }
 
 // allWorkloads returns the table of all workloads.
-func allWorkloads(works []Workload) htmlpage.Section {
-	s := htmlpage.Section{Title: "All tasks: tokens of context, and round trips", Table: htmlpage.Table{Columns: []string{"task"}}}
+func allWorkloads(works []Workload) htmlpage.PageSection {
+	s := htmlpage.PageSection{Title: "All tasks: tokens of context, and round trips", Table: htmlpage.PageTable{Columns: []string{"task"}}}
 	for _, w := range works {
 		row := []string{w.Name}
 		for _, c := range w.Costs {
 			if len(s.Table.Rows) == 0 {
 				s.Table.Columns = append(s.Table.Columns, c.Way)
 			}
-			row = append(row, fmt.Sprintf("%s · %d", htmlpage.Number(float64(c.Peak)), c.RoundTrips))
+			row = append(row, fmt.Sprintf("%s · %d", htmlpage.FormatNumber(float64(c.Peak)), c.RoundTrips))
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
 	return s
 }
 
-func (w Workload) reportSection(n int) htmlpage.Section {
-	s := htmlpage.Section{
-		Title: fmt.Sprintf("%d. %s", n, w.Name), Text: []string{w.Task}, Unit: "tokens", Notes: w.Verdicts(),
-		Table: htmlpage.Table{Columns: []string{
+func (w Workload) reportSection(n int) htmlpage.PageSection {
+	s := htmlpage.PageSection{
+		Title: fmt.Sprintf("%d. %s", n, w.Name), Text: []string{w.Task}, Unit: "tokens", Notes: w.ListVerdicts(),
+		Table: htmlpage.PageTable{Columns: []string{
 			"way", "definitions", "read", "written", "tool calls", "round trips", "wall ms", "context",
 			"input over all turns",
 		}},
 	}
 	for _, c := range w.Costs {
-		s.Bars = append(s.Bars, htmlpage.Bar{
+		s.Bars = append(s.Bars, htmlpage.ChartBar{
 			Name: c.Way,
-			Parts: []htmlpage.Part{
+			Parts: []htmlpage.BarPart{
 				{Name: "definitions", Length: float64(c.Definitions)}, {Name: "read", Length: float64(c.Read)},
 				{Name: "written", Length: float64(c.Written)},
 			},
@@ -61,7 +61,7 @@ func (w Workload) reportSection(n int) htmlpage.Section {
 			float64(c.Definitions), float64(c.Read), float64(c.Written), float64(c.Calls), float64(c.RoundTrips), c.WallMS,
 			float64(c.Peak), float64(c.Input),
 		} {
-			row = append(row, htmlpage.Number(f))
+			row = append(row, htmlpage.FormatNumber(f))
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}

@@ -23,7 +23,7 @@ func (b *benchRun) measureTokens(context.Context) error {
 		var counts []float64
 		for _, s := range tools.Servers {
 			for _, t := range s.Tools {
-				counts = append(counts, float64(tokens.Count(bindings.RenderStub(tools, t, core.TypeScript, detail))))
+				counts = append(counts, float64(tokens.CountTokens(bindings.RenderStub(tools, t, core.TypeScript, detail))))
 			}
 		}
 		b.addRow(

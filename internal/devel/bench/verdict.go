@@ -9,10 +9,10 @@ import (
 // work with such a model.
 const contextWindow = 200_000
 
-// Verdicts describes where programs save tokens and where they cost more, each compared with the better of the two
+// ListVerdicts describes where programs save tokens and where they cost more, each compared with the better of the two
 // ways without programs.
-func (w Workload) Verdicts() []string {
-	direct, code := w.cheapest(WayDirect, WaySearch), w.cheapest(WayFull, WayLean)
+func (w Workload) ListVerdicts() []string {
+	direct, code := w.cheapestWay(WayDirect, WaySearch), w.cheapestWay(WayFull, WayLean)
 	verdicts := []string{compareCosts(direct, code)}
 	if costs := listExtraCosts(direct, code); costs != "" {
 		verdicts = append(verdicts, "code costs more: "+costs)
@@ -25,8 +25,8 @@ func (w Workload) Verdicts() []string {
 	return verdicts
 }
 
-// cheapest returns whichever of the ways has the smallest context.
-func (w Workload) cheapest(ways ...string) WorkloadCost {
+// cheapestWay returns whichever of the ways has the smallest context.
+func (w Workload) cheapestWay(ways ...string) WorkloadCost {
 	var best WorkloadCost
 	for _, c := range w.Costs {
 		for _, way := range ways {

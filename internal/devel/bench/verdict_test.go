@@ -16,7 +16,7 @@ func TestVerdicts(t *testing.T) {
 		"code, lean surface against direct calls, tool search: context 29.8 % less, definitions 50.0 % less, data 85.7 % more",
 		"code costs more: 200 tokens read for 100, 60 tokens written for 40, 300 ms for 5, 200001 tokens of input over all turns for 2000",
 	}
-	if got := w.Verdicts(); !slices.Equal(got, want) {
+	if got := w.ListVerdicts(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	w.Costs[0].Peak, w.Costs[1].Peak = 300_000, 200_001
@@ -25,7 +25,7 @@ func TestVerdicts(t *testing.T) {
 		"code, lean surface against direct calls, tool search: context 100.0 % less, definitions 100.0 % less, data 100.0 % less",
 		"direct calls, all definitions: does not fit into a context of 200000 tokens", "direct calls, tool search: does not fit into a context of 200000 tokens",
 	}
-	if got := w.Verdicts(); !slices.Equal(got, want) {
+	if got := w.ListVerdicts(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

@@ -46,7 +46,7 @@ type modelConversation struct{ cost WorkloadCost }
 
 func beginConversation(way, task string) *modelConversation {
 	c := &modelConversation{cost: WorkloadCost{Way: way}}
-	c.cost.Peak = tokens.Count(task)
+	c.cost.Peak = tokens.CountTokens(task)
 	return c
 }
 
@@ -55,7 +55,7 @@ func (c *modelConversation) addInput(text string)       { c.addTokens(&c.cost.Re
 func (c *modelConversation) addOutput(text string)      { c.addTokens(&c.cost.Written, text) }
 
 func (c *modelConversation) addTokens(to *int, text string) {
-	n := tokens.Count(text)
+	n := tokens.CountTokens(text)
 	*to += n
 	c.cost.Peak += n
 }
@@ -191,15 +191,15 @@ func startServers(ctx context.Context, self string, names ...string) (*bundledSe
 		e.tools = append(e.tools, tools[i]...)
 	}
 	if err := errors.Join(failures...); err != nil {
-		e.close()
+		e.closeServers()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *bundledServers) close() {
+func (e *bundledServers) closeServers() {
 	for _, c := range e.servers {
-		c.close()
+		c.closeClient()
 	}
 }
 
@@ -221,7 +221,7 @@ type bundledConfig struct {
 // from the start, as in everyday use.
 func openOffice(ctx context.Context, self, dir string) (*bundledConfig, error) {
 	servers := map[string]any{}
-	for _, name := range demo.Names() {
+	for _, name := range demo.ServerNames() {
 		servers[name] = map[string]any{"command": self, "args": []string{"demo-server", name}}
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": servers})

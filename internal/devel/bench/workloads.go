@@ -192,7 +192,7 @@ func (w *workloadRunner) runDirectly(ctx context.Context, way string, one worklo
 	if err != nil {
 		return WorkloadCost{}, err
 	}
-	defer servers.close()
+	defer servers.closeServers()
 	a := &directAgent{modelConversation: beginConversation(way, one.task), servers: servers}
 	began := time.Now()
 	if way == WayDirect {
@@ -212,7 +212,7 @@ func (w *workloadRunner) runDirectly(ctx context.Context, way string, one worklo
 // toolFinder is a tool search as clients provide it. It returns whole definitions.
 type toolFinder struct {
 	tools []offeredTool
-	index *index.Index
+	index *index.ToolIndex
 }
 
 // loadedDefinitions sets the number of definitions that a search loads.
@@ -228,11 +228,11 @@ var searchTool = offeredTool{
 }
 
 func openFinder(ctx context.Context, self string) (*toolFinder, error) {
-	e, err := startServers(ctx, self, demo.Names()...)
+	e, err := startServers(ctx, self, demo.ServerNames()...)
 	if err != nil {
 		return nil, err
 	}
-	e.close()
+	e.closeServers()
 	servers := map[string]*core.ToolServer{}
 	for _, d := range e.tools {
 		server, tool, _ := strings.Cut(d.Name, "__")
@@ -244,7 +244,7 @@ func openFinder(ctx context.Context, self string) (*toolFinder, error) {
 		servers[server] = s
 	}
 	f := &toolFinder{e.tools, index.New()}
-	f.index.Update(
+	f.index.UpdateTools(
 		core.NewToolset(slices.SortedFunc(maps.Values(servers), func(a, b *core.ToolServer) int { return strings.Compare(a.Name, b.Name) })),
 	)
 	return f, nil
@@ -259,7 +259,7 @@ func (f *toolFinder) searchTools(a *directAgent, queries []string) {
 		a.addOutput(agentCall{searchTool.Name, map[string]any{"query": query}}.requestText())
 		hits, _ := f.index.Search(query, index.SearchFilter{}, loadedDefinitions)
 		for _, d := range f.tools {
-			if !a.may[d.Name] && slices.ContainsFunc(hits, func(h index.Hit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
+			if !a.may[d.Name] && slices.ContainsFunc(hits, func(h index.SearchHit) bool { return h.Tool.Server+"__"+h.Tool.Name == d.Name }) {
 				a.may[d.Name] = true
 				a.addDefinitions(d.definitionText())
 			}
@@ -273,7 +273,7 @@ func (w *workloadRunner) runWithCode(ctx context.Context, way string, one worklo
 	if err != nil {
 		return WorkloadCost{}, err
 	}
-	defer c.close()
+	defer c.closeClient()
 	p := &codeClient{modelConversation: beginConversation(way, one.task), client: c}
 	if err := p.startSession(); err != nil {
 		return WorkloadCost{}, err

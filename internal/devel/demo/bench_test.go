@@ -7,7 +7,7 @@ import (
 )
 
 func BenchmarkBuild(b *testing.B) {
-	for _, name := range Names() {
+	for _, name := range ServerNames() {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				s, err := Open(name)

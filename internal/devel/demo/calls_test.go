@@ -351,7 +351,7 @@ func TestCalls(t *testing.T) {
 
 func everyTool(t *testing.T) map[string][]string {
 	all := map[string][]string{}
-	for _, name := range Names() {
+	for _, name := range ServerNames() {
 		s, err := Open(name)
 		if err != nil {
 			t.Fatal(err)
@@ -452,7 +452,7 @@ func TestStatefulCalls(t *testing.T) {
 
 func tools(s *DemoServer) []string {
 	var list []string
-	for _, e := range s.Effects() {
+	for _, e := range s.RecordedEffects() {
 		list = append(list, e.Tool)
 	}
 	return list
@@ -483,7 +483,7 @@ func TestPullRequests(t *testing.T) {
 	if o := c.call("merge_pull_request", args(kinds[false])); !strings.Contains(o.text(), "405") {
 		t.Error(o.text())
 	}
-	if n := len(s.Effects()); n != 1 {
+	if n := len(s.RecordedEffects()); n != 1 {
 		t.Errorf("%d effects", n)
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestTranscriptHasFiftyThousandTokens(t *testing.T) {
 	c, _ := open(t, "drive")
 	doc := must[textDocument](c, "get_document", `{"documentId":"abc123"}`)
-	if n := tokens.Count(doc.Content); n < 49_000 || n > 51_000 {
+	if n := tokens.CountTokens(doc.Content); n < 49_000 || n > 51_000 {
 		t.Errorf("%d tokens", n)
 	}
 	if f := must[driveFile](c, "get_file_metadata", `{"fileId":"abc123"}`); f.Size != len(doc.Content) {
@@ -32,7 +32,7 @@ func TestTranscriptHasFiftyThousandTokens(t *testing.T) {
 // TestTwoInstancesAreTheSame calls the successful calls of TestCalls on two
 // instances, which write the same bytes.
 func TestTwoInstancesAreTheSame(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range ServerNames() {
 		a, _ := open(t, name)
 		b, _ := open(t, name)
 		for line := range strings.Lines(calls) {
@@ -198,21 +198,21 @@ func TestOneOfManyChangesWins(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if won != 1 || lost != 39 || len(s.Effects()) != 1 {
-		t.Errorf("%d won, %d lost, effects %v", won, lost, s.Effects())
+	if won != 1 || lost != 39 || len(s.RecordedEffects()) != 1 {
+		t.Errorf("%d won, %d lost, effects %v", won, lost, s.RecordedEffects())
 	}
 }
 
 // TestFailuresHaveNoEffect makes every failing call of TestCalls; nothing changes.
 func TestFailuresHaveNoEffect(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range ServerNames() {
 		c, s := open(t, name)
 		for line := range strings.Lines(calls) {
 			if m := callLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && m[1] == name && m[4] != "" {
 				c.call(m[2], m[3])
 			}
 		}
-		if e := s.Effects(); len(e) > 0 {
+		if e := s.RecordedEffects(); len(e) > 0 {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
@@ -225,7 +225,7 @@ func TestEffectsAreListedByTheServerToo(t *testing.T) {
 	}
 	c.call("delete_record", `{"objectType":"Lead","recordId":"00Q001000"}`)
 	log := must[struct{ Events []RecordedEffect }](c, "list_audit_events", `{}`)
-	effects := s.Effects()
+	effects := s.RecordedEffects()
 	slices.Reverse(effects)
 	if len(effects) != 2 || !slices.Equal(log.Events, effects) {
 		t.Errorf("log %v, effects %v", log.Events, effects)
@@ -249,7 +249,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // schemas, a sentence of description, and annotations on most but not on all.
 func TestDefinitions(t *testing.T) {
 	annotated, total, withOutput := 0, 0, 0
-	for _, server := range Names() {
+	for _, server := range ServerNames() {
 		s, err := Open(server)
 		if err != nil {
 			t.Fatal(err)

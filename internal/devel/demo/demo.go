@@ -48,8 +48,8 @@ func bundledProducts() []productServer {
 	}
 }
 
-// Names lists the bundled servers.
-func Names() []string {
+// ServerNames lists the bundled servers.
+func ServerNames() []string {
 	var names []string
 	for _, p := range bundledProducts() {
 		names = append(names, p.name)
@@ -72,7 +72,7 @@ func Open(name string) (*DemoServer, error) {
 	all := bundledProducts()
 	i := slices.IndexFunc(all, func(p productServer) bool { return p.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no demo server %q; there are %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("there is no demo server %q; there are %s", name, strings.Join(ServerNames(), ", "))
 	}
 	definitions, err := loadDefinitions(name)
 	if err != nil {
@@ -83,8 +83,8 @@ func Open(name string) (*DemoServer, error) {
 	return s, nil
 }
 
-// Effects lists every change that calls have made, oldest first.
-func (s *DemoServer) Effects() []RecordedEffect {
+// RecordedEffects lists every change that calls have made, oldest first.
+func (s *DemoServer) RecordedEffects() []RecordedEffect {
 	s.base.lock.RLock()
 	defer s.base.lock.RUnlock()
 	return slices.Clone(s.base.effects)
@@ -120,9 +120,9 @@ func (s *DemoServer) dial(ctx context.Context, ended func()) (io.ReadWriteCloser
 	return client, nil
 }
 
-// Serve runs a fresh instance of the named server over in and out, one JSON-RPC
+// ServeByName runs a fresh instance of the named server over in and out, one JSON-RPC
 // message a line, until in ends or ctx is done.
-func Serve(ctx context.Context, name string, in io.Reader, out io.Writer) error {
+func ServeByName(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	s, err := Open(name)
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func Serve(ctx context.Context, name string, in io.Reader, out io.Writer) error 
 	return errors.Join(s.Serve(ctx, in, out), s.Close())
 }
 
-// Dial returns a function that opens in-process connections to the named server. Each connection gets a new instance.
-func Dial(name string) func(context.Context) (io.ReadWriteCloser, error) {
+// DialFunc returns a function that opens in-process connections to the named server. Each connection gets a new instance.
+func DialFunc(name string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		s, err := Open(name)
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // inputFormats returns the formats that the input schemas use, except idn-email: the tools decide what is a valid address.
-func inputFormats() jsonschema.Formats {
-	return jsonschema.Formats{"date": isDate, "date-time": isDateTime, "hostname": isHostname}
+func inputFormats() jsonschema.FormatCheckers {
+	return jsonschema.FormatCheckers{"date": isDate, "date-time": isDateTime, "hostname": isHostname}
 }
 
 func isDate(s string) error {

@@ -150,7 +150,7 @@ func (s *issueServer) listKind(in issueList, wanted func(*repoIssue) bool) (tool
 	}
 	var found []*repoIssue
 	for _, x := range r.issues {
-		if wanted(x) && in.matches(x) {
+		if wanted(x) && in.matchesIssue(x) {
 			found = append(found, x)
 		}
 	}
@@ -158,7 +158,7 @@ func (s *issueServer) listKind(in issueList, wanted func(*repoIssue) bool) (tool
 	return jsonText(pageOf(found, in.Page, in.PerPage))
 }
 
-func (in issueList) matches(x *repoIssue) bool {
+func (in issueList) matchesIssue(x *repoIssue) bool {
 	state := orDefault(in.State, "open")
 	missing := slices.ContainsFunc(in.Labels, func(l string) bool { return !slices.Contains(x.Labels, l) })
 	return (state == "all" || state == x.State) && !missing && (in.Assignee == "" || slices.Contains(x.Assignees, in.Assignee)) &&

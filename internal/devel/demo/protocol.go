@@ -259,9 +259,9 @@ func (s *DemoServer) handleRequest(ctx context.Context, r rpcRequest, modern boo
 	case r.Method == "tools/list":
 		return s.listTools(r.Params, modern)
 	case r.Method == "server/discover" && modern:
-		return s.discover(), nil
+		return s.answerDiscover(), nil
 	case r.Method == "initialize" && !modern:
-		return s.initialize(r.Params)
+		return s.answerInitialize(r.Params)
 	case r.Method == "ping" && !modern:
 		return []byte("{}"), nil
 	}
@@ -280,7 +280,7 @@ func (s *DemoServer) implementationInfo() serverInfo {
 
 var capabilities = json.RawMessage(`{"tools":{}}`)
 
-func (s *DemoServer) initialize(params json.RawMessage) ([]byte, *rpcError) {
+func (s *DemoServer) answerInitialize(params json.RawMessage) ([]byte, *rpcError) {
 	var p struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
@@ -299,7 +299,7 @@ func (s *DemoServer) initialize(params json.RawMessage) ([]byte, *rpcError) {
 	}{version, capabilities, s.implementationInfo(), s.instructions}), nil
 }
 
-func (s *DemoServer) discover() []byte {
+func (s *DemoServer) answerDiscover() []byte {
 	return encodeJSON(struct {
 		SupportedVersions []string        `json:"supportedVersions"`
 		Capabilities      json.RawMessage `json:"capabilities"`

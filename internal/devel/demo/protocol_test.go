@@ -22,7 +22,7 @@ import (
 func talk(t *testing.T, name string, lines ...string) []string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Serve(t.Context(), name, strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
+	if err := ServeByName(t.Context(), name, strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -74,7 +74,7 @@ func TestNothingToAnswer(t *testing.T) {
 // TestEveryVersion lists all tools of every server, page by page.
 func TestEveryVersion(t *testing.T) {
 	for _, version := range allVersions() {
-		for _, name := range Names() {
+		for _, name := range ServerNames() {
 			t.Run(version+"/"+name, func(t *testing.T) {
 				c, _ := open(t, name)
 				params := map[string]any{}
@@ -108,13 +108,13 @@ func TestEveryVersion(t *testing.T) {
 // TestClientOfOthers speaks to every server through the client that Retort has,
 // which is not made of this package's protocol.
 func TestClientOfOthers(t *testing.T) {
-	var servers []upstream.Server
-	for _, name := range Names() {
-		servers = append(servers, upstream.Server{Name: name, Dial: Dial(name)})
+	var servers []upstream.ServerSpec
+	for _, name := range ServerNames() {
+		servers = append(servers, upstream.ServerSpec{Name: name, Dial: DialFunc(name)})
 	}
 	pool := upstream.New(servers, upstream.Options{})
 	defer pool.Close()
-	for _, name := range Names() {
+	for _, name := range ServerNames() {
 		l, err := pool.List(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestServeEnds(t *testing.T) {
 		in, _ := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- Serve(ctx, "drive", in, io.Discard) }()
+		go func() { done <- ServeByName(ctx, "drive", in, io.Discard) }()
 		cancel()
 		if err := testenv.Receive(t, done, "the end of Serve"); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
@@ -231,7 +231,7 @@ func TestServeEnds(t *testing.T) {
 		broken, w := io.Pipe()
 		broken.Close()
 		done := make(chan error, 1)
-		go func() { done <- Serve(t.Context(), "drive", in, w) }()
+		go func() { done <- ServeByName(t.Context(), "drive", in, w) }()
 		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		if err := testenv.Receive(t, done, "the end of Serve"); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("got %v", err)
@@ -239,7 +239,7 @@ func TestServeEnds(t *testing.T) {
 		feed.Close()
 	})
 	t.Run("on a message beyond all bounds", func(t *testing.T) {
-		err := Serve(t.Context(), "drive", io.LimitReader(endless{}, maxMessage+1), io.Discard)
+		err := ServeByName(t.Context(), "drive", io.LimitReader(endless{}, maxMessage+1), io.Discard)
 		if !errors.Is(err, bufio.ErrTooLong) {
 			t.Errorf("got %v", err)
 		}
@@ -269,7 +269,7 @@ func TestOpenNamesTheServers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "drive, crm, chat, calendar, mail, sheets, issues, database, files") {
 		t.Error(err)
 	}
-	if _, err := Dial("gdrive")(t.Context()); err == nil {
+	if _, err := DialFunc("gdrive")(t.Context()); err == nil {
 		t.Error("dialled a server that does not exist")
 	}
 }

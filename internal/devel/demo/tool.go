@@ -66,7 +66,7 @@ func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 		return err
 	}
 	var complaints []string
-	for _, v := range s.Violations(value, 5) {
+	for _, v := range s.ListViolations(value, 5) {
 		text := v.String()
 		if len(v.Path) > 0 {
 			text = strings.Join(v.Path, ".") + ": " + text
@@ -201,7 +201,7 @@ func (s *DemoServer) runToolCall(ctx context.Context, d *toolDefinition, args js
 		args = json.RawMessage("{}")
 	}
 	if err := d.checkArguments(args); err != nil {
-		return failureResult(err).encode()
+		return failureResult(err).encodeResult()
 	}
 	t := s.tools()[d.name]
 	if !t.writes {
@@ -214,7 +214,7 @@ func (s *DemoServer) runToolCall(ctx context.Context, d *toolDefinition, args js
 	if s.base.given += len(args); len(s.base.effects) >= maxEffects || s.base.given > maxGiven {
 		return failureResult(
 			fmt.Errorf("507 Insufficient storage: this instance keeps at most %d changes and %d bytes", maxEffects, maxGiven),
-		).encode()
+		).encodeResult()
 	}
 	return t.runTool(ctx, args)
 }
@@ -224,7 +224,7 @@ func (t toolFunc) runTool(ctx context.Context, args json.RawMessage) []byte {
 	if err != nil {
 		r = failureResult(err)
 	}
-	return r.encode() // under the lock, as results share memory with the data
+	return r.encodeResult() // under the lock, as results share memory with the data
 }
 
 // toolResult represents the result of a tool.
@@ -234,8 +234,8 @@ type toolResult struct {
 	isError    bool
 }
 
-// encode joins the parts into an MCP result. Structured content, which may have megabytes, is not parsed again.
-func (r toolResult) encode() []byte {
+// encodeResult joins the parts into an MCP result. Structured content, which may have megabytes, is not parsed again.
+func (r toolResult) encodeResult() []byte {
 	b := append([]byte(`{"content":`), encodeJSON(r.content)...)
 	if r.structured != nil {
 		b = append(append(b, `,"structuredContent":`...), r.structured...)

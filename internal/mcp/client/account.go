@@ -19,7 +19,7 @@ type memoryAccount struct {
 // messageMemory counts the memory of a message that is being read.
 type messageMemory struct {
 	memoryAccount
-	held *memory.Hold
+	held *memory.MemoryHold
 	n    int64
 }
 
@@ -30,9 +30,9 @@ func (c *messageMemory) reserveBytes(n int64) bool {
 	}
 	fits := false
 	if c.held == nil {
-		c.held, fits = c.budget.Fresh().Try(c.server, n)
+		c.held, fits = c.budget.FreshPool().TryTake(c.server, n)
 	} else {
-		fits = c.held.Grow(n - c.n)
+		fits = c.held.TryGrow(n - c.n)
 	}
 	if fits {
 		c.n = n
@@ -54,9 +54,9 @@ func (c *messageMemory) releaseBytes() {
 }
 
 // holdAnswer counts the memory of an answer until its caller fetches it.
-func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.Hold {
+func (a memoryAccount) holdAnswer(m *jsonrpc.Response) *memory.MemoryHold {
 	if n := int64(len(m.Result)); a.budget != nil && n > memory.Small {
-		return a.budget.Fresh().Force(a.server, n)
+		return a.budget.FreshPool().ForceTake(a.server, n)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	if a.budget == nil {
 		return func() {}
 	}
-	done, err := a.budget.Turn(ctx, a.server)
+	done, err := a.budget.TakeTurn(ctx, a.server)
 	if err != nil {
 		return func() {}
 	}
@@ -78,9 +78,9 @@ func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 // reserved.
 func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMemory, error) {
 	if a.budget == nil {
-		return (*memory.Hold)(nil), nil
+		return (*memory.MemoryHold)(nil), nil
 	}
-	return a.budget.Load(ctx, a.server, n)
+	return a.budget.ReserveLoad(ctx, a.server, n)
 }
 
 // admitAnswer waits until the memory budget has room to convert the answer to x, and loads the answer into memory. An
@@ -99,7 +99,7 @@ func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 		if x.parked != nil {
 			n = x.parked.size
 		}
-		if err := b.Admit(ctx, claim, l.account.server, n); err != nil {
+		if err := b.AdmitAnswer(ctx, claim, l.account.server, n); err != nil {
 			return errUnadmitted(n, err)
 		}
 	}

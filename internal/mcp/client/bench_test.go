@@ -10,11 +10,11 @@ import (
 // What a call through the pool costs, over a pipe in memory and over the standard
 // streams of a process; the server's side is included.
 func BenchmarkCall(b *testing.B) {
-	for name, server := range map[string]Server{
+	for name, server := range map[string]ServerSpec{
 		"memory": {Name: "s", Dial: dialScripted(func(*scripted) {})},
 		"stdio":  hostileServer("proper"),
 	} {
-		p := New([]Server{server}, Options{})
+		p := New([]ServerSpec{server}, Options{})
 		args := json.RawMessage(`{"owner":"o","repo":"r","number":42}`)
 		call := func(b *testing.B) {
 			if _, err := p.Call(b.Context(), "s", "t", args); err != nil {

@@ -13,13 +13,13 @@ import (
 // tools' definitions.
 type headerBindings struct {
 	mu    sync.Mutex
-	tools map[string][]headers.Binding
+	tools map[string][]headers.HeaderBinding
 }
 
 // learnTools reads the definitions of a server's tools and returns those that may be called. It leaves out tools with
 // invalid header annotations, as the protocol requires, and calls refused for each.
 func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
-	found := map[string][]headers.Binding{}
+	found := map[string][]headers.HeaderBinding{}
 	kept := slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {
 		if !bytes.Contains(raw, []byte(`"`+headers.Keyword+`"`)) {
 			return false
@@ -31,7 +31,7 @@ func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool s
 		if unmarshalExact(raw, &tool) != nil {
 			return false // the catalogue says what is wrong with it
 		}
-		bound, err := headers.Of(tool.Schema)
+		bound, err := headers.FindBindings(tool.Schema)
 		if err != nil {
 			refused(tool.Name, err)
 			return true
@@ -45,15 +45,15 @@ func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool s
 	return kept
 }
 
-// clone returns an independent copy.
-func (b *headerBindings) clone() *headerBindings {
+// cloneBindings returns an independent copy.
+func (b *headerBindings) cloneBindings() *headerBindings {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return &headerBindings{tools: b.tools} // learn replaces the map and never changes it
 }
 
 // ofTool returns the header bindings of one tool.
-func (b *headerBindings) ofTool(tool string) []headers.Binding {
+func (b *headerBindings) ofTool(tool string) []headers.HeaderBinding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tools[tool]

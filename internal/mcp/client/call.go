@@ -30,7 +30,7 @@ func (l *serverLink) callMethod(ctx context.Context, x *pendingCall, method stri
 		l.forgetCall(x)
 	}()
 	req := &jsonrpc.Request{ID: x.id, Method: method, Params: params}
-	if err := l.wire.send(ctx, outgoingMessage{msg: req, data: encodeCall(req), call: x}); err != nil {
+	if err := l.wire.sendMessage(ctx, outgoingMessage{msg: req, data: encodeCall(req), call: x}); err != nil {
 		return nil, err
 	}
 	select {
@@ -61,7 +61,7 @@ func (l *serverLink) cancelExchange(x *pendingCall, reason error) {
 	}
 	msg := &jsonrpc.Request{Method: methodCancelled, Params: params}
 	if data, err := jsonrpc.EncodeMessage(msg); err == nil {
-		_ = l.wire.send(ctx, outgoingMessage{msg: msg, data: data})
+		_ = l.wire.sendMessage(ctx, outgoingMessage{msg: msg, data: data})
 	}
 }
 

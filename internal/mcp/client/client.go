@@ -14,14 +14,14 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Client lists what a server may request from the client that makes the calls, such as answers to forms.
-type Client struct {
+// ClientFeatures lists what a server may request from the client that makes the calls, such as answers to forms.
+type ClientFeatures struct {
 	Elicit bool     // it may ask a person
 	Sample bool     // it may use the client's model
 	Roots  []string // URIs that it is told; none: it is told of no roots
 }
 
-func (c Client) capabilities() *mcp.ClientCapabilities {
+func (c ClientFeatures) toCapabilities() *mcp.ClientCapabilities {
 	caps := &mcp.ClientCapabilities{}
 	if c.Elicit {
 		caps.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
@@ -37,7 +37,7 @@ func (c Client) capabilities() *mcp.ClientCapabilities {
 
 // offeredTo returns the client capabilities for a request that is made for peer, in the form of protocol version
 // 2026-07-28.
-func (c Client) offeredTo(peer *core.ClientPeer) map[string]any {
+func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {
 		modes := map[string]any{}
@@ -116,7 +116,7 @@ func codeOf(e *core.Error) int64 {
 }
 
 // answerRequest returns the client's answer to one request of the server, in any version of the protocol.
-func (c Client) answerRequest(
+func (c ClientFeatures) answerRequest(
 	ctx context.Context, l *serverLink, method string, params json.RawMessage, peer *core.ClientPeer,
 ) (json.RawMessage, *core.Error) {
 	if method == core.MethodElicit && !isForm(params) {
@@ -155,7 +155,7 @@ func missingCapability(method string, peer *core.ClientPeer) *core.MissingCapabi
 
 // lackingCapability returns the client capability that a server of protocol version 2026-07-28 reports as missing, if
 // the settings allow the server to use it.
-func (c Client) lackingCapability(failed error) *core.MissingCapability {
+func (c ClientFeatures) lackingCapability(failed error) *core.MissingCapability {
 	var rpc *jsonrpc.Error
 	var data struct {
 		Required core.MissingCapability `json:"requiredCapabilities"`
@@ -184,7 +184,7 @@ func isForm(params json.RawMessage) bool {
 	return unmarshalExact(params, &p) == nil && (p.Mode == "" || p.Mode == "form") && p.URL == ""
 }
 
-func (c Client) listRoots() json.RawMessage {
+func (c ClientFeatures) listRoots() json.RawMessage {
 	list := make([]map[string]string, len(c.Roots))
 	for i, uri := range c.Roots {
 		list[i] = map[string]string{"uri": uri}
@@ -255,7 +255,7 @@ func (l *serverLink) replyToServer(req *jsonrpc.Request, result json.RawMessage,
 		defer func() { <-l.answering }()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		_ = l.wire.send(ctx, outgoingMessage{msg: resp, data: data})
+		_ = l.wire.sendMessage(ctx, outgoingMessage{msg: resp, data: data})
 	}()
 }
 

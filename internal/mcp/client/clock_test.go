@@ -23,7 +23,7 @@ func TestCallTimeout(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var called, cancelled string
-				p := inBubble(t, Options{}, Server{Name: "s", CallTimeout: time.Second, Dial: dialScripted(func(s *scripted) {
+				p := inBubble(t, Options{}, ServerSpec{Name: "s", CallTimeout: time.Second, Dial: dialScripted(func(s *scripted) {
 					s.on[methodCall] = func(s *scripted, r request) bool {
 						called = string(r.ID)
 						return onMethod[mode][methodCall](s, r)
@@ -49,7 +49,7 @@ func TestCallTimeout(t *testing.T) {
 				if l, err := p.List(t.Context(), "s"); err != nil || len(l.Tools) != 1 {
 					t.Errorf("the server can't be used afterwards: %v", err)
 				}
-				if st := p.Status("s"); st.Connects != 1 {
+				if st := p.StatusOf("s"); st.Connects != 1 {
 					t.Errorf("%+v", st)
 				}
 			})
@@ -61,7 +61,7 @@ func TestCallTimeout(t *testing.T) {
 // its timeout is connected to once more, with its own version.
 func TestAnswersTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 			s.on[methodDiscover] = func(s *scripted, r request) bool {
 				time.Sleep(defaultProbe + time.Second)
 				s.reply(r, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`)
@@ -73,7 +73,7 @@ func TestAnswersTooLate(t *testing.T) {
 		if err != nil || l.Protocol != "2026-07-28" || len(l.Tools) != 1 {
 			t.Errorf("%+v, %v", l, err)
 		}
-		if st := p.Status("s"); st.Failures != 0 || st.Protocol != "2026-07-28" || st.Connects != 1 {
+		if st := p.StatusOf("s"); st.Failures != 0 || st.Protocol != "2026-07-28" || st.Connects != 1 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -87,7 +87,7 @@ func TestBreaker(t *testing.T) {
 		broken.Store(true)
 		var tries []time.Duration
 		began, works := time.Now(), dialMode("proper")
-		p := inBubble(t, Options{}, Server{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 			tries = append(tries, time.Since(began))
 			if broken.Load() {
 				return nil, errors.New("cannot open the database")
@@ -106,14 +106,14 @@ func TestBreaker(t *testing.T) {
 		failed := time.Now()
 		_, err := p.Call(t.Context(), "s", "t", nil)
 		wantError(t, err, core.KindUpstreamGone, "failed 5 times in a row", "left alone for", "cannot open the database")
-		st := p.Status("s")
+		st := p.StatusOf("s")
 		if len(tries) != openAfter || !time.Now().Equal(failed) || st.State != StateOpen || !st.RetryAt.After(failed) {
 			t.Errorf("%d tries, an answer after %s, %+v", len(tries), time.Since(failed), st)
 		}
 		broken.Store(false)
 		time.Sleep(time.Until(st.RetryAt))
 		mustCall(t, p, "s", "t")
-		if st := p.Status("s"); len(tries) != openAfter+1 || st.Failures != 0 || st.State != StateReady {
+		if st := p.StatusOf("s"); len(tries) != openAfter+1 || st.Failures != 0 || st.State != StateReady {
 			t.Errorf("%d tries, %+v", len(tries), st)
 		}
 	})
@@ -122,7 +122,7 @@ func TestBreaker(t *testing.T) {
 // TestBackoffIsWaited checks that a call after a failure waits until the backoff is over.
 func TestBackoffIsWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialMode("proper")})
+		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: dialMode("proper")})
 		const wait = 150 * time.Millisecond
 		p.servers["s"].main.breaker.Failures, p.servers["s"].main.breaker.RetryAt = 1, time.Now().Add(wait)
 		began := time.Now()
@@ -142,7 +142,7 @@ func TestListChangedIsDebounced(t *testing.T) {
 			if server == "s" {
 				changes = append(changes, time.Now())
 			}
-		}}, Server{Name: "s", Dial: dialMode("news")})
+		}}, ServerSpec{Name: "s", Dial: dialMode("news")})
 		for range 2 {
 			mustCall(t, p, "s", "t")
 			time.Sleep(changeDelay / 2)
@@ -160,7 +160,7 @@ func TestListChangedIsDebounced(t *testing.T) {
 // was waiting for.
 func TestWaiterGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := inBubble(t, Options{}, Server{Name: "s", Dial: dialMode("mute on discover")})
+		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: dialMode("mute on discover")})
 		ctx, cancel := context.WithTimeout(t.Context(), defaultProbe/2)
 		defer cancel()
 		_, err := p.Call(ctx, "s", "t", nil)
@@ -170,7 +170,7 @@ func TestWaiterGivesUp(t *testing.T) {
 		}
 		time.Sleep(defaultProbe)
 		synctest.Wait()
-		if st := p.Status("s"); st.State != StateReady || st.Connects != 1 {
+		if st := p.StatusOf("s"); st.State != StateReady || st.Connects != 1 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -181,7 +181,7 @@ func TestWaiterGivesUp(t *testing.T) {
 func TestPageStopsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		p := inBubble(t, Options{}, Server{Name: "s", CallTimeout: firstPause / 2, Client: Client{Elicit: true}, Dial: dialScripted(func(s *scripted) {
+		p := inBubble(t, Options{}, ServerSpec{Name: "s", CallTimeout: firstPause / 2, Client: ClientFeatures{Elicit: true}, Dial: dialScripted(func(s *scripted) {
 			s.on[methodCall] = func(s *scripted, r request) bool {
 				if calls++; calls > 2 {
 					return false
@@ -283,7 +283,7 @@ func TestIdle(t *testing.T) {
 		t.Run(caller, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := memories{delays: map[string]func(){"late": func() { time.Sleep(time.Minute) }}}
-				p := inBubble(t, Options{}, Server{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Idle: 10 * time.Second, CallTimeout: time.Hour})
+				p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Idle: 10 * time.Second, CallTimeout: time.Hour})
 				_, first := tell(t, p, caller, "1", "a")
 				heard, late, err := tells(t.Context(), p, caller, "1", "late", "b") // the call takes longer than Idle
 				if err != nil || late != first || !strings.Contains(heard, `"a"`) {
@@ -301,7 +301,7 @@ func TestIdle(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				synctest.Wait()
-				st := p.Status("s")
+				st := p.StatusOf("s")
 				if caller == "" && st.State == StateReady || st.Instances > 0 || st.LastError != nil || st.Failures != 0 {
 					t.Errorf("it should be idle, without having failed: %+v", st)
 				}
@@ -317,7 +317,7 @@ func TestInstanceCapWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		m := memories{delays: map[string]func(){"slow": func() { <-release }}}
-		p := inBubble(t, Options{}, Server{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Instances: 1, CallTimeout: time.Hour})
+		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationPrincipal, Instances: 1, CallTimeout: time.Hour})
 		answered := make(chan error, 1)
 		go func() {
 			_, _, err := tells(t.Context(), p, "alice", "1", "slow", "a")

@@ -53,8 +53,8 @@ func conformanceClient(server string) int {
 	var given conformanceContext
 	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given)
 	ctx = core.WithPeer(ctx, &core.ClientPeer{ID: "suite", Forms: true, Samples: true, Ask: accept})
-	p := New([]Server{{
-		Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: Client{Elicit: true, Sample: true},
+	p := New([]ServerSpec{{
+		Name: "s", URL: server, Auth: conformanceAuth(scenario, server, given), Client: ClientFeatures{Elicit: true, Sample: true},
 		// One process of the suite serves all clients at the same time, so it can be slow.
 		probe: testenv.Patience, ConnectTimeout: testenv.Patience, CallTimeout: testenv.Patience,
 	}}, Options{ClientVersion: "test"})

@@ -41,7 +41,7 @@ type protocolEra struct {
 	probe     time.Duration // how long server/discover may take
 }
 
-func firstEra(spec Server) protocolEra {
+func firstEra(spec ServerSpec) protocolEra {
 	e := protocolEra{transport: spec.Transport, probe: spec.probe}
 	switch {
 	case e.transport != "":
@@ -60,7 +60,7 @@ func firstEra(spec Server) protocolEra {
 
 // connector establishes sessions with one server.
 type connector struct {
-	spec     Server
+	spec     ServerSpec
 	opts     Options
 	rubbish  *strayOutput
 	stderr   io.Writer
@@ -74,9 +74,9 @@ type connector struct {
 
 func (c *connector) newAccount() memoryAccount { return memoryAccount{c.opts.Memory, c.spec.Name} }
 
-// connect establishes a session. It first tries the protocol era e. If the server refuses, it tries the eras that the
+// connectServer establishes a session. It first tries the protocol era e. If the server refuses, it tries the eras that the
 // refusal suggests. The session stores the era that worked.
-func (c *connector) connect(ctx context.Context, e protocolEra) (*serverSession, *core.Error) {
+func (c *connector) connectServer(ctx context.Context, e protocolEra) (*serverSession, *core.Error) {
 	var first *core.Error
 	for range maxAttempts {
 		s, next, err := c.tryEra(ctx, e)
@@ -104,7 +104,7 @@ func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, 
 	l.client, l.news, l.account = c.spec.Client, c.news, c.newAccount()
 	self := &mcp.Implementation{Name: "retort", Version: c.opts.ClientVersion}
 	client := mcp.NewClient(self, &mcp.ClientOptions{
-		Capabilities:               c.spec.Client.capabilities(),
+		Capabilities:               c.spec.Client.toCapabilities(),
 		MultiRoundTrip:             &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) {}, // has the SDK subscribe; the link listens
 		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) {},
@@ -131,7 +131,7 @@ func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, 
 	return nil, next, errConnect(ctx, cause)
 }
 
-func (c *connector) openWire(ctx context.Context, e protocolEra) (wire, int, *core.Error) {
+func (c *connector) openWire(ctx context.Context, e protocolEra) (messageWire, int, *core.Error) {
 	switch e.transport {
 	case transportStdio:
 		return startStdio(c.spec, c.opts.Processes, c.stderr, c.newAccount(), c.spool)

@@ -17,13 +17,13 @@ import (
 // engine is a process with a pool, as the real one, that starts its servers and
 // waits to be killed.
 func engine() {
-	servers := []Server{hostileServer("grandchildren"), hostileServer("ignore term"), hostileServer("deaf")}
+	servers := []ServerSpec{hostileServer("grandchildren"), hostileServer("ignore term"), hostileServer("deaf")}
 	for i := range servers {
 		servers[i].Name = fmt.Sprint(i)
 		servers[i].Env = map[string]string{marker: os.Getenv(marker)}
 	}
 	p := New(servers, Options{Processes: reaper.New(os.Args[0], "reaper")})
-	p.ListAll(context.Background(), func(_ string, _ Listing, err error) {
+	p.ListAll(context.Background(), func(_ string, _ ToolListing, err error) {
 		if err != nil {
 			fmt.Println(err)
 		}

@@ -81,7 +81,7 @@ func (e *envelopeReader) handlePiece(kind jsonscan.Kind, p []byte) {
 
 // trackPath updates the path to the current position in the message.
 func (e *envelopeReader) trackPath(kind jsonscan.Kind, p []byte) {
-	depth := e.scan.Depth()
+	depth := e.scan.NestingDepth()
 	switch kind {
 	case jsonscan.Open:
 		if depth <= deepestLevel {
@@ -127,7 +127,7 @@ func (e *envelopeReader) checkUnique(l *openContainer) {
 
 // beginPart records the beginning of a part.
 func (e *envelopeReader) beginPart(kind jsonscan.Kind) {
-	depth := e.scan.Depth()
+	depth := e.scan.NestingDepth()
 	if kind != jsonscan.String && kind != jsonscan.Open || depth < 2 {
 		return
 	}
@@ -167,14 +167,14 @@ func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte
 		e.skeleton = append(e.skeleton, p...)
 	} else if !c.cut {
 		c.cut = true
-		c.Offset = e.scan.At() - int64(size)
+		c.Offset = e.scan.ByteOffset() - int64(size)
 		placeholder := `null`
 		if c.Member != core.SpooledStructured {
 			placeholder = `""`
 		}
 		e.skeleton = append(e.skeleton[:c.mark], placeholder...)
 	}
-	ended := e.scan.Depth() == c.depth && (kind == jsonscan.Close || kind == jsonscan.String && !e.scan.InString())
+	ended := e.scan.NestingDepth() == c.depth && (kind == jsonscan.Close || kind == jsonscan.String && !e.scan.InString())
 	if !ended {
 		return
 	}
@@ -182,7 +182,7 @@ func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte
 	if !c.cut {
 		return
 	}
-	c.Bytes = e.scan.At() - c.Offset
+	c.Bytes = e.scan.ByteOffset() - c.Offset
 	if c.Member != core.SpooledStructured { // a string without its quotes
 		c.Offset, c.Bytes = c.Offset+1, c.Bytes-2
 	}
@@ -192,7 +192,7 @@ func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte
 // checkEnd returns an error if the message is incomplete or invalid. It is called after the last byte.
 func (e *envelopeReader) checkEnd() error {
 	if e.err == nil {
-		e.err = e.scan.End()
+		e.err = e.scan.CheckEnd()
 	}
 	return e.err
 }

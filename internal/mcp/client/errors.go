@@ -147,7 +147,7 @@ func firstByte(b []byte) byte {
 }
 
 // checkSpec returns an error if spec is invalid.
-func checkSpec(spec Server) *core.Error {
+func checkSpec(spec ServerSpec) *core.Error {
 	set := 0
 	for _, is := range []bool{spec.Command != "", spec.URL != "", spec.Dial != nil} {
 		if is {

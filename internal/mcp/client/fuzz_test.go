@@ -117,13 +117,13 @@ func FuzzServerMessages(f *testing.F) {
 			t.Skip("more than is needed")
 		}
 		b := &babbler{modern: kind&1 != 0, odd: testenv.MakeMessages(choices) + "\n" + string(raw)}
-		s := Server{Name: "s", Dial: b.dial, Client: Client{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
+		s := ServerSpec{Name: "s", Dial: b.dial, Client: ClientFeatures{Elicit: true, Sample: true, Roots: []string{"file:///srv"}}, CallTimeout: 2 * testenv.Patience, ConnectTimeout: 2 * testenv.Patience, probe: 2 * testenv.Patience}
 		if kind&2 != 0 {
 			ts := httptest.NewServer(b)
 			defer ts.Close()
 			s.Dial, s.URL = nil, ts.URL
 		}
-		p := New([]Server{s}, Options{})
+		p := New([]ServerSpec{s}, Options{})
 		defer p.Close()
 		peer := &core.ClientPeer{ID: "c", Forms: true, Samples: true, Log: func(json.RawMessage) {}, Progress: func(json.RawMessage) {}, Ask: func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 			return json.RawMessage(`{"action":"decline"}`), nil

@@ -40,7 +40,7 @@ func TestGarbledAnswer(t *testing.T) {
 		"UTF-16":             "UTF-16",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPool(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+			p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 				s.on["tools/call"] = func(s *scripted, r request) bool {
 					line := fmt.Sprintf(strings.ReplaceAll(answer, "UTF-16", `{"jsonrpc":"2.0","id":%s,"result":{}}`), r.ID)
 					if answer == "UTF-16" {
@@ -65,7 +65,7 @@ func TestGarbledAnswer(t *testing.T) {
 		"in a string": `{"jsonrpc":"1.0","text":"\"id\":%s","result":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPool(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+			p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 				s.on["tools/call"] = func(s *scripted, r request) bool {
 					s.line(line, r.ID)
 					return false

@@ -31,7 +31,7 @@ const marker = "RETORT_TEST_MARKER"
 // process that a server started is left, and that testenv.CheckLeaks finds nothing.
 // The timeouts that servers don't set are longer than testenv.Patience, so the test fails
 // if Close waits for a running call or connection attempt.
-func newPool(t *testing.T, o Options, servers ...Server) *Pool {
+func newPool(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	t.Helper()
 	testenv.CheckLeaks(t)
 	mark := fmt.Sprintf("%d-%s", os.Getpid(), t.Name())
@@ -65,8 +65,8 @@ func newPool(t *testing.T, o Options, servers ...Server) *Pool {
 }
 
 // hostileServer is a Server of the hostile program.
-func hostileServer(mode string) Server {
-	return Server{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
+func hostileServer(mode string) ServerSpec {
+	return ServerSpec{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
 }
 
 // checkProcesses fails the test if a process marked with mark does not end.
@@ -185,7 +185,7 @@ func dialMode(mode string) func(context.Context) (io.ReadWriteCloser, error) {
 
 // inBubble returns a pool for use inside a testing/synctest bubble. The bubble ends only when
 // every goroutine that the pool started has ended, so it needs no check for leaks.
-func inBubble(t *testing.T, o Options, servers ...Server) *Pool {
+func inBubble(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	p := New(servers, o)
 	t.Cleanup(func() { _ = p.Close() })
 	return p

@@ -49,10 +49,10 @@ func (h *streamableWire) setMirroredHeaders(header http.Header, req *jsonrpc.Req
 	}
 	header.Set("Mcp-Method", req.Method)
 	if name := cmp.Or(params.Name, params.URI, params.TaskID); name != "" || req.Method == methodCall {
-		header.Set("Mcp-Name", headers.Encode(name))
+		header.Set("Mcp-Name", headers.EncodeValue(name))
 	}
 	if req.Method == methodCall {
-		headers.Set(header, h.bindings.ofTool(params.Name), params.Arguments)
+		headers.SetHeaders(header, h.bindings.ofTool(params.Name), params.Arguments)
 	}
 	return protocol
 }

@@ -65,7 +65,7 @@ func TestHTTPTimeouts(t *testing.T) {
 					t.Errorf("ended after %s with %v, want an unknown outcome after 3s", took, err)
 				}
 				mustCall(t, p, "s", "t")
-				if n, st := h.calls.Load(), p.Status("s"); n != 2 || st.Connects != 1 {
+				if n, st := h.calls.Load(), p.StatusOf("s"); n != 2 || st.Connects != 1 {
 					t.Errorf("%d calls, want 2, and %+v", n, st)
 				}
 			})

@@ -26,11 +26,11 @@ import (
 )
 
 // serveHTTP serves h and returns the Server for it.
-func serveHTTP(t *testing.T, h http.Handler) Server {
+func serveHTTP(t *testing.T, h http.Handler) ServerSpec {
 	t.Helper()
 	ts := httptest.NewServer(h)
 	t.Cleanup(func() { ts.CloseClientConnections(); ts.Close() })
-	return Server{Name: "s", URL: ts.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer secret"}}
+	return ServerSpec{Name: "s", URL: ts.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer secret"}}
 }
 
 func TestHTTPWithSDK(t *testing.T) {
@@ -65,7 +65,7 @@ func TestHTTPWithSDK(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if st := p.Status("s"); st.Transport != tt.transport || st.Connects != 1 {
+			if st := p.StatusOf("s"); st.Transport != tt.transport || st.Connects != 1 {
 				t.Errorf("%+v", st)
 			}
 		})
@@ -73,12 +73,12 @@ func TestHTTPWithSDK(t *testing.T) {
 }
 
 // serveInBubble serves h inside a testing/synctest bubble and returns the Server for it.
-func serveInBubble(t *testing.T, h http.Handler) Server {
+func serveInBubble(t *testing.T, h http.Handler) ServerSpec {
 	t.Helper()
 	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
 	go func() { _ = server.Serve(pipes) }()
 	t.Cleanup(func() { _ = server.Close() })
-	return Server{Name: "s", URL: "http://127.0.0.1/mcp", dial: pipes.Dial}
+	return ServerSpec{Name: "s", URL: "http://127.0.0.1/mcp", dial: pipes.Dial}
 }
 
 // News of changed tools comes over the stream of each transport.
@@ -238,7 +238,7 @@ func TestHTTPSession(t *testing.T) {
 		wg.Go(func() { mustCall(t, p, "s", "t") })
 	}
 	wg.Wait()
-	if st := p.Status("s"); st.Failures != 0 || st.State != StateReady {
+	if st := p.StatusOf("s"); st.Failures != 0 || st.State != StateReady {
 		t.Errorf("%+v", st)
 	}
 	if n := h.calls.Load(); n != 11 {
@@ -349,7 +349,7 @@ func TestHTTPHostile(t *testing.T) {
 				t.Errorf("the call was made %d times", n)
 			}
 			mustCall(t, p, "s", "t")
-			if st := p.Status("s"); st.Connects != 1 {
+			if st := p.StatusOf("s"); st.Connects != 1 {
 				t.Errorf("one bad answer took the session: %+v", st)
 			}
 		})
@@ -431,7 +431,7 @@ func TestHTTPNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	p := newPool(t, Options{}, Server{Name: "s", URL: "http://" + l.Addr().String() + "/mcp"})
+	p := newPool(t, Options{}, ServerSpec{Name: "s", URL: "http://" + l.Addr().String() + "/mcp"})
 	_, err = p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, core.KindUpstreamGone, "can't be reached", "connection refused")
 	if errors.Is(err, ErrOutcomeUnknown) {
@@ -444,7 +444,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	h := &httpScript{}
 	ts := httptest.NewServer(h)
 	addr := ts.Listener.Addr().String()
-	p := newPool(t, Options{}, Server{Name: "s", URL: ts.URL})
+	p := newPool(t, Options{}, ServerSpec{Name: "s", URL: ts.URL})
 	mustCall(t, p, "s", "t")
 	ts.CloseClientConnections()
 	ts.Close()

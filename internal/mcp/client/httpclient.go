@@ -39,7 +39,7 @@ func checkURL(raw string) *core.Error {
 	return nil
 }
 
-func newEndpoint(spec Server) (*httpEndpoint, *core.Error) {
+func newEndpoint(spec ServerSpec) (*httpEndpoint, *core.Error) {
 	if err := checkURL(spec.URL); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (e *httpEndpoint) sendAuthorized(ctx context.Context, m httpMessage) (*http
 			resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, err
 		}
-		if err := e.authorize(ctx, resp); err != nil {
+		if err := e.authorizeAgain(ctx, resp); err != nil {
 			return nil, err
 		}
 	}
@@ -158,9 +158,9 @@ func (e *httpEndpoint) sendOnce(ctx context.Context, m httpMessage) (*http.Respo
 	return resp, nil
 }
 
-// authorize obtains new credentials after a refusal. If several requests were refused at the same time, only the
+// authorizeAgain obtains new credentials after a refusal. If several requests were refused at the same time, only the
 // first does so; the others use its credentials.
-func (e *httpEndpoint) authorize(ctx context.Context, resp *http.Response) *core.Error {
+func (e *httpEndpoint) authorizeAgain(ctx context.Context, resp *http.Response) *core.Error {
 	e.authorizing.Lock()
 	defer e.authorizing.Unlock()
 	now, err := e.auth.Authorization(ctx)
@@ -235,8 +235,8 @@ func errStatus(resp *http.Response) *core.Error {
 // statusError is the HTTP status with which a server refused a request.
 type statusError int
 
-// HTTPStatus returns the HTTP status with which a server refused a request, given the request's error, or 0.
-func HTTPStatus(err error) int {
+// HTTPStatusOf returns the HTTP status with which a server refused a request, given the request's error, or 0.
+func HTTPStatusOf(err error) int {
 	var s statusError
 	errors.As(err, &s)
 	return int(s)

@@ -17,20 +17,20 @@ import (
 // A process that is stopped is ended after it has answered neither a call nor pings, and the next
 // call starts another.
 func TestHungProcessIsEnded(t *testing.T) {
-	s := Server{Name: "s", Command: os.Args[0], Args: []string{"hostile", "remembers"}, CallTimeout: 300 * time.Millisecond}
+	s := ServerSpec{Name: "s", Command: os.Args[0], Args: []string{"hostile", "remembers"}, CallTimeout: 300 * time.Millisecond}
 	p := newPool(t, Options{}, s)
 	testenv.WaitUntil(t, "the server answers", func() bool {
 		_, err := p.List(t.Context(), "s")
 		return err == nil
 	})
-	pid := p.Status("s").PID
+	pid := p.StatusOf("s").PID
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.Call(t.Context(), "s", "t", nil)
 	wantError(t, err, core.KindUpstreamTimeout)
 	testenv.WaitUntil(t, "the status says that it hung", func() bool {
-		st := p.Status("s")
+		st := p.StatusOf("s")
 		return st.State == StateFailing && st.LastError != nil && st.LastError.Op == "upstream.ping"
 	})
 	testenv.WaitUntil(t, "the process has ended", func() bool { return syscall.Kill(pid, 0) != nil })
@@ -38,7 +38,7 @@ func TestHungProcessIsEnded(t *testing.T) {
 		_, err := p.Call(t.Context(), "s", "t", nil)
 		return err == nil
 	})
-	if now := p.Status("s").PID; now == pid {
+	if now := p.StatusOf("s").PID; now == pid {
 		t.Error("it is the same process")
 	}
 }
@@ -57,7 +57,7 @@ func TestSilentServerIsPinged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pings := 0
-				p := inBubble(t, Options{}, Server{Name: "s", CallTimeout: 30 * time.Second, Dial: dialScripted(func(s *scripted) {
+				p := inBubble(t, Options{}, ServerSpec{Name: "s", CallTimeout: 30 * time.Second, Dial: dialScripted(func(s *scripted) {
 					s.on[methodCall] = func(*scripted, request) bool { return true }
 					s.on[methodPing] = func(s *scripted, r request) bool { pings++; return c.ping(s, r) }
 				})})
@@ -65,7 +65,7 @@ func TestSilentServerIsPinged(t *testing.T) {
 				wantError(t, err, core.KindUpstreamTimeout)
 				time.Sleep(31 * time.Second)
 				synctest.Wait()
-				st := p.Status("s")
+				st := p.StatusOf("s")
 				if ended := st.State == StateFailing && st.Failures == 1; pings != c.pings || ended != c.ends {
 					t.Errorf("%d pings, want %d; ended %v, want %v: %+v", pings, c.pings, ended, c.ends, st)
 				}

@@ -27,7 +27,7 @@ const (
 )
 
 // effectiveIsolation returns the isolation in effect, which is the default if none is set.
-func (spec Server) effectiveIsolation() Isolation {
+func (spec ServerSpec) effectiveIsolation() Isolation {
 	switch {
 	case spec.Isolation != "":
 		return spec.Isolation
@@ -39,7 +39,7 @@ func (spec Server) effectiveIsolation() Isolation {
 
 // idleTimeout returns how long an instance may be without a call before it ends; 0 means for ever. For an instance
 // shared by all callers, a timeout is useful only if it is a process.
-func (spec Server) idleTimeout(shared bool) time.Duration {
+func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:
 		return spec.Idle
@@ -80,7 +80,7 @@ type pooledInstance struct {
 	expiry *time.Timer
 }
 
-func newInstances(spec Server, main *serverConn, create func(core.Caller) *serverConn) *instancePool {
+func newInstances(spec ServerSpec, main *serverConn, create func(core.Caller) *serverConn) *instancePool {
 	return &instancePool{
 		main: main, make: create, keep: spec.effectiveIsolation(), idle: spec.idleTimeout(false),
 		most: cmp.Or(max(spec.Instances, 0), defaultInstances),

@@ -16,7 +16,7 @@ import (
 )
 
 // remembering is a server that answers with all that it was ever told, and its process.
-func remembering(isolation Isolation) Server {
+func remembering(isolation Isolation) ServerSpec {
 	s := hostileServer("remembers")
 	s.Isolation = isolation
 	return s
@@ -93,7 +93,7 @@ func TestListingNeedsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if st := p.Status("s"); st.Instances != 0 || st.Connects != 1 || st.Isolation != IsolationPrincipal {
+	if st := p.StatusOf("s"); st.Instances != 0 || st.Connects != 1 || st.Isolation != IsolationPrincipal {
 		t.Errorf("%+v", st)
 	}
 }
@@ -108,9 +108,9 @@ func TestIdleProcess(t *testing.T) {
 			p := newPool(t, Options{}, s)
 			_, first := tell(t, p, caller, "1", "a")
 			testenv.WaitUntil(t, "the process has ended", func() bool {
-				return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) == 0 && p.Status("s").PID == 0
+				return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) == 0 && p.StatusOf("s").PID == 0
 			})
-			if st := p.Status("s"); st.LastError != nil || st.Failures != 0 {
+			if st := p.StatusOf("s"); st.LastError != nil || st.Failures != 0 {
 				t.Errorf("being idle counts as a failure: %+v", st)
 			}
 			if heard, second := tell(t, p, caller, "1", "c"); second == first || strings.Contains(heard, `"a"`) {
@@ -121,20 +121,20 @@ func TestIdleProcess(t *testing.T) {
 }
 
 func TestNeverIdle(t *testing.T) {
-	for name, change := range map[string]func(*Server){
-		"stateful": func(s *Server) { s.Stateful = true },
-		"never":    func(s *Server) { s.Idle = -1 },
+	for name, change := range map[string]func(*ServerSpec){
+		"stateful": func(s *ServerSpec) { s.Stateful = true },
+		"never":    func(s *ServerSpec) { s.Idle = -1 },
 	} {
-		s := Server{Command: "x"}
+		s := ServerSpec{Command: "x"}
 		change(&s)
 		if s.idleTimeout(true) != 0 || s.idleTimeout(false) != 0 {
 			t.Errorf("%s: %s, %s", name, s.idleTimeout(true), s.idleTimeout(false))
 		}
 	}
-	if remote := (Server{URL: "http://x"}); remote.idleTimeout(true) != 0 || remote.idleTimeout(false) != defaultIdle {
+	if remote := (ServerSpec{URL: "http://x"}); remote.idleTimeout(true) != 0 || remote.idleTimeout(false) != defaultIdle {
 		t.Error("a server elsewhere costs nothing here, but instances must not grow without end")
 	}
-	if both := (Server{Stateful: true, Idle: time.Hour}); both.idleTimeout(true) != time.Hour {
+	if both := (ServerSpec{Stateful: true, Idle: time.Hour}); both.idleTimeout(true) != time.Hour {
 		t.Error("what is said counts")
 	}
 }
@@ -157,7 +157,7 @@ func TestInstanceCap(t *testing.T) {
 	if heard, pid := tell(t, p, "bob", "1", "b2"); pid == bob || strings.Contains(heard, `"b"`) {
 		t.Errorf("%q by %s again", heard, pid)
 	}
-	if n := p.Status("s").Instances; n > 2 {
+	if n := p.StatusOf("s").Instances; n > 2 {
 		t.Errorf("%d instances", n)
 	}
 }
@@ -165,7 +165,7 @@ func TestInstanceCap(t *testing.T) {
 // Many who come and go at once neither meet nor leave anything behind.
 func TestManyInstances(t *testing.T) {
 	var m memories
-	p := newPool(t, Options{}, Server{Name: "s", Dial: m.dial, Isolation: IsolationSession, Instances: 3, Idle: time.Millisecond})
+	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationSession, Instances: 3, Idle: time.Millisecond})
 	p.servers["s"].wait = testenv.Patience
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -185,7 +185,7 @@ func TestManyInstances(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := p.Status("s").Instances; n > 3 {
+	if n := p.StatusOf("s").Instances; n > 3 {
 		t.Errorf("%d instances", n)
 	}
 }

@@ -30,7 +30,7 @@ type sseWire struct {
 }
 
 // startSSE opens the event stream and waits for the address to post to.
-func startSSE(ctx context.Context, spec Server, a memoryAccount, place *spoolDir) (wire, *core.Error) {
+func startSSE(ctx context.Context, spec ServerSpec, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func startSSE(ctx context.Context, spec Server, a memoryAccount, place *spoolDir
 	s := &sseWire{at: at, limit: spec.MaxMessage}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, s.cancel) // ctx is about connecting, the stream lives on
-	if err := s.open(a, place); err != nil {
+	if err := s.openStream(a, place); err != nil {
 		s.cancel()
 		at.close()
 		return nil, err
@@ -50,7 +50,7 @@ func startSSE(ctx context.Context, spec Server, a memoryAccount, place *spoolDir
 	return s, nil
 }
 
-func (s *sseWire) open(a memoryAccount, place *spoolDir) *core.Error {
+func (s *sseWire) openStream(a memoryAccount, place *spoolDir) *core.Error {
 	resp, err := s.at.sendAuthorized(s.ctx, httpMessage{
 		method: http.MethodGet, url: s.at.url, header: http.Header{"Accept": {"text/event-stream"}},
 	})
@@ -130,9 +130,9 @@ func (s *sseWire) deliverEvent(data []byte) {
 	}
 }
 
-// send posts a message. For a call it does not wait for the response to the POST, because the answer may arrive
+// sendMessage posts a message. For a call it does not wait for the response to the POST, because the answer may arrive
 // first, on the event stream.
-func (s *sseWire) send(ctx context.Context, m outgoingMessage) error {
+func (s *sseWire) sendMessage(ctx context.Context, m outgoingMessage) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

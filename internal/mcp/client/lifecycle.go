@@ -68,7 +68,7 @@ func (s *serverConn) dialSession() {
 	} else {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(s.base, s.spec.ConnectTimeout)
-		d.session, d.err = s.connect.connect(ctx, e)
+		d.session, d.err = s.connect.connectServer(ctx, e)
 		cancel()
 		s.finishDial(d, time.Since(began))
 	}
@@ -77,7 +77,7 @@ func (s *serverConn) dialSession() {
 	s.mu.Unlock()
 	close(d.done)
 	if d.err == nil && again {
-		s.changes.trigger() // a restarted server may have other tools
+		s.changes.restartTimer() // a restarted server may have other tools
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *serverConn) noteFailure(err *core.Error) {
 	s.log.Warn("failed", "failures", s.breaker.Failures, "error", err.Message)
 }
 
-func (s *serverConn) setState(state State) { s.state, s.since = state, time.Now() }
+func (s *serverConn) setState(state ServerState) { s.state, s.since = state, time.Now() }
 
 // close ends the session. It returns when the server's process and connections are gone.
 func (s *serverConn) close() {
@@ -243,20 +243,20 @@ type debouncer struct {
 
 func newDebounce(delay time.Duration, f func()) *debouncer { return &debouncer{delay: delay, f: f} }
 
-func (d *debouncer) trigger() {
+func (d *debouncer) restartTimer() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return
 	}
 	if d.timer == nil {
-		d.timer = time.AfterFunc(d.delay, d.fire)
+		d.timer = time.AfterFunc(d.delay, d.runCallback)
 	} else {
 		d.timer.Reset(d.delay)
 	}
 }
 
-func (d *debouncer) fire() {
+func (d *debouncer) runCallback() {
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()

@@ -39,14 +39,14 @@ const (
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 )
 
-// wire sends messages to a server and receives its messages. It passes received messages to link.deliver. When
+// messageWire sends messages to a server and receives its messages. It passes received messages to link.deliver. When
 // nothing more can arrive, it calls link.fail.
-type wire interface {
+type messageWire interface {
 	// start starts receiving. It is called once, before the other methods.
 	start(l *serverLink)
-	// send sends one message. If a single call fails, the failure is delivered as the answer to the call. An error
+	// sendMessage sends one message. If a single call fails, the failure is delivered as the answer to the call. An error
 	// means that the wire is broken, or that ctx ended before any part of the message was sent.
-	send(ctx context.Context, m outgoingMessage) error
+	sendMessage(ctx context.Context, m outgoingMessage) error
 	// close ends the wire. It returns when its connections and processes are gone.
 	close()
 }
@@ -86,8 +86,8 @@ type pendingCall struct {
 
 	spools  bool // the answer may be one that is not in memory
 	spooled *core.SpooledAnswer
-	parked  *spooledMessage // the answer, on disk until there is memory for it
-	fresh   *memory.Hold    // what the answer takes until it is admitted
+	parked  *spooledMessage    // the answer, on disk until there is memory for it
+	fresh   *memory.MemoryHold // what the answer takes until it is admitted
 }
 
 // serverLink is the connection to a server. The SDK uses it only to connect. Afterwards the link lists and calls
@@ -95,13 +95,13 @@ type pendingCall struct {
 // integers and loses the order of keys. The link also answers the server's requests, and stops waiting for a server
 // that does not answer the probe for the newest protocol.
 type serverLink struct {
-	wire    wire
+	wire    messageWire
 	rubbish *strayOutput
 	changed func() // tools/list_changed
 	probe   time.Duration
 	account memoryAccount
 
-	client Client                                      // what the server may have of it
+	client ClientFeatures                              // what the server may have of it
 	news   func(method string, params json.RawMessage) // of resources and prompts; may be nil
 
 	received atomic.Int64 // bytes or messages that the server has sent so far
@@ -124,13 +124,13 @@ type serverLink struct {
 	modern   bool                     // the probe was answered after all, too late
 	cause    *core.Error              // why the link is down
 
-	subscribed subscription // to what changes
+	subscribed changeSubscription // to what changes
 
 	ctx  context.Context // ends when the link goes down
 	down context.CancelFunc
 }
 
-func newLink(w wire, r *strayOutput, probe time.Duration, changed func()) *serverLink {
+func newLink(w messageWire, r *strayOutput, probe time.Duration, changed func()) *serverLink {
 	ctx, down := context.WithCancel(context.Background())
 	return &serverLink{
 		wire: w, rubbish: r, changed: changed, probe: probe,
@@ -164,7 +164,7 @@ func (l *serverLink) Write(ctx context.Context, msg jsonrpc.Message) error {
 			l.noteSubscription(m.call)
 		}
 	}
-	if err := l.wire.send(ctx, m); err != nil {
+	if err := l.wire.sendMessage(ctx, m); err != nil {
 		if m.call != nil {
 			l.forgetCall(m.call)
 			l.endSubscription(m.call)
@@ -277,7 +277,7 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	l.answered = l.answered || m.Error != error(errUnprobed)
 	if x.answered == nil {
 		if x == l.subscribed.request {
-			l.subscribed.tell()
+			l.subscribed.markKnown()
 		}
 		l.tasks = l.tasks || x.method == methodInitialize && offersTasks(m.Result)
 		return true

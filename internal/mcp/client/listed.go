@@ -47,13 +47,13 @@ func (l *listedPins) pinOf(tool string, since time.Time) (pin string, current bo
 }
 
 // listOver lists all tools over the session sess.
-func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (Listing, error) {
+func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (ToolListing, error) {
 	began, l := time.Now(), sess.listingOf()
 	sess.link.outdated.Store(false)
 	tools, err := sess.listPages(ctx, methodList, "tools", s.spec.MaxMessage)
 	if err != nil {
 		sess.link.outdated.Store(true)
-		return Listing{}, err
+		return ToolListing{}, err
 	}
 	s.connect.tasks.learnTools(tools)
 	if sess.era.transport == transportHTTP && sess.era.protocol >= protocolModern {
@@ -111,7 +111,7 @@ func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool str
 	if err != nil || pin == "" || pin == want {
 		return err
 	}
-	s.changes.trigger() // so that the catalog learns it, too
+	s.changes.restartTimer() // so that the catalog learns it, too
 	return core.Errorf(
 		core.KindToolChanged, "upstream.call",
 		"the server has changed the definition of the tool since it was checked; the call was not sent",
@@ -139,15 +139,15 @@ func (p *Pool) Pin(ctx context.Context, server, tool string, since time.Time) (p
 }
 
 // ListOwn lists the tools of a server over the connection that calls of the core.Caller of ctx use.
-func (p *Pool) ListOwn(ctx context.Context, server string) (Listing, error) {
+func (p *Pool) ListOwn(ctx context.Context, server string) (ToolListing, error) {
 	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {
-		return Listing{}, err.AtTool(server, "")
+		return ToolListing{}, err.AtTool(server, "")
 	}
 	defer done()
 	l, err := s.listTools(ctx)
 	if err != nil {
-		return Listing{}, err.AtTool(server, "")
+		return ToolListing{}, err.AtTool(server, "")
 	}
 	return l, nil
 }
@@ -155,6 +155,6 @@ func (p *Pool) ListOwn(ctx context.Context, server string) (Listing, error) {
 // HasOwnInstance reports whether the core.Caller of ctx uses an instance of the server other than the main one, which
 // lists the tools for all callers.
 func (p *Pool) HasOwnInstance(ctx context.Context, server string) bool {
-	n, err := p.instances(server)
+	n, err := p.findInstances(server)
 	return err == nil && n.ownerOf(core.CallerOf(ctx)) != (core.Caller{})
 }

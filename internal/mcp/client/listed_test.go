@@ -56,7 +56,7 @@ func TestCallNeedsItsPinOnEveryConnection(t *testing.T) {
 	for _, isolation := range []Isolation{IsolationShared, IsolationSession} {
 		t.Run(string(isolation), func(t *testing.T) {
 			var called atomic.Int64
-			p := newPool(t, Options{Identify: identifyText}, Server{Name: "s", Dial: versions(&called, false), Isolation: isolation})
+			p := newPool(t, Options{Identify: identifyText}, ServerSpec{Name: "s", Dial: versions(&called, false), Isolation: isolation})
 			ctx := core.WithCaller(t.Context(), core.Caller{Session: "a"})
 			pinned := core.WithPin(ctx, versionOf(1))
 			if pin, err := p.Pin(ctx, "s", "t", time.Time{}); err != nil || pin != versionOf(1) {
@@ -83,7 +83,7 @@ func TestCallNeedsItsPinOnEveryConnection(t *testing.T) {
 // After a server has said that its tools changed, they are listed before the next call.
 func TestNoticeOutdatesTheListing(t *testing.T) {
 	var called atomic.Int64
-	p := newPool(t, Options{Identify: identifyText}, Server{Name: "s", Dial: versions(&called, true)})
+	p := newPool(t, Options{Identify: identifyText}, ServerSpec{Name: "s", Dial: versions(&called, true)})
 	pinned := core.WithPin(t.Context(), versionOf(1))
 	if _, err := p.Call(pinned, "s", "t", nil); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 			defer srv.Close()
 			budget := memory.New(1) // the least there is
 			defer budget.Close()
-			p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 128 << 20}}, Server{Name: "s", URL: srv.URL})
+			p := newPool(t, Options{Memory: budget, Spool: SpoolOptions{Dir: t.TempDir(), Bytes: 128 << 20}}, ServerSpec{Name: "s", URL: srv.URL})
 			var mu sync.Mutex
 			var held, most int64
 			fetchAll(t, p, calls, func(i int, result []byte, claim *core.MemoryClaim) {
@@ -107,7 +107,7 @@ func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 			if most > calls*n/2 {
 				t.Errorf("%d bytes of answers in memory at once", most)
 			}
-			if fresh, room := budget.Fresh().Used(), p.servers["s"].main.connect.spool.room.Used(); fresh != 0 || room != 0 {
+			if fresh, room := budget.FreshPool().UsedBytes(), p.servers["s"].main.connect.spool.room.UsedBytes(); fresh != 0 || room != 0 {
 				t.Errorf("left: %d bytes in memory, %d on disk", fresh, room)
 			}
 		})
@@ -121,9 +121,9 @@ func TestWaitingForMemoryEndsWithTheCall(t *testing.T) {
 	defer srv.Close()
 	budget := memory.New(1)
 	defer budget.Close()
-	p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 128 << 20}}, Server{Name: "s", URL: srv.URL})
+	p := newPool(t, Options{Memory: budget, Spool: SpoolOptions{Dir: t.TempDir(), Bytes: 128 << 20}}, ServerSpec{Name: "s", URL: srv.URL})
 	ctx, hog := core.WithClaim(t.Context(), "hog")
-	if err := budget.Admit(ctx, hog, "another server", 1<<40); err != nil {
+	if err := budget.AdmitAnswer(ctx, hog, "another server", 1<<40); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,14 +132,14 @@ func TestWaitingForMemoryEndsWithTheCall(t *testing.T) {
 		_, _, err := p.Fetch(ctx, "s", "get", []byte(`{}`))
 		ended <- err
 	}()
-	testenv.WaitUntil(t, "the answer waits", budget.Waits)
+	testenv.WaitUntil(t, "the answer waits", budget.HasWaiters)
 	cancel()
 	err := testenv.Receive(t, ended, "the end of the call")
 	if !errors.Is(err, context.Canceled) || core.AsError(err).Kind != core.KindLimit || errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("error %v", err)
 	}
 	hog.Free()
-	if fresh, room := budget.Fresh().Used(), p.servers["s"].main.connect.spool.room.Used(); fresh != 0 || room != 0 || budget.Waits() {
+	if fresh, room := budget.FreshPool().UsedBytes(), p.servers["s"].main.connect.spool.room.UsedBytes(); fresh != 0 || room != 0 || budget.HasWaiters() {
 		t.Errorf("left: %d bytes in memory, %d on disk", fresh, room)
 	}
 }
@@ -150,12 +150,12 @@ func TestSmallAnswersDoNotWait(t *testing.T) {
 	defer srv.Close()
 	budget := memory.New(1)
 	defer budget.Close()
-	p := newPool(t, Options{Memory: budget, Spool: Spool{Dir: t.TempDir(), Bytes: 1 << 20}}, Server{Name: "s", URL: srv.URL})
+	p := newPool(t, Options{Memory: budget, Spool: SpoolOptions{Dir: t.TempDir(), Bytes: 1 << 20}}, ServerSpec{Name: "s", URL: srv.URL})
 	ctx, hog := core.WithClaim(t.Context(), "hog")
 	defer hog.Free()
-	if err := budget.Admit(ctx, hog, "another server", 1<<40); err != nil {
+	if err := budget.AdmitAnswer(ctx, hog, "another server", 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	budget.Fresh().Force("another server", 1<<40)
+	budget.FreshPool().ForceTake("another server", 1<<40)
 	fetchAll(t, p, 8, func(int, []byte, *core.MemoryClaim) {})
 }

@@ -25,21 +25,21 @@ func TestRealServers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "hello.txt"), []byte("hello from a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := func(name string, args ...string) Server {
+	server := func(name string, args ...string) ServerSpec {
 		script := filepath.Join(modules, "@modelcontextprotocol", "server-"+name, "dist", "index.js")
-		return Server{
+		return ServerSpec{
 			Name: name, Command: node, Args: append([]string{script}, args...), ConnectTimeout: time.Minute, CallTimeout: time.Minute,
 			Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(dir, "memory.jsonl")},
 		}
 	}
 	p := newPool(t, Options{ClientVersion: "test"}, server("everything", "stdio"), server("filesystem", dir), server("memory"))
 	tools := map[string]int{}
-	p.ListAll(t.Context(), func(name string, l Listing, err error) {
+	p.ListAll(t.Context(), func(name string, l ToolListing, err error) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		tools[name] = len(l.Tools)
-		t.Logf("%s %s speaks %s, %d tools, connected in %s", l.Name, l.Version, l.Protocol, len(l.Tools), p.Status(name).Connect)
+		t.Logf("%s %s speaks %s, %d tools, connected in %s", l.Name, l.Version, l.Protocol, len(l.Tools), p.StatusOf(name).Connect)
 	})
 	for name, least := range map[string]int{"everything": 8, "filesystem": 10, "memory": 9} {
 		if tools[name] < least {
@@ -79,7 +79,7 @@ func TestRealServerOverHTTP(t *testing.T) {
 	for _, mode := range []struct{ arg, path, transport string }{{"streamableHttp", "/mcp", "http"}, {"sse", "/sse", "sse"}} {
 		t.Run(mode.arg, func(t *testing.T) {
 			port := startNode(t, node, script, mode.arg)
-			p := newPool(t, Options{}, Server{Name: "s", URL: fmt.Sprintf("http://127.0.0.1:%d%s", port, mode.path)})
+			p := newPool(t, Options{}, ServerSpec{Name: "s", URL: fmt.Sprintf("http://127.0.0.1:%d%s", port, mode.path)})
 			l, err := p.List(t.Context(), "s")
 			if err != nil || len(l.Tools) < 8 {
 				t.Fatalf("%d tools, %v", len(l.Tools), err)
@@ -88,7 +88,7 @@ func TestRealServerOverHTTP(t *testing.T) {
 			if err != nil || !strings.Contains(string(r), "hi") {
 				t.Errorf("%s, %v", r, err)
 			}
-			if st := p.Status("s"); st.Transport != mode.transport {
+			if st := p.StatusOf("s"); st.Transport != mode.transport {
 				t.Errorf("%+v", st)
 			}
 		})

@@ -75,7 +75,7 @@ func (p loginPage) unopenedError(why string) *core.Error {
 }
 
 // showPage asks the person to open the server's page. Retort itself does not open it.
-func (c Client) showPage(ctx context.Context, l *serverLink, params json.RawMessage, peer *core.ClientPeer) (json.RawMessage, *core.Error) {
+func (c ClientFeatures) showPage(ctx context.Context, l *serverLink, params json.RawMessage, peer *core.ClientPeer) (json.RawMessage, *core.Error) {
 	p, refused := readPage(params)
 	switch {
 	case refused != nil:

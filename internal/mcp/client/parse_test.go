@@ -339,11 +339,11 @@ func TestBindings(t *testing.T) {
 		`{"a":9007199254740993,"b":{"c":-3.0}}`: {"Mcp-Param-C": {"-3"}}, `{"a":"ü\n"}`: {"Mcp-Param-A": {"=?base64?w7wK?="}}, `[]`: {}, ``: {},
 	} {
 		got := http.Header{}
-		headers.Set(got, b.ofTool("t"), json.RawMessage(args))
+		headers.SetHeaders(got, b.ofTool("t"), json.RawMessage(args))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", args, got, want)
 		}
-		headers.Set(got, b.ofTool("u"), json.RawMessage(args))
+		headers.SetHeaders(got, b.ofTool("u"), json.RawMessage(args))
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Offers says which features a server has in addition to tools.
-type Offers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
+// ServerOffers says which features a server has in addition to tools.
+type ServerOffers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
-func offersOf(c *mcp.ServerCapabilities) Offers {
+func offersOf(c *mcp.ServerCapabilities) ServerOffers {
 	if c == nil {
-		return Offers{}
+		return ServerOffers{}
 	}
-	return Offers{
+	return ServerOffers{
 		Resources: c.Resources != nil, Subscribe: c.Resources != nil && c.Resources.Subscribe,
 		Prompts: c.Prompts != nil, Completions: c.Completions != nil, Logging: c.Logging != nil,
 	}
@@ -31,7 +31,7 @@ func offersOf(c *mcp.ServerCapabilities) Offers {
 // Request makes a request that has no effects, such as prompts/get, for the client of ctx. It returns the result byte
 // for byte. params must be a JSON object without _meta.
 func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage) (result json.RawMessage, _ error) {
-	n, err := p.instances(server)
+	n, err := p.findInstances(server)
 	if err != nil {
 		return nil, err.AtTool(server, "")
 	}
@@ -78,7 +78,7 @@ func oneLine(object json.RawMessage) json.RawMessage {
 // that contains the items, such as "resources". ListOf returns nothing if the server does not support the method. If
 // the server requires logins, it returns the items that the caller of ctx may see.
 func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
-	n, err := p.instances(server)
+	n, err := p.findInstances(server)
 	if err != nil {
 		return nil, err.AtTool(server, "")
 	}
@@ -101,33 +101,33 @@ func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all [
 	return all, nil
 }
 
-// Offers returns the features of a server apart from tools, as of the last connection.
-func (p *Pool) Offers(server string) Offers {
+// OffersOf returns the features of a server apart from tools, as of the last connection.
+func (p *Pool) OffersOf(server string) ServerOffers {
 	s, err := p.mainInstance(server)
 	if err != nil {
-		return Offers{}
+		return ServerOffers{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last.Offers
 }
 
-// levels lists the levels of log messages, the most detailed first.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+// logLevels lists the levels of log messages, the most detailed first.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 func severityRank(level string) int {
-	for i, l := range levels {
+	for i, l := range logLevels {
 		if l == level {
 			return i
 		}
 	}
-	return len(levels)
+	return len(logLevels)
 }
 
 // SetLogLevel sets the lowest level of log messages that a client wants. The Pool requests from servers the lowest
 // level that any client wants.
 func (p *Pool) SetLogLevel(level string) {
-	if severityRank(level) == len(levels) || p.logLevel() != "" && severityRank(level) >= severityRank(p.logLevel()) {
+	if severityRank(level) == len(logLevels) || p.logLevel() != "" && severityRank(level) >= severityRank(p.logLevel()) {
 		return
 	}
 	p.level.Store(&level)

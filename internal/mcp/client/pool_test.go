@@ -18,7 +18,7 @@ import (
 
 // What goes through is not touched, in either direction, in both eras.
 func TestExactBytes(t *testing.T) {
-	p := newPool(t, Options{ClientVersion: "1"}, Server{Name: "good", Dial: dialSDK(t, sdkServer())})
+	p := newPool(t, Options{ClientVersion: "1"}, ServerSpec{Name: "good", Dial: dialSDK(t, sdkServer())})
 	l, err := p.List(t.Context(), "good")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestExactBytes(t *testing.T) {
 func TestExactBytesOfScriptedServer(t *testing.T) {
 	const result = `{ "content":[ ],"b":1E400,"a":12345678901234567890.10,"a":"\u003c<\ud800é " }`
 	var seen string
-	p := newPool(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 		s.on["tools/call"] = func(s *scripted, r request) bool {
 			seen = string(r.Params.Arguments)
 			s.reply(r, "%s", result)
@@ -56,7 +56,7 @@ func TestExactBytesOfScriptedServer(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	p := newPool(t, Options{}, Server{Name: "good", Dial: dialSDK(t, sdkServer())})
+	p := newPool(t, Options{}, ServerSpec{Name: "good", Dial: dialSDK(t, sdkServer())})
 	for _, bad := range []string{`[]`, `"x"`, `{`, `null`, `{} {}`} {
 		_, err := p.Call(t.Context(), "good", "echo", json.RawMessage(bad))
 		wantError(t, err, core.KindInvalidArguments, "not a JSON object")
@@ -69,20 +69,20 @@ func TestArguments(t *testing.T) {
 }
 
 func TestUnknownServer(t *testing.T) {
-	p := newPool(t, Options{}, Server{Name: "github", Dial: dialSDK(t, sdkServer())})
+	p := newPool(t, Options{}, ServerSpec{Name: "github", Dial: dialSDK(t, sdkServer())})
 	_, err := p.Call(t.Context(), "githup", "t", nil)
 	wantError(t, err, core.KindToolNotFound, `"githup"`, `"github"`)
-	if st := p.Status("nosuch"); st.State != StateInvalid {
+	if st := p.StatusOf("nosuch"); st.State != StateInvalid {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestInvalidConfiguration(t *testing.T) {
 	p := newPool(t, Options{},
-		Server{Name: "err", Command: "sh", Err: core.Errorf(core.KindUpstreamGone, "config", "the variable TOKEN is not set").WithHint("set it")},
-		Server{Name: "plain", Command: "sh", Err: errors.New("the variable KEY is not set")},
-		Server{Name: "none"}, Server{Name: "both", Command: "sh", URL: "http://127.0.0.1/"},
-		Server{Name: "url", URL: "ftp://x"}, Server{Name: "transport", Command: "sh", Transport: "pigeon"}, Server{Name: "mixed", Command: "sh", Transport: "http"})
+		ServerSpec{Name: "err", Command: "sh", Err: core.Errorf(core.KindUpstreamGone, "config", "the variable TOKEN is not set").WithHint("set it")},
+		ServerSpec{Name: "plain", Command: "sh", Err: errors.New("the variable KEY is not set")},
+		ServerSpec{Name: "none"}, ServerSpec{Name: "both", Command: "sh", URL: "http://127.0.0.1/"},
+		ServerSpec{Name: "url", URL: "ftp://x"}, ServerSpec{Name: "transport", Command: "sh", Transport: "pigeon"}, ServerSpec{Name: "mixed", Command: "sh", Transport: "http"})
 	for name, text := range map[string]string{
 		"err": "TOKEN", "plain": "KEY", "none": "neither", "both": "both", "url": "no http or https address", "transport": "pigeon", "mixed": "does not go with",
 	} {
@@ -90,11 +90,11 @@ func TestInvalidConfiguration(t *testing.T) {
 		wantError(t, err, core.KindUpstreamGone, text)
 		_, err = p.Call(t.Context(), name, "t", nil)
 		wantError(t, err, core.KindUpstreamGone, text)
-		if st := p.Status(name); st.State != StateInvalid || st.LastError == nil {
+		if st := p.StatusOf(name); st.State != StateInvalid || st.LastError == nil {
 			t.Errorf("%+v", st)
 		}
 	}
-	if names := p.Names(); !slices.Equal(names, []string{"both", "err", "mixed", "none", "plain", "transport", "url"}) {
+	if names := p.ServerNames(); !slices.Equal(names, []string{"both", "err", "mixed", "none", "plain", "transport", "url"}) {
 		t.Errorf("%v", names)
 	}
 }
@@ -103,7 +103,7 @@ func TestInvalidConfiguration(t *testing.T) {
 // delay the others: one server hangs until the others have answered.
 func TestListAll(t *testing.T) {
 	others := make(chan struct{})
-	hang := Server{Name: "hang", Dial: func(context.Context) (io.ReadWriteCloser, error) {
+	hang := ServerSpec{Name: "hang", Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		<-others
 		return nil, errors.New("gave up")
 	}}
@@ -111,10 +111,10 @@ func TestListAll(t *testing.T) {
 	die.Name = "die"
 	loop := hostileServer("cursor loop")
 	loop.Name = "loop"
-	p := newPool(t, Options{}, hang, die, loop, Server{Name: "good", Dial: dialSDK(t, sdkServer())},
-		Server{Name: "unset", Command: "sh", Err: errors.New("unset")})
+	p := newPool(t, Options{}, hang, die, loop, ServerSpec{Name: "good", Dial: dialSDK(t, sdkServer())},
+		ServerSpec{Name: "unset", Command: "sh", Err: errors.New("unset")})
 	got := map[string]bool{}
-	p.ListAll(testenv.Context(t), func(server string, l Listing, err error) { // needs no lock: ListAll never calls it concurrently
+	p.ListAll(testenv.Context(t), func(server string, l ToolListing, err error) { // needs no lock: ListAll never calls it concurrently
 		got[server] = err == nil && len(l.Tools) == 1
 		if len(got) == 4 {
 			close(others)
@@ -133,25 +133,25 @@ func TestSingleFlight(t *testing.T) {
 		wg.Go(func() { mustCall(t, p, "s", "t") })
 	}
 	wg.Wait()
-	if st := p.Status("s"); st.Connects != 1 || st.State != StateReady || st.Latency <= 0 || st.Connect <= 0 || st.PID == 0 {
+	if st := p.StatusOf("s"); st.Connects != 1 || st.State != StateReady || st.Latency <= 0 || st.Connect <= 0 || st.PID == 0 {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestIdleIsIdle(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("proper"))
-	if st := p.Status("s"); st.State != StateIdle || st.Connects != 0 || st.Transport != "stdio" {
+	if st := p.StatusOf("s"); st.State != StateIdle || st.Connects != 0 || st.Transport != "stdio" {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestCloseDuringEverything(t *testing.T) {
-	connected := func(p *Pool) bool { return p.Status("s").Connects > 0 }
+	connected := func(p *Pool) bool { return p.StatusOf("s").Connects > 0 }
 	hangs := func(p *Pool) bool { return p.servers["s"].main.pendingCalls() == 4 }
 	for mode, begun := range map[string]func(*Pool) bool{
 		"hang at start": func(p *Pool) bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) > 0 },
 		"hang in call":  hangs, "deaf": hangs, "endless line": connected,
-		"flood stderr": func(p *Pool) bool { return len(p.Status("s").Stderr) > 0 },
+		"flood stderr": func(p *Pool) bool { return len(p.StatusOf("s").Stderr) > 0 },
 	} {
 		t.Run(mode, func(t *testing.T) {
 			p := newPool(t, Options{}, hostileServer(mode))
@@ -170,7 +170,7 @@ func TestCloseDuringEverything(t *testing.T) {
 			wg.Wait()
 			_, err := p.Call(t.Context(), "s", "t", nil)
 			wantError(t, err, core.KindUpstreamGone, "closed")
-			if st := p.Status("s"); st.State != StateClosed || st.PID != 0 {
+			if st := p.StatusOf("s"); st.State != StateClosed || st.PID != 0 {
 				t.Errorf("%+v", st)
 			}
 		})

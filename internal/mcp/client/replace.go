@@ -10,7 +10,7 @@ import (
 )
 
 // instancesOf creates the instance pool of a server. It starts nothing.
-func (p *Pool) instancesOf(spec Server) *instancePool {
+func (p *Pool) instancesOf(spec ServerSpec) *instancePool {
 	ctx, cancel := context.WithCancel(p.base)
 	main := newServer(ctx, spec, p.o, p.place, p.logLevel)
 	main.idle = spec.idleTimeout(true)
@@ -36,8 +36,8 @@ func (p *Pool) Revision() uint64 {
 	return p.revision
 }
 
-// Put adds a server. An earlier server of the same name must have been dropped.
-func (p *Pool) Put(spec Server) {
+// PutServer adds a server. An earlier server of the same name must have been dropped.
+func (p *Pool) PutServer(spec ServerSpec) {
 	n := p.instancesOf(spec)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,9 +47,9 @@ func (p *Pool) Put(spec Server) {
 	p.servers[spec.Name] = n
 }
 
-// Drop removes servers and ends them. why has, for each server, the error with which its pending and later calls
+// DropServers removes servers and ends them. why has, for each server, the error with which its pending and later calls
 // fail. ended waits for the end of the servers, at most a few seconds.
-func (p *Pool) Drop(why map[string]*core.Error) (ended func()) {
+func (p *Pool) DropServers(why map[string]*core.Error) (ended func()) {
 	var gone []*instancePool
 	p.mu.Lock()
 	for name, e := range why {

@@ -16,8 +16,8 @@ import (
 var removed = map[string]*core.Error{"s": core.Errorf(core.KindUpstreamGone, "test", "it was removed").WithHint("look again")}
 
 // hanging is a server whose calls are never answered; called has an item for each.
-func hanging(called chan<- string) Server {
-	return Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+func hanging(called chan<- string) ServerSpec {
+	return ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 		s.on["tools/call"] = func(_ *scripted, r request) bool { called <- r.Params.Name; return true }
 	})}
 }
@@ -39,7 +39,7 @@ func TestDropAndPut(t *testing.T) {
 				failed <- err
 			}()
 			testenv.Receive(t, called, "the call")
-			ended := p.Drop(removed)
+			ended := p.DropServers(removed)
 			if err := testenv.Receive(t, failed, "the end of the call"); !errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("the call was sent, and its error is %v", err)
 			} else {
@@ -48,10 +48,10 @@ func TestDropAndPut(t *testing.T) {
 			_, err := p.Call(ctx, "s", "t", nil)
 			wantError(t, err, core.KindUpstreamGone, "it was removed")
 			ended()
-			if names := p.Names(); len(names) > 0 {
+			if names := p.ServerNames(); len(names) > 0 {
 				t.Errorf("left: %v", names)
 			}
-			p.Put(Server{Name: "s", Dial: dialSDK(t, sdkServer()), Isolation: isolation})
+			p.PutServer(ServerSpec{Name: "s", Dial: dialSDK(t, sdkServer()), Isolation: isolation})
 			_, err = p.Call(ctx, "s", "echo", nil)
 			wantError(t, err, core.KindToolChanged, `the entry of the server "s" was added or changed`)
 			if _, err := p.Call(core.WithRevision(ctx, p.Revision()), "s", "echo", nil); err != nil {
@@ -64,7 +64,7 @@ func TestDropAndPut(t *testing.T) {
 // A server that is dropped while it starts keeps nobody waiting.
 func TestDropWhileItStarts(t *testing.T) {
 	dialing := make(chan struct{}, 1)
-	p := newPool(t, Options{}, Server{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
+	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
 		dialing <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -75,14 +75,14 @@ func TestDropWhileItStarts(t *testing.T) {
 		failed <- err
 	}()
 	testenv.Receive(t, dialing, "the start")
-	p.Drop(removed)()
+	p.DropServers(removed)()
 	wantError(t, testenv.Receive(t, failed, "the end of the call"), core.KindUpstreamGone, "it was removed")
 }
 
 // A call that waited for its server to start is judged again right before it is sent.
 func TestFinalCheck(t *testing.T) {
 	sent := false
-	p := newPool(t, Options{}, Server{Name: "s", Dial: dialScripted(func(s *scripted) {
+	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 		s.on["tools/call"] = func(s *scripted, r request) bool { sent = true; s.reply(r, `{"content":[]}`); return true }
 	})})
 	ctx := core.WithFinalCheck(t.Context(), func() *core.Error { return core.Errorf(core.KindPolicy, "test", "not any more") })

@@ -41,7 +41,7 @@ func ForResources(definition json.RawMessage) bool {
 }
 
 // withResources adds the resource tools to a server's tools if the server has resources.
-func (s *serverConn) withResources(l Listing) Listing {
+func (s *serverConn) withResources(l ToolListing) ToolListing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken = map[string]bool{}

@@ -19,6 +19,6 @@ func (r *strayOutput) noteLine(data []byte) {
 
 func (r *strayOutput) noteStray() { r.strays.Add(1) }
 
-func (r *strayOutput) snapshot() NonProtocolOutput {
+func (r *strayOutput) takeSnapshot() NonProtocolOutput {
 	return NonProtocolOutput{Lines: int(r.lines.Load()), Strays: int(r.strays.Load()), Samples: r.samples.lastLines(5)}
 }

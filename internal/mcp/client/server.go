@@ -26,7 +26,7 @@ const (
 
 // serverConn is one server of the pool. It has at most one session, which is established when needed.
 type serverConn struct {
-	spec    Server
+	spec    ServerSpec
 	connect *connector
 	base    context.Context // ends with the pool
 	idle    time.Duration   // without a call, before the session ends; 0 is for ever
@@ -42,9 +42,9 @@ type serverConn struct {
 	dialing    *pendingDial // the connecting under way, shared by all who wait for it
 	era        protocolEra  // what worked last
 	breaker    throttle.Breaker
-	state      State
+	state      ServerState
 	since      time.Time
-	last       Listing // of the last session, without tools
+	last       ToolListing // of the last session, without tools
 	watched    watchedResources
 	taken      map[string]bool // names of the tools it listed, plain; nil: it has listed none yet
 	lastErr    *core.Error
@@ -66,7 +66,7 @@ type pendingDial struct {
 	err     *core.Error
 }
 
-func newServer(base context.Context, spec Server, o Options, place *spoolDir, level func() string) *serverConn {
+func newServer(base context.Context, spec ServerSpec, o Options, place *spoolDir, level func() string) *serverConn {
 	spec.ConnectTimeout = orDuration(spec.ConnectTimeout, defaultConnectTimeout)
 	spec.CallTimeout = orDuration(spec.CallTimeout, defaultCallTimeout)
 	spec.probe = orDuration(spec.probe, defaultProbe)
@@ -90,7 +90,7 @@ func newServer(base context.Context, spec Server, o Options, place *spoolDir, le
 		}
 	})
 	s.connect = &connector{
-		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.trigger,
+		spec: spec, opts: o, rubbish: &s.rubbish, stderr: &s.stderr, changed: s.changes.restartTimer,
 		bindings: &headerBindings{}, tasks: &taskTools{}, spool: place,
 		level: level,
 	}
@@ -166,8 +166,8 @@ func (s *serverConn) callOnce(
 }
 
 // listTools returns all tools of the server.
-func (s *serverConn) listTools(ctx context.Context) (Listing, *core.Error) {
-	var l Listing
+func (s *serverConn) listTools(ctx context.Context) (ToolListing, *core.Error) {
+	var l ToolListing
 	ctx, claim := core.WithClaim(ctx, "tools of "+s.spec.Name)
 	defer claim.Free()
 	err := s.runOnSession(ctx, "upstream.list", func(ctx context.Context, sess *serverSession, _ *pendingCall) (err error) {
@@ -185,7 +185,7 @@ func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDi
 		spec.Auth = p.For(core.CallerOf(base))
 	}
 	twin := newServer(base, spec, o, place, level)
-	twin.connect.bindings, twin.connect.tasks = s.connect.bindings.clone(), s.connect.tasks.clone()
+	twin.connect.bindings, twin.connect.tasks = s.connect.bindings.cloneBindings(), s.connect.tasks.cloneTools()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	twin.era = s.era
@@ -263,15 +263,15 @@ func (s *serverConn) noteAnswered(latency time.Duration) {
 	s.breaker.NoteSuccess()
 }
 
-func (s *serverConn) status() Status {
+func (s *serverConn) currentStatus() ServerStatus {
 	invalid := s.configError()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{
+	st := ServerStatus{
 		Server: s.spec.Name, State: s.state, Transport: s.era.transport, Protocol: s.last.Protocol, Name: s.last.Name,
 		Version: s.last.Version, Since: s.since, Connects: s.connects, Restarts: max(0, s.connects-1),
 		Failures: s.breaker.Failures, LastError: s.lastErr, Connect: s.took, Latency: s.latency,
-		Stderr: s.stderr.lastLines(20), Rubbish: s.rubbish.snapshot(),
+		Stderr: s.stderr.lastLines(20), Rubbish: s.rubbish.takeSnapshot(),
 		Unanswered: s.unanswered,
 	}
 	if s.state == StateFailing || s.state == StateOpen {

@@ -23,7 +23,7 @@ type serverSession struct {
 	link   *serverLink
 	era    protocolEra
 	meta   json.RawMessage // goes with every request, if the era wants it
-	client Client
+	client ClientFeatures
 	self   *mcp.Implementation
 	level  func() string // of log lines; "" if nobody wants any
 	pid    int
@@ -237,9 +237,9 @@ func (s *serverSession) listPage(ctx context.Context, method, member, cursor str
 }
 
 // listingOf returns the server's information about itself, without its tools.
-func (s *serverSession) listingOf() Listing {
+func (s *serverSession) listingOf() ToolListing {
 	r := s.sdk.InitializeResult()
-	l := Listing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offersOf(r.Capabilities)}
+	l := ToolListing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offersOf(r.Capabilities)}
 	if r.ServerInfo != nil {
 		l.Name, l.Version = r.ServerInfo.Name, r.ServerInfo.Version
 	}

@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// Spool configures the folder for messages that are too large for memory.
-type Spool struct {
+// SpoolOptions configures the folder for messages that are too large for memory.
+type SpoolOptions struct {
 	Dir   string // its files have no name where the system lets them go without; what is in it is removed
 	Above int64  // bytes of a message from which on it goes there; default 16 MiB
 	Bytes int64  // of all messages there at once, and of one
@@ -30,8 +30,8 @@ const (
 // spoolDir is the folder for messages that are too large for memory, shared by all servers. A nil spoolDir stores
 // nothing.
 type spoolDir struct {
-	Spool
-	room *memory.Pool // of Bytes
+	SpoolOptions
+	room *memory.MemoryPool // of Bytes
 
 	mu    sync.Mutex
 	whole int           // messages that are there to their end and not closed yet
@@ -41,7 +41,7 @@ type spoolDir struct {
 // newSpool returns the folder for messages that are too large for memory, or nil if the settings name none. It
 // removes files that an earlier engine left there. Files of other running engines are not affected: on Unix they have
 // no name any more, and Windows does not remove open files.
-func newSpool(o Spool) *spoolDir {
+func newSpool(o SpoolOptions) *spoolDir {
 	if o.Dir == "" || o.Bytes <= 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func newSpool(o Spool) *spoolDir {
 	if o.Above <= 0 {
 		o.Above = defaultAbove
 	}
-	return &spoolDir{Spool: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
+	return &spoolDir{SpoolOptions: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
 }
 
 // noteChange records that a message has freed space, and by how much the number of complete messages changes.
@@ -82,8 +82,8 @@ func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 type spooledMessage struct {
 	envelopeReader
 	spool  *spoolDir
-	held   *memory.Hold // of the spool; reserved bytes
-	kept   int64        // reserved so far
+	held   *memory.MemoryHold // of the spool; reserved bytes
+	kept   int64              // reserved so far
 	file   *os.File
 	size   int64
 	closed sync.Once
@@ -138,7 +138,7 @@ func (m *spooledMessage) reserveRoom(n int64) bool {
 	if more <= 0 {
 		return true
 	}
-	if !m.held.Extend(more) {
+	if !m.held.ExtendHold(more) {
 		return false
 	}
 	m.kept += more
@@ -215,7 +215,7 @@ func (s *spoolDir) readMessage(
 		envelopeReader: envelopeReader{limit: int(min(s.Above, mostSkeletons)), keep: int(min(keptInline, s.Above/2))},
 		spool:          s,
 	}
-	if m.held, m.full = s.room.Take(ctx, a.server, s.Above); m.full == nil {
+	if m.held, m.full = s.room.TakeBytes(ctx, a.server, s.Above); m.full == nil {
 		m.kept = min(s.Above, s.Bytes)
 		m.file, m.full = s.createFile()
 	}

@@ -195,7 +195,7 @@ func TestLargeOverHTTP(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "1.message"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p := newPool(t, Options{Spool: Spool{Dir: dir, Above: 10_000, Bytes: 1 << 20}}, Server{Name: "s", URL: srv.URL})
+			p := newPool(t, Options{Spool: SpoolOptions{Dir: dir, Above: 10_000, Bytes: 1 << 20}}, ServerSpec{Name: "s", URL: srv.URL})
 			if left, _ := os.ReadDir(dir); len(left) > 0 {
 				t.Error("what a killed engine left is still there")
 			}
@@ -217,8 +217,8 @@ func TestLargeOverHTTP(t *testing.T) {
 					t.Errorf("who can't take it: %v %d bytes", err, len(raw))
 				}
 			}
-			if left, _ := os.ReadDir(dir); len(left) > 0 || p.servers["s"].main.connect.spool.room.Used() != 0 {
-				t.Errorf("left: %v, %d bytes in use", left, p.servers["s"].main.connect.spool.room.Used())
+			if left, _ := os.ReadDir(dir); len(left) > 0 || p.servers["s"].main.connect.spool.room.UsedBytes() != 0 {
+				t.Errorf("left: %v, %d bytes in use", left, p.servers["s"].main.connect.spool.room.UsedBytes())
 			}
 		})
 	}
@@ -226,8 +226,8 @@ func TestLargeOverHTTP(t *testing.T) {
 
 // An answer that is too large for the spool has another cause than one that does not fit beside others.
 func TestSpoolFull(t *testing.T) {
-	s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
-	other, err := s.room.Take(t.Context(), "other", 2<<20)
+	s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+	other, err := s.room.TakeBytes(t.Context(), "other", 2<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestSpoolFull(t *testing.T) {
 // itself.
 func TestSpoolWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpool(Spool{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
+		s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
 		none := func() ([]byte, error) { return nil, io.EOF }
 		first := s.readMessage(t.Context(), memoryAccount{server: "first"}, bytes.Repeat([]byte(" "), 3<<20), none, 1<<20)
 		var second *spooledMessage
@@ -276,11 +276,11 @@ func TestSpoolWaits(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		if third == nil || third.full == nil || s.room.Used() != second.size {
+		if third == nil || third.full == nil || s.room.UsedBytes() != second.size {
 			t.Errorf("after its call has ended: %+v", third)
 		}
-		if err := second.Close(); err != nil || s.room.Used() != 0 {
-			t.Error(err, s.room.Used())
+		if err := second.Close(); err != nil || s.room.UsedBytes() != 0 {
+			t.Error(err, s.room.UsedBytes())
 		}
 	})
 }

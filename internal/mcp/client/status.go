@@ -6,24 +6,24 @@ import (
 	"retort/internal/core"
 )
 
-// State is the state of the connection to a server.
-type State string
+// ServerState is the state of the connection to a server.
+type ServerState string
 
 // The states of the connection to a server.
 const (
-	StateIdle       State = "idle"       // not used yet, or ended and not needed since
-	StateConnecting State = "connecting" // starting or being restarted
-	StateReady      State = "ready"
-	StateFailing    State = "failing" // failed; the next use waits a moment and tries again
-	StateOpen       State = "open"    // failed too often: uses fail at once until RetryAt
-	StateInvalid    State = "invalid" // cannot be used as configured
-	StateClosed     State = "closed"
+	StateIdle       ServerState = "idle"       // not used yet, or ended and not needed since
+	StateConnecting ServerState = "connecting" // starting or being restarted
+	StateReady      ServerState = "ready"
+	StateFailing    ServerState = "failing" // failed; the next use waits a moment and tries again
+	StateOpen       ServerState = "open"    // failed too often: uses fail at once until RetryAt
+	StateInvalid    ServerState = "invalid" // cannot be used as configured
+	StateClosed     ServerState = "closed"
 )
 
-// Status is the state of a server, as known without contacting it.
-type Status struct {
+// ServerStatus is the state of a server, as known without contacting it.
+type ServerStatus struct {
 	Server     string
-	State      State
+	State      ServerState
 	Transport  string // "stdio", "http", "sse" or "dial"; what answered last
 	Protocol   string // negotiated version, empty before the first connection
 	Name       string // of the implementation
@@ -51,20 +51,20 @@ type NonProtocolOutput struct {
 	Samples []string // the last few lines
 }
 
-// Status returns the status of a server. The State of an unknown server is StateInvalid.
-func (p *Pool) Status(server string) Status {
-	n, err := p.instances(server)
+// StatusOf returns the status of a server. The State of an unknown server is StateInvalid.
+func (p *Pool) StatusOf(server string) ServerStatus {
+	n, err := p.findInstances(server)
 	if err != nil {
-		return Status{Server: server, State: StateInvalid, LastError: err}
+		return ServerStatus{Server: server, State: StateInvalid, LastError: err}
 	}
-	st := n.main.status()
+	st := n.main.currentStatus()
 	st.Instances, st.Isolation = n.countInstances(), n.keep
 	return st
 }
 
 // Connection returns how many connections to a server were made so far, and whether the last one is up.
 func (p *Pool) Connection(server string) (count int, up bool) {
-	n, err := p.instances(server)
+	n, err := p.findInstances(server)
 	if err != nil {
 		return 0, false
 	}

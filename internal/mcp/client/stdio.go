@@ -24,7 +24,7 @@ const (
 )
 
 // startStdio starts the command of spec and returns the wire to its standard streams.
-func startStdio(spec Server, processes Starter, stderr io.Writer, a memoryAccount, place *spoolDir) (wire, int, *core.Error) {
+func startStdio(spec ServerSpec, processes ProcessStarter, stderr io.Writer, a memoryAccount, place *spoolDir) (messageWire, int, *core.Error) {
 	cmd, err := serverCommand(spec)
 	if err != nil {
 		return nil, 0, errStart(spec, err)
@@ -58,7 +58,7 @@ func startStdio(spec Server, processes Starter, stderr io.Writer, a memoryAccoun
 			pipes.closeOurs()
 			<-logged
 		},
-	}, process.PID(), nil
+	}, process.ProcessID(), nil
 }
 
 // closesWithin reports whether the channel c is closed within the time d.
@@ -73,7 +73,7 @@ func closesWithin(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// serverProcess is the process of a server, such as a *reaper.Process.
+// serverProcess is the process of a server, such as a *reaper.ReapedProcess.
 type serverProcess interface {
 	Done() <-chan struct{}
 	State() string
@@ -93,7 +93,7 @@ func errEnded(process serverProcess, logged <-chan struct{}, patience time.Durat
 	return core.Errorf(core.KindUpstreamGone, opReceive, "the server process ended: %s", process.State())
 }
 
-func errStart(spec Server, err error) *core.Error {
+func errStart(spec ServerSpec, err error) *core.Error {
 	e := core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be started: %w", err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return e.WithHint("install %s, or give its full path as the command", spec.Command)
@@ -103,7 +103,7 @@ func errStart(spec Server, err error) *core.Error {
 
 // serverCommand returns the process of spec, not yet started. A command without a path is looked up in the PATH that
 // the server's environment has.
-func serverCommand(spec Server) (*exec.Cmd, error) {
+func serverCommand(spec ServerSpec) (*exec.Cmd, error) {
 	env := serverEnvironment(os.Environ(), spec.Env)
 	path, err := lookPath(spec.Command, env)
 	if err != nil {
@@ -218,7 +218,7 @@ func (p *childPipes) closeAll() {
 }
 
 // startDial connects to a server through its Dial function, in this process.
-func startDial(ctx context.Context, spec Server, a memoryAccount, place *spoolDir) (wire, *core.Error) {
+func startDial(ctx context.Context, spec ServerSpec, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {
 	conn, err := spec.Dial(ctx)
 	if err != nil {
 		return nil, core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)

@@ -37,7 +37,7 @@ func TestDieAtStart(t *testing.T) {
 	if e.Server != "s" || strings.Contains(e.Hint, "\x1b") {
 		t.Errorf("%+v", e)
 	}
-	if st := p.Status("s"); st.State != StateFailing || st.LastError == nil || st.Failures != 1 || st.PID != 0 {
+	if st := p.StatusOf("s"); st.State != StateFailing || st.LastError == nil || st.Failures != 1 || st.PID != 0 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -63,7 +63,7 @@ func TestFallback(t *testing.T) {
 			if l.Protocol != want || len(l.Tools) != 1 {
 				t.Errorf("%+v", l)
 			}
-			if st := p.Status("s"); st.Failures != 0 || st.Protocol != want || st.Connects != 1 {
+			if st := p.StatusOf("s"); st.Failures != 0 || st.Protocol != want || st.Connects != 1 {
 				t.Errorf("%+v", st)
 			}
 		})
@@ -92,7 +92,7 @@ func TestDieInCall(t *testing.T) {
 			}
 		})
 	}
-	testenv.WaitUntil(t, "the server has seen all calls", func() bool { return strings.Count(strings.Join(p.Status("s").Stderr, "\n"), "called hang") == 8 })
+	testenv.WaitUntil(t, "the server has seen all calls", func() bool { return strings.Count(strings.Join(p.StatusOf("s").Stderr, "\n"), "called hang") == 8 })
 	_, err := p.Call(t.Context(), "s", "die", nil)
 	e := wantError(t, err, core.KindUpstreamGone, "exit status 7", "panic: boom")
 	if e.Server != "s" || e.Tool != "die" || !errors.Is(err, ErrOutcomeUnknown) {
@@ -100,7 +100,7 @@ func TestDieInCall(t *testing.T) {
 	}
 	wg.Wait()
 	mustCall(t, p, "s", "t")
-	if st := p.Status("s"); st.Restarts != 1 || st.Failures != 0 || st.State != StateReady {
+	if st := p.StatusOf("s"); st.Restarts != 1 || st.Failures != 0 || st.State != StateReady {
 		t.Errorf("%+v", st)
 	}
 	testenv.WaitUntil(t, "OnChange is called for the restart", func() bool { return changes.Load() == 1 })
@@ -157,11 +157,11 @@ func TestEraIsRemembered(t *testing.T) {
 	for n := range 3 {
 		retryNow(p.servers["s"].main)
 		mustCall(t, p, "s", "t")
-		if pid := p.Status("s").PID; syscall.Kill(pid, syscall.SIGKILL) != nil {
+		if pid := p.StatusOf("s").PID; syscall.Kill(pid, syscall.SIGKILL) != nil {
 			t.Fatal("no process")
 		}
-		testenv.WaitUntil(t, "the death is noticed", func() bool { return p.Status("s").PID == 0 })
-		if probes := len(p.Status("s").Stderr); probes != 1 {
+		testenv.WaitUntil(t, "the death is noticed", func() bool { return p.StatusOf("s").PID == 0 })
+		if probes := len(p.StatusOf("s").Stderr); probes != 1 {
 			t.Errorf("%d probes after %d starts", probes, n+1)
 		}
 	}
@@ -170,7 +170,7 @@ func TestEraIsRemembered(t *testing.T) {
 func TestFloodStderr(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("flood stderr"))
 	mustCall(t, p, "s", "t")
-	if st := p.Status("s"); len(st.Stderr) != 1 || len(st.Stderr[0]) != tailWidth {
+	if st := p.StatusOf("s"); len(st.Stderr) != 1 || len(st.Stderr[0]) != tailWidth {
 		t.Errorf("%d lines kept", len(st.Stderr))
 	}
 }
@@ -178,7 +178,7 @@ func TestFloodStderr(t *testing.T) {
 func TestRubbish(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("rubbish"))
 	mustCall(t, p, "s", "t")
-	st := p.Status("s").Rubbish
+	st := p.StatusOf("s").Rubbish
 	if st.Lines != 5 || len(st.Samples) != 5 || st.Samples[0] != "> starting up" || st.Samples[4] != "no newline before the first message:" {
 		t.Errorf("%+v", st)
 	}
@@ -197,7 +197,7 @@ func TestHugeResult(t *testing.T) {
 		t.Errorf("%d MB were allocated for a message of 300 MB that is over the limit, want at most 260", got)
 	}
 	mustCall(t, p, "s", "t")
-	if st := p.Status("s"); st.Connects != 1 {
+	if st := p.StatusOf("s"); st.Connects != 1 {
 		t.Errorf("the server was restarted: %+v", st)
 	}
 }
@@ -304,7 +304,7 @@ func TestStrays(t *testing.T) {
 			for range 3 {
 				mustCall(t, p, "s", "t")
 			}
-			testenv.WaitUntil(t, "the strays are counted", func() bool { return p.Status("s").Rubbish.Strays == 3*strays })
+			testenv.WaitUntil(t, "the strays are counted", func() bool { return p.StatusOf("s").Rubbish.Strays == 3*strays })
 		})
 	}
 }
@@ -357,13 +357,13 @@ func TestCancelIsForwarded(t *testing.T) {
 		_, err := p.Call(ctx, "s", "hang", nil)
 		failed <- err
 	}()
-	testenv.WaitUntil(t, "the server is called", func() bool { return len(p.Status("s").Stderr) == 1 })
+	testenv.WaitUntil(t, "the server is called", func() bool { return len(p.StatusOf("s").Stderr) == 1 })
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("%v", err)
 	}
 	testenv.WaitUntil(t, "the cancellation arrives", func() bool {
-		lines := p.Status("s").Stderr
+		lines := p.StatusOf("s").Stderr
 		return len(lines) == 2 && strings.HasPrefix(lines[1], "cancelled ")
 	})
 	mustCall(t, p, "s", "t")
@@ -397,7 +397,7 @@ func TestDaemonHoldsStreams(t *testing.T) {
 	}()
 	var daemon int
 	testenv.WaitUntil(t, "the daemon runs", func() bool {
-		n, _ := fmt.Sscanf(strings.Join(p.Status("s").Stderr, "\n"), "daemon %d", &daemon)
+		n, _ := fmt.Sscanf(strings.Join(p.StatusOf("s").Stderr, "\n"), "daemon %d", &daemon)
 		return n == 1
 	})
 	defer func() { _ = syscall.Kill(daemon, syscall.SIGKILL) }()
@@ -427,11 +427,11 @@ func TestGrandchildren(t *testing.T) {
 func TestKilledServer(t *testing.T) {
 	p := newPool(t, Options{Processes: reaper.New(os.Args[0], "reaper")}, hostileServer("proper"))
 	mustCall(t, p, "s", "t")
-	pid := p.Status("s").PID
+	pid := p.StatusOf("s").PID
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	testenv.WaitUntil(t, "the death is noticed", func() bool { return p.Status("s").PID != pid })
+	testenv.WaitUntil(t, "the death is noticed", func() bool { return p.StatusOf("s").PID != pid })
 	mustCall(t, p, "s", "t")
-	if st := p.Status("s"); st.Restarts != 1 || st.PID == pid {
+	if st := p.StatusOf("s"); st.Restarts != 1 || st.PID == pid {
 		t.Errorf("%+v", st)
 	}
 }
@@ -458,8 +458,8 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestCommandNotFound(t *testing.T) {
-	p := newPool(t, Options{}, Server{Name: "s", Command: "no-such-program-here"}, Server{Name: "u", Command: "/no/such/program"},
-		Server{Name: "v", Command: "sh", Dir: "/no/such/dir"}, Server{Name: "w", Command: "sh", Env: map[string]string{"PATH": "/no/such/dir"}})
+	p := newPool(t, Options{}, ServerSpec{Name: "s", Command: "no-such-program-here"}, ServerSpec{Name: "u", Command: "/no/such/program"},
+		ServerSpec{Name: "v", Command: "sh", Dir: "/no/such/dir"}, ServerSpec{Name: "w", Command: "sh", Env: map[string]string{"PATH": "/no/such/dir"}})
 	for _, name := range []string{"s", "u", "v", "w"} {
 		_, err := p.List(t.Context(), name)
 		wantError(t, err, core.KindUpstreamGone, "can't be started")

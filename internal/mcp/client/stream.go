@@ -32,9 +32,9 @@ func (s *stdioWire) start(l *serverLink) {
 	s.wg.Go(s.writeMessages)
 }
 
-// send passes m to the writing goroutine. If ctx ends before that, nothing of m is sent. If the server does not read
+// sendMessage passes m to the writing goroutine. If ctx ends before that, nothing of m is sent. If the server does not read
 // its input, send blocks.
-func (s *stdioWire) send(ctx context.Context, m outgoingMessage) error {
+func (s *stdioWire) sendMessage(ctx context.Context, m outgoingMessage) error {
 	select {
 	case s.queue <- m:
 		return nil

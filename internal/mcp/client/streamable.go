@@ -46,7 +46,7 @@ type streamableWire struct {
 	protocol string // negotiated with initialize, empty if there was none
 }
 
-func startHTTP(spec Server, b *headerBindings, a memoryAccount, place *spoolDir) (wire, *core.Error) {
+func startHTTP(spec ServerSpec, b *headerBindings, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {
 	at, err := newEndpoint(spec)
 	if err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func startHTTP(spec Server, b *headerBindings, a memoryAccount, place *spoolDir)
 
 func (h *streamableWire) start(l *serverLink) { h.link = l }
 
-// send starts the HTTP request of a call in the background. For other messages it waits for the response and ignores
+// sendMessage starts the HTTP request of a call in the background. For other messages it waits for the response and ignores
 // failures.
-func (h *streamableWire) send(ctx context.Context, m outgoingMessage) error {
+func (h *streamableWire) sendMessage(ctx context.Context, m outgoingMessage) error {
 	if !h.beginUse() {
 		return errClosed()
 	}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// subscription is the stream on which a server of newer protocol versions reports that its tools, prompts or
+// changeSubscription is the stream on which a server of newer protocol versions reports that its tools, prompts or
 // resources have changed. The SDK requests it while connecting. Changes before the server's acknowledgement are not
 // reported. The link's mutex guards it.
-type subscription struct {
+type changeSubscription struct {
 	request *pendingCall  // nil if the server reports no changes
 	began   chan struct{} // closed when the server has acknowledged or refused it for the first time
 	known   bool          // began is closed
@@ -19,7 +19,7 @@ type subscription struct {
 func (l *serverLink) noteSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subscribed = subscription{request: x, began: make(chan struct{})}
+	l.subscribed = changeSubscription{request: x, began: make(chan struct{})}
 }
 
 // awaitSubscription waits, at most for listenPatience, until the server has acknowledged or refused the subscription,
@@ -56,7 +56,7 @@ func (l *serverLink) beginSubscription(x *pendingCall) {
 		return
 	}
 	missed := s.late
-	s.tell()
+	s.markKnown()
 	l.mu.Unlock()
 	if missed {
 		l.outdated.Store(true)
@@ -69,12 +69,12 @@ func (l *serverLink) endSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if x == l.subscribed.request {
-		l.subscribed.tell()
+		l.subscribed.markKnown()
 	}
 }
 
-// tell wakes awaitSubscription. The caller must hold the link's mutex.
-func (s *subscription) tell() {
+// markKnown wakes awaitSubscription. The caller must hold the link's mutex.
+func (s *changeSubscription) markKnown() {
 	if s.request != nil && !s.known {
 		s.known = true
 		close(s.began)

@@ -67,7 +67,7 @@ func TestConnectingAwaitsSubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				version.Store(1)
-				p := inBubble(t, Options{Identify: identifyText}, Server{Name: "s", Dial: subscribable(&version, c.listen)})
+				p := inBubble(t, Options{Identify: identifyText}, ServerSpec{Name: "s", Dial: subscribable(&version, c.listen)})
 				if c.listed == 2 {
 					time.AfterFunc(c.took, func() { held.change(&version) })
 				}
@@ -96,7 +96,7 @@ func TestLateAcknowledgement(t *testing.T) {
 		var version, changes atomic.Int64
 		version.Store(1)
 		held := make(unheard, 1)
-		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }}, Server{Name: "s", Dial: subscribable(&version, held.listen)})
+		p := inBubble(t, Options{Identify: identifyText, OnChange: func(string) { changes.Add(1) }}, ServerSpec{Name: "s", Dial: subscribable(&version, held.listen)})
 		pinned := core.WithPin(t.Context(), versionOf(1))
 		if _, err := p.Call(pinned, "s", "t", nil); err != nil {
 			t.Fatal(err)

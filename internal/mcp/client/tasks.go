@@ -57,8 +57,8 @@ func (t *taskTools) learnTools(tools []json.RawMessage) {
 	t.names = names
 }
 
-// clone returns an independent copy.
-func (t *taskTools) clone() *taskTools {
+// cloneTools returns an independent copy.
+func (t *taskTools) cloneTools() *taskTools {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return &taskTools{names: t.names} // learn replaces the map and never changes it

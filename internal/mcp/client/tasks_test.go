@@ -84,7 +84,7 @@ const made, madeModern = `{"task":{"taskId":"a","status":"working","pollInterval
 
 func taskPool(t *testing.T, s *taskServer) *Pool {
 	t.Helper()
-	p := newPool(t, Options{ClientVersion: "test"}, Server{Name: "s", Dial: s.dial, Client: Client{Elicit: true}})
+	p := newPool(t, Options{ClientVersion: "test"}, ServerSpec{Name: "s", Dial: s.dial, Client: ClientFeatures{Elicit: true}})
 	if _, err := p.List(t.Context(), "s"); err != nil {
 		t.Fatal(err)
 	}

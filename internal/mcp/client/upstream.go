@@ -23,9 +23,9 @@ import (
 	"retort/internal/core"
 )
 
-// Server is one server of the pool, as configured. Exactly one of Command, URL and Dial is set. Zero durations and
+// ServerSpec is one server of the pool, as configured. Exactly one of Command, URL and Dial is set. Zero durations and
 // sizes mean the defaults.
-type Server struct {
+type ServerSpec struct {
 	Name string
 
 	Command string // started as a child process: JSON lines over its standard streams
@@ -49,7 +49,7 @@ type Server struct {
 	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 
 	// Client lists what the server may request from the client.
-	Client Client
+	Client ClientFeatures
 	// Isolation determines which callers share an instance of the server. See Isolation for the default.
 	Isolation Isolation
 	// Stateful means that the server remembers earlier calls. Principals then do not share it, and it does not end
@@ -91,7 +91,7 @@ type Options struct {
 
 	// Spool configures the folder for answers that are too large for memory. Without a folder such answers are
 	// refused.
-	Spool Spool
+	Spool SpoolOptions
 
 	// Memory bounds the memory for answers. nil means that the Pool creates its own budget.
 	Memory *memory.Budget
@@ -102,7 +102,7 @@ type Options struct {
 
 	// Processes starts the servers that are processes. nil means a reaper.Reaper without a helper process, which is
 	// closed with the Pool.
-	Processes Starter
+	Processes ProcessStarter
 
 	// Log receives messages about connections, losses and failures. It may be nil. It is called while a server is
 	// locked, so it must not block.
@@ -126,19 +126,19 @@ type PersonalAuthorizer interface {
 	For(c core.Caller) Authorizer
 }
 
-// Starter starts child processes that cannot outlive this process, such as a *reaper.Reaper.
-type Starter interface {
-	Start(cmd *exec.Cmd) (*reaper.Process, error)
+// ProcessStarter starts child processes that cannot outlive this process, such as a *reaper.Reaper.
+type ProcessStarter interface {
+	Start(cmd *exec.Cmd) (*reaper.ReapedProcess, error)
 }
 
-// Listing is the information that a server gives about itself, with its tools.
-type Listing struct {
+// ToolListing is the information that a server gives about itself, with its tools.
+type ToolListing struct {
 	Tools        []json.RawMessage // the exact definitions, in the server's order
 	Instructions string
 	Name         string // of the implementation
 	Version      string // of the implementation
 	Protocol     string // negotiated version, as in "2025-11-25"
-	Offers       Offers
+	Offers       ServerOffers
 }
 
 // ErrOutcomeUnknown marks, for errors.Is, the error of a call that the server may have executed although no answer
@@ -164,7 +164,7 @@ type Pool struct {
 }
 
 // New returns a Pool. It starts nothing. If several servers have the same name, the last one counts.
-func New(servers []Server, o Options) *Pool {
+func New(servers []ServerSpec, o Options) *Pool {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Pool{base: ctx, cancel: cancel, servers: map[string]*instancePool{}, dropped: map[string]*core.Error{}, revision: 1}
 	if o.Processes == nil {
@@ -172,7 +172,7 @@ func New(servers []Server, o Options) *Pool {
 		o.Processes = p.own
 	}
 	if o.Memory == nil {
-		p.memory = memory.New(memory.Auto())
+		p.memory = memory.New(memory.AutoLimit())
 		o.Memory = p.memory
 	}
 	p.o, p.place = o, newSpool(o.Spool)
@@ -182,8 +182,8 @@ func New(servers []Server, o Options) *Pool {
 	return p
 }
 
-// Names returns the names of the servers, sorted.
-func (p *Pool) Names() []string {
+// ServerNames returns the names of the servers, sorted.
+func (p *Pool) ServerNames() []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Sorted(maps.Keys(p.servers))
@@ -227,24 +227,24 @@ func (p *Pool) fetchResult(
 }
 
 // List asks a server for all its tools.
-func (p *Pool) List(ctx context.Context, server string) (Listing, error) {
+func (p *Pool) List(ctx context.Context, server string) (ToolListing, error) {
 	s, err := p.mainInstance(server)
 	if err != nil {
-		return Listing{}, err.AtTool(server, "")
+		return ToolListing{}, err.AtTool(server, "")
 	}
 	l, err := s.listTools(ctx)
 	if err != nil {
-		return Listing{}, err.AtTool(server, "")
+		return ToolListing{}, err.AtTool(server, "")
 	}
 	return l, nil
 }
 
 // ListAll lists the tools of all servers concurrently. each is called once for each server, in the order in which
 // they answer and never concurrently. ListAll returns after the last call.
-func (p *Pool) ListAll(ctx context.Context, each func(server string, l Listing, err error)) {
+func (p *Pool) ListAll(ctx context.Context, each func(server string, l ToolListing, err error)) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, name := range p.Names() {
+	for _, name := range p.ServerNames() {
 		wg.Go(func() {
 			l, err := p.List(ctx, name)
 			mu.Lock()
@@ -277,7 +277,7 @@ func (p *Pool) Close() error {
 // takeInstance returns the instance of a server for the caller of ctx. The instance does not end before done is
 // called.
 func (p *Pool) takeInstance(ctx context.Context, name string) (_ *serverConn, done func(), _ *core.Error) {
-	n, err := p.instances(name)
+	n, err := p.findInstances(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -286,14 +286,14 @@ func (p *Pool) takeInstance(ctx context.Context, name string) (_ *serverConn, do
 
 // mainInstance returns the main instance of a server, which lists its tools.
 func (p *Pool) mainInstance(name string) (*serverConn, *core.Error) {
-	n, err := p.instances(name)
+	n, err := p.findInstances(name)
 	if err != nil {
 		return nil, err
 	}
 	return n.main, nil
 }
 
-func (p *Pool) instances(name string) (*instancePool, *core.Error) {
+func (p *Pool) findInstances(name string) (*instancePool, *core.Error) {
 	p.mu.RLock()
 	n, why := p.servers[name], p.dropped[name]
 	p.mu.RUnlock()
@@ -304,7 +304,7 @@ func (p *Pool) instances(name string) (*instancePool, *core.Error) {
 		return nil, why
 	}
 	e := core.Errorf(core.KindToolNotFound, "upstream", "there is no server %q", name)
-	if near := core.NearestNames(name, p.Names(), 3); len(near) > 0 {
+	if near := core.NearestNames(name, p.ServerNames(), 3); len(near) > 0 {
 		return nil, e.WithHint("did you mean %q?", near[0])
 	}
 	return nil, e

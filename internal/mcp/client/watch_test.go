@@ -90,7 +90,7 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, dial, cut := watchable(t, protocol)
 				var h newsOf
-				p := inBubble(t, Options{OnNews: h.news}, Server{Name: "s", Dial: dial})
+				p := inBubble(t, Options{OnNews: h.news}, ServerSpec{Name: "s", Dial: dial})
 				heard := func() bool {
 					h.forget()
 					_ = s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"})
@@ -98,7 +98,7 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 					return h.of("test://a")
 				}
 				for range 2 {
-					if err := p.Subscribe(t.Context(), "s", "test://a", true); err != nil {
+					if err := p.SubscribeResource(t.Context(), "s", "test://a", true); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -107,7 +107,7 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 				}
 				cut()
 				synctest.Wait()
-				if st := p.Status("s"); st.State == StateReady {
+				if st := p.StatusOf("s"); st.State == StateReady {
 					t.Errorf("the session did not end: %+v", st)
 				}
 				time.Sleep(time.Minute)
@@ -115,7 +115,7 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 					t.Error("no update arrived after the server was restarted")
 				}
 				for n := range 2 {
-					if err := p.Subscribe(t.Context(), "s", "test://a", false); err != nil {
+					if err := p.SubscribeResource(t.Context(), "s", "test://a", false); err != nil {
 						t.Fatal(err)
 					}
 					synctest.Wait()
@@ -135,12 +135,12 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 		s, dial, _ := watchable(t, "2025-11-25")
 		var h newsOf
 		p := inBubble(t, Options{OnNews: h.news},
-			Server{Name: "s", Dial: dial, Isolation: IsolationPrincipal, Idle: time.Minute}, Server{Name: "apart", Dial: dial, Isolation: IsolationSession})
+			ServerSpec{Name: "s", Dial: dial, Isolation: IsolationPrincipal, Idle: time.Minute}, ServerSpec{Name: "apart", Dial: dial, Isolation: IsolationSession})
 		as := func(principal string) context.Context {
 			return core.WithCaller(t.Context(), core.Caller{Principal: principal, Session: "one"})
 		}
 		for _, principal := range []string{"ana", "ana", "ben"} {
-			if err := p.Subscribe(as(principal), "s", "test://a", true); err != nil {
+			if err := p.SubscribeResource(as(principal), "s", "test://a", true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,16 +154,16 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 			principal string
 			instances int // that still run
 		}{{"ana", 2}, {"ben", 1}, {"ana", 0}} {
-			if err := p.Subscribe(as(enough.principal), "s", "test://a", false); err != nil {
+			if err := p.SubscribeResource(as(enough.principal), "s", "test://a", false); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			if n := p.Status("s").Instances; n != enough.instances {
+			if n := p.StatusOf("s").Instances; n != enough.instances {
 				t.Errorf("%d instances after %s unsubscribed, want %d", n, enough.principal, enough.instances)
 			}
 		}
-		if err := p.Subscribe(as("ana"), "apart", "test://a", true); core.AsError(err).Kind != core.KindPolicy {
+		if err := p.SubscribeResource(as("ana"), "apart", "test://a", true); core.AsError(err).Kind != core.KindPolicy {
 			t.Errorf("a subscription at a server with isolated sessions: %v, want a policy error", err)
 		}
 	})
@@ -192,7 +192,7 @@ func TestSubscriptionsRefusedOverHTTP(t *testing.T) {
 				}
 				sdk.ServeHTTP(w, r)
 			})))
-			err := p.Subscribe(t.Context(), "s", "test://a", true)
+			err := p.SubscribeResource(t.Context(), "s", "test://a", true)
 			if e := core.AsError(err); e == nil || e.Server != "s" || e.Kind == core.KindUpstreamTimeout {
 				t.Errorf("%v, want the server's refusal", err)
 			}

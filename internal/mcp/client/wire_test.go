@@ -108,12 +108,12 @@ func TestWire(t *testing.T) {
 				t.Fatal(err)
 			}
 			tr := &transcript{t: t, sections: archive.Files[:last]}
-			p := newPool(t, Options{ClientVersion: "test"}, Server{Name: "s", Dial: tr.dial})
+			p := newPool(t, Options{ClientVersion: "test"}, ServerSpec{Name: "s", Dial: tr.dial})
 			l, err := p.List(t.Context(), "s")
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantListing := Listing{Tools: want.Tools, Instructions: want.Instructions, Name: want.Name, Version: want.Version, Protocol: want.Protocol}
+			wantListing := ToolListing{Tools: want.Tools, Instructions: want.Instructions, Name: want.Name, Version: want.Version, Protocol: want.Protocol}
 			if diff := cmp.Diff(asText(wantListing), asText(l)); diff != "" {
 				t.Errorf("listing (-want +got)\n%s", diff)
 			}
@@ -136,7 +136,7 @@ func TestWire(t *testing.T) {
 }
 
 // asText makes the bytes of tools readable in a difference.
-func asText(l Listing) any {
+func asText(l ToolListing) any {
 	tools := []string{}
 	for _, tool := range l.Tools {
 		tools = append(tools, string(tool))

@@ -20,40 +20,40 @@ const Keyword = "x-mcp-header"
 
 const maxDepth = 64
 
-// Binding connects an argument with the header that repeats it.
-type Binding struct {
+// HeaderBinding connects an argument with the header that repeats it.
+type HeaderBinding struct {
 	Path   []string // of properties that lead to it
 	Header string   // without ParamPrefix
 }
 
-// Of returns the bindings of an input schema, in the order of their paths. A property can only be bound if a chain of
+// FindBindings returns the bindings of an input schema, in the order of their paths. A property can only be bound if a chain of
 // properties leads to it: elsewhere it is unclear which value is meant. If the schema violates the protocol, Of
 // returns an error, and the tool must not be called.
-func Of(schema json.RawMessage) ([]Binding, error) {
+func FindBindings(schema json.RawMessage) ([]HeaderBinding, error) {
 	var root map[string]any
 	if !strings.Contains(string(schema), Keyword) || json.Unmarshal(schema, &root) != nil {
 		return nil, nil // the catalogue reports invalid schemas
 	}
-	w := walk{}
-	if err := w.schema(root, nil, true); err != nil {
+	w := schemaWalk{}
+	if err := w.walkSchema(root, nil, true); err != nil {
 		return nil, err
 	}
 	return w.found, nil
 }
 
-// walk visits a schema and collects its bindings.
-type walk struct {
-	found []Binding
+// schemaWalk visits a schema and collects its bindings.
+type schemaWalk struct {
+	found []HeaderBinding
 	depth int
 }
 
-func (w *walk) schema(s map[string]any, path []string, reachable bool) error {
+func (w *schemaWalk) walkSchema(s map[string]any, path []string, reachable bool) error {
 	if w.depth++; w.depth > maxDepth {
 		return fmt.Errorf("the schema is nested over %d levels", maxDepth)
 	}
 	defer func() { w.depth-- }()
 	if header, ok := s[Keyword]; ok {
-		if err := w.take(header, s["type"], path, reachable); err != nil {
+		if err := w.addBinding(header, s["type"], path, reachable); err != nil {
 			return fmt.Errorf("%s of %q %w", Keyword, strings.Join(path, "."), err)
 		}
 	}
@@ -62,11 +62,11 @@ func (w *walk) schema(s map[string]any, path []string, reachable bool) error {
 		switch keyword {
 		case "const", "default", "enum", "examples", Keyword: // values, not schemas
 		case "properties":
-			err = w.named(s[keyword], path, reachable)
+			err = w.walkProperties(s[keyword], path, reachable)
 		case "$defs", "definitions", "patternProperties", "dependentSchemas":
-			err = w.named(s[keyword], path, false)
+			err = w.walkProperties(s[keyword], path, false)
 		default:
-			err = w.within(s[keyword], path)
+			err = w.walkUnreachable(s[keyword], path)
 		}
 		if err != nil {
 			return err
@@ -75,12 +75,12 @@ func (w *walk) schema(s map[string]any, path []string, reachable bool) error {
 	return nil
 }
 
-// named visits an object of schemas by name.
-func (w *walk) named(v any, path []string, reachable bool) error {
+// walkProperties visits an object of schemas by name.
+func (w *schemaWalk) walkProperties(v any, path []string, reachable bool) error {
 	schemas, _ := v.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		if s, ok := schemas[name].(map[string]any); ok {
-			if err := w.schema(s, append(slices.Clip(path), name), reachable); err != nil {
+			if err := w.walkSchema(s, append(slices.Clip(path), name), reachable); err != nil {
 				return err
 			}
 		}
@@ -88,15 +88,15 @@ func (w *walk) named(v any, path []string, reachable bool) error {
 	return nil
 }
 
-// within visits the schema, or list of schemas, of a keyword to which no chain of properties leads.
-func (w *walk) within(v any, path []string) error {
+// walkUnreachable visits the schema, or list of schemas, of a keyword to which no chain of properties leads.
+func (w *schemaWalk) walkUnreachable(v any, path []string) error {
 	list, ok := v.([]any)
 	if !ok {
 		list = []any{v}
 	}
 	for _, one := range list {
 		if s, ok := one.(map[string]any); ok {
-			if err := w.schema(s, path, false); err != nil {
+			if err := w.walkSchema(s, path, false); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,7 @@ func (w *walk) within(v any, path []string) error {
 	return nil
 }
 
-func (w *walk) take(header, kind any, path []string, reachable bool) error {
+func (w *schemaWalk) addBinding(header, kind any, path []string, reachable bool) error {
 	name, _ := header.(string)
 	switch {
 	case !reachable || len(path) == 0:
@@ -113,10 +113,10 @@ func (w *walk) take(header, kind any, path []string, reachable bool) error {
 		return errors.New("is not the name of a header")
 	case kind != "string" && kind != "integer" && kind != "boolean":
 		return errors.New("is on a property that is not a string, an integer or a boolean")
-	case slices.ContainsFunc(w.found, func(b Binding) bool { return strings.EqualFold(b.Header, name) }):
+	case slices.ContainsFunc(w.found, func(b HeaderBinding) bool { return strings.EqualFold(b.Header, name) }):
 		return errors.New("names a header for the second time")
 	}
-	w.found = append(w.found, Binding{Path: path, Header: name})
+	w.found = append(w.found, HeaderBinding{Path: path, Header: name})
 	return nil
 }
 

@@ -12,9 +12,9 @@ const schema = `{"type":"object","properties":{
 	"in":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},
 	"yes":{"type":"boolean","x-mcp-header":"Yes"},"other":{"type":"string"}}}`
 
-func bound(t *testing.T) []Binding {
+func bound(t *testing.T) []HeaderBinding {
 	t.Helper()
-	found, err := Of(json.RawMessage(schema))
+	found, err := FindBindings(json.RawMessage(schema))
 	if err != nil || len(found) != 3 {
 		t.Fatal(found, err)
 	}
@@ -30,14 +30,14 @@ func TestSetAndCheck(t *testing.T) {
 	b := bound(t)
 	for i, args := range all {
 		header := http.Header{}
-		Set(header, b, json.RawMessage(args))
+		SetHeaders(header, b, json.RawMessage(args))
 		for name, values := range header {
 			if strings.ContainsAny(values[0], "\r\n") {
 				t.Errorf("%s: %s: %q", args, name, values)
 			}
 		}
 		for j, other := range all {
-			err := Check(header, b, json.RawMessage(other))
+			err := CheckHeaders(header, b, json.RawMessage(other))
 			empty := func(k int) bool { return k == 0 || k == 1 || k == len(all)-1 } // nothing is bound in them
 			if same := i == j || empty(i) && empty(j); same != (err == nil) {
 				t.Errorf("headers of %s with %s: %v", args, other, err)
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 				header.Add(name, value)
 			}
 		}
-		err := Check(header, bound(t), json.RawMessage(c.args))
+		err := CheckHeaders(header, bound(t), json.RawMessage(c.args))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q with %s: %v, want %q", c.header, c.args, err, c.want)
 		}
@@ -94,11 +94,11 @@ func FuzzEncode(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		header := Encode(s)
+		header := EncodeValue(s)
 		if strings.ContainsAny(header, "\r\n") {
 			t.Errorf("%q in a header: %q", s, header)
 		}
-		if back, err := Decode(header); back != s && err == nil {
+		if back, err := DecodeValue(header); back != s && err == nil {
 			t.Errorf("%q became %q", s, back)
 		}
 	})

@@ -12,22 +12,22 @@ import (
 	"unicode/utf8"
 )
 
-// Set adds a header for each bound argument that has a value.
-func Set(header http.Header, bound []Binding, args json.RawMessage) {
+// SetHeaders adds a header for each bound argument that has a value.
+func SetHeaders(header http.Header, bound []HeaderBinding, args json.RawMessage) {
 	for _, b := range bound {
-		if value, ok := valueOf(argument(args, b.Path)); ok {
+		if value, ok := valueOf(argumentAt(args, b.Path)); ok {
 			header.Set(ParamPrefix+b.Header, value)
 		}
 	}
 }
 
-// Check compares the headers of a call with its arguments. Each bound argument must be repeated exactly once with its
+// CheckHeaders compares the headers of a call with its arguments. Each bound argument must be repeated exactly once with its
 // value. Check ignores headers that no binding names.
-func Check(header http.Header, bound []Binding, args json.RawMessage) error {
+func CheckHeaders(header http.Header, bound []HeaderBinding, args json.RawMessage) error {
 	for _, b := range bound {
 		name := ParamPrefix + b.Header
 		given := header.Values(name)
-		arg := argument(args, b.Path)
+		arg := argumentAt(args, b.Path)
 		want, has := valueOf(arg)
 		switch {
 		case len(given) > 1:
@@ -39,26 +39,26 @@ func Check(header http.Header, bound []Binding, args json.RawMessage) error {
 		case !has:
 			return fmt.Errorf("there is a header %s, but no argument %q that it could repeat", name, strings.Join(b.Path, "."))
 		}
-		said, err := Decode(given[0])
+		said, err := DecodeValue(given[0])
 		if err != nil {
 			return fmt.Errorf("the header %s %w", name, err)
 		}
-		if !equal(said, want, arg) {
+		if !equalValues(said, want, arg) {
 			return fmt.Errorf("the header %s differs from the argument %q", name, strings.Join(b.Path, "."))
 		}
 	}
 	return nil
 }
 
-// equal reports whether the value of a header equals an argument. want is the header that Set would write. Numbers
+// equalValues reports whether the value of a header equals an argument. want is the header that Set would write. Numbers
 // are compared by value, because they have several spellings.
-func equal(said, want string, arg json.RawMessage) bool {
+func equalValues(said, want string, arg json.RawMessage) bool {
 	if len(arg) > 0 && (arg[0] == '-' || arg[0] >= '0' && arg[0] <= '9') {
 		n, err := strconv.ParseFloat(said, 64)
 		exact, wrong := strconv.ParseFloat(want, 64)
 		return err == nil && wrong == nil && n == exact && isDecimal(said)
 	}
-	plain, err := Decode(want)
+	plain, err := DecodeValue(want)
 	return err == nil && said == plain
 }
 
@@ -66,7 +66,7 @@ func equal(said, want string, arg json.RawMessage) bool {
 // digits, underscores, and names such as Inf.
 func isDecimal(s string) bool { return strings.Trim(s, "0123456789+-.eE") == "" }
 
-func argument(args json.RawMessage, path []string) json.RawMessage {
+func argumentAt(args json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(args, &object) != nil {
@@ -90,16 +90,16 @@ func valueOf(raw json.RawMessage) (string, bool) {
 		const safe = 1<<53 - 1
 		return strconv.FormatInt(int64(v), 10), v == math.Trunc(v) && math.Abs(v) <= safe
 	case string:
-		return Encode(v), true
+		return EncodeValue(v), true
 	}
 	return "", false
 }
 
 const encodedPrefix, encodedSuffix = "=?base64?", "?="
 
-// Encode returns a string as a header value. It encodes in base64 what is not printable ASCII, begins or ends with
+// EncodeValue returns a string as a header value. It encodes in base64 what is not printable ASCII, begins or ends with
 // white space, or looks encoded.
-func Encode(s string) string {
+func EncodeValue(s string) string {
 	plain := s == strings.Trim(s, " \t") && !isEncoded(s)
 	for i := 0; i < len(s); i++ {
 		plain = plain && s[i] >= ' ' && s[i] <= '~'
@@ -114,9 +114,9 @@ func isEncoded(s string) bool {
 	return len(s) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix)
 }
 
-// Decode returns the string in a header value. It accepts values that are encoded without need. It returns an error
+// DecodeValue returns the string in a header value. It accepts values that are encoded without need. It returns an error
 // for all other values that Encode cannot return.
-func Decode(header string) (string, error) {
+func DecodeValue(header string) (string, error) {
 	if isEncoded(header) {
 		text, err := base64.StdEncoding.Strict().DecodeString(header[len(encodedPrefix) : len(header)-len(encodedSuffix)])
 		if err != nil || !utf8.Valid(text) || strings.ContainsAny(header, "\r\n") {

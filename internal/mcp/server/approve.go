@@ -162,24 +162,26 @@ func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, erro
 	return s.answerOutcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
-// between separates the ids in the name of a form that shows several equal questions as one.
-const between = "+"
+// idSeparator separates the ids in the name of a form that shows several equal questions as one.
+const idSeparator = "+"
 
 // nameOf returns the name under which a client answers a form. It has the ids of all questions that the form shows,
 // so that the answer does not apply to later questions.
-func nameOf(a core.Approval) string { return strings.Join(append([]string{a.ID}, a.Same...), between) }
+func nameOf(a core.Approval) string {
+	return strings.Join(append([]string{a.ID}, a.Same...), idSeparator)
+}
 
 // answersTo yields the waiting approvals that a client's responses answer, oldest first, each with its answer.
 func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq2[core.Approval, core.ApprovalAnswer] {
 	return func(yield func(core.Approval, core.ApprovalAnswer) bool) {
 		named := map[string][]string{}
 		for name := range responses {
-			ids := strings.Split(name, between)
+			ids := strings.Split(name, idSeparator)
 			named[ids[0]] = ids
 		}
 		for _, a := range waiting {
 			ids := named[a.ID]
-			result, ok := responses[strings.Join(ids, between)].(*mcp.ElicitResult)
+			result, ok := responses[strings.Join(ids, idSeparator)].(*mcp.ElicitResult)
 			if !ok {
 				continue
 			}

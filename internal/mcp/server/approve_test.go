@@ -62,7 +62,7 @@ const deletes = `
 
 // wrote counts the effects of the call that has to be approved.
 func wrote(s *demo.DemoServer) (n int) {
-	for _, e := range s.Effects() {
+	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
 			n++
 		}
@@ -138,7 +138,7 @@ func TestElicitation(t *testing.T) {
 				if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
 					t.Errorf("%s %+v, %d written, asked %d times", o.Status, o.Error, wrote(server), asked.Load())
 				}
-				if made := len(server.Effects()); made != 1+c.writes {
+				if made := len(server.RecordedEffects()); made != 1+c.writes {
 					t.Errorf("%d effects: something ran twice", made)
 				}
 			})
@@ -342,13 +342,13 @@ func TestElicitationAfterDryRun(t *testing.T) {
 			})
 			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_code", Arguments: map[string]any{"code": deletes, "dry_run": true}})
 			o := outcomeOf(t, r, err)
-			if o.Status != core.StatusOK || len(o.Effects) != 2 || len(o.Approvals) != 1 || len(forms) != 0 || len(server.Effects()) != 0 {
+			if o.Status != core.StatusOK || len(o.Effects) != 2 || len(o.Approvals) != 1 || len(forms) != 0 || len(server.RecordedEffects()) != 0 {
 				t.Fatalf("%+v %+v, forms %q", o, o.Error, forms)
 			}
 			r, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "resume_execution", Arguments: map[string]any{"execution_id": o.ExecutionID}})
 			done := outcomeOf(t, r, err)
-			if done.Status != core.StatusOK || string(done.Result) != `"written"` || len(server.Effects()) != 2 {
-				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.Effects()))
+			if done.Status != core.StatusOK || string(done.Result) != `"written"` || len(server.RecordedEffects()) != 2 {
+				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.RecordedEffects()))
 			}
 			if len(forms) != 1 || !strings.Contains(forms[0], "files.create_directory") || !strings.Contains(forms[0], `"content": "one"`) {
 				t.Errorf("%q", forms)

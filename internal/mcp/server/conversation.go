@@ -21,8 +21,8 @@ import (
 const (
 	// askPatience is how long a server waits for the client's answer to its question.
 	askPatience = 10 * time.Minute
-	// gathering bounds the wait for further questions that arrive at about the same time.
-	gathering = 20 * time.Millisecond
+	// gatherPause bounds the wait for further questions that arrive at about the same time.
+	gatherPause = 20 * time.Millisecond
 	// maxParked bounds the requests that continue in the background while their clients ask a person.
 	maxParked = 256
 )
@@ -65,13 +65,13 @@ type openConversations struct {
 	all map[string]*conversation
 }
 
-func (c *openConversations) get(id string) *conversation {
+func (c *openConversations) getConversation(id string) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.all[id]
 }
 
-func (c *openConversations) add(v *conversation) {
+func (c *openConversations) addConversation(v *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -93,8 +93,8 @@ func (c *openConversations) isFull() bool {
 	return n >= maxParked
 }
 
-// remove removes a conversation and cancels the handling of its request.
-func (c *openConversations) remove(v *conversation) {
+// removeConversation removes a conversation and cancels the handling of its request.
+func (c *openConversations) removeConversation(v *conversation) {
 	if t := v.currentTurn(); t != nil {
 		t.cancel()
 	}
@@ -148,13 +148,13 @@ func (s *Server) continueConversation(ctx context.Context, next mcp.MethodHandle
 		}
 		ctx = context.WithValue(ctx, roundKey{}, state)
 	}
-	c := s.talks.get(state.Conversation)
+	c := s.talks.getConversation(state.Conversation)
 	switch {
 	case c == nil && state.Conversation != "" && state.Execution == "":
 		return nil, peerError(core.KindInvalidArguments, "the requestState is not one that is waited for any more; make the request again")
 	case c == nil:
 		c = &conversation{id: rand.Text(), questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
-		s.talks.add(c)
+		s.talks.addConversation(c)
 	}
 	stop := c.followRequest(ctx, method, req, state.Round)
 	defer stop()
@@ -221,7 +221,7 @@ func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn)
 		case <-t.done:
 			done = true
 		case <-ctx.Done():
-			s.talks.remove(c)
+			s.talks.removeConversation(c)
 			<-t.done
 			return t.result, t.err
 		case <-c.news:
@@ -232,7 +232,7 @@ func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn)
 	}
 	asked, ok := t.result.(*mcp.CallToolResult)
 	if t.err != nil || !ok || asked.RequestState == "" {
-		s.talks.remove(c)
+		s.talks.removeConversation(c)
 		return t.result, t.err
 	}
 	return s.answerWithQuestions(c, asked.InputRequests, asked.RequestState)
@@ -241,17 +241,17 @@ func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn)
 // answerWithQuestions answers the request with questions. The conversation then waits until the client calls again.
 func (s *Server) answerWithQuestions(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	if s.talks.isFull() {
-		s.talks.remove(c)
+		s.talks.removeConversation(c)
 		return nil, peerError(core.KindLimit, "too many requests wait for a person")
 	}
-	c.parkConversation(func() { s.talks.remove(c) })
+	c.parkConversation(func() { s.talks.removeConversation(c) })
 	return s.questionsResult(c, more, approvals)
 }
 
 // gatherQuestions waits briefly for further questions. It returns false if the request was answered in the meantime
 // or if there are no questions.
 func (c *conversation) gatherQuestions(t *requestTurn) bool {
-	pause := time.NewTimer(gathering)
+	pause := time.NewTimer(gatherPause)
 	defer pause.Stop()
 	select {
 	case <-t.done:

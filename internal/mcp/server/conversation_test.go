@@ -10,7 +10,7 @@ func TestParkedConversationsAreBounded(t *testing.T) {
 	var all openConversations
 	for i := range 4 * maxParked {
 		v := &conversation{id: strconv.Itoa(i)}
-		all.add(v)
+		all.addConversation(v)
 		if i < maxParked-1 {
 			v.parkConversation(func() {})
 		}
@@ -18,7 +18,7 @@ func TestParkedConversationsAreBounded(t *testing.T) {
 	if all.isFull() {
 		t.Error("requests that nobody waits for count")
 	}
-	all.get(strconv.Itoa(maxParked)).parkConversation(func() {})
+	all.getConversation(strconv.Itoa(maxParked)).parkConversation(func() {})
 	if !all.isFull() {
 		t.Errorf("%d of %d wait, and there is room", maxParked, maxParked)
 	}

@@ -16,8 +16,8 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Passthrough is an Engine that exposes servers to clients unchanged, in addition to Retort's own tools.
-type Passthrough interface {
+// PassthroughEngine is an Engine that exposes servers to clients unchanged, in addition to Retort's own tools.
+type PassthroughEngine interface {
 	// Exposed returns the names of the exposed servers, sorted.
 	Exposed() []string
 	// Awaited waits until the exposed servers have listed their features, at most for the time patience.
@@ -41,12 +41,12 @@ type LogWanter interface{ WantLog(level string) }
 // ToolsChanged is the notification that Watch reports when tools change.
 const ToolsChanged = "notifications/tools/list_changed"
 
-// awaited bounds how long the first tools/list waits for servers that are starting.
-const awaited = 10 * time.Second
+// serverWaitTimeout bounds how long the first tools/list waits for servers that are starting.
+const serverWaitTimeout = 10 * time.Second
 
 // exposedServers answers requests to those servers that clients see unchanged.
 type exposedServers struct {
-	passer Passthrough
+	passer PassthroughEngine
 	server *Server
 	stop   func()
 
@@ -62,12 +62,12 @@ type exposedTool struct {
 	name       string
 	tool       *core.Tool
 	definition json.RawMessage
-	bound      []headers.Binding // arguments that headers repeat
+	bound      []headers.HeaderBinding // arguments that headers repeat
 }
 
 // setUpPassthrough makes the server pass requests to exposed servers, if there are any.
 func (s *Server) setUpPassthrough() {
-	p, ok := s.engine.(Passthrough)
+	p, ok := s.engine.(PassthroughEngine)
 	if !ok || len(p.Exposed()) == 0 {
 		return
 	}
@@ -84,7 +84,7 @@ func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	if _, ok := e.(LogWanter); ok {
 		c.Logging = &mcp.LoggingCapabilities{}
 	}
-	if p, ok := e.(Passthrough); ok && len(p.Exposed()) > 0 {
+	if p, ok := e.(PassthroughEngine); ok && len(p.Exposed()) > 0 {
 		c.Tools.ListChanged = true
 		c.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
 		c.Prompts = &mcp.PromptCapabilities{ListChanged: true}
@@ -97,7 +97,7 @@ func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 func (s *Server) Close() {
 	s.stop()
 	if s.direct != nil {
-		s.direct.close()
+		s.direct.closeSubscriptions()
 	}
 }
 
@@ -173,7 +173,7 @@ func (d *exposedServers) offeredTools() (all []exposedTool) {
 
 // boundOf returns the arguments that headers repeat, according to a tool's definition. It returns nil if the
 // definition's annotations are invalid, because clients then ignore the tool.
-func boundOf(definition json.RawMessage) []headers.Binding {
+func boundOf(definition json.RawMessage) []headers.HeaderBinding {
 	if !bytes.Contains(definition, []byte(headers.Keyword)) {
 		return nil
 	}
@@ -183,7 +183,7 @@ func boundOf(definition json.RawMessage) []headers.Binding {
 	if json.Unmarshal(definition, &d) != nil {
 		return nil
 	}
-	bound, err := headers.Of(d.Schema)
+	bound, err := headers.FindBindings(d.Schema)
 	if err != nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case "tools/list":
-			d.passer.Awaited(ctx, awaited)
+			d.passer.Awaited(ctx, serverWaitTimeout)
 			d.syncTools()
 			result, err := next(ctx, method, req)
 			own, ok := result.(*mcp.ListToolsResult)
@@ -282,7 +282,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 // awaitTool waits for servers that are starting, unless a server with the named tool is already known.
 func (d *exposedServers) awaitTool(ctx context.Context, name string) {
 	if _, known := d.lookupTool(name); !known && !isModelTool(name) {
-		d.passer.Awaited(ctx, awaited)
+		d.passer.Awaited(ctx, serverWaitTimeout)
 		d.syncTools()
 	}
 }

@@ -314,8 +314,8 @@ const (
 	plainModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/-"
 )
 
-// every is the shortest interval between progress notifications.
-const every = 200 * time.Millisecond
+// progressInterval is the shortest interval between progress notifications.
+const progressInterval = 200 * time.Millisecond
 
 // progressNotice is a progress notification to the client.
 type progressNotice struct {
@@ -367,7 +367,7 @@ func sendNotices(ctx context.Context, req *mcp.CallToolRequest) (tell func(progr
 				select {
 				case <-done:
 					open = false
-				case <-time.After(every):
+				case <-time.After(progressInterval):
 				}
 			}
 		}

@@ -8,32 +8,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stateless is the first protocol version without sessions over HTTP.
+// Stateless is the first protocol version without sessions over NewHTTPHandlers.
 const Stateless = multiRoundTrip
 
-// The HTTP headers of the protocol.
+// The NewHTTPHandlers headers of the protocol.
 const (
 	SessionHeader = "Mcp-Session-Id"
 	VersionHeader = "Mcp-Protocol-Version"
 )
 
-// HTTP answers the clients of one principal over HTTP. Hosts, origins and quotas must have been checked before.
-type HTTP struct {
+// HTTPHandlers answers the clients of one principal over NewHTTPHandlers. Hosts, origins and quotas must have been checked before.
+type HTTPHandlers struct {
 	server *Server
 	// Stateless handles requests of protocol versions without sessions. Sessions handles those of older versions, and
-	// Events those of the oldest HTTP transport.
+	// Events those of the oldest NewHTTPHandlers transport.
 	Stateless, Sessions, Events http.Handler
 }
 
 // maxEvents bounds how many bytes of events are kept for clients that lose their connection and resume the stream.
 const maxEvents = 4 << 20
 
-// HTTP returns the HTTP handlers of the server. The caller must bound the size of request bodies.
-func (s *Server) HTTP() *HTTP {
+// NewHTTPHandlers returns the NewHTTPHandlers handlers of the server. The caller must bound the size of request bodies.
+func (s *Server) NewHTTPHandlers() *HTTPHandlers {
 	served := func(*http.Request) *mcp.Server { return s.mcp }
 	events := mcp.NewMemoryEventStore(nil)
 	events.SetMaxBytes(maxEvents)
-	return &HTTP{
+	return &HTTPHandlers{
 		server: s,
 		Stateless: s.checkMirrored(
 			mcp.NewStreamableHTTPHandler(served, &mcp.StreamableHTTPOptions{
@@ -65,8 +65,8 @@ func liftTasks(h http.Handler) http.Handler {
 	})
 }
 
-// End ends a session after its pending requests are answered. It does not wait.
-func (h *HTTP) End(id string) {
+// EndSession ends a session after its pending requests are answered. It does not wait.
+func (h *HTTPHandlers) EndSession(id string) {
 	for session := range h.server.mcp.Sessions() {
 		if session.ID() == id {
 			go session.Close()

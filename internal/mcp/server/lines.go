@@ -202,20 +202,20 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 // writing.
 func (c *lineConn) receiveLine(l readLine) error {
 	if !l.whole {
-		return c.writeMessage(refuse(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).Text())
+		return c.writeMessage(newRefusal(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).ToJSON())
 	}
 	if !isBatch(l.text) {
 		if refused := c.queueMessage(l.text, nil); refused != nil {
-			return c.writeMessage(refused.Text())
+			return c.writeMessage(refused.ToJSON())
 		}
 		return nil
 	}
 	messages, refused := SplitBatch(l.text)
 	if refused == nil && !c.hasBatches() {
-		refused = refuse(nil, jsonrpc.CodeInvalidRequest, "a batch is for versions of the protocol before %s, after initialize", noBatches)
+		refused = newRefusal(nil, jsonrpc.CodeInvalidRequest, "a batch is for versions of the protocol before %s, after initialize", noBatches)
 	}
 	if refused != nil {
-		return c.writeMessage(refused.Text())
+		return c.writeMessage(refused.ToJSON())
 	}
 	return c.receiveBatch(messages)
 }
@@ -232,14 +232,14 @@ func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
 	b := &batchAnswers{open: 1} // until all are taken
 	for _, text := range messages {
 		if refused := c.queueMessage(text, b); refused != nil {
-			b.answers = append(b.answers, refused.Text())
+			b.answers = append(b.answers, refused.ToJSON())
 		}
 	}
 	return c.finishBatch(b, nil)
 }
 
 // queueMessage puts a message into the queue, or returns a refusal. Some messages are ignored.
-func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *Refusal {
+func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *MessageRefusal {
 	msg, refused := ParseMessage(liftTask(text))
 	if refused != nil || msg == nil {
 		return refused
@@ -259,21 +259,21 @@ func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *Refusal {
 }
 
 // beginRequest puts a request into the queue and tracks it, or returns a refusal.
-func (c *lineConn) beginRequest(r *jsonrpc.Request, b *batchAnswers) *Refusal {
+func (c *lineConn) beginRequest(r *jsonrpc.Request, b *batchAnswers) *MessageRefusal {
 	id, _ := json.Marshal(r.ID.Raw()) // a string or an integer
 	if err := c.checkVersion(r); err != nil {
-		return &Refusal{ID: id, Error: err}
+		return &MessageRefusal{ID: id, Error: err}
 	}
 	if r.Method == "initialize" && b != nil {
-		return refuse(id, jsonrpc.CodeInvalidRequest, "initialize is no part of a batch")
+		return newRefusal(id, jsonrpc.CodeInvalidRequest, "initialize is no part of a batch")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.drains {
-		return refuse(id, codeEnding, "the server is ending; nothing ran")
+		return newRefusal(id, codeEnding, "the server is ending; nothing ran")
 	}
 	if c.calls[r.ID] != nil { // an answer with this id would be taken for that of the other request
-		return refuse(nil, jsonrpc.CodeInvalidRequest, "another request with the id %s has no answer yet", clippedTo(string(id), 100))
+		return newRefusal(nil, jsonrpc.CodeInvalidRequest, "another request with the id %s has no answer yet", clippedTo(string(id), 100))
 	}
 	c.calls[r.ID] = &inCall{initialize: r.Method == "initialize", lasts: r.Method == "subscriptions/listen", batch: b}
 	if b != nil {

@@ -61,7 +61,7 @@ func speak(t testing.TB, era string) *speaker {
 	fromServer, toClient := io.Pipe()
 	c := &speaker{t: t, era: era, began: began, in: toServer, lines: make(chan string, 1000), done: make(chan error, 1)}
 	go func() {
-		c.done <- s.Serve(context.Background(), fromClient, toClient)
+		c.done <- s.ServeLines(context.Background(), fromClient, toClient)
 		_ = toClient.Close()
 		s.Close()
 	}()
@@ -328,7 +328,7 @@ func TestDrain(t *testing.T) {
 				fromClient, toServer := io.Pipe()
 				fromServer, toClient := io.Pipe()
 				done := make(chan error, 1)
-				go func() { done <- s.Serve(ctx, fromClient, toClient); _ = toClient.Close() }()
+				go func() { done <- s.ServeLines(ctx, fromClient, toClient); _ = toClient.Close() }()
 				answers := bufio.NewReader(fromServer)
 				said := make(chan string, 1)
 				go func() {
@@ -350,7 +350,7 @@ func TestDrain(t *testing.T) {
 				}
 				want := time.Duration(0)
 				if cancelled {
-					want = draining
+					want = drainTimeout
 				}
 				if took := time.Since(began); took != want {
 					t.Errorf("it took %s, want %s", took, want)

@@ -50,7 +50,7 @@ func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []
 	}
 	id = message["id"]
 	if given := header.Get(nameHeader); given != "" {
-		plain, err := headers.Decode(given)
+		plain, err := headers.DecodeValue(given)
 		if err != nil {
 			return id, fmt.Errorf("the header %s %w", nameHeader, err)
 		}
@@ -65,7 +65,7 @@ func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []
 	if !ok {
 		return id, nil
 	}
-	return id, headers.Check(header, n.bound, params["arguments"])
+	return id, headers.CheckHeaders(header, n.bound, params["arguments"])
 }
 
 // writeMismatch answers a request whose headers contradict its body with an error.

@@ -30,7 +30,7 @@ func upstream(name string, s *mcp.Server) engine.Server {
 	}}
 }
 
-// overHTTP is a server of the SDK behind Streamable HTTP.
+// overHTTP is a server of the SDK behind Streamable NewHTTPHandlers.
 func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) engine.Server {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	listener := httptest.NewServer(handler)

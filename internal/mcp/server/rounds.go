@@ -79,7 +79,7 @@ func (r *RequestStates) takeState(state, principal, call string, now time.Time) 
 		return s, core.Errorf(
 			core.KindInvalidArguments, "mcpserver", "the requestState has run out; nothing ran",
 		).WithHint("call resume_execution with the execution_id %s", s.Execution)
-	case !r.spend(s, now):
+	case !r.spendNonce(s, now):
 		return s, core.Errorf(
 			core.KindInvalidArguments, "mcpserver", "the requestState was used before; nothing ran",
 		).WithHint("call resume_execution with the execution_id %s", s.Execution)
@@ -116,8 +116,8 @@ func (r *RequestStates) openState(state string) (s requestState, ok bool) {
 	return s, json.Unmarshal(text, &s) == nil
 }
 
-// spend marks a state as used, and reports whether this was its first use.
-func (r *RequestStates) spend(s requestState, now time.Time) bool {
+// spendNonce marks a state as used, and reports whether this was its first use.
+func (r *RequestStates) spendNonce(s requestState, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for nonce, until := range r.spent {

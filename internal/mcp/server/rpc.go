@@ -10,14 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Refusal is the error answer to a text that is not a valid JSON-RPC message.
-type Refusal struct {
+// MessageRefusal is the error answer to a text that is not a valid JSON-RPC message.
+type MessageRefusal struct {
 	ID    json.RawMessage // of the request that it answers; nil if that is unknown
 	Error *jsonrpc.Error
 }
 
-// Text returns the refusal as a JSON-RPC message.
-func (r *Refusal) Text() []byte {
+// ToJSON returns the refusal as a JSON-RPC message.
+func (r *MessageRefusal) ToJSON() []byte {
 	id := r.ID
 	if id == nil {
 		id = json.RawMessage("null")
@@ -30,20 +30,20 @@ func (r *Refusal) Text() []byte {
 	return text
 }
 
-func refuse(id json.RawMessage, code int64, format string, args ...any) *Refusal {
-	return &Refusal{ID: id, Error: &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
+func newRefusal(id json.RawMessage, code int64, format string, args ...any) *MessageRefusal {
+	return &MessageRefusal{ID: id, Error: &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
 // ParseMessage parses one JSON-RPC 2.0 message from a client. Keys must be spelled exactly; if a key occurs twice,
 // the last one counts. A malformed response is converted to an error response for the same request. Both results are
 // nil for a malformed response that names no request, because JSON-RPC does not answer responses.
-func ParseMessage(text []byte) (jsonrpc.Message, *Refusal) {
+func ParseMessage(text []byte) (jsonrpc.Message, *MessageRefusal) {
 	if !json.Valid(text) {
-		return nil, refuse(nil, jsonrpc.CodeParseError, "the message is not JSON")
+		return nil, newRefusal(nil, jsonrpc.CodeParseError, "the message is not JSON")
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
-		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "the message is JSON but no object")
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "the message is JSON but no object")
 	}
 	if _, ok := members["method"]; ok {
 		return parseRequest(members)
@@ -51,22 +51,22 @@ func ParseMessage(text []byte) (jsonrpc.Message, *Refusal) {
 	_, result := members["result"]
 	_, failed := members["error"]
 	if !result && !failed {
-		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "the message has none of method, result and error")
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "the message has none of method, result and error")
 	}
 	return parseResponse(members), nil
 }
 
-func parseRequest(members map[string]json.RawMessage) (jsonrpc.Message, *Refusal) {
+func parseRequest(members map[string]json.RawMessage) (jsonrpc.Message, *MessageRefusal) {
 	id, err := parseID(members["id"])
 	if err != nil {
-		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "id %v", err)
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "id %v", err)
 	}
 	r := &jsonrpc.Request{ID: id, Params: members["params"]}
 	switch {
 	case !isVersion2(members):
-		return nil, refuse(members["id"], jsonrpc.CodeInvalidRequest, `jsonrpc is not "2.0"`)
+		return nil, newRefusal(members["id"], jsonrpc.CodeInvalidRequest, `jsonrpc is not "2.0"`)
 	case json.Unmarshal(members["method"], &r.Method) != nil || string(members["method"]) == "null":
-		return nil, refuse(members["id"], jsonrpc.CodeInvalidRequest, "method is not a string")
+		return nil, newRefusal(members["id"], jsonrpc.CodeInvalidRequest, "method is not a string")
 	}
 	return r, nil
 }
@@ -129,31 +129,31 @@ func isBatch(text []byte) bool {
 const MaxBatch = 64
 
 // SplitBatch returns the messages of a batch, or a single message as a list.
-func SplitBatch(text []byte) ([]json.RawMessage, *Refusal) {
+func SplitBatch(text []byte) ([]json.RawMessage, *MessageRefusal) {
 	if !isBatch(text) {
 		return []json.RawMessage{text}, nil
 	}
 	var messages []json.RawMessage
 	if json.Unmarshal(text, &messages) != nil {
-		return nil, refuse(nil, jsonrpc.CodeParseError, "the message is not JSON")
+		return nil, newRefusal(nil, jsonrpc.CodeParseError, "the message is not JSON")
 	}
 	if len(messages) == 0 || len(messages) > MaxBatch {
-		return nil, refuse(nil, jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", MaxBatch)
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", MaxBatch)
 	}
 	return messages, nil
 }
 
-// Content describes the messages in a request body, as far as routing needs it.
-type Content struct {
+// MessageContent describes the messages in a request body, as far as routing needs it.
+type MessageContent struct {
 	Messages int
 	Calls    int  // of tools
 	Begins   bool // a session
 	Modern   bool // a message says its version, as since 2026-07-28
 }
 
-// Examine parses a message or a batch for routing. If it refuses a text, the text is not a valid message for any
+// ExamineMessage parses a message or a batch for routing. If it refuses a text, the text is not a valid message for any
 // other reader either.
-func Examine(text []byte) (c Content, refused *Refusal) {
+func ExamineMessage(text []byte) (c MessageContent, refused *MessageRefusal) {
 	messages, refused := SplitBatch(text)
 	if refused != nil {
 		return c, refused
@@ -165,13 +165,13 @@ func Examine(text []byte) (c Content, refused *Refusal) {
 		}
 		c.Messages++
 		if r, ok := m.(*jsonrpc.Request); ok {
-			c.add(r)
+			c.addRequest(r)
 		}
 	}
 	return c, nil
 }
 
-func (c *Content) add(r *jsonrpc.Request) {
+func (c *MessageContent) addRequest(r *jsonrpc.Request) {
 	var params, meta map[string]json.RawMessage
 	_ = json.Unmarshal(r.Params, &params) // what is no object says nothing
 	_ = json.Unmarshal(params["_meta"], &meta)

@@ -7,7 +7,7 @@ import (
 
 // Keys count as they are spelled: what counts here is what is done.
 func TestExamine(t *testing.T) {
-	for body, want := range map[string]Content{
+	for body, want := range map[string]MessageContent{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`:                                                                                           {Messages: 1, Calls: 1},
 		`{"jsonrpc":"2.0","id":1,"method":"tools\/call","Method":"ping"}`:                                                                          {Messages: 1, Calls: 1},
 		`[{"jsonrpc":"2.0","id":1,"method":"tools/call"},{"jsonrpc":"2.0","id":2,"method":"tools/call"},{"jsonrpc":"2.0","id":3,"method":"ping"}]`: {Messages: 3, Calls: 2},
@@ -15,7 +15,7 @@ func TestExamine(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":null}}}`:                                       {Messages: 1, Modern: true},
 		`{"jsonrpc":"2.0","id":7,"result":{}}`:                                                                                                     {Messages: 1},
 	} {
-		if got, refused := Examine([]byte(body)); refused != nil || got != want {
+		if got, refused := ExamineMessage([]byte(body)); refused != nil || got != want {
 			t.Errorf("%s: %+v, %v", body, got, refused)
 		}
 	}
@@ -24,7 +24,7 @@ func TestExamine(t *testing.T) {
 		`{"jsonrpc":"1.0","id":1,"method":"tools/call"}`: -32600, `{"jsonrpc":"2.0","id":true,"method":"tools/call"}`: -32600,
 		`{"jsonrpc":"2.0","id":1,"method":7}`: -32600, "[" + strings.Repeat(`{"jsonrpc":"2.0","method":"x"},`, 64) + `{"jsonrpc":"2.0","method":"x"}]`: -32600,
 	} {
-		if _, refused := Examine([]byte(body)); refused == nil || refused.Error.Code != want {
+		if _, refused := ExamineMessage([]byte(body)); refused == nil || refused.Error.Code != want {
 			t.Errorf("%s: %v, want %d", body, refused, want)
 		}
 	}

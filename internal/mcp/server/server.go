@@ -63,7 +63,7 @@ type Server struct {
 
 // New returns a Server in front of an engine.
 func New(e Engine, o Options) (*Server, error) {
-	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, grace), log: o.Log}
+	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, taskGrace), log: o.Log}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -72,7 +72,7 @@ func New(e Engine, o Options) (*Server, error) {
 		s.rounds = NewRequestStates()
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "retort", Title: "Retort", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: serverCapabilities(e, o), SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe,
+		Instructions: serverInstructions, Capabilities: serverCapabilities(e, o), SubscribeHandler: s.subscribeResource, UnsubscribeHandler: s.unsubscribeResource,
 		// What is listed is what one principal may see.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
@@ -93,7 +93,7 @@ func New(e Engine, o Options) (*Server, error) {
 // pending.
 func (s *Server) addTools(o Options) error {
 	for i, t := range s.modelTools() {
-		d, err := t.definition(o.Sandboxes)
+		d, err := t.loadDefinition(o.Sandboxes)
 		if err != nil {
 			return err
 		}
@@ -111,14 +111,14 @@ func (s *Server) addTools(o Options) error {
 // maxLine bounds the size of a message from the client, in bytes.
 const maxLine = 16 << 20
 
-// draining is how long pending requests may take to finish after the context of Serve has ended.
-const draining = 30 * time.Second
+// drainTimeout is how long pending requests may take to finish after the context of Serve has ended.
+const drainTimeout = 30 * time.Second
 
-// Serve serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no more
+// ServeLines serves one client over newline-delimited JSON until the stream ends or ctx is done. Then it accepts no more
 // requests, gives pending ones 30 s to finish, and cancels the rest. The end of the stream is not an error.
-func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) ServeLines(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	t := newLineTransport(in, out)
-	defer context.AfterFunc(ctx, func() { t.conn.drainRequests(draining) })()
+	defer context.AfterFunc(ctx, func() { t.conn.drainRequests(drainTimeout) })()
 	err := s.mcp.Run(context.WithoutCancel(ctx), t)
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil

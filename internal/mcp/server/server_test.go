@@ -166,7 +166,7 @@ func converse(t *testing.T, o Options, script string) string {
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(t.Context(), fromClient, toClient); toClient.Close() }()
+	go func() { done <- s.ServeLines(t.Context(), fromClient, toClient); toClient.Close() }()
 	answers := bufio.NewScanner(fromServer)
 	answers.Buffer(nil, 1<<20)
 	var log bytes.Buffer
@@ -250,7 +250,7 @@ func TestCancellationReachesTheProgram(t *testing.T) {
 			}
 			fromClient, toServer := io.Pipe()
 			fromServer, toClient := io.Pipe()
-			go func() { _ = s.Serve(t.Context(), fromClient, toClient) }()
+			go func() { _ = s.ServeLines(t.Context(), fromClient, toClient) }()
 			write := func(lines string) {
 				if _, err := io.WriteString(toServer, lines+"\n"); err != nil {
 					t.Error(err)

@@ -15,8 +15,8 @@ import (
 const (
 	// maxSubscribed bounds the resources that the clients of a Server can subscribe to.
 	maxSubscribed = 1_000
-	// goodbye bounds the time that a server may take to end a subscription.
-	goodbye = 10 * time.Second
+	// unsubscribeTimeout bounds the time that a server may take to end a subscription.
+	unsubscribeTimeout = 10 * time.Second
 )
 
 // resourceSubscriptions has the resources that clients have subscribed to. Each resource is subscribed once at its
@@ -32,8 +32,8 @@ type resourceSubscriptions struct {
 
 type resourceKey struct{ server, uri string }
 
-// subscribe subscribes a session to a resource. The SDK calls it and keeps the list of sessions to notify.
-func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+// subscribeResource subscribes a session to a resource. The SDK calls it and keeps the list of sessions to notify.
+func (s *Server) subscribeResource(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if s.direct == nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no server is exposed"}
 	}
@@ -62,9 +62,9 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	return nil
 }
 
-// unsubscribe ends a session's subscription. It never fails: the client is no longer notified, even if the server
+// unsubscribeResource ends a session's subscription. It never fails: the client is no longer notified, even if the server
 // returns an error.
-func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
+func (s *Server) unsubscribeResource(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	if s.direct == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (d *exposedServers) releaseResource(ctx context.Context, r resourceKey, ses
 	if !d.subscribed.dropSession(r, session) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, goodbye)
+	ctx, cancel := context.WithTimeout(ctx, unsubscribeTimeout)
 	defer cancel()
 	_ = d.passer.Subscribed(ctx, r.server, r.uri, false)
 }
@@ -152,8 +152,8 @@ func (s *resourceSubscriptions) resourcesOf(session *mcp.ServerSession) (all []r
 	return all
 }
 
-// close ends all subscriptions without waiting for the servers.
-func (d *exposedServers) close() {
+// closeSubscriptions ends all subscriptions without waiting for the servers.
+func (d *exposedServers) closeSubscriptions() {
 	d.stop()
 	d.subscribed.mu.Lock()
 	defer d.subscribed.mu.Unlock()

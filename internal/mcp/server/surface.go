@@ -11,14 +11,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// surface has the descriptions of Retort's own tools as embedded files: a description (.md) and an input schema
+// surfaceFiles has the descriptions of Retort's own tools as embedded files: a description (.md) and an input schema
 // (.json) for each tool. These texts are what models read.
 //
 //go:embed tools/*.md tools/*.json
-var surface embed.FS
+var surfaceFiles embed.FS
 
 //go:embed instructions.md
-var instructions string
+var serverInstructions string
 
 // modelTool is one of Retort's own tools, which models call.
 type modelTool struct {
@@ -60,13 +60,13 @@ func isModelTool(name string) bool {
 // sandboxEnum stands in a schema for the sandboxes that a call can name.
 const sandboxEnum = `{"enum":"$sandboxes"}`
 
-// definition returns the definition of the tool that clients get.
-func (t modelTool) definition(sandboxes []string) (*mcp.Tool, error) {
-	description, err := surface.ReadFile("tools/" + t.name + ".md")
+// loadDefinition returns the definition of the tool that clients get.
+func (t modelTool) loadDefinition(sandboxes []string) (*mcp.Tool, error) {
+	description, err := surfaceFiles.ReadFile("tools/" + t.name + ".md")
 	if err != nil {
 		return nil, err
 	}
-	schema, err := surface.ReadFile("tools/" + t.name + ".json")
+	schema, err := surfaceFiles.ReadFile("tools/" + t.name + ".json")
 	if err != nil {
 		return nil, err
 	}

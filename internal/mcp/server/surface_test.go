@@ -23,7 +23,7 @@ func TestToolListStaysSmall(t *testing.T) {
 	for surface, c := range map[string]struct{ tools, tokens int }{"full": {len(all), 1200}, "lean": {leanTools, 500}} {
 		var list mcp.ListToolsResult
 		for _, tool := range all[:c.tools] {
-			d, err := tool.definition(testSandboxes)
+			d, err := tool.loadDefinition(testSandboxes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,13 +33,13 @@ func TestToolListStaysSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := tokens.Count(string(text))
+		n := tokens.CountTokens(string(text))
 		t.Logf("%s: %d tokens", surface, n)
 		if n >= c.tokens {
 			t.Errorf("the %s tool list has %d tokens, the surface promises less than %d", surface, n, c.tokens)
 		}
 	}
-	if n := tokens.Count(instructions); n >= 150 {
+	if n := tokens.CountTokens(serverInstructions); n >= 150 {
 		t.Errorf("the instructions have %d tokens, they must stay under 150", n)
 	} else {
 		t.Logf("instructions: %d tokens", n)
@@ -53,7 +53,7 @@ func TestSchemasMatchHandlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range s.modelTools() {
-		d, err := tool.definition(testSandboxes)
+		d, err := tool.loadDefinition(testSandboxes)
 		if err != nil {
 			t.Fatal(err)
 		}

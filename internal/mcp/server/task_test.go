@@ -90,8 +90,8 @@ func TestTaskBySampling(t *testing.T) {
 				params.SetProgressToken("p")
 				r, err := s.CallTool(t.Context(), params)
 				o := outcomeOf(t, r, err)
-				if o.Status != c.status || o.Attempts != c.attempts || len(crm.Effects()) != c.effects {
-					t.Errorf("%s %+v after %d attempts, %d effects", o.Status, o.Error, o.Attempts, len(crm.Effects()))
+				if o.Status != c.status || o.Attempts != c.attempts || len(crm.RecordedEffects()) != c.effects {
+					t.Errorf("%s %+v after %d attempts, %d effects", o.Status, o.Error, o.Attempts, len(crm.RecordedEffects()))
 				}
 				l.mu.Lock()
 				defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func TestTaskBySampling(t *testing.T) {
 func TestTaskWithoutSampling(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
-		s := connect(t, "", era, nil, engine.Server{Name: "crm", Dial: demo.Dial("crm")})
+		s := connect(t, "", era, nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_task", Arguments: map[string]any{"task": "create a lead", "inputs": map[string]any{"n": json.Number("9007199254740993")}}})
 		o := outcomeOf(t, r, err)
 		if r.IsError || o.TaskContext == nil || len(o.Tools) == 0 || o.Error.Message != "no model configured" || !strings.Contains(o.Skeleton, "9007199254740993") {
@@ -132,7 +132,7 @@ func TestTaskWithoutSampling(t *testing.T) {
 // have begun, is refused.
 func TestTaskObject(t *testing.T) {
 	t.Parallel()
-	s := connect(t, "", eras[0], nil, engine.Server{Name: "crm", Dial: demo.Dial("crm")})
+	s := connect(t, "", eras[0], nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})
 	call := func(more map[string]any) *mcp.CallToolResult {
 		object := map[string]any{"id": "my-task", "description": "count leads", "code": "return typeof crm.searchRecords", "requiredTools": []string{"crm"}, "status": "pending"}
 		for name, value := range more {

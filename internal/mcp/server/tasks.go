@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// Tasker is an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
-type Tasker interface {
+// TaskEngine is an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
+type TaskEngine interface {
 	// Submit adds a job to the queue. When it returns, the job is durable. Servers that the job calls can reach the
 	// peer of ctx.
 	Submit(ctx context.Context, j core.Job) (core.JobState, error)
@@ -41,8 +41,8 @@ const (
 	// taskAsked is the _meta key under which liftTask stores a client's request for a task, because the SDK keeps
 	// _meta but no unknown members.
 	taskAsked = "retort/task"
-	// grace is how long a call may run before a client that supports tasks gets a task instead of the result.
-	grace = 2 * time.Second
+	// taskGrace is how long a call may run before a client that supports tasks gets a task instead of the result.
+	taskGrace = 2 * time.Second
 	// pollEvery is the polling interval that clients are asked to use.
 	pollEvery = time.Second
 	// maxTalks bounds the number of tasks during which servers can ask questions.
@@ -52,7 +52,7 @@ const (
 
 // clientTasks converts calls to jobs and jobs to MCP tasks, for the clients of a Server.
 type clientTasks struct {
-	Tasker
+	TaskEngine
 	server *Server
 
 	mu    sync.Mutex
@@ -69,11 +69,11 @@ type taskParams struct {
 
 // setUpTasks makes the server offer MCP tasks if its engine has a queue.
 func (s *Server) setUpTasks() error {
-	t, ok := s.engine.(Tasker)
+	t, ok := s.engine.(TaskEngine)
 	if !ok {
 		return nil
 	}
-	k := &clientTasks{Tasker: t, server: s, talks: map[string]*conversation{}}
+	k := &clientTasks{TaskEngine: t, server: s, talks: map[string]*conversation{}}
 	for _, method := range []string{"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"} {
 		err := mcp.AddReceivingCustomMethod(s.mcp, method, func(context.Context, *mcp.ServerSession, *taskParams) (*exactResult, error) {
 			return nil, noMethod(method) // the middleware answers

@@ -153,7 +153,7 @@ func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 					return
 				}
 			}
-			time.Sleep(every)
+			time.Sleep(progressInterval)
 			next, err := k.WatchTask(ctx, t.ID, t)
 			if err != nil {
 				return

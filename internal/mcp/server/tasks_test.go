@@ -183,7 +183,7 @@ func talkTo(t *testing.T, e Engine) *talk {
 	t.Cleanup(s.Close)
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
-	go func() { _ = s.Serve(context.Background(), fromClient, toClient); toClient.Close() }()
+	go func() { _ = s.ServeLines(context.Background(), fromClient, toClient); toClient.Close() }()
 	t.Cleanup(func() { toServer.Close(); _, _ = io.Copy(io.Discard, fromServer) })
 	answers := bufio.NewScanner(fromServer)
 	answers.Buffer(nil, 1<<20)
@@ -313,14 +313,14 @@ func TestTaskSupport(t *testing.T) {
 	}
 }
 
-// Over HTTP, too, a client of 2025-11-25 says which call is a task.
+// Over NewHTTPHandlers, too, a client of 2025-11-25 says which call is a task.
 func TestLegacyTaskOverHTTP(t *testing.T) {
 	s, err := New(newTaskEngine(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	served := httptest.NewServer(s.HTTP().Sessions)
+	served := httptest.NewServer(s.NewHTTPHandlers().Sessions)
 	defer served.Close()
 	session := ""
 	post := func(body string) string {

@@ -17,8 +17,8 @@ import (
 	"retort/internal/core"
 )
 
-// Table is the table of approval questions that wait for a person. It is safe for concurrent use.
-type Table struct {
+// ApprovalTable is the table of approval questions that wait for a person. It is safe for concurrent use.
+type ApprovalTable struct {
 	timeout  time.Duration
 	rules    RuleStore
 	recorder core.EventRecorder // nil: nothing is recorded
@@ -35,12 +35,12 @@ type Table struct {
 
 // RuleStore stores the approvals that a person has given for always.
 type RuleStore interface {
-	IsAllowed(Rule) bool
-	AllowRule(Rule) error
+	IsAllowed(AlwaysRule) bool
+	AllowRule(AlwaysRule) error
 }
 
-// Rule identifies the calls that an approval for always covers: calls of one tool with arguments of one shape.
-type Rule struct {
+// AlwaysRule identifies the calls that an approval for always covers: calls of one tool with arguments of one shape.
+type AlwaysRule struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 	Pin    string `json:"pin"`
@@ -66,8 +66,8 @@ type tableEntry struct {
 
 // New returns a table. Its questions wait for the time timeout; 0 means 10 minutes. If rules is nil, no approval
 // outlasts its execution.
-func New(timeout time.Duration, rules RuleStore) *Table {
-	return &Table{
+func New(timeout time.Duration, rules RuleStore) *ApprovalTable {
+	return &ApprovalTable{
 		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
 		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{},
 		windows: map[sessionKey]*questionWindow{},
@@ -76,39 +76,39 @@ func New(timeout time.Duration, rules RuleStore) *Table {
 
 // RecordTo sets the recorder of audit log entries about questions and answers. It must be called before the first
 // question.
-func (t *Table) RecordTo(to core.EventRecorder) { t.recorder = to }
+func (t *ApprovalTable) RecordTo(to core.EventRecorder) { t.recorder = to }
 
 // NotifyWaiting sets a function that is called whenever a question is added. It must not block.
-func (t *Table) NotifyWaiting(f func()) { t.attend = f }
+func (t *ApprovalTable) NotifyWaiting(f func()) { t.attend = f }
 
 // AddChannel adds a channel through which every question is asked. It must be called before the first question.
-func (t *Table) AddChannel(c core.ApprovalChannel) { t.also = append(t.also, c) }
+func (t *ApprovalTable) AddChannel(c core.ApprovalChannel) { t.also = append(t.also, c) }
 
-// Ask waits for approval of q. It returns nil if q is approved, either now or by an earlier approval that covers q.
+// AskQuestion waits for approval of q. It returns nil if q is approved, either now or by an earlier approval that covers q.
 // Otherwise it returns an error of kind policy, or cancelled if ctx ends. If the bounds on questions are reached,
 // nobody is asked and the error has kind policy. Before acting, the caller must check that the approved thing has not
 // changed.
-func (t *Table) Ask(ctx context.Context, q core.Question) *core.Error {
+func (t *ApprovalTable) AskQuestion(ctx context.Context, q core.Question) *core.Error {
 	_, _, refused := t.askQuestion(ctx, q)
 	return refused
 }
 
 // AskBy works like Ask and also returns the channel that approved, such as "client" for a form of an MCP client. It
 // returns "" if an earlier approval covers the question.
-func (t *Table) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
+func (t *ApprovalTable) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
 	answer, _, refused := t.askQuestion(ctx, q)
 	return answer.By, refused
 }
 
-// Put works like Ask and also reports whether a person was asked. Nobody is asked if an earlier approval covers the
+// PutQuestion works like Ask and also reports whether a person was asked. Nobody is asked if an earlier approval covers the
 // question or the bounds are reached.
-func (t *Table) Put(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
+func (t *ApprovalTable) PutQuestion(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
 	_, put, refused := t.askQuestion(ctx, q)
 	return put, refused
 }
 
 // askQuestion works like Put and also returns the answer.
-func (t *Table) askQuestion(ctx context.Context, q core.Question) (_ core.ApprovalAnswer, put bool, _ *core.Error) {
+func (t *ApprovalTable) askQuestion(ctx context.Context, q core.Question) (_ core.ApprovalAnswer, put bool, _ *core.Error) {
 	e, refused := t.openEntry(q)
 	switch {
 	case refused != nil:
@@ -168,7 +168,7 @@ func (e *tableEntry) outcomeName(ctx context.Context) string {
 }
 
 // recordEvent records the result of a question in the audit log.
-func (t *Table) recordEvent(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
+func (t *ApprovalTable) recordEvent(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
 	if t.recorder == nil {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (t *Table) recordEvent(q core.Question, kind core.EventKind, status string,
 
 // isCovered reports whether an earlier approval covers q. Earlier approvals do not cover unusual calls, repetitions
 // or critical calls.
-func (t *Table) isCovered(q core.Question) bool {
+func (t *ApprovalTable) isCovered(q core.Question) bool {
 	if !q.HasScopes() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
 		return false
 	}
@@ -201,13 +201,13 @@ func grantOf(q core.Question) runGrant {
 	return runGrant{q.Execution, q.Server, q.Tool, q.Pin, q.Policy, q.Crosses, string(q.Repeats)}
 }
 
-func ruleOf(q core.Question) Rule {
-	return Rule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal}
+func ruleOf(q core.Question) AlwaysRule {
+	return AlwaysRule{q.Server, q.Tool, q.Pin, q.Policy, ArgumentShape(q.Arguments), q.Crosses, q.Principal}
 }
 
 // openEntry adds a question to the table. It returns nil if q is already approved, and an error if the question must
 // not be asked.
-func (t *Table) openEntry(q core.Question) (*tableEntry, *core.Error) {
+func (t *ApprovalTable) openEntry(q core.Question) (*tableEntry, *core.Error) {
 	now := time.Now()
 	e := &tableEntry{
 		Approval: core.Approval{
@@ -229,7 +229,7 @@ func (t *Table) openEntry(q core.Question) (*tableEntry, *core.Error) {
 }
 
 // askThrough asks through one channel. It stops when the question is answered through another channel.
-func (t *Table) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry) {
+func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tableEntry) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -240,13 +240,13 @@ func (t *Table) askThrough(ctx context.Context, ask core.ApprovalChannel, e *tab
 		}
 	}()
 	if answer, ok := ask(ctx, e.Approval); ok {
-		answer.Also = nil                    // it was shown alone
-		_ = t.Decide(e.ID, e.Digest, answer) // another answer was faster
+		answer.Also = nil                            // it was shown alone
+		_ = t.AnswerApproval(e.ID, e.Digest, answer) // another answer was faster
 	}
 }
 
 // finishEntry removes a question from the table. Later answers to it do not count.
-func (t *Table) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
+func (t *ApprovalTable) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.waiting, e.ID)
@@ -271,7 +271,7 @@ func (t *Table) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
 
 // grantScope stores an approval whose scope is wider than once. It also approves waiting questions that this scope
 // covers.
-func (t *Table) grantScope(e *tableEntry) {
+func (t *ApprovalTable) grantScope(e *tableEntry) {
 	if e.Unusual != "" {
 		t.relieveUnusual(e)
 		return
@@ -292,7 +292,7 @@ func (t *Table) grantScope(e *tableEntry) {
 }
 
 // relieveUnusual approves the waiting questions whose only reason is the same anomaly that was just approved.
-func (t *Table) relieveUnusual(e *tableEntry) {
+func (t *ApprovalTable) relieveUnusual(e *tableEntry) {
 	for _, other := range t.waiting {
 		same := other.Merely && other.Principal == e.Principal && other.Unusual == e.Unusual
 		if e.answer.Approve && same && !other.settled && time.Now().Before(other.Expires) {
@@ -319,7 +319,7 @@ func (e *tableEntry) subjectText() string {
 }
 
 // EndExecution forgets the questions and approvals of an execution.
-func (t *Table) EndExecution(execution string) {
+func (t *ApprovalTable) EndExecution(execution string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.histories, execution)
@@ -331,7 +331,7 @@ func (t *Table) EndExecution(execution string) {
 }
 
 // ListWaiting lists the questions that wait, oldest first: those of one execution, or all if execution is empty.
-func (t *Table) ListWaiting(execution string) []core.Approval {
+func (t *ApprovalTable) ListWaiting(execution string) []core.Approval {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list := []core.Approval{}
@@ -347,7 +347,7 @@ func (t *Table) ListWaiting(execution string) []core.Approval {
 }
 
 // IsWaiting reports whether the question still waits for an answer.
-func (t *Table) IsWaiting(id string) bool {
+func (t *ApprovalTable) IsWaiting(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, ok := t.waiting[id]
@@ -356,7 +356,7 @@ func (t *Table) IsWaiting(id string) bool {
 
 // FindGroup returns the waiting question with this id, together with the equal waiting questions of its execution. ok
 // is false if the question no longer waits.
-func (t *Table) FindGroup(id string) (core.Approval, bool) {
+func (t *ApprovalTable) FindGroup(id string) (core.Approval, bool) {
 	t.mu.Lock()
 	e, ok := t.waiting[id]
 	t.mu.Unlock()
@@ -371,10 +371,10 @@ func (t *Table) FindGroup(id string) (core.Approval, bool) {
 	return core.Approval{}, false
 }
 
-// Decide answers a question, and the equal ones that the answer names. digest must be that of the question. It
+// AnswerApproval answers a question, and the equal ones that the answer names. digest must be that of the question. It
 // returns an error if the answer does not count because there is no such question, it was already answered, or its
 // time is over.
-func (t *Table) Decide(id, digest string, a core.ApprovalAnswer) *core.Error {
+func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
 	if err != nil {
 		return err
@@ -404,7 +404,7 @@ func (t *Table) Decide(id, digest string, a core.ApprovalAnswer) *core.Error {
 
 // answerAlso answers the questions that were shown together with e. A wider scope applies only to the execution of e.
 // The caller must hold mu.
-func (t *Table) answerAlso(e *tableEntry) {
+func (t *ApprovalTable) answerAlso(e *tableEntry) {
 	for _, id := range e.answer.Also {
 		other, ok := t.waiting[id]
 		if !ok || other.settled || !other.Equals(e.Question) || !time.Now().Before(other.Expires) {

@@ -20,10 +20,10 @@ func call(execution, arguments string) core.Question {
 }
 
 // asked starts Ask and returns the request that it makes, and how it ends.
-func asked(t *testing.T, ctx context.Context, table *Table, q core.Question) (core.Approval, <-chan *core.Error) {
+func asked(t *testing.T, ctx context.Context, table *ApprovalTable, q core.Question) (core.Approval, <-chan *core.Error) {
 	t.Helper()
 	ended := make(chan *core.Error, 1)
-	go func() { ended <- table.Ask(ctx, q) }()
+	go func() { ended <- table.AskQuestion(ctx, q) }()
 	synctest.Wait()
 	waiting := table.ListWaiting("")
 	if len(waiting) == 0 {
@@ -42,20 +42,20 @@ func kindOf(e *core.Error) string {
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer func(table *Table, r core.Approval, cancel func()) *core.Error
+		answer func(table *ApprovalTable, r core.Approval, cancel func()) *core.Error
 		want   string // how Ask ends
 	}{
-		{"yes", func(table *Table, r core.Approval, _ func()) *core.Error {
-			return table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
+		{"yes", func(table *ApprovalTable, r core.Approval, _ func()) *core.Error {
+			return table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
 		}, "ok"},
-		{"no", func(table *Table, r core.Approval, _ func()) *core.Error {
-			return table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Note: "too many"})
+		{"no", func(table *ApprovalTable, r core.Approval, _ func()) *core.Error {
+			return table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Note: "too many"})
 		}, "policy"},
-		{"nobody", func(*Table, core.Approval, func()) *core.Error { return nil }, "policy"},
-		{"cancelled", func(_ *Table, _ core.Approval, cancel func()) *core.Error { cancel(); return nil }, "cancelled"},
-		{"yes, then cancelled before it is noticed", func(table *Table, r core.Approval, cancel func()) *core.Error {
+		{"nobody", func(*ApprovalTable, core.Approval, func()) *core.Error { return nil }, "policy"},
+		{"cancelled", func(_ *ApprovalTable, _ core.Approval, cancel func()) *core.Error { cancel(); return nil }, "cancelled"},
+		{"yes, then cancelled before it is noticed", func(table *ApprovalTable, r core.Approval, cancel func()) *core.Error {
 			defer cancel()
-			return table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
+			return table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
 		}, "cancelled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAnswers(t *testing.T) {
 				if len(table.ListWaiting("")) != 0 {
 					t.Error("it still waits")
 				}
-				if err := table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
+				if err := table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
 					t.Error("an answer counts afterwards")
 				}
 			})
@@ -87,19 +87,19 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		r, ended := asked(t, t.Context(), table, call("x", `{"id":1}`))
 		other := call("x", `{"id":2}`)
 		for name, err := range map[string]*core.Error{
-			"another id":     table.Decide("nothing", r.Digest, core.ApprovalAnswer{Approve: true}),
-			"other contents": table.Decide(r.ID, other.ApprovalDigest(), core.ApprovalAnswer{Approve: true}),
-			"no digest":      table.Decide(r.ID, "", core.ApprovalAnswer{Approve: true}),
-			"strange scope":  table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true, Scope: "all"}),
+			"another id":     table.AnswerApproval("nothing", r.Digest, core.ApprovalAnswer{Approve: true}),
+			"other contents": table.AnswerApproval(r.ID, other.ApprovalDigest(), core.ApprovalAnswer{Approve: true}),
+			"no digest":      table.AnswerApproval(r.ID, "", core.ApprovalAnswer{Approve: true}),
+			"strange scope":  table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true, Scope: "all"}),
 		} {
 			if err == nil {
 				t.Errorf("%s: the answer counts", name)
 			}
 		}
-		if err := table.Decide(r.ID, r.Digest, core.ApprovalAnswer{}); err != nil {
+		if err := table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
+		if err := table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
 			t.Error("a second answer counts")
 		}
 		if err := <-ended; kindOf(err) != "policy" {
@@ -109,10 +109,10 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 }
 
 // memory are Rules that are forgotten with the test.
-type memory map[Rule]bool
+type memory map[AlwaysRule]bool
 
-func (m memory) IsAllowed(r Rule) bool  { return m[r] }
-func (m memory) AllowRule(r Rule) error { m[r] = true; return nil }
+func (m memory) IsAllowed(r AlwaysRule) bool  { return m[r] }
+func (m memory) AllowRule(r AlwaysRule) error { m[r] = true; return nil }
 
 func TestScopes(t *testing.T) {
 	same, shape, other := call("x", `{"id":1}`), call("x", `{"id":2}`), call("x", `{"id":"1"}`)
@@ -133,15 +133,15 @@ func TestScopes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := New(time.Minute, memory{})
 				r, ended := asked(t, t.Context(), table, same)
-				_ = table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true, Scope: c.scope})
+				_ = table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true, Scope: c.scope})
 				<-ended
 				for i, q := range []core.Question{same, shape, other, later, changed, loose} {
-					if asks := table.Ask(t.Context(), q) != nil; asks != c.asks[i] {
+					if asks := table.AskQuestion(t.Context(), q) != nil; asks != c.asks[i] {
 						t.Errorf("question %d: asks again is %t", i, asks)
 					}
 				}
 				table.EndExecution("x")
-				if c.scope == core.ScopeRun && table.Ask(t.Context(), same) == nil {
+				if c.scope == core.ScopeRun && table.AskQuestion(t.Context(), same) == nil {
 					t.Error("the yes for the run outlives it")
 				}
 			})
@@ -155,10 +155,10 @@ func TestChannels(t *testing.T) {
 		yes := core.WithChannel(t.Context(), func(_ context.Context, r core.Approval) (core.ApprovalAnswer, bool) {
 			return core.ApprovalAnswer{Approve: string(r.Arguments) == `{"id":1}`}, true
 		})
-		if err := table.Ask(yes, call("x", `{"id":1}`)); err != nil {
+		if err := table.AskQuestion(yes, call("x", `{"id":1}`)); err != nil {
 			t.Error(err)
 		}
-		if err := table.Ask(yes, call("x", `{"id":2}`)); kindOf(err) != "policy" {
+		if err := table.AskQuestion(yes, call("x", `{"id":2}`)); kindOf(err) != "policy" {
 			t.Error(err)
 		}
 		over := make(chan bool, 1)
@@ -168,7 +168,7 @@ func TestChannels(t *testing.T) {
 			return core.ApprovalAnswer{Approve: true}, true
 		})
 		r, ended := asked(t, slow, table, call("x", `{"id":3}`))
-		_ = table.Decide(r.ID, r.Digest, core.ApprovalAnswer{})
+		_ = table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{})
 		if err := <-ended; kindOf(err) != "policy" {
 			t.Error("the channel has answered after the decision")
 		}
@@ -187,7 +187,7 @@ func TestHumanTime(t *testing.T) {
 		table := New(time.Minute, nil)
 		r, ended := asked(t, ctx, table, call("x", "{}"))
 		time.Sleep(40 * time.Second)
-		_ = table.Decide(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
+		_ = table.AnswerApproval(r.ID, r.Digest, core.ApprovalAnswer{Approve: true})
 		<-ended
 		if stood != 40*time.Second {
 			t.Errorf("the clock stood for %v", stood)
@@ -208,7 +208,7 @@ func TestAnySequence(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				all.Go(func() {
 					defer cancel()
-					if table.Ask(ctx, call(fmt.Sprint(i), fmt.Sprintf(`{"id":%d}`, i))) == nil {
+					if table.AskQuestion(ctx, call(fmt.Sprint(i), fmt.Sprintf(`{"id":%d}`, i))) == nil {
 						ran.Add(1)
 					}
 				})
@@ -233,13 +233,13 @@ func TestAnySequence(t *testing.T) {
 
 // decideAll decides all calls that wait for an approval, and returns how many it approved. If stale,
 // it decides with a wrong digest, which must have no effect.
-func decideAll(t *testing.T, table *Table, approve, stale bool) (yes int64) {
+func decideAll(t *testing.T, table *ApprovalTable, approve, stale bool) (yes int64) {
 	for _, r := range table.ListWaiting("") {
 		digest := r.Digest
 		if stale {
 			digest = strings.Repeat("0", 64)
 		}
-		if table.Decide(r.ID, digest, core.ApprovalAnswer{Approve: approve}) != nil {
+		if table.AnswerApproval(r.ID, digest, core.ApprovalAnswer{Approve: approve}) != nil {
 			continue
 		}
 		if stale {

@@ -29,7 +29,7 @@ const (
 )
 
 // SetBounds sets the bounds on questions. It must be called before the first question.
-func (t *Table) SetBounds(b QuestionBounds) { t.bounds = b.WithDefaults() }
+func (t *ApprovalTable) SetBounds(b QuestionBounds) { t.bounds = b.WithDefaults() }
 
 // questionHistory counts the questions and denials of one execution.
 type questionHistory struct {
@@ -52,7 +52,7 @@ type sessionKey struct {
 
 // countQuestion counts a question that is about to be asked. If the question must not be asked, it returns the
 // reason. The caller must hold mu.
-func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
+func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
 	h := t.histories[q.Execution]
 	if h == nil {
 		h = &questionHistory{denied: map[string]bool{}}
@@ -88,7 +88,7 @@ func (t *Table) countQuestion(q core.Question, digest string, now time.Time) *co
 }
 
 // windowOf returns the counts of a session. The caller must hold mu.
-func (t *Table) windowOf(s sessionKey, now time.Time) *questionWindow {
+func (t *ApprovalTable) windowOf(s sessionKey, now time.Time) *questionWindow {
 	w := t.windows[s]
 	if w != nil && now.Sub(w.since) < sessionWindow {
 		return w
@@ -112,7 +112,7 @@ func unaskedError(q core.Question, format string, args ...any) *core.Error {
 
 // noteDecision processes a person's decision. A denial also denies all equal waiting questions of the execution.
 // After several denials in a row, all its waiting questions are denied. The caller must hold mu.
-func (t *Table) noteDecision(e *tableEntry) {
+func (t *ApprovalTable) noteDecision(e *tableEntry) {
 	h := t.histories[e.Execution]
 	if h == nil {
 		return

@@ -11,9 +11,9 @@ import (
 )
 
 // decide answers everything that waits, one after the other, and returns how many answers counted.
-func decide(table *Table, a core.ApprovalAnswer) (n int) {
+func decide(table *ApprovalTable, a core.ApprovalAnswer) (n int) {
 	for waiting := table.ListWaiting(""); len(waiting) > 0; waiting = table.ListWaiting("") {
-		if table.Decide(waiting[0].ID, waiting[0].Digest, a) == nil {
+		if table.AnswerApproval(waiting[0].ID, waiting[0].Digest, a) == nil {
 			n++
 		}
 		synctest.Wait()
@@ -45,7 +45,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 					if c.equal {
 						i = 0
 					}
-					go func() { ended <- table.Ask(t.Context(), call("x", fmt.Sprintf(`{"id":%d}`, i))) }()
+					go func() { ended <- table.AskQuestion(t.Context(), call("x", fmt.Sprintf(`{"id":%d}`, i))) }()
 					if !c.atOnce {
 						synctest.Wait()
 						asked += decide(table, c.answer)
@@ -64,7 +64,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 				if asked != c.asked || approved != c.approved {
 					t.Errorf("asked %d times, approved %d; want %d and %d", asked, approved, c.asked, c.approved)
 				}
-				go func() { ended <- table.Ask(t.Context(), call("another", `{"id":0}`)) }()
+				go func() { ended <- table.AskQuestion(t.Context(), call("another", `{"id":0}`)) }()
 				synctest.Wait()
 				if n := decide(table, core.ApprovalAnswer{Approve: true}); n != 1 {
 					t.Errorf("another program was asked about %d times", n)
@@ -80,7 +80,7 @@ func TestBoundsOfSessions(t *testing.T) {
 		table := New(time.Minute, nil)
 		table.SetBounds(QuestionBounds{Questions: 3, Declined: 2})
 		ask := func(execution string, arguments int, approve bool) (asked int) {
-			go func() { _ = table.Ask(t.Context(), call(execution, fmt.Sprintf(`{"id":%d}`, arguments))) }()
+			go func() { _ = table.AskQuestion(t.Context(), call(execution, fmt.Sprintf(`{"id":%d}`, arguments))) }()
 			synctest.Wait()
 			return decide(table, core.ApprovalAnswer{Approve: approve})
 		}
@@ -114,7 +114,7 @@ func TestBoundOfUser(t *testing.T) {
 		for i := range 100 {
 			c := call(fmt.Sprint(i), `{"id":1}`)
 			c.Session = fmt.Sprint("session ", i)
-			go func() { _ = table.Ask(t.Context(), c) }()
+			go func() { _ = table.AskQuestion(t.Context(), c) }()
 			synctest.Wait()
 			asked += decide(table, core.ApprovalAnswer{Approve: true})
 		}
@@ -123,7 +123,7 @@ func TestBoundOfUser(t *testing.T) {
 		}
 		other := call("other", `{"id":1}`)
 		other.Principal = "another"
-		go func() { _ = table.Ask(t.Context(), other) }()
+		go func() { _ = table.AskQuestion(t.Context(), other) }()
 		synctest.Wait()
 		if decide(table, core.ApprovalAnswer{Approve: true}) != 1 {
 			t.Error("nobody is asked about another user")
@@ -168,7 +168,7 @@ func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 		t.Errorf("the group of one execution: %+v", group)
 	}
 	a.Also = append(shown.Same, different, theirs, "nothing", first)
-	if err := table.Decide(first, shown.Digest, a); err != nil {
+	if err := table.AnswerApproval(first, shown.Digest, a); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()

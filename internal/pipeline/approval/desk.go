@@ -46,15 +46,15 @@ const (
 type approvalSocket struct {
 	listener *net.UnixListener
 	place    *socketPlace
-	table    *Table
+	table    *ApprovalTable
 	seats    chan struct{}
 	visitors sync.WaitGroup
 }
 
-// Listen lets the person at this machine read and answer the questions of t through a socket in dir. It refuses
+// OpenDesk lets the person at this machine read and answer the questions of t through a socket in dir. It refuses
 // processes of other users and every process that an engine has started, because servers are such processes. It
 // accepts an approval only from a process in the foreground of a terminal.
-func Listen(dir string, t *Table) (io.Closer, error) {
+func OpenDesk(dir string, t *ApprovalTable) (io.Closer, error) {
 	if err := canTell(); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) 
 		}
 	}
 	asked.Decide.Answer.By = "command line"
-	return deskAnswer{Error: d.table.Decide(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
+	return deskAnswer{Error: d.table.AnswerApproval(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 }
 
 // RemoveStaleSockets removes sockets on which no engine listens any more. It returns their number.
@@ -200,8 +200,8 @@ func FindWaiting(dir string) ([]FoundApproval, error) {
 	return found, errors.Join(errs...)
 }
 
-// Decide answers the question at the socket where it was found.
-func (f FoundApproval) Decide(a core.ApprovalAnswer) error {
+// SendAnswer answers the question at the socket where it was found.
+func (f FoundApproval) SendAnswer(a core.ApprovalAnswer) error {
 	a.Also = f.Same
 	_, err := requestSocket(f.dir, f.name, deskRequest{Decide: &deskDecision{f.ID, f.Digest, a}})
 	return err

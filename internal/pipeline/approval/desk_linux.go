@@ -19,7 +19,7 @@ func isRefused(err error) bool {
 }
 
 // connectedProcess identifies the process that connected to the socket.
-type connectedProcess struct{ *reaper.Peer }
+type connectedProcess struct{ *reaper.SocketPeer }
 
 // askerAt identifies the process at the other end of a connection. It returns an error if that process cannot be
 // controlled by the person at this machine.

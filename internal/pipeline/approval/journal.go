@@ -32,9 +32,9 @@ func NewJournals(dir string) *JournalStore {
 	return &JournalStore{dir}
 }
 
-// Journal lists the calls of one execution that were sent. Until MakeDurable is called, it exists only in memory. It
+// CallJournal lists the calls of one execution that were sent. Until MakeDurable is called, it exists only in memory. It
 // is safe for concurrent use.
-type Journal struct {
+type CallJournal struct {
 	path string
 
 	mu   sync.Mutex
@@ -61,13 +61,13 @@ func (j *JournalStore) filePath(execution string) string {
 }
 
 // NewJournal returns the journal of an execution. It writes nothing yet.
-func (j *JournalStore) NewJournal(execution string) *Journal {
-	return &Journal{path: j.filePath(execution)}
+func (j *JournalStore) NewJournal(execution string) *CallJournal {
+	return &CallJournal{path: j.filePath(execution)}
 }
 
 // Add adds a call that is about to be sent. If the journal is on disk, the entry is durable when Add returns. If Add
 // fails, the call must not be sent.
-func (j *Journal) Add(c core.SentCall) error {
+func (j *CallJournal) Add(c core.SentCall) error {
 	const most = 256 << 10
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -81,7 +81,7 @@ func (j *Journal) Add(c core.SentCall) error {
 	return j.writeCalls(c)
 }
 
-func (j *Journal) writeCalls(calls ...core.SentCall) error {
+func (j *CallJournal) writeCalls(calls ...core.SentCall) error {
 	var lines []byte
 	for _, c := range calls {
 		line, err := json.Marshal(c)
@@ -97,7 +97,7 @@ func (j *Journal) writeCalls(calls ...core.SentCall) error {
 }
 
 // MakeDurable writes the journal to disk. From then on, each added call is durable, too.
-func (j *Journal) MakeDurable() (err error) {
+func (j *CallJournal) MakeDurable() (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {
@@ -133,7 +133,7 @@ func syncDir(dir string) error {
 }
 
 // StopWriting closes the journal and keeps its file for later readers.
-func (j *Journal) StopWriting() {
+func (j *CallJournal) StopWriting() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {
@@ -142,8 +142,8 @@ func (j *Journal) StopWriting() {
 	}
 }
 
-// Remove deletes the journal.
-func (j *Journal) Remove() {
+// RemoveFile deletes the journal.
+func (j *CallJournal) RemoveFile() {
 	j.mu.Lock()
 	kept := j.file != nil
 	j.mu.Unlock()

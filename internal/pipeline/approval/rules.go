@@ -17,7 +17,7 @@ type SealedRules struct {
 	path, keyPath string
 
 	mu    sync.Mutex
-	rules []Rule
+	rules []AlwaysRule
 }
 
 type keptFile struct {
@@ -39,22 +39,22 @@ func OpenKept(path, keyPath, policy string) *SealedRules {
 	if err == nil && json.Unmarshal(text, &file) == nil && seal.VerifyMAC(key, file.Seal, []byte(path), file.Rules) {
 		_ = json.Unmarshal(file.Rules, &k.rules)
 	}
-	k.rules = slices.DeleteFunc(k.rules, func(r Rule) bool { return r.Policy != policy })
+	k.rules = slices.DeleteFunc(k.rules, func(r AlwaysRule) bool { return r.Policy != policy })
 	return k
 }
 
 // IsAllowed reports whether calls that match r were approved for always.
-func (k *SealedRules) IsAllowed(r Rule) bool {
+func (k *SealedRules) IsAllowed(r AlwaysRule) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Contains(k.rules, r)
 }
 
 // AllowRule stores r. It removes approvals for other definitions of the tool and for other versions of the policy.
-func (k *SealedRules) AllowRule(r Rule) error {
+func (k *SealedRules) AllowRule(r AlwaysRule) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rules = slices.DeleteFunc(k.rules, func(o Rule) bool {
+	k.rules = slices.DeleteFunc(k.rules, func(o AlwaysRule) bool {
 		return o.Policy != r.Policy || o.Server == r.Server && o.Tool == r.Tool && (o.Pin != r.Pin || o == r)
 	})
 	k.rules = append(k.rules, r)
@@ -71,5 +71,5 @@ func (k *SealedRules) AllowRule(r Rule) error {
 	if err != nil {
 		return err
 	}
-	return seal.Replace(k.path, append(text, '\n'))
+	return seal.ReplaceFile(k.path, append(text, '\n'))
 }

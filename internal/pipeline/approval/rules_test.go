@@ -10,7 +10,7 @@ import (
 // TestKept: rules outlive the engine, for one policy, and only as they were sealed.
 func TestKept(t *testing.T) {
 	path, key := filepath.Join(t.TempDir(), "always.json"), filepath.Join(t.TempDir(), "key")
-	rule := Rule{Server: "s", Tool: "t", Pin: "p", Policy: "1", Shape: "{}"}
+	rule := AlwaysRule{Server: "s", Tool: "t", Pin: "p", Policy: "1", Shape: "{}"}
 	if err := OpenKept(path, key, "1").AllowRule(rule); err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestKept(t *testing.T) {
 		t.Error("it is not kept as it was allowed")
 	}
 	later := OpenKept(path, key, "1")
-	other := Rule{Server: "s", Tool: "u", Pin: "p", Policy: "2", Shape: "{}"}
+	other := AlwaysRule{Server: "s", Tool: "u", Pin: "p", Policy: "2", Shape: "{}"}
 	if err := later.AllowRule(other); err != nil || later.IsAllowed(rule) || !later.IsAllowed(other) {
 		t.Error("what was allowed by an earlier policy counts beside what was allowed by a later one")
 	}

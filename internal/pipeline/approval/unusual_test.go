@@ -29,7 +29,7 @@ func askUnusual(t *testing.T) {
 	q := core.Question{Execution: "x", Server: "crm", Tool: "delete"}
 	usual := ask(q)
 	a := waits(1)[0]
-	if err := table.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}); err != nil || usual() != nil {
+	if err := table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}); err != nil || usual() != nil {
 		t.Fatal(err)
 	}
 	q.Unusual, q.Merely, q.Rule = "destructive_burst", true, "anomalies.destructive_burst: much"
@@ -40,7 +40,7 @@ func askUnusual(t *testing.T) {
 	other.Principal, also.Merely, different.Unusual = "ann", false, "exfiltration"
 	left := []func() *core.Error{ask(other), ask(also), ask(different)}
 	waits(5)
-	if err := table.Decide(a.ID, a.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}); err != nil {
+	if err := table.AnswerApproval(a.ID, a.Digest, core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}); err != nil {
 		t.Fatal(err)
 	}
 	if first() != nil || second() != nil {

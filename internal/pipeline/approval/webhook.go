@@ -16,12 +16,12 @@ import (
 	"retort/internal/core"
 )
 
-// Webhook asks questions at a web address and reads answers from the responses. Requests and responses are signed;
+// ApprovalWebhook asks questions at a web address and reads answers from the responses. Requests and responses are signed;
 // webhook-id is the id of the approval. An answer is a signed response with status 200 whose body is a WebhookAnswer.
 // An unsigned response only confirms that the question arrived. Status 202 with Retry-After requests that the
 // question be sent again after that many seconds.
-type Webhook struct {
-	to    *webhook.Endpoint
+type ApprovalWebhook struct {
+	to    *webhook.WebhookEndpoint
 	log   *slog.Logger
 	seats chan struct{}
 	sleep func(ctx context.Context, d time.Duration) bool // waits before the next request; false if ctx ended; tests replace it
@@ -55,18 +55,18 @@ const (
 
 // NewWebhook returns a Webhook that asks at an address. The secret is shared with the answering service; see
 // webhook.New. Call Close to end it.
-func NewWebhook(address, secret string, log *slog.Logger) (*Webhook, *core.Error) {
+func NewWebhook(address, secret string, log *slog.Logger) (*ApprovalWebhook, *core.Error) {
 	to, err := webhook.New(address, secret)
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "approval.webhook", "approval.webhook: %w", err)
 	}
-	w := &Webhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks), sleep: sleepFor}
+	w := &ApprovalWebhook{to: to, log: log, seats: make(chan struct{}, maxWebhooks), sleep: sleepFor}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w, nil
 }
 
 // Close cancels all requests in progress.
-func (w *Webhook) Close() error {
+func (w *ApprovalWebhook) Close() error {
 	w.mu.Lock()
 	w.cancel()
 	w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *Webhook) Close() error {
 	return nil
 }
 
-func (w *Webhook) beginRequest() bool {
+func (w *ApprovalWebhook) beginRequest() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ctx.Err() != nil {
@@ -84,8 +84,8 @@ func (w *Webhook) beginRequest() bool {
 	return true
 }
 
-// Ask implements core.ApprovalChannel. It repeats the question until there is an answer or ctx ends.
-func (w *Webhook) Ask(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+// AskApprover implements core.ApprovalChannel. It repeats the question until there is an answer or ctx ends.
+func (w *ApprovalWebhook) AskApprover(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 	if !w.beginRequest() {
 		return core.ApprovalAnswer{}, false
 	}
@@ -136,7 +136,7 @@ type deliveryResult struct {
 	again  time.Duration        // until it should be asked again; 0: never
 }
 
-func (w *Webhook) deliverOnce(ctx context.Context, a core.Approval) (deliveryResult, error) {
+func (w *ApprovalWebhook) deliverOnce(ctx context.Context, a core.Approval) (deliveryResult, error) {
 	select {
 	case w.seats <- struct{}{}:
 		defer func() { <-w.seats }()
@@ -147,7 +147,7 @@ func (w *Webhook) deliverOnce(ctx context.Context, a core.Approval) (deliveryRes
 	if err != nil {
 		return deliveryResult{}, err
 	}
-	response, err := w.to.Post(ctx, a.ID, body)
+	response, err := w.to.PostMessage(ctx, a.ID, body)
 	if err != nil {
 		return deliveryResult{again: firstWebhook}, err
 	}
@@ -155,7 +155,7 @@ func (w *Webhook) deliverOnce(ctx context.Context, a core.Approval) (deliveryRes
 }
 
 // readResponse parses a response. A response that is not clearly an approval or a denial is no answer.
-func (w *Webhook) readResponse(a core.Approval, r webhook.Response) (deliveryResult, error) {
+func (w *ApprovalWebhook) readResponse(a core.Approval, r webhook.EndpointResponse) (deliveryResult, error) {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	later := time.Duration(max(1, min(seconds, 300))) * time.Second
 	switch {
@@ -168,7 +168,7 @@ func (w *Webhook) readResponse(a core.Approval, r webhook.Response) (deliveryRes
 	case r.Status != http.StatusOK || r.Header.Get("Webhook-Signature") == "":
 		return deliveryResult{}, nil // the question arrived, and there is no answer
 	}
-	if err := w.to.Verify(a.ID, r); err != nil {
+	if err := w.to.VerifyAnswer(a.ID, r); err != nil {
 		return deliveryResult{}, err
 	}
 	var answer WebhookAnswer

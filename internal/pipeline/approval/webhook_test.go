@@ -41,7 +41,7 @@ func respond(w http.ResponseWriter, secret, id string, at time.Time, answer Webh
 
 // startWebhook starts an HTTP server that answers with answer, and returns a Webhook that asks it. The
 // Webhook does not sleep between requests; it sends the length of each pause to pauses.
-func startWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q WebhookQuestion)) (hook *Webhook, requests *atomic.Int64, pauses chan time.Duration) {
+func startWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q WebhookQuestion)) (hook *ApprovalWebhook, requests *atomic.Int64, pauses chan time.Duration) {
 	t.Helper()
 	requests = &atomic.Int64{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func TestWebhook(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			hook, requests, pauses := startWebhook(t, c.answer)
 			q := core.Question{Execution: "x", Server: "files", Tool: "write_file", Arguments: json.RawMessage(`{"path":"/a"}`), Effect: "destructive", Code: "return 1"}
-			answer, answered := hook.Ask(testenv.Context(t), core.Approval{ID: "a", Question: q, Digest: q.ApprovalDigest()})
+			answer, answered := hook.AskApprover(testenv.Context(t), core.Approval{ID: "a", Question: q, Digest: q.ApprovalDigest()})
 			said := ""
 			switch {
 			case answered && answer.Approve:
@@ -156,8 +156,8 @@ func TestWebhookDecides(t *testing.T) {
 			respond(w, webhookSecret, q.Data.ID, time.Now(), WebhookAnswer{q.Data.Digest, core.ApprovalAnswer{Approve: yes, Note: "not now"}})
 		})
 		table := New(testenv.Patience, nil)
-		table.AddChannel(hook.Ask)
-		err := table.Ask(t.Context(), call("x", `{"id":1}`))
+		table.AddChannel(hook.AskApprover)
+		err := table.AskQuestion(t.Context(), call("x", `{"id":1}`))
 		if yes != (err == nil) || !yes && !strings.Contains(err.Message, "a person said no: not now") {
 			t.Errorf("%v: %v", yes, err)
 		}

@@ -22,7 +22,7 @@ func TestBudget(t *testing.T) {
 		total := 0
 		for _, s := range ts.Servers {
 			for _, tool := range s.Tools {
-				total += tokens.Count(RenderStub(ts, tool, tt.lang, tt.detail))
+				total += tokens.CountTokens(RenderStub(ts, tool, tt.lang, tt.detail))
 			}
 		}
 		average := float64(total) / float64(ts.CountTools())

@@ -18,7 +18,7 @@ import (
 // high. It prints how each level judges each class.
 func TestCorpus(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
-	levels := []rules.Level{rules.Permissive, rules.Standard, rules.Strict, rules.Maximum}
+	levels := []rules.StrictnessLevel{rules.Permissive, rules.Standard, rules.Strict, rules.Maximum}
 	var gates []*ProgramChecker
 	for _, l := range levels {
 		gates = append(gates, newGate(t, p, l))

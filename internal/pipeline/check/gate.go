@@ -36,14 +36,14 @@ type Verdict struct {
 	locate func(line, column int) (int, int)
 	inside map[string]func(line, column int) (int, int) // the same for skills, by their files
 
-	reports []rules.Report // on its skills
+	reports []rules.RuleReport // on its skills
 }
 
 // ProgramChecker checks programs. It is safe for concurrent use.
 type ProgramChecker struct {
-	typescript *typescript.Checker
-	python     *python.Checker // nil if nothing parses Python here
-	level      rules.Level
+	typescript *typescript.ScriptChecker
+	python     *python.PythonChecker // nil if nothing parses Python here
+	level      rules.StrictnessLevel
 	trusted    func(server string) bool
 }
 
@@ -51,7 +51,7 @@ type ProgramChecker struct {
 type Options struct {
 	Start   typescript.ProcessStarter // makes the processes of the TypeScript compiler, which end with Close
 	Parser  python.CodeParser         // parses Python; without one, programs in Python are refused
-	Level   rules.Level               // how strictly
+	Level   rules.StrictnessLevel     // how strictly
 	Trusted func(server string) bool  // whether a server's hints may lower the effect of its tools; nil trusts none
 }
 
@@ -65,7 +65,7 @@ func New(o Options) *ProgramChecker {
 }
 
 // Warm starts the compiler in advance, which takes about 50 ms.
-func (g *ProgramChecker) Warm() { g.typescript.Warm() }
+func (g *ProgramChecker) Warm() { g.typescript.StartWarmup() }
 
 // Close ends the compiler's processes.
 func (g *ProgramChecker) Close() error { return g.typescript.Close() }
@@ -96,7 +96,7 @@ func (g *ProgramChecker) checkTypeScript(
 	if name == "" {
 		name = "program.ts"
 	}
-	checked, refusal := g.typescript.Check(
+	checked, refusal := g.typescript.CheckProgram(
 		ctx,
 		typescript.ProgramSource{Code: req.Code, Name: name, Language: req.Language, Level: g.level, Skills: skills},
 		tools,
@@ -129,7 +129,7 @@ func (g *ProgramChecker) checkPython(
 	if name == "" {
 		name = "program.py"
 	}
-	checked, refusal := g.python.Check(ctx, python.ProgramSource{Code: req.Code, Level: g.level, Skills: skills}, tools)
+	checked, refusal := g.python.CheckProgram(ctx, python.ProgramSource{Code: req.Code, Level: g.level, Skills: skills}, tools)
 	if refusal != nil {
 		return Verdict{}, refusal
 	}

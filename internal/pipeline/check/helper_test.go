@@ -20,14 +20,14 @@ import (
 func inside() (io.ReadWriteCloser, error) {
 	here, there := net.Pipe()
 	go func() {
-		_ = typescript.Serve(there, there)
+		_ = typescript.ServeCompiler(there, there)
 		_ = there.Close()
 	}()
 	return here, nil
 }
 
 // newGate is a gate of a level that parses with p, which may be nil.
-func newGate(t testing.TB, p python.CodeParser, level rules.Level) *ProgramChecker {
+func newGate(t testing.TB, p python.CodeParser, level rules.StrictnessLevel) *ProgramChecker {
 	g := New(Options{Start: inside, Parser: p, Level: level})
 	t.Cleanup(func() { _ = g.Close() })
 	return g

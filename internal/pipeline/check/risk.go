@@ -7,7 +7,7 @@ import (
 )
 
 // riskOf computes the risk of a program from the tools that it can call and the rules' findings.
-func (g *ProgramChecker) riskOf(r rules.Report, tools *core.Toolset, reached []*core.Tool, unknown bool) rules.ProgramRisk {
+func (g *ProgramChecker) riskOf(r rules.RuleReport, tools *core.Toolset, reached []*core.Tool, unknown bool) rules.ProgramRisk {
 	loops := map[*core.Tool]bool{}
 	for _, c := range r.Impact.Calls {
 		if t, ok := tools.FindTool(c.Name); ok {

@@ -19,7 +19,7 @@ func TestExamples(t *testing.T) {
 		for _, list := range [][]rules.RuleExample{r.Fires, r.Passes} {
 			for _, e := range list {
 				found := findings(t, g, e, tools)
-				fires := slices.ContainsFunc(found, func(f rules.Finding) bool { return f.Rule == r.ID })
+				fires := slices.ContainsFunc(found, func(f rules.RuleFinding) bool { return f.Rule == r.ID })
 				if wanted := len(r.Fires) > 0 && &list[0] == &r.Fires[0]; fires != wanted {
 					t.Errorf("%s: fires %v, want %v: %v\n%s", r.ID, fires, wanted, found, e.Code)
 				}
@@ -29,14 +29,14 @@ func TestExamples(t *testing.T) {
 }
 
 // findings are what the rules say of an example, whatever else is wrong with it.
-func findings(t *testing.T, g *ProgramChecker, e rules.RuleExample, tools *core.Toolset) []rules.Finding {
+func findings(t *testing.T, g *ProgramChecker, e rules.RuleExample, tools *core.Toolset) []rules.RuleFinding {
 	t.Helper()
-	var report rules.Report
+	var report rules.RuleReport
 	var refusal *core.Error
 	if e.Language == rules.Python {
-		report, refusal = g.python.Judge(context.Background(), e.Code)
+		report, refusal = g.python.JudgeProgram(context.Background(), e.Code)
 	} else {
-		report, refusal = g.typescript.Judge(context.Background(), typescript.ProgramSource{Code: e.Code, Language: core.TypeScript})
+		report, refusal = g.typescript.JudgeProgram(context.Background(), typescript.ProgramSource{Code: e.Code, Language: core.TypeScript})
 	}
 	if refusal != nil {
 		t.Errorf("%s\n%s", refusal.Message, e.Code)

@@ -26,7 +26,7 @@ const maxSchemas = 10_000
 func newSchemas() *schemaValidator { return &schemaValidator{byPin: map[string]*jsonschema.Schema{}} }
 
 func (s *schemaValidator) argumentGuard(tools *core.Toolset) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			if tool, ok := tools.FindExact(c.Server, c.Tool); ok {
 				if err := s.checkArguments(tool, c.Arguments); err != nil {
@@ -89,9 +89,9 @@ func explainViolation(v *jsonschema.Violation) string {
 	case jsonschema.AdditionalProperties:
 		return fmt.Sprintf("%sthere is no argument %s", pathPrefix(at), quoteNames(v.Unknown))
 	case jsonschema.Type:
-		return fmt.Sprintf("%sexpected %s, got %s", pathPrefix(at), strings.Join(v.Types(), " or "), v.Got)
+		return fmt.Sprintf("%sexpected %s, got %s", pathPrefix(at), strings.Join(v.WantedTypes(), " or "), v.Got)
 	case jsonschema.Enum:
-		return fmt.Sprintf("%sexpected one of %s, got %s", pathPrefix(at), listValues(v.Values()), showValue(v.Got))
+		return fmt.Sprintf("%sexpected one of %s, got %s", pathPrefix(at), listValues(v.WantedValues()), showValue(v.Got))
 	case jsonschema.Const:
 		return fmt.Sprintf("%sexpected %s, got %s", pathPrefix(at), showValue(v.Want), showValue(v.Got))
 	case jsonschema.AnyOf, jsonschema.OneOf:
@@ -104,15 +104,15 @@ func hintFor(v *jsonschema.Violation, input *jsonschema.Schema, given map[string
 	switch v.Keyword {
 	case jsonschema.AdditionalProperties:
 		if len(v.Path) == 0 {
-			return suggestNearest(v.Unknown, input.Properties())
+			return suggestNearest(v.Unknown, input.PropertyNames())
 		}
 	case jsonschema.Required:
 		if len(v.Path) == 0 {
-			return suggestRenamed(v.Missing, unknownArguments(given, input.Properties()))
+			return suggestRenamed(v.Missing, unknownArguments(given, input.PropertyNames()))
 		}
 	case jsonschema.Enum:
 		if got, ok := v.Got.(string); ok {
-			return suggestNearest([]string{got}, stringsOf(v.Values()))
+			return suggestNearest([]string{got}, stringsOf(v.WantedValues()))
 		}
 	}
 	return ""

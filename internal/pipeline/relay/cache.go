@@ -48,8 +48,8 @@ func NewCache(answers AnswerStore, listed func(t *core.Tool) bool) *AnswerCache 
 // cacheGuard returns the guard that answers calls from the cache before they count towards the budget. Only calls
 // that the policy judges to change nothing are cached. A call that may change something removes the cached answers of
 // its server, before it is sent and after it has returned.
-func (k *AnswerCache) cacheGuard(x Execution, hit func()) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+func (k *AnswerCache) cacheGuard(x ExecutionContext, hit func()) CallGuard {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if k == nil {
 			return next
 		}
@@ -58,7 +58,7 @@ func (k *AnswerCache) cacheGuard(x Execution, hit func()) CallGuard {
 			if !ok {
 				return next.Call(ctx, c)
 			}
-			d := x.Policy.Call(tool, c.Arguments)
+			d := x.Policy.DecideCall(tool, c.Arguments)
 			if d.Effect.Kind != core.EffectRead {
 				k.forgetServer(c.Server, x)
 				defer k.forgetServer(c.Server, x)
@@ -84,7 +84,7 @@ func (k *AnswerCache) isCacheable(t *core.Tool) bool {
 	return yes(t.Annotations.ReadOnly) && yes(t.Annotations.Idempotent) || k.listed != nil && k.listed(t)
 }
 
-func (k *AnswerCache) forgetServer(server string, x Execution) {
+func (k *AnswerCache) forgetServer(server string, x ExecutionContext) {
 	if x.Rehearse != nil {
 		return
 	}
@@ -96,14 +96,14 @@ func (k *AnswerCache) forgetServer(server string, x Execution) {
 
 // cacheKey returns the cache key of a call, made from everything that an answer depends on. Tokens are valid only in
 // their session.
-func (x Execution) cacheKey(t *core.Tool, arguments json.RawMessage) (string, bool) {
-	text, err := canonjson.Marshal(arguments)
+func (x ExecutionContext) cacheKey(t *core.Tool, arguments json.RawMessage) (string, bool) {
+	text, err := canonjson.MarshalCanonical(arguments)
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
 // cachedAnswer returns a cached answer, or waits for an equal call in progress, or makes the call.
 func (k *AnswerCache) cachedAnswer(
-	ctx context.Context, next sandbox.Host, c core.ToolCall, key string,
+	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string,
 ) (result core.CallResult, cached bool, err error) {
 	for {
 		if value, ok := k.answers.Get(c.Server, key); ok {
@@ -138,7 +138,7 @@ func (k *AnswerCache) cachedAnswer(
 var errGone = errors.New("the call ended")
 
 func (k *AnswerCache) callAndStore(
-	ctx context.Context, next sandbox.Host, c core.ToolCall, key string, own *pendingCall, wrote int,
+	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string, own *pendingCall, wrote int,
 ) (core.CallResult, error) {
 	own.err = errGone
 	defer func() {

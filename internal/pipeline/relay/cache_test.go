@@ -44,17 +44,17 @@ func (s *shelf) Forget(server string) {
 var yes = true
 
 // box is a server with tools that read and one that writes.
-func box(t *testing.T) Execution {
+func box(t *testing.T) ExecutionContext {
 	t.Helper()
 	tool := func(name string, a core.ToolAnnotations) *core.Tool {
 		return &core.Tool{Server: "box", Name: name, TypeScript: name, Python: name, InputSchema: json.RawMessage(`{"type":"object"}`), Pin: name, Annotations: a}
 	}
-	rules, err := policy.New(policy.Rules{Limits: policy.Limits{Level: policy.ExecuteFull}})
+	rules, err := policy.New(policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ExecuteFull}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Execution{
-		ID: "x", Policy: rules.For(""), Limits: core.DefaultLimits(), Files: drawer{}, Scope: "me",
+	return ExecutionContext{
+		ID: "x", Policy: rules.ViewFor(""), Limits: core.DefaultLimits(), Files: drawer{}, Scope: "me",
 		Tools: core.NewToolset([]*core.ToolServer{{Name: "box", TypeScript: "box", Python: "box", Tools: []*core.Tool{
 			tool("get_item", core.ToolAnnotations{ReadOnly: &yes, Idempotent: &yes}), tool("list_items", core.ToolAnnotations{ReadOnly: &yes}), tool("put_item", core.ToolAnnotations{}),
 		}}}),
@@ -65,7 +65,7 @@ func TestCache(t *testing.T) {
 	up := &recorder{answer: `{"content":[{"type":"text","text":"1"}]}`}
 	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, func(t *core.Tool) bool { return t.Name == "put_item" }))
 	x := box(t)
-	call := func(x Execution, tool, arguments string) *CallCounter {
+	call := func(x ExecutionContext, tool, arguments string) *CallCounter {
 		t.Helper()
 		host, tally := relay.Open(x)
 		if _, err := host.Call(t.Context(), core.ToolCall{Server: "box", Tool: tool, Arguments: json.RawMessage(arguments)}); err != nil {
@@ -77,7 +77,7 @@ func TestCache(t *testing.T) {
 	other.Scope, fresh.NoCache = "you", true
 	changed.Tools.Servers[0].Tools[0].Pin = "another"
 	for i, c := range []struct {
-		x         Execution
+		x         ExecutionContext
 		tool      string
 		arguments string
 		hit       bool

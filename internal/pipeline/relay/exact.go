@@ -20,7 +20,7 @@ type RawRequester interface {
 
 // callExact makes a call for an Execution with Exact set. It returns the server's own result with personal data
 // hidden.
-func (r *Relay) callExact(ctx context.Context, x Execution, c core.ToolCall) (core.CallResult, error) {
+func (r *Relay) callExact(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	answer, err := r.sendRequest(ctx, x, c)
 	if err != nil {
 		return core.CallResult{}, core.AsError(err).AtTool(c.Server, c.Tool)
@@ -35,7 +35,7 @@ func (r *Relay) callExact(ctx context.Context, x Execution, c core.ToolCall) (co
 	return core.CallResult{Value: hidden}, nil
 }
 
-func (r *Relay) sendRequest(ctx context.Context, x Execution, c core.ToolCall) (json.RawMessage, error) {
+func (r *Relay) sendRequest(ctx context.Context, x ExecutionContext, c core.ToolCall) (json.RawMessage, error) {
 	if x.Method == "" {
 		return r.upstream.Call(ctx, c.Server, c.Tool, c.Arguments)
 	}

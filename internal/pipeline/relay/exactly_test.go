@@ -23,7 +23,7 @@ func TestResultMembersAreExact(t *testing.T) {
 		`{"content":[{"type":"text","text":"a","t\u0065xt":"b"}]}`:                                               `error: the member "text" stands there twice`,
 		`{"content":[{"type":"text","text":"a"}],"structuredContent":{]}`:                                        `error: it is not valid JSON`,
 	} {
-		value, err := toValue(t.Context(), []byte(result), Execution{})
+		value, err := toValue(t.Context(), []byte(result), ExecutionContext{})
 		got := string(value)
 		if err != nil {
 			got = "error: " + err.Error()

@@ -33,7 +33,7 @@ type largeAnswer struct {
 	server  string
 	spooled *core.SpooledAnswer
 	answer  toolAnswer
-	x       Execution // Files hide nothing
+	x       ExecutionContext // Files hide nothing
 	made    []*savedPart
 }
 
@@ -124,7 +124,7 @@ func (l *largeAnswer) writePart(p core.SpooledPart, mime string) (f *savedPart, 
 	case core.SpooledData, core.SpooledBlob:
 		return l.writeBytes(p, mime)
 	case core.SpooledText:
-		return l.writeText(func() io.Reader { return jsonscan.Text(l.spooled.OpenPart(p)) }, mime)
+		return l.writeText(func() io.Reader { return jsonscan.DecodeText(l.spooled.OpenPart(p)) }, mime)
 	}
 	open := func() io.Reader { return l.spooled.OpenPart(p) }
 	shape, err := surveyJSON(l.contextReader(open()))
@@ -211,7 +211,7 @@ func (l *largeAnswer) writeLines(open func() io.Reader, mime string) (*savedPart
 // writeBytes decodes and writes base64 data. If the data is text, personal data in it is hidden.
 func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, error) {
 	open := func() io.Reader {
-		return base64.NewDecoder(base64.StdEncoding, jsonscan.Text(l.spooled.OpenPart(p)))
+		return base64.NewDecoder(base64.StdEncoding, jsonscan.DecodeText(l.spooled.OpenPart(p)))
 	}
 	valid, err := isText(l.contextReader(open()))
 	var corrupt base64.CorruptInputError
@@ -265,7 +265,7 @@ func (l *largeAnswer) toolError() error {
 	for i := range l.answer.Content {
 		if p, ok := l.findPart(i); ok && p.Member == core.SpooledText {
 			p.Bytes = min(p.Bytes, 2*maxErrorText)
-			head, _ := io.ReadAll(jsonscan.Text(l.spooled.OpenPart(p))) // the cut may go through an escape
+			head, _ := io.ReadAll(jsonscan.DecodeText(l.spooled.OpenPart(p))) // the cut may go through an escape
 			l.answer.Content[i].Text = string(head)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // resolveGuard returns the guard that answers calls of the engine's own functions, and refuses calls of tools that
 // this execution may not see.
-func resolveGuard(x Execution) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+func resolveGuard(x ExecutionContext) CallGuard {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			if c.Server == "" && c.Tool != "call" {
 				return callOwn(ctx, x, c)
@@ -65,7 +65,7 @@ func orEmptyObject(arguments json.RawMessage) json.RawMessage {
 	return arguments
 }
 
-func callOwn(ctx context.Context, x Execution, c core.ToolCall) (core.CallResult, error) {
+func callOwn(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	f, ok := x.Functions[c.Tool]
 	if !ok {
 		have := slices.Sorted(maps.Keys(x.Functions))

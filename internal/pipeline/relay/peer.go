@@ -9,7 +9,7 @@ import (
 
 // withPeer returns a context in which a server can send requests to the execution's client. Personal data in its
 // requests is hidden. Waiting for a person does not count as execution time.
-func (x Execution) withPeer(ctx context.Context, c core.ToolCall) context.Context {
+func (x ExecutionContext) withPeer(ctx context.Context, c core.ToolCall) context.Context {
 	peer := core.PeerOf(ctx)
 	screened := &core.ClientPeer{
 		ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples,
@@ -28,7 +28,7 @@ func (x Execution) withPeer(ctx context.Context, c core.ToolCall) context.Contex
 
 // hideNotices wraps tell, which sends notifications to the client, to hide personal data in them. A notification in
 // which hiding fails is dropped.
-func (x Execution) hideNotices(c core.ToolCall, tell func(json.RawMessage)) func(json.RawMessage) {
+func (x ExecutionContext) hideNotices(c core.ToolCall, tell func(json.RawMessage)) func(json.RawMessage) {
 	if tell == nil || x.Privacy == nil {
 		return tell
 	}
@@ -39,7 +39,7 @@ func (x Execution) hideNotices(c core.ToolCall, tell func(json.RawMessage)) func
 	}
 }
 
-func (x Execution) hideDocument(c core.ToolCall, document json.RawMessage) (json.RawMessage, error) {
+func (x ExecutionContext) hideDocument(c core.ToolCall, document json.RawMessage) (json.RawMessage, error) {
 	if x.Privacy == nil {
 		return document, nil
 	}
@@ -48,7 +48,7 @@ func (x Execution) hideDocument(c core.ToolCall, document json.RawMessage) (json
 
 // askClient passes a server's question to the client. In the client's answer, tokens are replaced by values that came
 // from that server.
-func (x Execution) askClient(
+func (x ExecutionContext) askClient(
 	ctx context.Context, c core.ToolCall, peer *core.ClientPeer, a core.ServerRequest,
 ) (_ json.RawMessage, refused *core.Error) {
 	shown, err := x.hideDocument(c, a.Params) // a page's whole address is for the person alone

@@ -71,7 +71,7 @@ func scanPieces(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, 
 			p = p[n:]
 		}
 		if errors.Is(err, io.EOF) {
-			return s.End()
+			return s.CheckEnd()
 		}
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func scanPieces(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, 
 }
 
 func (s *shapeSurveyor) takePiece(kind jsonscan.Kind, p []byte) error {
-	at, depth := s.scan.At(), s.scan.Depth()
+	at, depth := s.scan.ByteOffset(), s.scan.NestingDepth()
 	if !s.shape.container && kind != jsonscan.Space {
 		if kind != jsonscan.Open {
 			return errNoContainer
@@ -226,7 +226,7 @@ func (w *pieceWriter) copyFrom(r io.Reader) error {
 }
 
 func (w *pieceWriter) takePiece(kind jsonscan.Kind, p []byte) error {
-	depth := w.scan.Depth()
+	depth := w.scan.NestingDepth()
 	outer := w.lines && (depth == 1 && kind == jsonscan.Open && len(w.open) == 0 || depth == 0 && kind == jsonscan.Close)
 	switch kind {
 	case jsonscan.Space:

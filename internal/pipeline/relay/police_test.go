@@ -11,7 +11,7 @@ import (
 )
 
 // policed is an execution under rules, towards two servers whose names run into each other.
-func policed(t *testing.T, r policy.Rules) Execution {
+func policed(t *testing.T, r policy.Rules) ExecutionContext {
 	t.Helper()
 	rules, err := policy.New(r)
 	if err != nil {
@@ -25,21 +25,21 @@ func policed(t *testing.T, r policy.Rules) Execution {
 		return s
 	}
 	x, _ := execution(nil)
-	x.Policy = rules.For("")
-	x.Tools = x.Policy.Toolset(core.NewToolset([]*core.ToolServer{server("a", "b__get", "get"), server("a__b", "get", "delete")}))
+	x.Policy = rules.ViewFor("")
+	x.Tools = x.Policy.VisibleToolset(core.NewToolset([]*core.ToolServer{server("a", "b__get", "get"), server("a__b", "get", "delete")}))
 	return x
 }
 
 func TestPolice(t *testing.T) {
 	full := policy.ExecuteFull
-	rules := func(server string, s policy.Server) policy.Rules {
-		return policy.Rules{Limits: policy.Limits{Level: full, Servers: map[string]policy.Server{server: s}}}
+	rules := func(server string, s policy.ServerRules) policy.Rules {
+		return policy.Rules{AccessLimits: policy.AccessLimits{Level: full, Servers: map[string]policy.ServerRules{server: s}}}
 	}
 	byName := func(name, args string) core.ToolCall {
 		return core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"` + name + `","arguments":` + args + `}`)}
 	}
-	deny := func(p string) policy.Server { return policy.Server{Deny: []string{p}} }
-	small := policy.Server{Conditions: map[string]string{"get": "args.n < 10"}}
+	deny := func(p string) policy.ServerRules { return policy.ServerRules{Deny: []string{p}} }
+	small := policy.ServerRules{Conditions: map[string]string{"get": "args.n < 10"}}
 	for _, c := range []struct {
 		name  string
 		rules policy.Rules
@@ -54,7 +54,7 @@ func TestPolice(t *testing.T) {
 		{"the same, judged by its own server", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":10}`)}, "error policy: the policy refuses these arguments of a__b.get: servers.a__b.conditions: get", ""},
 		{"a condition that is met", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":9}`)}, `"ok"`, `a__b get {"n":9}`},
 		{"two keys", rules("a", small), byName("a.get", `{"n":1,"n":100}`), "error policy: the policy refuses these arguments of a.get: servers.a.conditions: get", ""},
-		{"read_only", policy.Rules{Limits: policy.Limits{Level: policy.ReadOnly}}, core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: permissionLevel: read_only", ""},
+		{"read_only", policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}, core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: permissionLevel: read_only", ""},
 		{"an Ask that nobody answers passes", policy.Rules{}, core.ToolCall{Server: "a__b", Tool: "delete"}, `"ok"`, "a__b delete {}"},
 	} {
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}
@@ -67,11 +67,11 @@ func TestPolice(t *testing.T) {
 }
 
 // approveOnly is a Supervisor that trusts all tools.
-type approveOnly func(t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error)
+type approveOnly func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error)
 
 func (approveOnly) Vet(context.Context, *core.Tool) (*core.Tool, *core.Error) { return nil, nil }
 
-func (f approveOnly) Approve(_ context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
+func (f approveOnly) Approve(_ context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 	return f(t, c, d)
 }
 
@@ -83,7 +83,7 @@ func (approveOnly) Login(_ context.Context, _ core.ToolCall, needed *core.Error)
 func TestApprove(t *testing.T) {
 	x := policed(t, policy.Rules{})
 	var asked []string
-	x.Supervisor = approveOnly(func(_ *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error) {
+	x.Supervisor = approveOnly(func(_ *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 		asked = append(asked, c.Server+"."+c.Tool+": "+d.Rule+", "+d.Effect.Kind.String())
 		return c, core.Errorf(core.KindPolicy, "test", "a person said no")
 	})

@@ -21,8 +21,8 @@ type PrivacyFilter interface {
 
 // privacyGuard returns the guard that replaces tokens in arguments by values. Later guards see real values, so it
 // hides personal data in their errors.
-func privacyGuard(x Execution) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+func privacyGuard(x ExecutionContext) CallGuard {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if x.Privacy == nil {
 			return next
 		}
@@ -94,7 +94,7 @@ func cutText(text string) string {
 }
 
 // showAnswer returns an answer as the program sees it.
-func showAnswer(x Execution, server string, value json.RawMessage) (core.CallResult, error) {
+func showAnswer(x ExecutionContext, server string, value json.RawMessage) (core.CallResult, error) {
 	if x.Privacy == nil {
 		return core.CallResult{Value: value}, nil
 	}

@@ -21,10 +21,10 @@ import (
 )
 
 // CallGuard wraps a Host. It may refuse, delay or rewrite calls, but must never allow more than the wrapped Host.
-type CallGuard func(sandbox.Host) sandbox.Host
+type CallGuard func(sandbox.ToolHost) sandbox.ToolHost
 
 // ChainGuards wraps h in guards. The first guard sees a call first.
-func ChainGuards(h sandbox.Host, guards ...CallGuard) sandbox.Host {
+func ChainGuards(h sandbox.ToolHost, guards ...CallGuard) sandbox.ToolHost {
 	for i := len(guards) - 1; i >= 0; i-- {
 		h = guards[i](h)
 	}
@@ -48,7 +48,7 @@ type Supervisor interface {
 	// Approve is called for each call that the policy allows and that may have effects, whose tool has changed, or
 	// that takes personal data to another destination. It may wait for a person, refuse the call, or rewrite its
 	// arguments in another spelling. The returned call is sent at once.
-	Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (core.ToolCall, *core.Error)
+	Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error)
 	// Login asks a person to log in at the server of a call that was refused because a login is missing. It returns
 	// nil when the call may be made again.
 	Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error
@@ -58,7 +58,7 @@ type Supervisor interface {
 type Recorder interface {
 	// RecordSent is called right before each call is sent, and came with its result. The call is sent with the context
 	// out.
-	RecordSent(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.Decision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
+	RecordSent(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
 	// RecordRefused is called for each call that was refused before it was sent.
 	RecordRefused(c core.ToolCall, refused *core.Error)
 	// RecordQuestion is called right before a server's question is sent to the client, and came with the answer.
@@ -79,16 +79,16 @@ func (silentReporter) AddCarried([]byte)  {}
 func (silentReporter) AddNote(string)     {}
 func (silentReporter) ReportProgress(int) {}
 
-// Execution contains the properties and functions of one execution that the relay uses.
-type Execution struct {
+// ExecutionContext contains the properties and functions of one execution that the relay uses.
+type ExecutionContext struct {
 	ID         string
-	Caller     core.Caller   // on whose behalf its calls are made
-	Tools      *core.Toolset // what this execution may see and call
-	Policy     *policy.View  // by which calls are judged
-	Permit     core.Permit   // as long as which calls are made
-	Revision   uint64        // of the servers when it began; calls reach none that was changed since. 0: any
-	Limits     core.Limits   // complete
-	Tally      *CallCounter  // counts the calls; nil for a new one
+	Caller     core.Caller           // on whose behalf its calls are made
+	Tools      *core.Toolset         // what this execution may see and call
+	Policy     *policy.PrincipalView // by which calls are judged
+	Permit     core.Permit           // as long as which calls are made
+	Revision   uint64                // of the servers when it began; calls reach none that was changed since. 0: any
+	Limits     core.Limits           // complete
+	Tally      *CallCounter          // counts the calls; nil for a new one
 	Functions  map[string]EngineFunction
 	Files      FileStore     // where images and blobs from tools go
 	Supervisor Supervisor    // nil trusts all tools and approves what the policy allows
@@ -97,7 +97,7 @@ type Execution struct {
 	Privacy    PrivacyFilter // nil hides nothing
 	// Rehearse if set, is called instead of sending a call that may have effects, in a dry run. The program then gets
 	// a value of the tool's declared or learned type.
-	Rehearse func(t *core.Tool, c core.ToolCall, d policy.Decision) *core.Error
+	Rehearse func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) *core.Error
 	// Learn is called with each answer that a program gets, unless it is nil. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
 	// Scope identifies the principal, session and policy; cached answers are reused only within the same scope.
@@ -149,12 +149,12 @@ func (r *Relay) Revision() uint64 {
 // ForgetServer removes a server's answers from the cache.
 func (r *Relay) ForgetServer(server string) {
 	if r.cache != nil {
-		r.cache.forgetServer(server, Execution{})
+		r.cache.forgetServer(server, ExecutionContext{})
 	}
 }
 
 // Open returns the Host of one execution, and the counter of its calls.
-func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
+func (r *Relay) Open(x ExecutionContext) (sandbox.ToolHost, *CallCounter) {
 	tally := x.Tally
 	if tally == nil {
 		tally = &CallCounter{calls: map[string]int{}}
@@ -183,7 +183,7 @@ func (r *Relay) Open(x Execution) (sandbox.Host, *CallCounter) {
 
 // wellFormed is the guard that refuses calls whose arguments are not valid UTF-8, because servers, rules and people
 // could read them differently.
-func wellFormed(next sandbox.Host) sandbox.Host {
+func wellFormed(next sandbox.ToolHost) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if !utf8.Valid(c.Arguments) {
 			return core.CallResult{}, core.Errorf(
@@ -196,7 +196,7 @@ func wellFormed(next sandbox.Host) sandbox.Host {
 
 // refusalGuard is the guard that reports calls that a rule or a limit refused before they were sent.
 func refusalGuard(to Recorder) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if to == nil {
 			return next
 		}
@@ -213,7 +213,7 @@ func refusalGuard(to Recorder) CallGuard {
 // permitGuard returns the guard that refuses all calls of a principal whose permission has ended, including calls of
 // the engine's own functions.
 func permitGuard(p core.Permit) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if p.Check == nil {
 			return next
 		}
@@ -228,8 +228,8 @@ func permitGuard(p core.Permit) CallGuard {
 
 // policyGuard returns the guard that applies the policy to each call with its real arguments, regardless of earlier
 // decisions.
-func (r *Relay) policyGuard(x Execution) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			tool, ok := x.Tools.FindExact(c.Server, c.Tool)
 			if !ok {
@@ -240,7 +240,7 @@ func (r *Relay) policyGuard(x Execution) CallGuard {
 				return core.CallResult{}, refused
 			}
 			inForce := x.Policy.InForce()
-			d := x.Policy.Call(tool, c.Arguments)
+			d := x.Policy.DecideCall(tool, c.Arguments)
 			if d.Verdict == policy.Deny {
 				return core.CallResult{}, d.Error(tool)
 			}
@@ -268,7 +268,7 @@ func (r *Relay) policyGuard(x Execution) CallGuard {
 
 // withRecheck returns a context with a last check right before the call is sent. If the policy has changed since the
 // call was judged, the check refuses the call when the new policy denies it or may require approval.
-func (x Execution) withRecheck(ctx context.Context, judged *policy.Policy, t *core.Tool, c core.ToolCall) context.Context {
+func (x ExecutionContext) withRecheck(ctx context.Context, judged *policy.Policy, t *core.Tool, c core.ToolCall) context.Context {
 	return core.WithFinalCheck(ctx, func() *core.Error {
 		if refused := x.Permit.CheckValid(); refused != nil {
 			return refused
@@ -276,7 +276,7 @@ func (x Execution) withRecheck(ctx context.Context, judged *policy.Policy, t *co
 		if x.Policy.InForce() == judged {
 			return nil
 		}
-		switch d := x.Policy.Call(t, c.Arguments); {
+		switch d := x.Policy.DecideCall(t, c.Arguments); {
 		case d.Verdict == policy.Deny:
 			return d.Error(t)
 		case d.Effect.Kind != core.EffectRead:
@@ -290,7 +290,7 @@ func (x Execution) withRecheck(ctx context.Context, judged *policy.Policy, t *co
 // refreshOnChange returns a function that passes on a call's result. If the call was refused because the server has
 // changed the tool's definition, the function first makes the catalogue list the server, so that the new definition
 // is known.
-func (x Execution) refreshOnChange(ctx context.Context, t *core.Tool) func(core.CallResult, error) (core.CallResult, error) {
+func (x ExecutionContext) refreshOnChange(ctx context.Context, t *core.Tool) func(core.CallResult, error) (core.CallResult, error) {
 	return func(result core.CallResult, err error) (core.CallResult, error) {
 		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Supervisor == nil {
 			return result, err
@@ -304,7 +304,7 @@ func (x Execution) refreshOnChange(ctx context.Context, t *core.Tool) func(core.
 
 // vetTool returns the current tool, and a context in which the call is sent only if the server still lists that
 // definition.
-func (x Execution) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
+func (x ExecutionContext) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
 	if x.Supervisor == nil {
 		return t, ctx, nil
 	}
@@ -322,7 +322,7 @@ func (x Execution) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, conte
 // sendCall records a call and sends it. It first checks again that the principal is permitted to make the call,
 // because an approval may have taken a while.
 func sendCall(
-	ctx context.Context, x Execution, next sandbox.Host, t *core.Tool, c core.ToolCall, d policy.Decision,
+	ctx context.Context, x ExecutionContext, next sandbox.ToolHost, t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (core.CallResult, error) {
 	if refused := x.Permit.CheckValid(); refused != nil {
 		return core.CallResult{}, refused.AtTool(c.Server, c.Tool)
@@ -343,7 +343,7 @@ func sendCall(
 
 // uncertainError returns the error of a call that may have effects. If it is unknown whether the call took effect,
 // the message and the hint say so.
-func uncertainError(err error, d policy.Decision) error {
+func uncertainError(err error, d policy.AccessDecision) error {
 	if d.Effect.Kind == core.EffectRead || !errors.Is(err, core.ErrOutcomeUnknown) {
 		return err
 	}
@@ -355,16 +355,16 @@ func uncertainError(err error, d policy.Decision) error {
 	return &e
 }
 
-func recordIntended(x Execution, t *core.Tool, c core.ToolCall, d policy.Decision) (core.CallResult, error) {
+func recordIntended(x ExecutionContext, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.CallResult, error) {
 	if err := x.Rehearse(t, c, d); err != nil {
 		return core.CallResult{}, err.AtTool(c.Server, c.Tool)
 	}
-	return core.CallResult{Value: jsonschema.Placeholder(t.AnswerSchema())}, nil
+	return core.CallResult{Value: jsonschema.PlaceholderFor(t.AnswerSchema())}, nil
 }
 
 // upstreamHost returns the innermost Host. It sends the call to the upstream server and converts the answer to the value that
 // programs see.
-func (r *Relay) upstreamHost(x Execution) sandbox.Host {
+func (r *Relay) upstreamHost(x ExecutionContext) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		ctx, claim := core.WithClaim(core.WithCaller(x.withPeer(ctx, c), x.Caller), x.ID)
 		if x.Revision != 0 {
@@ -393,7 +393,7 @@ func (r *Relay) upstreamHost(x Execution) sandbox.Host {
 }
 
 // callUpstream calls the upstream server.
-func (r *Relay) callUpstream(ctx context.Context, x Execution, c core.ToolCall) (core.CallResult, error) {
+func (r *Relay) callUpstream(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	if x.Exact {
 		return r.callExact(ctx, x, c)
 	}
@@ -422,7 +422,7 @@ func (r *Relay) callUpstream(ctx context.Context, x Execution, c core.ToolCall) 
 }
 
 // withTimeout returns ctx with the timeout of one call.
-func (x Execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+func (x ExecutionContext) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if x.CallTimeout > 0 {
 		return deadline.With(ctx, x.CallTimeout)
 	}
@@ -430,7 +430,7 @@ func (x Execution) withTimeout(ctx context.Context) (context.Context, context.Ca
 }
 
 // loggedIn waits until a person has logged in. Because that may take long, the tool is checked again afterwards.
-func (x Execution) loggedIn(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
+func (x ExecutionContext) loggedIn(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
 	if failed := x.Supervisor.Login(ctx, c, needed); failed != nil {
 		return failed
 	}
@@ -448,7 +448,7 @@ func (x Execution) loggedIn(ctx context.Context, c core.ToolCall, needed *core.E
 
 // fetchAnswer makes the call. If the upstream supports it and files can be written, a large answer is stored in a
 // file instead of memory.
-func (r *Relay) fetchAnswer(ctx context.Context, x Execution, c core.ToolCall) (json.RawMessage, *core.SpooledAnswer, error) {
+func (r *Relay) fetchAnswer(ctx context.Context, x ExecutionContext, c core.ToolCall) (json.RawMessage, *core.SpooledAnswer, error) {
 	if f, ok := r.upstream.(LargeFetcher); ok && x.Files != nil {
 		return f.Fetch(ctx, c.Server, c.Tool, c.Arguments)
 	}
@@ -458,7 +458,7 @@ func (r *Relay) fetchAnswer(ctx context.Context, x Execution, c core.ToolCall) (
 
 // filedAway returns the value for an answer that is too large for memory: its large parts are written to workspace
 // files. The types of such an answer are not learned, because the value only names the files.
-func filedAway(ctx context.Context, x Execution, c core.ToolCall, spooled *core.SpooledAnswer) (core.CallResult, error) {
+func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled *core.SpooledAnswer) (core.CallResult, error) {
 	defer spooled.Close()
 	l := &largeAnswer{ctx: ctx, server: c.Server, spooled: spooled, x: x}
 	value, err := l.buildValue()
@@ -471,7 +471,7 @@ func filedAway(ctx context.Context, x Execution, c core.ToolCall, spooled *core.
 
 // bypassGuard is the guard that counts the data that a client without Retort would have had in its context.
 func bypassGuard(to Reporter) CallGuard {
-	return func(next sandbox.Host) sandbox.Host {
+	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 			to.AddCarried(c.Arguments)
 			result, err := next.Call(ctx, c)

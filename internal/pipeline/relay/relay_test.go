@@ -93,15 +93,15 @@ func (r reports) AddNote(text string) {
 	}
 }
 
-func execution(progress func(int)) (Execution, drawer) {
+func execution(progress func(int)) (ExecutionContext, drawer) {
 	told := reports{progress: progress}
 	files := drawer{}
 	rules, err := policy.New(policy.Rules{})
 	if err != nil {
 		panic(err)
 	}
-	return Execution{
-		ID: "x", Tools: toolset(), Policy: rules.For(""), Limits: core.DefaultLimits(), Files: files, Reporter: told,
+	return ExecutionContext{
+		ID: "x", Tools: toolset(), Policy: rules.ViewFor(""), Limits: core.DefaultLimits(), Files: files, Reporter: told,
 		Functions: map[string]EngineFunction{"double": func(_ context.Context, a json.RawMessage) (any, error) { return []json.RawMessage{a, a}, nil }},
 	}, files
 }

@@ -21,7 +21,7 @@ type CallCounter struct {
 }
 
 // attachTo makes the counter also count the calls of x.
-func (t *CallCounter) attachTo(x Execution) {
+func (t *CallCounter) attachTo(x ExecutionContext) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Reporter
@@ -41,7 +41,7 @@ func (t *CallCounter) CacheHits() int {
 	return t.hits
 }
 
-func (t *CallCounter) countGuard(next sandbox.Host) sandbox.Host {
+func (t *CallCounter) countGuard(next sandbox.ToolHost) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		n, ok := t.countCall(c)
 		if !ok {

@@ -51,7 +51,7 @@ func (t *duplicateFinder) scanBytes(p []byte) error {
 }
 
 func (t *duplicateFinder) takePiece(kind jsonscan.Kind, p []byte) error {
-	depth := t.scan.Depth()
+	depth := t.scan.NestingDepth()
 	switch {
 	case depth > depthResource:
 	case kind == jsonscan.Open:

@@ -93,7 +93,7 @@ type savedBlob struct {
 // toValue converts a tool result to the value that a program sees: structuredContent if present, otherwise the text
 // parsed as JSON, otherwise the text itself. Several content items become a list, and images and blobs become files.
 // A result marked as an error becomes a *core.Error.
-func toValue(ctx context.Context, result json.RawMessage, x Execution) (json.RawMessage, error) {
+func toValue(ctx context.Context, result json.RawMessage, x ExecutionContext) (json.RawMessage, error) {
 	var a toolAnswer
 	if err := a.readResult(result); err != nil {
 		return nil, core.Errorf(core.KindToolError, "relay.value", "the server's answer is not a tool result: %v", err)

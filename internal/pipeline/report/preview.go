@@ -32,7 +32,7 @@ func (v previewMaker) previewValue(value []byte, limit int) string {
 	default:
 		said = string(value)
 	}
-	return tokens.Prefix(said, limit)
+	return tokens.PrefixWithin(said, limit)
 }
 
 func (v previewMaker) previewArray(value []byte, where string, limit int) string {
@@ -54,7 +54,7 @@ func (v previewMaker) previewArray(value []byte, where string, limit int) string
 		lines = append(lines, fmt.Sprintf("… %d more keys", t.more))
 	}
 	return fmt.Sprintf(
-		"%s\nfirst: %s\nlast: %s", tokens.Prefix(v.hide(strings.Join(lines, "\n")), limit*6/10),
+		"%s\nfirst: %s\nlast: %s", tokens.PrefixWithin(v.hide(strings.Join(lines, "\n")), limit*6/10),
 		v.previewRow(first, limit/5), v.previewRow(last, limit/6),
 	)
 }
@@ -80,7 +80,7 @@ func (v previewMaker) previewObject(value []byte, limit int) string {
 			b.WriteString(key + v.previewMember(key, item) + "\n")
 		}
 	}
-	said := fmt.Sprintf("object with %d keys\n%s", n, tokens.Prefix(v.hide(b.String()), limit/2-10))
+	said := fmt.Sprintf("object with %d keys\n%s", n, tokens.PrefixWithin(v.hide(b.String()), limit/2-10))
 	if most != nil {
 		said += fmt.Sprintf("%s is an %s", v.hide(name), v.previewArray(most, "", limit/2-10))
 	}
@@ -118,7 +118,7 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 	if limit < 40 {
 		return ""
 	}
-	head := tokens.Prefix(v.hiddenHead(text, limit/2), limit/2)
+	head := tokens.PrefixWithin(v.hiddenHead(text, limit/2), limit/2)
 	tail := v.hiddenTail(text, limit/2)
 	tail = tail[max(0, len(tail)-min(len(head), max(0, len(text)-len(head)))):]
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
@@ -157,5 +157,5 @@ func (v previewMaker) previewRow(item []byte, limit int) string {
 	if len(item) > 64<<10 {
 		return fmt.Sprintf("%s of %d bytes", kindOf(item), len(item))
 	}
-	return tokens.Prefix(v.hide(string(item)), limit)
+	return tokens.PrefixWithin(v.hide(string(item)), limit)
 }

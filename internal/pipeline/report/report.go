@@ -73,7 +73,7 @@ func AddEffects(o *core.Outcome, effects []core.IntendedCall, options Options) {
 	m := options.newMaker(o)
 	for i, e := range effects {
 		text, _ := json.Marshal(e) // strings, and JSON that was parsed before
-		n, ok := tokens.Fits(string(text), m.left)
+		n, ok := tokens.FitsLimit(string(text), m.left)
 		if !ok {
 			o.Effects = effects[:i]
 			whole, _ := json.MarshalIndent(effects, "", " ")
@@ -92,7 +92,7 @@ func CountReturned(o core.Outcome) int {
 	if err != nil {
 		return 0
 	}
-	return tokens.Count(string(text))
+	return tokens.CountTokens(string(text))
 }
 
 type outcomeMaker struct {
@@ -111,7 +111,7 @@ func (m *outcomeMaker) reportValue(value json.RawMessage) {
 		m.outcome.Error = core.Errorf(core.KindInternal, "report", "the sandbox sent a value that is not JSON")
 		return
 	}
-	if n, ok := tokens.Fits(string(value), m.left); ok {
+	if n, ok := tokens.FitsLimit(string(value), m.left); ok {
 		m.outcome.Result, m.left = value, m.left-n
 		return
 	}
@@ -149,7 +149,7 @@ func (m *outcomeMaker) reportOutput(text string) {
 	if text == "" {
 		return
 	}
-	if n, ok := tokens.Fits(text, m.left); ok {
+	if n, ok := tokens.FitsLimit(text, m.left); ok {
 		m.outcome.Output, m.left = text, m.left-n
 		return
 	}
@@ -194,7 +194,7 @@ func lineHint(lang core.Language, name string) string {
 // warning instead.
 func (m *outcomeMaker) spillToFile(what, name string, data []byte, preview, how string) {
 	o := m.outcome
-	n, _ := tokens.Fits(preview, m.left)
+	n, _ := tokens.FitsLimit(preview, m.left)
 	m.left = max(0, m.left-n)
 	if err := m.Files.Write(name, data); err != nil {
 		o.Warnings = append(

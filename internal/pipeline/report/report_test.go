@@ -139,8 +139,8 @@ func FuzzPreview(f *testing.F) {
 		if !json.Valid([]byte(value)) || limit < 0 || limit > 10000 {
 			t.Skip()
 		}
-		if p := plain.previewValue([]byte(value), limit); tokens.Count(p) > limit+1 {
-			t.Errorf("preview of %q has %d tokens, limit %d", value, tokens.Count(p), limit)
+		if p := plain.previewValue([]byte(value), limit); tokens.CountTokens(p) > limit+1 {
+			t.Errorf("preview of %q has %d tokens, limit %d", value, tokens.CountTokens(p), limit)
 		}
 	})
 }

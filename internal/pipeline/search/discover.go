@@ -32,8 +32,8 @@ type Options struct {
 	Dir      string       // where vectors are stored; empty: in memory only
 }
 
-// Query describes a search for tools.
-type Query struct {
+// SearchQuery describes a search for tools.
+type SearchQuery struct {
 	Tools    *core.Toolset // those that may be found, of the catalogue's; nil: all
 	Text     string        // empty, or without a letter or digit: all tools, in their order
 	Server   string        // in any spelling; empty: all
@@ -59,7 +59,7 @@ type ToolHit struct {
 // Searcher finds tools. It is safe for concurrent use.
 type Searcher struct {
 	catalog  ToolCatalog
-	index    *index.Index
+	index    *index.ToolIndex
 	semantic *semanticSearch // nil: by words only
 
 	mu       sync.Mutex
@@ -81,8 +81,8 @@ func New(c ToolCatalog, o Options) (*Searcher, error) {
 	return d, nil
 }
 
-// Warm updates the index in the background, so that the next search need not wait for it.
-func (d *Searcher) Warm() { d.buildIndex() }
+// StartIndexing updates the index in the background, so that the next search need not wait for it.
+func (d *Searcher) StartIndexing() { d.buildIndex() }
 
 // Close stops all background work and waits for its end.
 func (d *Searcher) Close() error {
@@ -93,12 +93,12 @@ func (d *Searcher) Close() error {
 	if d.semantic == nil {
 		return nil
 	}
-	return d.semantic.close()
+	return d.semantic.closeStores()
 }
 
 // Search finds tools. For an unknown server or category, the error is a *core.Error that names the most similar ones.
 // Problems with the embeddings endpoint are returned as warnings.
-func (d *Searcher) Search(ctx context.Context, q Query) (SearchResult, error) {
+func (d *Searcher) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	tools := d.refreshIndex(ctx)
 	for q.Settled && ctx.Err() == nil && tools != d.index.Toolset() && !d.isClosed() {
 		select { // the build that was under way knew less
@@ -177,7 +177,7 @@ func (d *Searcher) buildIndex() <-chan struct{} {
 	d.building = done
 	d.builds.Go(func() {
 		tools := d.catalog.Toolset()
-		d.index.Update(tools)
+		d.index.UpdateTools(tools)
 		if d.semantic != nil {
 			d.semantic.updatePlan(tools)
 		}
@@ -206,7 +206,7 @@ func listTools(tools *core.Toolset, f index.SearchFilter, limit int) SearchResul
 }
 
 // findTools ranks tools by words, and also by meaning if possible.
-func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.SearchFilter, q Query) SearchResult {
+func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.SearchFilter, q SearchQuery) SearchResult {
 	before := d.index.Toolset()
 	words, total := d.index.Search(q.Text, f, max(q.Limit, maxCandidates))
 	a := SearchResult{Total: total}
@@ -228,7 +228,7 @@ func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.S
 
 // dropMissing removes hits that are not in the toolset, which can happen because the index may be older. It returns
 // their number.
-func dropMissing(tools *core.Toolset, found []index.Hit) ([]index.Hit, int) {
+func dropMissing(tools *core.Toolset, found []index.SearchHit) ([]index.SearchHit, int) {
 	kept := found[:0]
 	for _, h := range found {
 		if t, ok := currentTool(tools, h.Tool); ok {
@@ -252,7 +252,7 @@ func currentTool(tools *core.Toolset, t *core.Tool) (*core.Tool, bool) {
 	return s.Tools[at], true
 }
 
-func toHits(found []index.Hit) []ToolHit {
+func toHits(found []index.SearchHit) []ToolHit {
 	all := make([]ToolHit, len(found))
 	for i, h := range found {
 		all[i] = ToolHit{h.Tool, h.Score}

@@ -63,7 +63,7 @@ func start(t *testing.T, c ToolCatalog, o Options) *Searcher {
 	return d
 }
 
-func search(t *testing.T, d *Searcher, q Query) SearchResult {
+func search(t *testing.T, d *Searcher, q SearchQuery) SearchResult {
 	t.Helper()
 	a, err := d.Search(t.Context(), q)
 	if err != nil {
@@ -86,20 +86,20 @@ func names(a SearchResult) []string {
 func TestSearchByWords(t *testing.T) {
 	d := start(t, desk(), Options{})
 	for _, c := range []struct {
-		query  Query
+		query  SearchQuery
 		want   string
 		total  int
 		cached bool
 	}{
-		{Query{Text: "open an issue"}, "github.create_issue github.list_issues", 2, false},
-		{Query{Text: "find contacts", Limit: 1}, "my-crm.search_contacts", 3, true},
-		{Query{Text: "find", Server: "MyCRM"}, "my-crm.search_contacts", 1, true},
-		{Query{Text: "find", Server: "my_crm"}, "my-crm.search_contacts", 1, true},
-		{Query{Text: "find", Category: "Communication"}, "mail.search", 1, false},
-		{Query{}, "github.create_issue github.list_issues mail.send mail.search my-crm.create_contact my-crm.search_contacts", 6, true},
-		{Query{Text: "*", Limit: 1}, "github.create_issue", 6, false},
-		{Query{Text: " ", Category: "crm"}, "my-crm.create_contact my-crm.search_contacts", 2, true},
-		{Query{Text: "zzzqqq"}, "", 0, false},
+		{SearchQuery{Text: "open an issue"}, "github.create_issue github.list_issues", 2, false},
+		{SearchQuery{Text: "find contacts", Limit: 1}, "my-crm.search_contacts", 3, true},
+		{SearchQuery{Text: "find", Server: "MyCRM"}, "my-crm.search_contacts", 1, true},
+		{SearchQuery{Text: "find", Server: "my_crm"}, "my-crm.search_contacts", 1, true},
+		{SearchQuery{Text: "find", Category: "Communication"}, "mail.search", 1, false},
+		{SearchQuery{}, "github.create_issue github.list_issues mail.send mail.search my-crm.create_contact my-crm.search_contacts", 6, true},
+		{SearchQuery{Text: "*", Limit: 1}, "github.create_issue", 6, false},
+		{SearchQuery{Text: " ", Category: "crm"}, "my-crm.create_contact my-crm.search_contacts", 2, true},
+		{SearchQuery{Text: "zzzqqq"}, "", 0, false},
 	} {
 		a := search(t, d, c.query)
 		if got := strings.Join(names(a), " "); got != c.want || a.Total != c.total || a.Cached != c.cached || a.Warnings != nil {
@@ -111,14 +111,14 @@ func TestSearchByWords(t *testing.T) {
 func TestUnknownScope(t *testing.T) {
 	d := start(t, desk(), Options{})
 	for _, c := range []struct {
-		query         Query
+		query         SearchQuery
 		message, hint string
 	}{
-		{Query{Server: "githbu"}, `there is no server "githbu"`, "did you mean github?"},
-		{Query{Server: "salesforce"}, `there is no server "salesforce"`, "there are github, mail, my-crm"},
-		{Query{Server: "--"}, `there is no server "--"`, "there are github, mail, my-crm"},
-		{Query{Text: "x", Category: "codes"}, `there is no category "codes"`, "did you mean code?"},
-		{Query{Text: "x", Category: "weather forecasts"}, `there is no category "weather forecasts"`, "there are code, communication, crm"},
+		{SearchQuery{Server: "githbu"}, `there is no server "githbu"`, "did you mean github?"},
+		{SearchQuery{Server: "salesforce"}, `there is no server "salesforce"`, "there are github, mail, my-crm"},
+		{SearchQuery{Server: "--"}, `there is no server "--"`, "there are github, mail, my-crm"},
+		{SearchQuery{Text: "x", Category: "codes"}, `there is no category "codes"`, "did you mean code?"},
+		{SearchQuery{Text: "x", Category: "weather forecasts"}, `there is no category "weather forecasts"`, "there are code, communication, crm"},
 	} {
 		_, err := d.Search(t.Context(), c.query)
 		want := &core.Error{Kind: core.KindInvalidArguments, Op: "discover.search", Message: c.message, Hint: c.hint}
@@ -127,10 +127,10 @@ func TestUnknownScope(t *testing.T) {
 		}
 	}
 	empty := start(t, shelve(), Options{})
-	if _, err := empty.Search(t.Context(), Query{Server: "x"}); core.AsError(err).Hint != "no server is configured" {
+	if _, err := empty.Search(t.Context(), SearchQuery{Server: "x"}); core.AsError(err).Hint != "no server is configured" {
 		t.Errorf("hint %q", core.AsError(err).Hint)
 	}
-	if a := search(t, empty, Query{Text: "issue"}); len(a.Hits) != 0 {
+	if a := search(t, empty, SearchQuery{Text: "issue"}); len(a.Hits) != 0 {
 		t.Errorf("%v", names(a))
 	}
 }
@@ -140,9 +140,9 @@ func TestSearchSeesChanges(t *testing.T) { synctest.Test(t, searchAfterAChange) 
 func searchAfterAChange(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{})
-	search(t, d, Query{Text: "issue"})
+	search(t, d, SearchQuery{Text: "issue"})
 	tools.current.Store(core.NewToolset([]*core.ToolServer{server("jira", "projects", "find_issue: Finds an issue")}))
-	if diff := cmp.Diff([]string{"jira.find_issue"}, names(search(t, d, Query{Text: "issue"}))); diff != "" {
+	if diff := cmp.Diff([]string{"jira.find_issue"}, names(search(t, d, SearchQuery{Text: "issue"}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -154,14 +154,14 @@ func TestLaggingIndex(t *testing.T) { synctest.Test(t, searchBesideABuild) }
 func searchBesideABuild(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{})
-	search(t, d, Query{Text: "issue"})
+	search(t, d, SearchQuery{Text: "issue"})
 	next := server("github", "code", "list_issues: Lists issues")
 	tools.current.Store(core.NewToolset([]*core.ToolServer{next}))
 	blocked := make(chan struct{})
 	d.mu.Lock()
 	d.building = blocked // as if a build took for ever
 	d.mu.Unlock()
-	a := search(t, d, Query{Text: "issue"})
+	a := search(t, d, SearchQuery{Text: "issue"})
 	if diff := cmp.Diff([]string{"github.list_issues"}, names(a)); diff != "" || a.Hits[0].Tool != next.Tools[0] || a.Total != 1 {
 		t.Errorf("total %d, %s", a.Total, diff)
 	}
@@ -172,7 +172,7 @@ func TestCancelledSearchDoesNotWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d.building = make(chan struct{})
-	if _, err := d.Search(ctx, Query{Text: "issue"}); err != nil {
+	if _, err := d.Search(ctx, SearchQuery{Text: "issue"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -182,7 +182,7 @@ func TestSearchAfterClose(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	search(t, d, Query{Text: "issue"})
+	search(t, d, SearchQuery{Text: "issue"})
 }
 
 // TestConcurrentSearches is for the race detector.
@@ -196,7 +196,7 @@ func TestConcurrentSearches(t *testing.T) {
 				if i == 0 {
 					tools.current.Store(core.NewToolset([]*core.ToolServer{server("s", "", fmt.Sprintf("issue_%d: x", n))}))
 				}
-				if _, err := d.Search(t.Context(), Query{Text: "issue"}); err != nil {
+				if _, err := d.Search(t.Context(), SearchQuery{Text: "issue"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -220,7 +220,7 @@ func TestHiddenTools(t *testing.T) {
 		return core.Errorf(core.KindPolicy, "test", "hidden")
 	})
 	for _, text := range []string{"row", ""} {
-		a := search(t, d, Query{Text: text, Tools: visible, Limit: 1})
+		a := search(t, d, SearchQuery{Text: text, Tools: visible, Limit: 1})
 		if diff := cmp.Diff([]string{"db.z"}, names(a)); diff != "" || a.Total != 1 {
 			t.Errorf("%q: %d in all, %s", text, a.Total, diff)
 		}

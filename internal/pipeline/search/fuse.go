@@ -17,7 +17,7 @@ const (
 
 // fuseRankings merges two rankings by reciprocal rank fusion. Tools whose name is spelled out in the query stay
 // first, whatever the ranking by meaning is.
-func fuseRankings(words []index.Hit, meaning []*core.Tool) []ToolHit {
+func fuseRankings(words []index.SearchHit, meaning []*core.Tool) []ToolHit {
 	if len(meaning) == 0 {
 		return toHits(words)
 	}

@@ -13,7 +13,7 @@ import (
 const maxNamed = 20
 
 // newFilter returns the filter for a query's server and category.
-func newFilter(tools *core.Toolset, q Query) (index.SearchFilter, error) {
+func newFilter(tools *core.Toolset, q SearchQuery) (index.SearchFilter, error) {
 	var f index.SearchFilter
 	if q.Server != "" {
 		s, ok := findServer(tools, q.Server)

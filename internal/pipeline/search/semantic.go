@@ -64,10 +64,10 @@ func newSemantic(e TextEmbedder, dir string) (*semanticSearch, error) {
 	return s, nil
 }
 
-func (s *semanticSearch) close() error {
+func (s *semanticSearch) closeStores() error {
 	s.cancel()
 	s.ended.Wait()
-	err := s.kept.close()
+	err := s.kept.closeFile()
 	if c, ok := s.embedder.(io.Closer); ok {
 		err = cmp.Or(err, c.Close())
 	}
@@ -133,7 +133,7 @@ func (s *semanticSearch) missingVectors() ([]plannedVector, error) {
 	wanted := make(map[vectorKey]bool, len(plan))
 	var missing []plannedVector
 	for _, p := range plan {
-		if s.kept.get(p.key) == nil && !wanted[p.key] {
+		if s.kept.getVector(p.key) == nil && !wanted[p.key] {
 			missing = append(missing, p)
 		}
 		wanted[p.key] = true
@@ -180,7 +180,7 @@ func (s *semanticSearch) fetchBatch(ctx context.Context, batch []plannedVector) 
 	if err != nil {
 		return err
 	}
-	return s.kept.put(keys, vectors)
+	return s.kept.putVectors(keys, vectors)
 }
 
 // embedTexts requests the vectors of texts and scales them to length 1. It returns an error if the breaker blocks the
@@ -250,7 +250,7 @@ func (s *semanticSearch) searchMeaning(
 ) ([]*core.Tool, []string) {
 	plan, have := s.plannedVectors(), 0
 	for _, p := range plan {
-		if s.kept.get(p.key) != nil {
+		if s.kept.getVector(p.key) != nil {
 			have++
 		}
 	}
@@ -304,7 +304,7 @@ func nearestTools(kept *vectorStore, tools *core.Toolset, plan []plannedVector, 
 	}
 	var all []scored
 	for _, p := range plan {
-		if numbers := kept.get(p.key); len(numbers) == len(vector) && f.IsMatch(p.tool) {
+		if numbers := kept.getVector(p.key); len(numbers) == len(vector) && f.IsMatch(p.tool) {
 			all = append(all, scored{p.tool, cosineSimilarity(vector, numbers)})
 		}
 	}

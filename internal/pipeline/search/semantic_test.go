@@ -70,12 +70,12 @@ func (f *fake) Embed(_ context.Context, texts []string) ([][]float32, error) {
 // filled waits until every tool has a vector.
 func filled(t *testing.T, d *Searcher) {
 	t.Helper()
-	d.Warm()
+	d.StartIndexing()
 	want := d.catalog.Toolset().CountTools()
 	testenv.WaitUntil(t, "all tools have vectors", func() bool {
 		have := 0
 		for _, p := range d.semantic.plannedVectors() {
-			if d.semantic.kept.get(p.key) != nil {
+			if d.semantic.kept.getVector(p.key) != nil {
 				have++
 			}
 		}
@@ -150,16 +150,16 @@ func TestSearchByMeaning(t *testing.T) {
 		"human":         "my-crm.create_contact",
 		"mail.search":   "mail.search", // a name that is spelled out stays first
 	} {
-		a := search(t, d, Query{Text: query})
+		a := search(t, d, SearchQuery{Text: query})
 		if len(a.Hits) == 0 || names(a)[0] != want || a.Warnings != nil {
 			t.Errorf("%q finds %v, warnings %v", query, names(a), a.Warnings)
 		}
 	}
-	if a := search(t, d, Query{Text: "defect", Category: "crm"}); len(a.Hits) != 2 || a.Hits[0].Tool.Server != "my-crm" {
+	if a := search(t, d, SearchQuery{Text: "defect", Category: "crm"}); len(a.Hits) != 2 || a.Hits[0].Tool.Server != "my-crm" {
 		t.Errorf("within crm: %v", names(a))
 	}
 	asked := e.requests.Load()
-	search(t, d, Query{Text: "defect"})
+	search(t, d, SearchQuery{Text: "defect"})
 	if e.requests.Load() != asked {
 		t.Error("the same query is asked for again")
 	}
@@ -179,7 +179,7 @@ func TestVectorsOutliveTheProcess(t *testing.T) {
 	if n := second.calls.Load(); n != 0 {
 		t.Errorf("%d requests for vectors that are kept", n)
 	}
-	if a := search(t, d, Query{Text: "defect"}); names(a)[0] != "github.create_issue" {
+	if a := search(t, d, SearchQuery{Text: "defect"}); names(a)[0] != "github.create_issue" {
 		t.Errorf("found %v", names(a))
 	}
 }
@@ -230,7 +230,7 @@ func TestFailingEndpoint(t *testing.T) {
 			if c.name == "hanging" {
 				d.semantic.patience = 50 * time.Millisecond
 			}
-			a := search(t, d, Query{Text: "open an issue"})
+			a := search(t, d, SearchQuery{Text: "open an issue"})
 			if diff := cmp.Diff([]string{"github.create_issue", "github.list_issues"}, names(a)); diff != "" {
 				t.Error(diff)
 			}
@@ -250,7 +250,7 @@ func TestDeadEndpointCostsNothing(t *testing.T) {
 	e.set(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	before := e.requests.Load()
 	for i := range 50 {
-		if a := search(t, d, Query{Text: fmt.Sprint("issue ", i)}); len(a.Warnings) != 1 || len(a.Hits) == 0 {
+		if a := search(t, d, SearchQuery{Text: fmt.Sprint("issue ", i)}); len(a.Warnings) != 1 || len(a.Hits) == 0 {
 			t.Fatalf("%v, warnings %q", names(a), a.Warnings)
 		}
 	}
@@ -265,14 +265,14 @@ func fetchAfterAFailure(t *testing.T) {
 	f := newFake()
 	f.failWith(errors.New("not yet"))
 	d := start(t, desk(), Options{Embedder: f})
-	d.Warm()
+	d.StartIndexing()
 	testenv.WaitUntil(t, "the first fetch fails", func() bool { return d.semantic.breaker.lastFailure() != nil })
-	if a := search(t, d, Query{Text: "issue"}); len(a.Hits) == 0 || !strings.Contains(fmt.Sprint(a.Warnings), "not yet") {
+	if a := search(t, d, SearchQuery{Text: "issue"}); len(a.Hits) == 0 || !strings.Contains(fmt.Sprint(a.Warnings), "not yet") {
 		t.Errorf("%v, warnings %q", names(a), a.Warnings)
 	}
 	f.failWith(nil)
 	filled(t, d)
-	if a := search(t, d, Query{Text: "defect"}); len(a.Hits) == 0 || a.Warnings != nil {
+	if a := search(t, d, SearchQuery{Text: "defect"}); len(a.Hits) == 0 || a.Warnings != nil {
 		t.Errorf("%v, warnings %q", names(a), a.Warnings)
 	}
 }
@@ -281,15 +281,15 @@ func TestPartOfTheToolsHaveVectors(t *testing.T) {
 	tools := desk()
 	f := newFake()
 	d := start(t, tools, Options{Embedder: f})
-	if a := search(t, d, Query{Text: "issue"}); len(a.Warnings) > 1 {
+	if a := search(t, d, SearchQuery{Text: "issue"}); len(a.Warnings) > 1 {
 		t.Errorf("warnings %q", a.Warnings)
 	}
 	filled(t, d)
-	search(t, d, Query{Text: "defect"})
+	search(t, d, SearchQuery{Text: "defect"})
 	f.failWith(errors.New("away"))
 	more := append([]*core.ToolServer{server("aaa", "", "new: tool")}, tools.Toolset().Servers...)
 	tools.current.Store(core.NewToolset(more))
-	a := search(t, d, Query{Text: "defect"})
+	a := search(t, d, SearchQuery{Text: "defect"})
 	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "6 of 7 tools") {
 		t.Errorf("warnings %q", a.Warnings)
 	}
@@ -317,7 +317,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Warm()
+		d.StartIndexing()
 		if err := errors.Join(d.Close(), d.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -352,10 +352,10 @@ func TestVectorsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := v.put([]vectorKey{keyOf(server, "p")}, [][]float32{{0.6, 0.8}}); err != nil {
+		if err := v.putVectors([]vectorKey{keyOf(server, "p")}, [][]float32{{0.6, 0.8}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.close(); err != nil {
+		if err := v.closeFile(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -364,9 +364,9 @@ func TestVectorsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer v.close()
+		defer v.closeFile()
 		for _, s := range servers {
-			have = append(have, cmp.Equal(v.get(keyOf(s, "p")), []float32{0.6, 0.8}))
+			have = append(have, cmp.Equal(v.getVector(keyOf(s, "p")), []float32{0.6, 0.8}))
 		}
 		return have
 	}
@@ -394,7 +394,7 @@ func TestVectorsFile(t *testing.T) {
 	if diff := cmp.Diff([]bool{true, false}, kept("a", "b")); diff != "" {
 		t.Error(diff)
 	}
-	if other, err := openVectors(dir, "another model"); err != nil || other.get(keyOf("a", "p")) != nil {
+	if other, err := openVectors(dir, "another model"); err != nil || other.getVector(keyOf("a", "p")) != nil {
 		t.Errorf("vectors of another model: %v", err)
 	}
 }
@@ -404,12 +404,12 @@ func TestUnneededVectorsAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer v.close()
+	defer v.closeFile()
 	numbers := make([]float32, 1024)
 	numbers[0] = 1
 	wanted := map[vectorKey]bool{keyOf("s", "0"): true}
 	for i := range 1 + maxGarbage/(4*len(numbers)) {
-		if err := v.put([]vectorKey{keyOf("s", fmt.Sprint(i))}, [][]float32{numbers}); err != nil {
+		if err := v.putVectors([]vectorKey{keyOf("s", fmt.Sprint(i))}, [][]float32{numbers}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -417,17 +417,17 @@ func TestUnneededVectorsAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(v.path)
-	if err != nil || info.Size() > int64(recordHead+4*len(numbers)) || v.get(keyOf("s", "0")) == nil || v.get(keyOf("s", "1")) != nil {
+	if err != nil || info.Size() > int64(recordHead+4*len(numbers)) || v.getVector(keyOf("s", "0")) == nil || v.getVector(keyOf("s", "1")) != nil {
 		t.Errorf("%v bytes, %v", info.Size(), err)
 	}
-	if err := v.put([]vectorKey{keyOf("s", "new")}, [][]float32{numbers}); err != nil {
+	if err := v.putVectors([]vectorKey{keyOf("s", "new")}, [][]float32{numbers}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := openVectors(filepath.Dir(v.path), "m")
-	if err != nil || again.get(keyOf("s", "new")) == nil || again.get(keyOf("s", "0")) == nil {
+	if err != nil || again.getVector(keyOf("s", "new")) == nil || again.getVector(keyOf("s", "0")) == nil {
 		t.Errorf("the file written anew lacks vectors: %v", err)
 	}
-	again.close()
+	again.closeFile()
 }
 
 func FuzzRecords(f *testing.F) {
@@ -485,10 +485,10 @@ func TestBreaker(t *testing.T) {
 
 func TestFuse(t *testing.T) {
 	tools := server("s", "", "a", "b", "c", "d").Tools
-	words := []index.Hit{{Tool: tools[0], Score: 9, Exact: true}, {Tool: tools[1], Score: 5}, {Tool: tools[2], Score: 4}}
+	words := []index.SearchHit{{Tool: tools[0], Score: 9, Exact: true}, {Tool: tools[1], Score: 5}, {Tool: tools[2], Score: 4}}
 	for _, c := range []struct {
 		name    string
-		words   []index.Hit
+		words   []index.SearchHit
 		meaning []*core.Tool
 		want    string
 	}{

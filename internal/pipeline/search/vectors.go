@@ -142,8 +142,8 @@ func recordChecksum(record []byte) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, record[recordHead:])
 }
 
-// get returns the vector of a tool, or nil.
-func (v *vectorStore) get(key vectorKey) []float32 {
+// getVector returns the vector of a tool, or nil.
+func (v *vectorStore) getVector(key vectorKey) []float32 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.known[key]
@@ -163,9 +163,9 @@ func (v *vectorStore) vectorCapacity() int {
 	return math.MaxInt
 }
 
-// put stores vectors. They must have length 1 and the same number of dimensions as the stored ones. If they cannot be
+// putVectors stores vectors. They must have length 1 and the same number of dimensions as the stored ones. If they cannot be
 // written to disk, that is ignored.
-func (v *vectorStore) put(keys []vectorKey, numbers [][]float32) error {
+func (v *vectorStore) putVectors(keys []vectorKey, numbers [][]float32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var records []byte
@@ -238,7 +238,7 @@ func (v *vectorStore) rewriteFile() error {
 	return err
 }
 
-func (v *vectorStore) close() error {
+func (v *vectorStore) closeFile() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.file == nil {

@@ -19,8 +19,8 @@ const (
 	maxSteps = 200_000 // of one evaluation; a step is an operation, an item or 64 bytes of text
 )
 
-// Expr is a compiled expression. It is safe for concurrent use.
-type Expr struct {
+// ConditionExpr is a compiled expression. It is safe for concurrent use.
+type ConditionExpr struct {
 	root  evalNode
 	names []string
 }
@@ -35,7 +35,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 // Compile parses a condition over the given variables. Its error is an *Error.
-func Compile(text string, variables ...string) (*Expr, error) {
+func Compile(text string, variables ...string) (*ConditionExpr, error) {
 	if len(text) > maxText {
 		return nil, &Error{Message: fmt.Sprintf("the condition is longer than %d bytes", maxText)}
 	}
@@ -49,15 +49,15 @@ func Compile(text string, variables ...string) (*Expr, error) {
 		return nil, err
 	}
 	slices.Sort(p.names)
-	return &Expr{root: root.eval, names: slices.Compact(p.names)}, nil
+	return &ConditionExpr{root: root.eval, names: slices.Compact(p.names)}, nil
 }
 
-// Names returns the names of all fields and keys that the expression reads, sorted.
-func (e *Expr) Names() []string { return e.names }
+// VariableNames returns the names of all fields and keys that the expression reads, sorted.
+func (e *ConditionExpr) VariableNames() []string { return e.names }
 
-// True evaluates the expression and returns its boolean result. The values of the variables must be made by Value. It
+// IsTrue evaluates the expression and returns its boolean result. The values of the variables must be made by Value. It
 // returns an error if the result is not a boolean, a field is missing or the evaluation takes too many steps.
-func (e *Expr) True(variables map[string]any) (bool, error) {
+func (e *ConditionExpr) IsTrue(variables map[string]any) (bool, error) {
 	v, err := e.root(&evalMachine{variables: variables, steps: maxSteps})
 	if err != nil {
 		return false, err

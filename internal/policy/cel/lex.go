@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-type tokenKind uint8
+type celTokenKind uint8
 
 const (
-	endToken tokenKind = iota
+	endToken celTokenKind = iota
 	nameToken
 	numberToken
 	textToken
@@ -18,7 +18,7 @@ const (
 )
 
 type exprToken struct {
-	kind tokenKind
+	kind celTokenKind
 	text string // of a textToken, what it stands for
 	at   int
 }

@@ -41,7 +41,7 @@ func ours(text string, variables map[string]any) (value string, parsed bool) {
 	if err != nil {
 		return err.Error(), false
 	}
-	b, err := e.True(variables)
+	b, err := e.IsTrue(variables)
 	if err != nil {
 		return "error", true
 	}
@@ -55,7 +55,7 @@ func setup(t testing.TB) (*oracle.Env, map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args, err := Value(json.RawMessage(arguments))
+	args, err := DecodeJSON(json.RawMessage(arguments))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"amount", "key", "opt", "to", "x"}, e.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"amount", "key", "opt", "to", "x"}, e.VariableNames()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -326,7 +326,7 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.True(variables); err != errSteps {
+		if _, err := e.IsTrue(variables); err != errSteps {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -344,7 +344,7 @@ func TestValue(t *testing.T) {
 		strings.Repeat("[", 100_000):   "the value is nested too deep",
 		`{"a":18446744073709551616}`:   "",
 	} {
-		_, err := Value(json.RawMessage(raw))
+		_, err := DecodeJSON(json.RawMessage(raw))
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%.40s: %v, want %s", raw, err, want)
 		}

@@ -13,10 +13,10 @@ import (
 // maxDepth bounds how deep a value may be nested.
 const maxDepth = 500
 
-// Value decodes a JSON value for use in expressions. Integers that fit into 64 bits become int64, other numbers
+// DecodeJSON decodes a JSON value for use in expressions. Integers that fit into 64 bits become int64, other numbers
 // float64. Two keys of an object that differ only in case are an error, because different programs would choose
 // different ones.
-func Value(raw json.RawMessage) (any, error) {
+func DecodeJSON(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	v, err := decodeValue(d, 0)
@@ -73,7 +73,7 @@ func decodeEntries(d *json.Decoder, depth int) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("a key is %v", t)
 		}
-		if f := Fold(key); folded[f] {
+		if f := FoldCase(key); folded[f] {
 			return nil, fmt.Errorf("the key %q is there twice", key)
 		} else {
 			folded[f] = true
@@ -97,8 +97,8 @@ func decodeNumber(n json.Number) (any, error) {
 	return f, nil
 }
 
-// Fold maps names that differ only in case to the same text, in any Unicode script.
-func Fold(s string) string {
+// FoldCase maps names that differ only in case to the same text, in any Unicode script.
+func FoldCase(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(s) // in each set of letters, the least is the capital
 	}

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Judge determines the effects of calls of one tool. It is safe for concurrent use.
-type Judge struct {
+// EffectJudge determines the effects of calls of one tool. It is safe for concurrent use.
+type EffectJudge struct {
 	effect   core.EffectInfo
 	database bool            // the tool says that it speaks to a database
 	spoken   bool            // it turns questions in plain words into queries
@@ -21,8 +21,8 @@ type Judge struct {
 }
 
 // NewJudge returns a Judge for a tool. If trusted is true, the tool's annotations may lower its effect.
-func NewJudge(t *core.Tool, trusted bool) *Judge {
-	j := &Judge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
+func NewJudge(t *core.Tool, trusted bool) *EffectJudge {
+	j := &EffectJudge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
 	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
 	j.database = saysDatabase(splitWords(about))
 	j.spoken = j.database && strings.Contains(strings.ToLower(about), "natural language")
@@ -56,13 +56,13 @@ func saysDatabase(words []string) bool {
 	return false
 }
 
-// Tool returns the effect of the tool when the arguments are not known yet.
-func (j *Judge) Tool() core.EffectInfo { return j.effect }
+// ToolEffect returns the effect of the tool when the arguments are not known yet.
+func (j *EffectJudge) ToolEffect() core.EffectInfo { return j.effect }
 
-// Call returns the effect of a call with these arguments, a JSON object. Arguments that name an action (a query, a
+// CallEffect returns the effect of a call with these arguments, a JSON object. Arguments that name an action (a query, a
 // mutation, an HTTP method or a command) can make the effect further-reaching than that of the tool. They can make it
 // milder only if the tool runs queries and every query is known to only read.
-func (j *Judge) Call(args json.RawMessage) core.EffectInfo {
+func (j *EffectJudge) CallEffect(args json.RawMessage) core.EffectInfo {
 	w := argumentWalk{judge: j, worst: textJudgement{kind: core.EffectRead}, words: map[string][]string{}}
 	w.judgeDocument(args, "", 0)
 	switch {
@@ -76,7 +76,7 @@ func (j *Judge) Call(args json.RawMessage) core.EffectInfo {
 
 // argumentWalk walks the arguments of a call and collects their effect.
 type argumentWalk struct {
-	judge   *Judge
+	judge   *EffectJudge
 	worst   textJudgement
 	key     string              // of the argument that decides
 	queries int                 // arguments that were judged as queries
@@ -127,7 +127,7 @@ func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 		text = text[n:]
 		switch kind {
 		case jsonscan.Open:
-			if s.Depth() > 1 && piece[0] == '{' {
+			if s.NestingDepth() > 1 && piece[0] == '{' {
 				w.judgeObject(key)
 			}
 			keys = append(keys, key)
@@ -135,7 +135,7 @@ func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 			key, keys = keys[len(keys)-1], keys[:len(keys)-1]
 		case jsonscan.Key:
 			key = unquoteJSON(piece)
-			w.judgeMember(key, s.Depth())
+			w.judgeMember(key, s.NestingDepth())
 		case jsonscan.String:
 			w.judgeText(key, unquoteJSON(piece), nested)
 		case jsonscan.Literal:
@@ -335,7 +335,7 @@ func (w *argumentWalk) judgeScript(key, value string) {
 	if len(value) > maxQuery || !strings.Contains(value, ".") && !strings.Contains(value, "$") {
 		return
 	}
-	tokens := tokenize(dialects[len(dialects)-1], value)
+	tokens := tokenizeQuery(dialects[len(dialects)-1], value)
 	for i, t := range tokens {
 		called := t.kind == tokenWord && i > 0 && tokens[i-1].text == "." && i+1 < len(tokens) && tokens[i+1].text == "("
 		if j := judgeName(t.raw); called && j.kind > core.EffectRead {

@@ -114,7 +114,7 @@ var callCases = []struct {
 func TestCall(t *testing.T) {
 	for _, c := range callCases {
 		tool := callTools[c.tool]
-		e := NewJudge(&tool, false).Call(json.RawMessage(c.args))
+		e := NewJudge(&tool, false).CallEffect(json.RawMessage(c.args))
 		if e.Kind != c.want {
 			t.Errorf("%s(%s) is judged %s (%s), want %s", tool.Name, c.args, e.Kind, e.Reason, c.want)
 		}
@@ -132,7 +132,7 @@ func BenchmarkCall(b *testing.B) {
 			judge := NewJudge(&tool, false)
 			b.SetBytes(int64(len(c.args)))
 			for b.Loop() {
-				judge.Call(json.RawMessage(c.args))
+				judge.CallEffect(json.RawMessage(c.args))
 			}
 		})
 	}

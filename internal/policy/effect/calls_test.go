@@ -21,7 +21,7 @@ func TestCallCorpus(t *testing.T) {
 	for _, c := range calls {
 		tool := core.Tool{Server: c.Server, Name: c.Name, Description: c.Description}
 		want := kind(t, c.Effect)
-		switch e := NewJudge(&tool, false).Call(c.Arguments); {
+		switch e := NewJudge(&tool, false).CallEffect(c.Arguments); {
 		case e.Kind < want:
 			t.Errorf("%s(%s) is %s, judged %s (%s)", c.Name, c.Arguments, want, e.Kind, e.Reason)
 		case e.Kind > want:

@@ -17,20 +17,20 @@ func lookupInName(text string) knownWord {
 	if w.class != unknown || len(text) > maxDisguised || harmless[text] {
 		return w
 	}
-	for _, plain := range undisguised(text) {
+	for _, plain := range undisguiseText(text) {
 		if found := lookupWord(plain); found.class >= writes {
 			return knownWord{text, found.verb, found.class, true}
 		}
-		if verb := misspelled(plain); verb != "" {
+		if verb := findMisspelled(plain); verb != "" {
 			return knownWord{text, verb, destroys, true}
 		}
 	}
 	return w
 }
 
-// undisguised returns a word with its digits, accented letters and letters of other alphabets replaced by the Latin
+// undisguiseText returns a word with its digits, accented letters and letters of other alphabets replaced by the Latin
 // letters they imitate.
-func undisguised(text string) []string {
+func undisguiseText(text string) []string {
 	plain := text
 	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		plain = lookalikes.Replace(text)
@@ -48,9 +48,9 @@ func undisguised(text string) []string {
 	return list
 }
 
-// misspelled returns the destructive verb that a word, or its base form, misspells, or "". Words that have a meaning
+// findMisspelled returns the destructive verb that a word, or its base form, misspells, or "". Words that have a meaning
 // of their own are not misspellings.
-func misspelled(text string) string {
+func findMisspelled(text string) string {
 	forms := wordForms(text)
 	for _, form := range forms {
 		if _, known := lexicon()[form]; known || harmless[form] || len(form) < 3 {
@@ -58,17 +58,17 @@ func misspelled(text string) string {
 		}
 	}
 	for _, form := range forms {
-		if verb := misspelling(form); verb != "" {
+		if verb := findMisspelling(form); verb != "" {
 			return verb
 		}
 	}
 	return ""
 }
 
-// misspelling returns the destructive verb that a word misspells, or "". It compares the word with each verb.
-func misspelling(text string) string {
-	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeeze(text)
-	for _, v := range spellings() {
+// findMisspelling returns the destructive verb that a word misspells, or "". It compares the word with each verb.
+func findMisspelling(text string) string {
+	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeezeRepeats(text)
+	for _, v := range verbSpellings() {
 		if !vowels && text == v.consonants || squeezed == v.squeezed || oneMistake(text, v.verb) && !isForm(text, v.verb) {
 			return v.verb
 		}
@@ -82,16 +82,16 @@ func isForm(text, verb string) bool {
 	return ok && strings.ContainsAny(ending, "drsny") || strings.HasSuffix(verb, "e") && text == verb[:len(verb)-1]+"y"
 }
 
-// spelling is a verb with the forms that misspellings are compared with.
-type spelling struct{ verb, squeezed, consonants string }
+// verbSpelling is a verb with the forms that misspellings are compared with.
+type verbSpelling struct{ verb, squeezed, consonants string }
 
-// spellings returns the destructive English verbs that are long enough to be recognized despite a mistake.
-var spellings = sync.OnceValue(func() (list []spelling) {
+// verbSpellings returns the destructive English verbs that are long enough to be recognized despite a mistake.
+var verbSpellings = sync.OnceValue(func() (list []verbSpelling) {
 	for _, verb := range append(strings.Fields(englishFinal), "refund") {
 		if len(verb) < 5 {
 			continue
 		}
-		s := spelling{verb: verb, squeezed: squeeze(verb), consonants: "\x00"}
+		s := verbSpelling{verb: verb, squeezed: squeezeRepeats(verb), consonants: "\x00"}
 		if c := withoutVowels(verb); len(c) > 3 && c != verb {
 			s.consonants = c
 		}
@@ -100,9 +100,9 @@ var spellings = sync.OnceValue(func() (list []spelling) {
 	return list
 })
 
-// squeeze replaces each run of a repeated letter with one letter. For example, both delete and deleeete become
+// squeezeRepeats replaces each run of a repeated letter with one letter. For example, both delete and deleeete become
 // delete.
-func squeeze(text string) string {
+func squeezeRepeats(text string) string {
 	var b strings.Builder
 	last := rune(-1)
 	for _, r := range text {
@@ -159,8 +159,8 @@ var oddLetters = &unicode.RangeTable{
 	},
 }
 
-// phrases contains groups of words that name a destructive action only in combination.
-var phrases = [][]string{
+// verbPhrases contains groups of words that name a destructive action only in combination.
+var verbPhrases = [][]string{
 	{"get", "rid"}, {"throw", "away"}, {"tear", "down"}, {"take", "down"}, {"bring", "down"}, {"knock", "down"}, {"burn", "down"},
 	{"blow", "away"}, {"phase", "out"}, {"write", "off"}, {"cash", "out"}, {"pay", "out"}, {"kick", "out"},
 	{"lock", "out"}, {"sign", "over"}, {"hand", "over"},
@@ -169,9 +169,9 @@ var phrases = [][]string{
 	{"filter", "branch"}, {"power", "off"}, {"power", "cycle"}, {"roll", "back"},
 }
 
-// phrase returns the phrase that a name contains, with at most one other word in between, or "" if it contains none.
-func phrase(words []string) string {
-	for _, p := range phrases {
+// findPhrase returns the phrase that a name contains, with at most one other word in between, or "" if it contains none.
+func findPhrase(words []string) string {
+	for _, p := range verbPhrases {
 		for i, text := range words {
 			if text == p[0] && (i+1 < len(words) && words[i+1] == p[1] || i+2 < len(words) && words[i+2] == p[1] && p[0] != "go") {
 				return p[0] + " " + p[1]
@@ -186,7 +186,7 @@ var (
 	digits = strings.NewReplacer("0", "o", "3", "e", "4", "a", "5", "s", "7", "t", "8", "b", "9", "g")
 
 	// lookalikes maps accented letters and letters of other alphabets to the Latin letters they resemble.
-	lookalikes = strings.NewReplacer(pairs(`àa áa âa ãa äa åa āa ăa ąa çc ćc ĉc ċc čc ďd đd ðd èe ée êe ëe ēe ĕe ėe ęe ěe ĝg ğg ġg ģg ĥh ħh ìi íi îi ïi ĩi īi ĭi įi ıi ĵj ķk
+	lookalikes = strings.NewReplacer(splitPairs(`àa áa âa ãa äa åa āa ăa ąa çc ćc ĉc ċc čc ďd đd ðd èe ée êe ëe ēe ĕe ėe ęe ěe ĝg ğg ġg ģg ĥh ħh ìi íi îi ïi ĩi īi ĭi įi ıi ĵj ķk
 		ĺl ļl ľl ŀl łl ñn ńn ņn ňn òo óo ôo õo öo øo ōo ŏo őo ŕr ŗr řr śs ŝs şs šs ţt ťt ŧt ùu úu ûu üu ũu ūu ŭu ůu űu ųu ŵw ýy ÿy ŷy źz żz žz ſs ƒf
 		аa вb еe ёe кk мm нh оo рp сc тt уy хx іi їi јj ѕs ԁd ӏl ԛq ԝw һh гr пn иu νv αa εe ιi κk οo ρp τt υu χx`)...)
 
@@ -203,8 +203,8 @@ var (
 		wage waged wages wagner waler wamble water waver whimper whipper whisker wipers wipes withdrew zonate`)
 )
 
-// pairs splits "ab cd" into a, b, c, d.
-func pairs(text string) (list []string) {
+// splitPairs splits "ab cd" into a, b, c, d.
+func splitPairs(text string) (list []string) {
 	for _, p := range strings.Fields(text) {
 		r := []rune(p)
 		list = append(list, string(r[0]), string(r[1:]))

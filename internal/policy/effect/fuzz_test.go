@@ -54,7 +54,7 @@ func FuzzQuery(f *testing.F) {
 		if err != nil {
 			return destructive
 		}
-		return judge.Call(args).Kind
+		return judge.CallEffect(args).Kind
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) || len(text) > 1<<16 {
@@ -113,11 +113,11 @@ func FuzzCall(f *testing.F) {
 		}
 		judge := NewJudge(&tool, false)
 		if !json.Valid([]byte(args)) || !strings.HasPrefix(args, "{") {
-			judge.Call([]byte(args))
+			judge.CallEffect([]byte(args))
 			return
 		}
 		with := `{"action": "delete_everything", "args": ` + args + `}`
-		if e := judge.Call([]byte(with)); e.Kind != destructive {
+		if e := judge.CallEffect([]byte(with)); e.Kind != destructive {
 			t.Errorf("%s(%s) is judged %s (%s)", name, with, e.Kind, e.Reason)
 		}
 	})

@@ -15,7 +15,7 @@ func judgeGraphQL(text string) (j textJudgement, ok bool) {
 	if len(text) > maxQuery {
 		return textJudgement{kind: core.EffectDestructive, verb: "a mutation that is too long to be judged"}, true
 	}
-	tokens := tokenize(dialects[len(dialects)-1], text)
+	tokens := tokenizeQuery(dialects[len(dialects)-1], text)
 	braces, parens, mutates := 0, 0, false
 	for i, t := range tokens {
 		switch {

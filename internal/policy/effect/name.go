@@ -22,7 +22,7 @@ func judgeName(name string) textJudgement {
 	if slices.Contains(words, "force") && slices.Contains(words, "push") {
 		j.raiseEffect(core.EffectDestructive, "force push", false)
 	}
-	if verb := phrase(words); verb != "" {
+	if verb := findPhrase(words); verb != "" {
 		j.raiseEffect(core.EffectDestructive, verb, false)
 	}
 	if verb := scatteredVerb(words); verb != "" {

@@ -19,7 +19,7 @@ func judgeQuery(text string) (j textJudgement, ok bool) {
 		return textJudgement{}, false
 	}
 	for _, d := range dialects {
-		q := queryText{tokens: tokenize(d, text), textJudgement: textJudgement{kind: core.EffectRead, verb: "select"}}
+		q := queryText{tokens: tokenizeQuery(d, text), textJudgement: textJudgement{kind: core.EffectRead, verb: "select"}}
 		q.judgeTokens()
 		j.raiseEffect(q.kind, q.verb, false)
 	}
@@ -30,7 +30,7 @@ func judgeQuery(text string) (j textJudgement, ok bool) {
 func startsQuery(text string) bool {
 	empty := true
 	for _, d := range dialects {
-		for _, t := range tokenize(d, text[:min(len(text), 4<<10)]) {
+		for _, t := range tokenizeQuery(d, text[:min(len(text), 4<<10)]) {
 			empty = empty && t.text == ";"
 			if t.kind == tokenWord && statements[t.text] != unknown {
 				return true
@@ -78,7 +78,7 @@ func (q *queryText) judgeTokens() {
 }
 
 // judgeQuoted judges a string or a quoted name at i. A quoted name can be the name of a function: "drop_all"(1).
-func (q *queryText) judgeQuoted(i int, kind tokenKind) {
+func (q *queryText) judgeQuoted(i int, kind queryTokenKind) {
 	switch {
 	case q.start == begins:
 		q.raiseEffect(core.EffectDestructive, "a statement that is not known", false)
@@ -351,7 +351,7 @@ func mentionsQuery(text string) textJudgement {
 	}
 	var j textJudgement
 	for _, d := range dialects {
-		q := queryText{tokens: tokenize(d, text)}
+		q := queryText{tokens: tokenizeQuery(d, text)}
 		for i, t := range q.tokens {
 			if t.kind == tokenWord && q.signAt(i-1) != "." && q.isWellFormed(i, t.text) && reserved[t.text] != unknown {
 				q.judgeAnywhere(i, t.text)

@@ -39,15 +39,15 @@ var dialects = []queryDialect{
 
 // queryToken is a part of a query outside of comments.
 type queryToken struct {
-	kind tokenKind
+	kind queryTokenKind
 	text string // a word in lower case, or a sign; of strings and quoted names nothing
 	raw  string // a word as it is written
 }
 
-type tokenKind uint8
+type queryTokenKind uint8
 
 const (
-	tokenWord tokenKind = iota
+	tokenWord queryTokenKind = iota
 	tokenSign
 	tokenString
 	tokenName   // a quoted name
@@ -63,8 +63,8 @@ type tokenScanner struct {
 	open  map[string]bool // what is known not to end any more: a text of many quotes is read once
 }
 
-// tokenize splits a text into tokens as a dialect reads it.
-func tokenize(d queryDialect, text string) []queryToken {
+// tokenizeQuery splits a text into tokens as a dialect reads it.
+func tokenizeQuery(d queryDialect, text string) []queryToken {
 	s := tokenScanner{queryDialect: d, text: text, open: map[string]bool{}}
 	var tokens []queryToken
 	for s.skipBlank() {
@@ -198,7 +198,7 @@ func (s *tokenScanner) dollarTag() string {
 
 // readUntil reads a quoted text. If the closing quote is missing, it reads only the opening one, so that the rest is
 // judged as code.
-func (s *tokenScanner) readUntil(begin, end string, backslash, doubles bool, kind tokenKind) queryToken {
+func (s *tokenScanner) readUntil(begin, end string, backslash, doubles bool, kind queryTokenKind) queryToken {
 	for i := s.at + len(begin); i < len(s.text) && !s.open[end]; i++ {
 		switch {
 		case backslash && s.text[i] == '\\':

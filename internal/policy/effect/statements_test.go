@@ -60,7 +60,7 @@ func TestStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch e := judge.Call(args); {
+			switch e := judge.CallEffect(args); {
 			case e.Kind < s.want:
 				t.Errorf("%s(%s, %q) is %s, judged %s (%s)", c.tool.Name, s.dialect, s.text, s.want, e.Kind, e.Reason)
 			case e.Kind > s.want && e.Kind > OfTool(&c.tool, false).Kind:
@@ -91,7 +91,7 @@ func TestDisguisedStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := judge.Call(args); e.Kind < s.want {
+			if e := judge.CallEffect(args); e.Kind < s.want {
 				t.Errorf("%s: %q is %s, judged %s (%s)", s.dialect, text, s.want, e.Kind, e.Reason)
 			}
 		}

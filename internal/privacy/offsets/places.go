@@ -34,8 +34,8 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// Find returns the first place stored for the hash for which is returns true, or 0.
-func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
+// FindOffset returns the first place stored for the hash for which is returns true, or 0.
+func (x *ByHash) FindOffset(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
 			return place
@@ -50,8 +50,8 @@ func (x *ByHash) Find(h uint64, is func(place uint32) bool) uint32 {
 	return 0
 }
 
-// Insert adds a place for a hash. While the table is small, it replaces the place stored for the same hash.
-func (x *ByHash) Insert(h uint64, place uint32) {
+// InsertOffset adds a place for a hash. While the table is small, it replaces the place stored for the same hash.
+func (x *ByHash) InsertOffset(h uint64, place uint32) {
 	if x.many != nil {
 		i, tag := splitHash(h)
 		x.many[i].insertTag(tag, place)
@@ -71,8 +71,8 @@ func (x *ByHash) Insert(h uint64, place uint32) {
 	x.few = nil
 }
 
-// Replace replaces the place old, stored for the hash, by place. It does nothing if old is not stored.
-func (x *ByHash) Replace(h uint64, old, place uint32) {
+// ReplaceOffset replaces the place old, stored for the hash, by place. It does nothing if old is not stored.
+func (x *ByHash) ReplaceOffset(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
 			x.few[h] = place
@@ -174,8 +174,8 @@ func (p *offsetPage) setPlace(i int, place uint32) {
 	p.far[i] = place
 }
 
-// At returns the place of a number, or 0.
-func (n *ByNumber) At(number int) uint32 {
+// OffsetAt returns the place of a number, or 0.
+func (n *ByNumber) OffsetAt(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].placeAt(number % pageSize)
 	}
@@ -194,8 +194,8 @@ func (n *ByNumber) Set(number int, place uint32) {
 	n.pages[i].setPlace(number%pageSize, place)
 }
 
-// All yields the places in the order of the numbers, until yield returns false.
-func (n *ByNumber) All(yield func(place uint32) bool) {
+// AllOffsets yields the places in the order of the numbers, until yield returns false.
+func (n *ByNumber) AllOffsets(yield func(place uint32) bool) {
 	for _, p := range n.pages {
 		for i := 0; p != nil && i < pageSize; i++ {
 			if place := p.placeAt(i); place != 0 && !yield(place) {

@@ -14,22 +14,22 @@ func TestByHash(t *testing.T) {
 		for i := range hashes {
 			hashes[i] = r.Uint64() &^ (1<<40 - 1)
 			hashes[i] |= uint64(i) // alike in all that is kept, some of them
-			x.Insert(hashes[i], uint32(i+1))
+			x.InsertOffset(hashes[i], uint32(i+1))
 		}
 		for i, h := range hashes {
 			place := uint32(i + 1)
-			if got := x.Find(h, func(p uint32) bool { return p == place }); got != place {
+			if got := x.FindOffset(h, func(p uint32) bool { return p == place }); got != place {
 				t.Fatalf("%d of %d: %d", i, n, got)
 			}
-			x.Replace(h, place, place+1<<20)
+			x.ReplaceOffset(h, place, place+1<<20)
 		}
 		for i, h := range hashes {
 			place := uint32(i + 1 + 1<<20)
-			if got := x.Find(h, func(p uint32) bool { return p == place }); got != place {
+			if got := x.FindOffset(h, func(p uint32) bool { return p == place }); got != place {
 				t.Fatalf("%d of %d, replaced: %d", i, n, got)
 			}
 		}
-		if got := x.Find(hashes[0], func(uint32) bool { return false }); got != 0 {
+		if got := x.FindOffset(hashes[0], func(uint32) bool { return false }); got != 0 {
 			t.Errorf("%d: found %d", n, got)
 		}
 	}
@@ -47,18 +47,18 @@ func TestNumbered(t *testing.T) {
 		}
 		n.Set(number, place)
 		want[number] = place
-		if n.At(number) != place {
-			t.Fatalf("%d: %d, want %d", number, n.At(number), place)
+		if n.OffsetAt(number) != place {
+			t.Fatalf("%d: %d, want %d", number, n.OffsetAt(number), place)
 		}
 	}
 	count := 0
-	for place := range n.All {
+	for place := range n.AllOffsets {
 		_ = place
 		count++
 	}
 	for number := range 6 * pageSize {
-		if n.At(number) != want[number] {
-			t.Errorf("%d: %d, want %d", number, n.At(number), want[number])
+		if n.OffsetAt(number) != want[number] {
+			t.Errorf("%d: %d, want %d", number, n.OffsetAt(number), want[number])
 		}
 	}
 	if count != len(want) || n.pages[0].far != nil || n.pages[3].far == nil {

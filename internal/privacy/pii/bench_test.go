@@ -11,14 +11,16 @@ import (
 
 // tokens mints a token for each spelling, and can put spellings back.
 type tokens struct {
-	byRaw map[Value]string
-	raw   map[string]Value
-	all   []Value
+	byRaw map[FoundValue]string
+	raw   map[string]FoundValue
+	all   []FoundValue
 }
 
-func newTokens() *tokens { return &tokens{byRaw: map[Value]string{}, raw: map[string]Value{}} }
+func newTokens() *tokens {
+	return &tokens{byRaw: map[FoundValue]string{}, raw: map[string]FoundValue{}}
+}
 
-func (v *tokens) Mint(x Value) (string, bool) {
+func (v *tokens) Mint(x FoundValue) (string, bool) {
 	v.all = append(v.all, x)
 	if t, ok := v.byRaw[x]; ok {
 		return t, true
@@ -33,7 +35,7 @@ func (v *tokens) Foreign(string) (string, bool) { return "", false }
 // counting mints without remembering: what a benchmark is not about.
 type counting int
 
-func (c *counting) Mint(v Value) (string, bool) {
+func (c *counting) Mint(v FoundValue) (string, bool) {
 	*c++
 	return "[EMAIL_1]", true
 }
@@ -88,7 +90,7 @@ func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 func BenchmarkText(b *testing.B) {
 	text := prose(seeded(), 1<<20)
 	s := New(Options{})
-	var found []Finding
+	var found []TypedSpan
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -114,11 +116,11 @@ func BenchmarkBaseline(b *testing.B) {
 func benchmarkReplace(b *testing.B, raw []byte) {
 	s := New(Options{})
 	var c counting
-	s.Replace(raw, nil, &c)
+	s.ReplaceValues(raw, nil, &c)
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Replace(raw, nil, &c)
+		s.ReplaceValues(raw, nil, &c)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestNamedCards(t *testing.T) {
 		`card 12-34`:                                       false,
 		`the card of 2024-05-06 10:11:12`:                  false,
 	} {
-		hidden := string(s.Replace([]byte(document), &Gazetteer{}, newTokens()))
+		hidden := string(s.ReplaceValues([]byte(document), &KnownValues{}, newTokens()))
 		if found := strings.Contains(hidden, "[CREDIT_CARD_9000]"); found != want {
 			t.Errorf("%s: a card is found: %v, want %v: %s", document, found, want, hidden)
 		}

@@ -54,13 +54,13 @@ func hasDifferentDigits(d []byte) bool { return !isUniform(d) }
 func travelDigit(id []byte) bool {
 	s := 0
 	for i, b := range id[:9] {
-		s += strings.IndexByte(base36, b) * [3]int{7, 3, 1}[i%3]
+		s += strings.IndexByte(base36Digits, b) * [3]int{7, 3, 1}[i%3]
 	}
 	return s%10 == int(id[9]-'0')
 }
 
-// remainder97 returns the number modulo 97. Letters count from 10 to 35.
-func remainder97(id []byte, rest int) int {
+// mod97 returns the number modulo 97. Letters count from 10 to 35.
+func mod97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {
 		case isDigitByte(b):
@@ -117,8 +117,8 @@ func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[
 
 func isYYYYMMDD(d []byte) bool { return isYear(parseNumber(d[:4])) && isYYMMDD(d[2:8]) }
 
-// issuers lists the prefixes of payment card numbers with the number of digits that follow from them.
-var issuers = []struct {
+// cardIssuers lists the prefixes of payment card numbers with the number of digits that follow from them.
+var cardIssuers = []struct {
 	low, high, digits int // of the prefix
 	lengths           string
 }{
@@ -162,7 +162,7 @@ func isCard(d []byte) bool {
 	if len(d) < 12 || len(d) > 19 || isUniform(d) {
 		return false
 	}
-	for _, i := range issuers {
+	for _, i := range cardIssuers {
 		if p := parseNumber(d[:i.digits]); p < i.low || p > i.high {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 type writer struct {
 	r    *rand.Rand
 	out  bytes.Buffer
-	want []Finding
+	want []TypedSpan
 	who  person_
 }
 
@@ -301,16 +301,16 @@ func (w *writer) write(template string) {
 		t, text := w.personal(kind)
 		start := w.out.Len()
 		w.out.WriteString(text)
-		w.want = append(w.want, Finding{start, w.out.Len(), t})
+		w.want = append(w.want, TypedSpan{start, w.out.Len(), t})
 	}
 }
 
 // spans is what Replace would replace.
-func spans(s *Scanner, raw []byte) (found []Finding) {
-	w := &documentWalker{s: s, known: &Gazetteer{}, escapes: true}
+func spans(s *Scanner, raw []byte) (found []TypedSpan) {
+	w := &documentWalker{s: s, known: &KnownValues{}, escapes: true}
 	w.walkView(plainView(raw))
 	for _, c := range w.claims {
-		found = append(found, Finding{int(c.start), int(c.end), s.typeOf(c.kind)})
+		found = append(found, TypedSpan{int(c.start), int(c.end), s.typeOf(c.kind)})
 	}
 	return found
 }
@@ -318,14 +318,14 @@ func spans(s *Scanner, raw []byte) (found []Finding) {
 // measure counts exact spans by type.
 type measure map[Type]*[3]int // expected and found, expected, found
 
-func (m measure) add(want, got []Finding) {
+func (m measure) add(want, got []TypedSpan) {
 	at := func(t Type) *[3]int {
 		if m[t] == nil {
 			m[t] = &[3]int{}
 		}
 		return m[t]
 	}
-	set := map[Finding]bool{}
+	set := map[TypedSpan]bool{}
 	for _, f := range want {
 		at(f.Type)[1]++
 		set[f] = true
@@ -371,9 +371,9 @@ func (m measure) table(title string) string {
 }
 
 // complain shows some of what differs.
-func complain(t *testing.T, raw []byte, want, got []Finding, limit *int) {
+func complain(t *testing.T, raw []byte, want, got []TypedSpan, limit *int) {
 	t.Helper()
-	show := func(what string, f Finding) {
+	show := func(what string, f TypedSpan) {
 		if *limit--; *limit >= 0 {
 			t.Logf("%s %s %q in %q", what, f.Type, raw[f.Start:f.End], raw[max(0, f.Start-50):min(len(raw), f.End+30)])
 		}

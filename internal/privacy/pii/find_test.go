@@ -56,7 +56,7 @@ func TestPublishedExamples(t *testing.T) {
 			text := fmt.Sprintf(frame, p.words+p.text)
 			want := strings.Index(text, p.text)
 			found := s.FindText(nil, []byte(text))
-			if len(found) != 1 || found[0] != (Finding{want, want + len(p.text), p.typ}) {
+			if len(found) != 1 || found[0] != (TypedSpan{want, want + len(p.text), p.typ}) {
 				t.Errorf("%q: found %v, want %s at %d-%d", text, show(text, found), p.typ, want, want+len(p.text))
 				break
 			}
@@ -64,7 +64,7 @@ func TestPublishedExamples(t *testing.T) {
 	}
 }
 
-func show(text string, fs []Finding) (s []string) {
+func show(text string, fs []TypedSpan) (s []string) {
 	for _, f := range fs {
 		s = append(s, fmt.Sprintf("%s %q", f.Type, text[f.Start:f.End]))
 	}
@@ -112,7 +112,7 @@ func TestSecrets(t *testing.T) {
 		for _, frame := range []string{"%s", "use %s now", "KEY=%s\n", "\"%s\","} {
 			text := fmt.Sprintf(frame, secret)
 			at := strings.Index(text, secret)
-			if found := s.FindText(nil, []byte(text)); len(found) != 1 || found[0] != (Finding{at, at + len(secret), Secret}) {
+			if found := s.FindText(nil, []byte(text)); len(found) != 1 || found[0] != (TypedSpan{at, at + len(secret), Secret}) {
 				t.Errorf("%s in %q: found %v", name, frame, show(text, found))
 			}
 		}
@@ -126,7 +126,7 @@ func TestSecrets(t *testing.T) {
 			secret = "joe:" + secret
 		}
 		at := strings.Index(text, secret)
-		if found := s.FindText(nil, []byte(text)); len(found) != 1 || found[0] != (Finding{at, at + len(secret), Secret}) {
+		if found := s.FindText(nil, []byte(text)); len(found) != 1 || found[0] != (TypedSpan{at, at + len(secret), Secret}) {
 			t.Errorf("%q: found %v", text, show(text, found))
 		}
 	}
@@ -134,14 +134,14 @@ func TestSecrets(t *testing.T) {
 
 // One scanner and one gazetteer serve many at once.
 func TestManyAtOnce(t *testing.T) {
-	s, g := New(Options{}), &Gazetteer{}
+	s, g := New(Options{}), &KnownValues{}
 	raw := crm(seeded(), 20<<10)
-	want := string(s.Replace(raw, g, newTokens()))
+	want := string(s.ReplaceValues(raw, g, newTokens()))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 10 {
-				if got := string(s.Replace(raw, g, newTokens())); got != want {
+				if got := string(s.ReplaceValues(raw, g, newTokens())); got != want {
 					t.Error("not what one alone finds")
 					return
 				}
@@ -184,7 +184,7 @@ func TestOneDigitChanged(t *testing.T) {
 
 // What is minted has what a person would write, and how it stood.
 func TestMintedValues(t *testing.T) {
-	for in, want := range map[string]Value{
+	for in, want := range map[string]FoundValue{
 		`{"a":"x\u0040y.com"}`:                            {Type: Email, Text: "x@y.com", Raw: `x\u0040y.com`},
 		`{"first_name":"M\u00fcl\/ler"}`:                  {},
 		`{"first_name":"M\u00fcller"}`:                    {Type: Name, Text: "Müller", Raw: `M\u00fcller`},
@@ -198,8 +198,8 @@ func TestMintedValues(t *testing.T) {
 		`{"a":[1,"2",{"b":"q\"` + "\u00e9" + `@y.com"}]}`: {Type: Email, Text: "é@y.com", Raw: "é@y.com"},
 	} {
 		v := newTokens()
-		New(Options{}).Replace([]byte(in), nil, v)
-		if want == (Value{}) {
+		New(Options{}).ReplaceValues([]byte(in), nil, v)
+		if want == (FoundValue{}) {
 			if len(v.all) != 0 {
 				t.Errorf("%s: minted %+v", in, v.all)
 			}
@@ -211,7 +211,7 @@ func TestMintedValues(t *testing.T) {
 
 // A name that is remembered, in whatever case, does not tear an address apart.
 func TestNamesInsideAddresses(t *testing.T) {
-	g := &Gazetteer{}
+	g := &KnownValues{}
 	g.AddExact(Name, "Ingrid")
 	g.AddExact(Name, "Ola Holm")
 	for text, want := range map[string]string{
@@ -220,7 +220,7 @@ func TestNamesInsideAddresses(t *testing.T) {
 		"ingrid, ola holm: a.ingrid@corp.example": "name ingrid|name ola holm|email a.ingrid@corp.example", "ingrid @corp": "name ingrid",
 	} {
 		v := newTokens()
-		New(Options{}).Replace([]byte(text), g, v)
+		New(Options{}).ReplaceValues([]byte(text), g, v)
 		var got []string
 		for _, x := range v.all {
 			got = append(got, string(x.Type)+" "+x.Text)

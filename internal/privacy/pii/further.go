@@ -17,33 +17,33 @@ func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len
 
 // findCustom adds the matches of custom types to the findings in a text, which begin at dst[first]. A match replaces
 // findings that it overlaps, except text in the form of a token.
-func (s *Scanner) findCustom(dst []Finding, first int, text []byte) []Finding {
-	var found []Finding
+func (s *Scanner) findCustom(dst []TypedSpan, first int, text []byte) []TypedSpan {
+	var found []TypedSpan
 	for _, sh := range s.shapes {
 		if s.off[sh.typ] {
 			continue
 		}
 		for _, at := range sh.form.FindAllIndex(text, -1) {
-			found = append(found, Finding{at[0], at[1], sh.typ})
+			found = append(found, TypedSpan{at[0], at[1], sh.typ})
 		}
 	}
 	if len(found) == 0 {
 		return dst
 	}
-	tokens := slices.DeleteFunc(slices.Clone(dst[first:]), func(f Finding) bool { return f.Type != "" })
-	others := slices.DeleteFunc(dst[first:], func(f Finding) bool { return f.Type == "" })
+	tokens := slices.DeleteFunc(slices.Clone(dst[first:]), func(f TypedSpan) bool { return f.Type != "" })
+	others := slices.DeleteFunc(dst[first:], func(f TypedSpan) bool { return f.Type == "" })
 	kept := appendDisjoint(tokens, found)
 	kept = appendDisjoint(kept, others)
-	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(kept, func(a, b TypedSpan) int { return cmp.Compare(a.Start, b.Start) })
 	return append(dst[:first], kept...)
 }
 
 // appendDisjoint appends to kept those findings of more that are not empty and overlap neither those in kept nor each
 // other.
-func appendDisjoint(kept, more []Finding) []Finding {
-	slices.SortFunc(kept, func(a, b Finding) int { return cmp.Compare(a.Start, b.Start) })
+func appendDisjoint(kept, more []TypedSpan) []TypedSpan {
+	slices.SortFunc(kept, func(a, b TypedSpan) int { return cmp.Compare(a.Start, b.Start) })
 	from, end, out := 0, 0, slices.Clone(kept)
-	slices.SortFunc(more, func(a, b Finding) int {
+	slices.SortFunc(more, func(a, b TypedSpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
 	for _, f := range more {

@@ -30,7 +30,7 @@ func (v *tokens) restore(text []byte) []byte {
 	return text
 }
 
-func reversed(fs []Finding) []Finding {
+func reversed(fs []TypedSpan) []TypedSpan {
 	for i, j := 0, len(fs)-1; i < j; i, j = i+1, j-1 {
 		fs[i], fs[j] = fs[j], fs[i]
 	}
@@ -42,7 +42,7 @@ func roundTrip(t *testing.T, s *Scanner, raw []byte) []byte {
 	t.Helper()
 	v := newTokens()
 	in := bytes.Clone(raw)
-	out := s.Replace(in, nil, v)
+	out := s.ReplaceValues(in, nil, v)
 	if !bytes.Equal(in, raw) {
 		t.Fatalf("the input was changed: %q", raw)
 	}
@@ -118,13 +118,13 @@ func (v *tellTale) Foreign(text string) (string, bool) {
 func TestForeignTokensAreReported(t *testing.T) {
 	for _, in := range []string{"[EMAIL_1]", "a [NAME_2] b", `{"a":"[EMAIL_1]"}`, `{"email":"[EMAIL_1]"}`, `{"first_name":"[NAME_1]"}`, `{"[EMAIL_1]":1}`, `{"a":"\u005bEMAIL_1]"}`, `{"a":"{\"b\":\"[SSN_4]\"}"}`, "a%5BEMAIL_1%5D", "name,email\nx,[EMAIL_1]\n", `{"phone":"call [PHONE_1]"}`} {
 		v := &tellTale{tokens: *newTokens()}
-		if out := New(Options{}).Replace([]byte(in), nil, v); len(v.foreign) != 1 || bytes.Contains(out, []byte(v.foreign[0])) {
+		if out := New(Options{}).ReplaceValues([]byte(in), nil, v); len(v.foreign) != 1 || bytes.Contains(out, []byte(v.foreign[0])) {
 			t.Errorf("%s: got %s, told of %q", in, out, v.foreign)
 		}
 	}
 	for _, in := range []string{"[x_1]", "[EMAIL_]", "[EMAIL1]", "[FOO_1]", "EMAIL_1", "[EMAIL_1"} {
 		v := &tellTale{tokens: *newTokens()}
-		if New(Options{}).Replace([]byte(in), nil, v); len(v.foreign) != 0 {
+		if New(Options{}).ReplaceValues([]byte(in), nil, v); len(v.foreign) != 0 {
 			t.Errorf("%s: told of %q", in, v.foreign)
 		}
 	}
@@ -162,7 +162,7 @@ func TestLockFilesAreClean(t *testing.T) {
 		}
 		total += len(raw)
 		v := newTokens()
-		s.Replace(raw, nil, v)
+		s.ReplaceValues(raw, nil, v)
 		for _, x := range v.all {
 			t.Errorf("%s: %s %q", name, x.Type, x.Text)
 		}

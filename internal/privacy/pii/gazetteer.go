@@ -12,9 +12,9 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Gazetteer stores names and companies, so that they are found again in free text. The zero value is empty and ready
+// KnownValues stores names and companies, so that they are found again in free text. The zero value is empty and ready
 // to use. It is safe for concurrent use.
-type Gazetteer struct {
+type KnownValues struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
 	// lengths maps the hash of a first word to the length in bytes of the values that begin with it. If values of
@@ -43,10 +43,10 @@ type Gazetteer struct {
 const maxKnown = 1 << 17
 
 // hasEntries reports whether any value was added by Add or AddExact.
-func (g *Gazetteer) hasEntries() bool { return g.added+g.exact > 0 }
+func (g *KnownValues) hasEntries() bool { return g.added+g.exact > 0 }
 
 // hashValue returns a hash that identifies the value. Its seed is random, so that collisions cannot be predicted.
-func (g *Gazetteer) hashValue(value string) uint64 {
+func (g *KnownValues) hashValue(value string) uint64 {
 	if g.seed == (maphash.Seed{}) {
 		g.seed = maphash.MakeSeed()
 	}
@@ -54,34 +54,34 @@ func (g *Gazetteer) hashValue(value string) uint64 {
 }
 
 // hasValue reports whether value was already given to Add.
-func (g *Gazetteer) hasValue(value []byte) bool {
+func (g *KnownValues) hasValue(value []byte) bool {
 	return g.hasEntries() && g.hasHash(maphash.Bytes(g.seed, value))
 }
 
-func (g *Gazetteer) hasHash(h uint64) bool {
-	return g.seen.Find(h, func(rest uint32) bool { return rest == restOf(h) }) != 0
+func (g *KnownValues) hasHash(h uint64) bool {
+	return g.seen.FindOffset(h, func(rest uint32) bool { return rest == restOf(h) }) != 0
 }
 
 func restOf(h uint64) uint32 { return max(1, uint32(h)) }
 
 // isNew reports whether a hash has not been seen before, and marks it as seen.
-func (g *Gazetteer) isNew(h uint64) bool {
+func (g *KnownValues) isNew(h uint64) bool {
 	if g.hasHash(h) {
 		return false
 	}
-	g.seen.Insert(h, restOf(h))
+	g.seen.InsertOffset(h, restOf(h))
 	return true
 }
 
 // Add adds a value. For a person's name it also adds the family name. It ignores values that are too short, and
 // common words.
-func (g *Gazetteer) Add(t Type, value string) {
+func (g *KnownValues) Add(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.addValue(t, value)
 }
 
-func (g *Gazetteer) addValue(t Type, value string) {
+func (g *KnownValues) addValue(t Type, value string) {
 	if len(value) < 3 || len(value) > 100 || g.added >= maxKnown || !g.isNew(g.hashValue(value)) {
 		return
 	}
@@ -130,7 +130,7 @@ func appendFolded(dst, s []byte) []byte {
 // AddExact adds a value that is found wherever it occurs as whole words, in any letter case, even if it is a common
 // word. For a person's name it also adds the family name, unless that is a common word. Values of less than four or
 // more than 200 bytes are ignored.
-func (g *Gazetteer) AddExact(t Type, value string) {
+func (g *KnownValues) AddExact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(value) < 4 || len(value) > 200 || g.isFull() {
@@ -152,20 +152,20 @@ func (g *Gazetteer) AddExact(t Type, value string) {
 }
 
 // HasExact reports whether AddExact would change nothing, because value was already given to it or there is no room.
-func (g *Gazetteer) HasExact(value string) bool {
+func (g *KnownValues) HasExact(value string) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.hasEntries() && (g.hasHash(^maphash.String(g.seed, value)) || g.isFull())
 }
 
 // IsFull reports whether there is no room for more values.
-func (g *Gazetteer) IsFull() bool {
+func (g *KnownValues) IsFull() bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.isFull()
 }
 
-func (g *Gazetteer) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
+func (g *KnownValues) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
 // isDistinctive reports whether the single word w may be searched for on its own. It must have at least four
 // characters, begin with a capital, contain no digits and not be a common word.
@@ -197,7 +197,7 @@ const commonWords = " long young green brown black white king page may june apri
 const maxAlike = 16
 
 // putValue adds a value; words is the value in lower case. If exact is not empty, only that spelling is found.
-func (g *Gazetteer) putValue(words string, t Type, exact string) {
+func (g *KnownValues) putValue(words string, t Type, exact string) {
 	typ := slices.Index(g.types, t)
 	if typ < 0 {
 		typ, g.types = len(g.types), append(g.types, t)
@@ -218,7 +218,7 @@ func (g *Gazetteer) putValue(words string, t Type, exact string) {
 	}
 	place := g.writeEntry(byte(typ), words, exact)
 	if last == 0 {
-		g.values.Insert(key, place)
+		g.values.InsertOffset(key, place)
 	} else {
 		binary.LittleEndian.PutUint32(g.entryText(last), place)
 	}
@@ -229,7 +229,7 @@ func (g *Gazetteer) putValue(words string, t Type, exact string) {
 const pageBits = 16
 
 // writeEntry appends a value to text and returns its offset.
-func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
+func (g *KnownValues) writeEntry(typ byte, words, exact string) uint32 {
 	times := byte(1)
 	if exact != "" {
 		times = 2
@@ -249,8 +249,8 @@ func (g *Gazetteer) writeEntry(typ byte, words, exact string) uint32 {
 }
 
 // findPlace returns the offset in text of the first value with this normalised spelling, whose hash is h, or 0.
-func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
-	return g.values.Find(h, func(place uint32) bool {
+func (g *KnownValues) findPlace(h uint64, spelling []byte) uint32 {
+	return g.values.FindOffset(h, func(place uint32) bool {
 		var room [256]byte
 		_, k := g.entryAt(place)
 		return bytes.Equal(appendNormalized(room[:0], k.words), spelling)
@@ -258,16 +258,16 @@ func (g *Gazetteer) findPlace(h uint64, spelling []byte) uint32 {
 }
 
 // indexFirstWord indexes a value by the hash of its first word.
-func (g *Gazetteer) indexFirstWord(words string) {
+func (g *KnownValues) indexFirstWord(words string) {
 	h := wordHash([]byte(words), 0, spanEnd([]byte(words), 0, isAlnum))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
 	n, was := uint8(len(words)), g.lengthsOf(h)
 	switch {
 	case was == 0:
-		g.lengths.Insert(h, uint32(n))
+		g.lengths.InsertOffset(h, uint32(n))
 	case was < 256:
 		if was != uint32(n) {
-			g.lengths.Replace(h, was, 256+uint32(len(g.several)))
+			g.lengths.ReplaceOffset(h, was, 256+uint32(len(g.several)))
 			g.several = append(g.several, []uint8{max(uint8(was), n), min(uint8(was), n)})
 		}
 	default:
@@ -278,8 +278,8 @@ func (g *Gazetteer) indexFirstWord(words string) {
 	}
 }
 
-func (g *Gazetteer) lengthsOf(h uint64) uint32 {
-	return g.lengths.Find(h, func(uint32) bool { return true })
+func (g *KnownValues) lengthsOf(h uint64) uint32 {
+	return g.lengths.FindOffset(h, func(uint32) bool { return true })
 }
 
 // knownValue is a value read from the gazetteer.
@@ -289,7 +289,7 @@ type knownValue struct {
 }
 
 // entryAt returns the value at an offset in text, and the offset of the next value with the same spelling.
-func (g *Gazetteer) entryAt(place uint32) (next uint32, k knownValue) {
+func (g *KnownValues) entryAt(place uint32) (next uint32, k knownValue) {
 	t := g.entryText(place)
 	n := int(t[6])
 	k = knownValue{typ: g.types[t[4]], words: t[7 : 7+n]}
@@ -299,15 +299,15 @@ func (g *Gazetteer) entryAt(place uint32) (next uint32, k knownValue) {
 	return binary.LittleEndian.Uint32(t), k
 }
 
-func (g *Gazetteer) entryText(place uint32) []byte {
+func (g *KnownValues) entryText(place uint32) []byte {
 	return g.text[place>>pageBits][place&(1<<pageBits-1):]
 }
 
 // mayBegin reports whether a value may begin with a word of this hash. It may return true although no value does.
-func (g *Gazetteer) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
+func (g *KnownValues) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
 // longestMatch returns the type and the end of the longest value that begins with the word at start.
-func (g *Gazetteer) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
+func (g *KnownValues) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
 	n := g.lengthsOf(h)
 	if n < 256 {
 		return g.typeOfSpelling(text, start, int(n))
@@ -321,7 +321,7 @@ func (g *Gazetteer) longestMatch(text []byte, start int, h uint64) (t Type, end 
 }
 
 // typeOfSpelling returns the type and the end of a value of n bytes at start.
-func (g *Gazetteer) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
+func (g *KnownValues) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
 	if end := start + n; n == 0 || end > len(text) || class[byteAt(text, end)]&isAlnum != 0 && text[end] < 0x80 {
 		return "", 0
 	}

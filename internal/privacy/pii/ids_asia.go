@@ -86,15 +86,15 @@ func fourDigits(id []byte) bool {
 	return n >= 4
 }
 
-const base36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+const base36Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func isGSTIN(id []byte) bool {
 	s := 0
 	for i, b := range id[:14] {
-		v := bytes.IndexByte([]byte(base36), b) * (1 + i%2)
+		v := bytes.IndexByte([]byte(base36Digits), b) * (1 + i%2)
 		s += v/36 + v%36
 	}
-	return base36[(36-s%36)%36] == id[14] && parseNumber(id[:2]) <= 38
+	return base36Digits[(36-s%36)%36] == id[14] && parseNumber(id[:2]) <= 38
 }
 
 func ricChina(id []byte) bool {
@@ -180,7 +180,7 @@ func tinGhana(id []byte) bool {
 
 func nidMauritius(id []byte) bool {
 	s := 14*(int(id[0]-'A')+10) + weightedSum(id[1:], 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)
-	return isDDMMYY(id[1:]) && base36[(17-s%17)%17] == id[13]
+	return isDDMMYY(id[1:]) && base36Digits[(17-s%17)%17] == id[13]
 }
 
 // nicLanka validates a Sri Lankan identity number. It contains the birthday as the day of the year, plus 500 for

@@ -342,7 +342,7 @@ func idGermany(id []byte) bool {
 func isLuhn36(id []byte) bool {
 	s := 0
 	for i, b := range id {
-		v := bytes.IndexByte([]byte(base36), b)
+		v := bytes.IndexByte([]byte(base36Digits), b)
 		if (len(id)-i)%2 == 0 {
 			if v *= 2; v > 9 {
 				v -= 9
@@ -362,7 +362,7 @@ func isUNP(id []byte) bool {
 		}
 		d[1] = '0' + byte(v)
 	}
-	s := 29 * bytes.IndexByte([]byte(base36), d[0])
+	s := 29 * bytes.IndexByte([]byte(base36Digits), d[0])
 	return (s+weightedSum(d[1:], 23, 19, 17, 13, 7, 5, 3))%11 == lastDigit(d) && !isUniform(id)
 }
 

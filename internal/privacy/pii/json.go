@@ -389,7 +389,7 @@ func (d *jsonDoc) keyID(name []byte) int32 {
 	d.keys, d.keyIDs[key] = append(d.keys, key), id
 	decoded := key
 	if bytes.IndexByte(name, '\\') >= 0 {
-		decoded = string(plainView(name).unquote().text)
+		decoded = string(plainView(name).decodeQuoted().text)
 	}
 	m := keyMeaning{valueMeaning: d.s.meaningOf(decoded)}
 	if len(key) > 5 &&

@@ -52,7 +52,7 @@ func licensedCases(t *testing.T) (all []licensed) {
 var licensedFrames = []string{"%s", "Please note %s.", "(%s), as agreed", "x\n%s\ny", "\"%s\""}
 
 // marked takes the marks out of a text and tells what stood between them.
-func marked(typ Type, text string) (plain string, want []Finding) {
+func marked(typ Type, text string) (plain string, want []TypedSpan) {
 	for {
 		before, rest, ok := strings.Cut(text, "«")
 		plain += before
@@ -60,7 +60,7 @@ func marked(typ Type, text string) (plain string, want []Finding) {
 			return plain, want
 		}
 		value, after, _ := strings.Cut(rest, "»")
-		want = append(want, Finding{len(plain), len(plain) + len(value), typ})
+		want = append(want, TypedSpan{len(plain), len(plain) + len(value), typ})
 		plain, text = plain+value, after
 	}
 }
@@ -109,7 +109,7 @@ func TestLicensed(t *testing.T) {
 }
 
 // framed is the case in a text, and what is to be found there.
-func (c licensed) framed(frame string) (raw string, want []Finding) {
+func (c licensed) framed(frame string) (raw string, want []TypedSpan) {
 	if c.sign == "=" {
 		return marked(c.typ, c.text)
 	}
@@ -125,7 +125,7 @@ func (c licensed) framed(frame string) (raw string, want []Finding) {
 
 // within says whether what is not valid was found. Around it something else may be, and an
 // address of e-mail that has something wrong may have another inside that has not.
-func (c licensed) within(got []Finding, start int) bool {
+func (c licensed) within(got []TypedSpan, start int) bool {
 	end := start + len(c.text)
 	for _, f := range got {
 		if f.Start == start && f.End == end || c.typ != Email && f.Start < end && f.End > start {

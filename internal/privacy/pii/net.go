@@ -11,7 +11,7 @@ func (sc *textScan) findAtColon(i int) int {
 	w, ok := sc.wordBefore(1)
 	begins := ok && w.end == i && w.end-w.start <= 4 && byteAt(text, w.start-1) != ':' && byteAt(text, w.start-1) != '.'
 	switch {
-	case begins && hex(text[w.start:w.end]):
+	case begins && isHexText(text[w.start:w.end]):
 		if end := sc.findMAC(i); end > 0 {
 			return end
 		}
@@ -22,7 +22,7 @@ func (sc *textScan) findAtColon(i int) int {
 	return 0
 }
 
-func hex(b []byte) bool {
+func isHexText(b []byte) bool {
 	for _, c := range b {
 		if class[c]&isHex == 0 {
 			return false
@@ -63,7 +63,7 @@ func macOfThree(text []byte, i int) (start, end int) {
 			continue
 		}
 		if end = start + 14; end <= len(text) && !isAlnumByte(byteAt(text, end)) && text[start+4] == '.' && text[start+9] == '.' &&
-			hex(text[start:start+4]) && hex(text[start+5:start+9]) && hex(text[start+10:end]) {
+			isHexText(text[start:start+4]) && isHexText(text[start+5:start+9]) && isHexText(text[start+10:end]) {
 			return start, end
 		}
 	}

@@ -357,7 +357,7 @@ func (sc *textScan) findIBAN(start int) int {
 	if n < want || isAlnumByte(byteAt(text, i)) {
 		return 0
 	}
-	if remainder97(id[:4], remainder97(id[4:n], 0)) != 1 {
+	if mod97(id[:4], mod97(id[4:n], 0)) != 1 {
 		return 0
 	}
 	return sc.addFinding(start, i, IBAN)

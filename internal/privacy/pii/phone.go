@@ -198,9 +198,9 @@ func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	return false
 }
 
-// Country returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if the
+// CountryOf returns the ISO 3166 code of the country that a phone number or an IBAN belongs to. It returns "" if the
 // country is unknown or several countries share the calling code and numbering plan.
-func (s *Scanner) Country(t Type, value string) string {
+func (s *Scanner) CountryOf(t Type, value string) string {
 	switch {
 	case t == IBAN && len(value) > 2:
 		return strings.ToUpper(value[:2])

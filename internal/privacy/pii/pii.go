@@ -38,26 +38,26 @@ func AllTypes() []Type {
 	}
 }
 
-// Finding is a part of a text that is personal data. Start and End are byte offsets in the original text, with its
+// TypedSpan is a part of a text that is personal data. Start and End are byte offsets in the original text, with its
 // escapes.
-type Finding struct {
+type TypedSpan struct {
 	Start, End int
 	Type       Type
 }
 
-// Value is a finding that is about to be replaced by a token.
-type Value struct {
+// FoundValue is a finding that is about to be replaced by a token.
+type FoundValue struct {
 	Type   Type
 	Text   string // decoded: what a person would write
 	Raw    string // as spelled in the document, with escapes
 	Number bool   // was a JSON number; its token is a JSON string
 }
 
-// Vault supplies the tokens for Replace. Its methods are called in the order of the document. They may be called more
+// TokenMinter supplies the tokens for Replace. Its methods are called in the order of the document. They may be called more
 // than once for equal values.
-type Vault interface {
+type TokenMinter interface {
 	// Mint returns the token of a value. If ok is false, the value stays in the document.
-	Mint(v Value) (token string, ok bool)
+	Mint(v FoundValue) (token string, ok bool)
 	// Foreign is called for text in the input that has the form of a token. If ok is true, instead replaces the text;
 	// it must need no escapes in JSON.
 	Foreign(text string) (instead string, ok bool)
@@ -90,7 +90,7 @@ type Scanner struct {
 	off     map[Type]bool
 	tables  *sharedTables
 	keys    map[string]valueMeaning // of Options
-	words   *Gazetteer              // of Options
+	words   *KnownValues            // of Options
 	phones  []*numberingPlan        // regions of numbers without a country's code
 	short   []*numberingPlan        // of these, with numbers of less than seven digits
 	walkers walkerPool
@@ -115,7 +115,7 @@ func New(o Options) *Scanner {
 			continue
 		}
 		if s.words == nil {
-			s.words = &Gazetteer{}
+			s.words = &KnownValues{}
 		}
 		for _, w := range words {
 			s.words.Add(t, w)
@@ -135,18 +135,18 @@ func New(o Options) *Scanner {
 	return s
 }
 
-func (s *Scanner) allGazetteers() []*Gazetteer {
+func (s *Scanner) allGazetteers() []*KnownValues {
 	if s.words == nil {
 		return nil
 	}
-	return []*Gazetteer{s.words}
+	return []*KnownValues{s.words}
 }
 
 // FindText appends the personal parts of a text to dst, in order and without overlaps, in one pass. It decodes
 // percent and HTML escapes. It does not parse JSON; Replace does.
-func (s *Scanner) FindText(dst []Finding, text []byte) []Finding {
+func (s *Scanner) FindText(dst []TypedSpan, text []byte) []TypedSpan {
 	v := plainView(text)
-	u, ok := v.unescape()
+	u, ok := v.decodeEscapes()
 	from := len(dst)
 	dst = s.appendFindings(dst, u.text, textHints{names: s.allGazetteers()})
 	kept := dst[:from]

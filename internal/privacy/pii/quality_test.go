@@ -97,7 +97,7 @@ func assess(t *testing.T, docs []*writer, only ...Type) measure {
 	return m
 }
 
-func ofTypes(fs []Finding, types []Type) (kept []Finding) {
+func ofTypes(fs []TypedSpan, types []Type) (kept []TypedSpan) {
 	for _, f := range fs {
 		for _, t := range types {
 			if f.Type == t {
@@ -210,13 +210,13 @@ func TestLabelledLines(t *testing.T) {
 
 // What a key told once is found again in the free text of the session.
 func TestSessionRemembersNames(t *testing.T) {
-	s, g, v := New(Options{}), &Gazetteer{}, newTokens()
-	s.Replace([]byte(`{"email":"z@x.com","full_name":"Zygmunt Quuxley","company":"Frobnitz Works"}`), g, v)
+	s, g, v := New(Options{}), &KnownValues{}, newTokens()
+	s.ReplaceValues([]byte(`{"email":"z@x.com","full_name":"Zygmunt Quuxley","company":"Frobnitz Works"}`), g, v)
 	text := "zygmunt quuxley of Frobnitz Works; Quuxley wrote, quuxley did not"
-	if out := string(s.Replace([]byte(text), g, v)); strings.Contains(out, "Frobnitz") || strings.Contains(out, "Quuxley") || strings.Contains(out, "zygmunt") || !strings.HasSuffix(out, "quuxley did not") {
+	if out := string(s.ReplaceValues([]byte(text), g, v)); strings.Contains(out, "Frobnitz") || strings.Contains(out, "Quuxley") || strings.Contains(out, "zygmunt") || !strings.HasSuffix(out, "quuxley did not") {
 		t.Error(out)
 	}
-	if out := string(s.Replace([]byte(text), &Gazetteer{}, v)); out != text {
+	if out := string(s.ReplaceValues([]byte(text), &KnownValues{}, v)); out != text {
 		t.Error(out)
 	}
 }

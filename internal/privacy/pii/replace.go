@@ -29,12 +29,12 @@ func (s *Scanner) typeOf(k typeNumber) Type {
 	return s.types[k-1]
 }
 
-// Replace replaces the personal data in a document by tokens from the vault. The document is JSON, several JSON
+// ReplaceValues replaces the personal data in a document by tokens from the vault. The document is JSON, several JSON
 // values with text between them, or text. All other bytes stay unchanged; without findings, the result is raw itself.
 // Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a string. A
 // value written with escapes is replaced including the escapes; Value has both spellings. If each token is replaced
 // by its Raw (without the quotes if Number is set), the result equals the document byte for byte.
-func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
+func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinter) []byte {
 	w, _ := s.walkers.Get().(*documentWalker)
 	if w == nil {
 		w = &documentWalker{}
@@ -44,7 +44,7 @@ func (s *Scanner) Replace(raw []byte, known *Gazetteer, vault Vault) []byte {
 		s.walkers.Put(w)
 	}()
 	if known == nil {
-		known = &Gazetteer{}
+		known = &KnownValues{}
 	}
 	w.s, w.known, w.claims, w.news, w.inside = s, known, w.claims[:0], w.news[:0], 0
 	w.escapes = bytes.IndexByte(raw, '%') >= 0 || bytes.IndexByte(raw, '&') >= 0
@@ -72,8 +72,8 @@ func (w *documentWalker) releaseDocument() {
 // documentWalker finds the personal data of one document.
 type documentWalker struct {
 	s        *Scanner
-	known    *Gazetteer
-	local    *Gazetteer    // of this document
+	known    *KnownValues
+	local    *KnownValues  // of this document
 	news     []learnedName // names to remember
 	docs     [maxInside + 1]*jsonDoc
 	inside   int
@@ -81,9 +81,9 @@ type documentWalker struct {
 	claims   []tokenClaim // in the order of the document
 	texts    []string     // of claims
 	escapes  bool         // the document has percent signs or ampersands
-	hits     []Finding    // of one text
+	hits     []TypedSpan  // of one text
 	id32     [32]byte
-	names    [3]*Gazetteer
+	names    [3]*KnownValues
 	lineKeys map[string]valueMeaning
 }
 
@@ -104,7 +104,7 @@ func (w *documentWalker) learnNames() {
 }
 
 // applyClaims returns the document with the claimed parts replaced by tokens.
-func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
+func (w *documentWalker) applyClaims(raw []byte, vault TokenMinter) []byte {
 	if len(w.claims) == 0 {
 		return raw
 	}
@@ -122,7 +122,7 @@ func (w *documentWalker) applyClaims(raw []byte, vault Vault) []byte {
 			}
 			continue
 		}
-		v := Value{Type: w.s.typeOf(c.kind), Text: text, Raw: text, Number: c.number}
+		v := FoundValue{Type: w.s.typeOf(c.kind), Text: text, Raw: text, Number: c.number}
 		if c.text >= 0 {
 			v.Text = w.texts[c.text]
 		}
@@ -214,7 +214,7 @@ func (w *documentWalker) learnName(t Type, name []byte) {
 		return
 	}
 	if w.local == nil {
-		w.local = &Gazetteer{}
+		w.local = &KnownValues{}
 	}
 	if !w.local.hasValue(name) {
 		text := string(name)
@@ -227,7 +227,7 @@ func (w *documentWalker) learnName(t Type, name []byte) {
 func (d *jsonDoc) nodeText(n *docNode) textView {
 	v := d.view.subView(int(n.start), int(n.end))
 	if n.escaped {
-		return v.unquote()
+		return v.decodeQuoted()
 	}
 	if n.sort == stringNode || n.sort == keyNode {
 		v.deep++
@@ -356,12 +356,12 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 // scanText adds the claims of a text.
 func (w *documentWalker) scanText(v textView, h textHints) {
 	if w.escapes || v.at != nil {
-		if u, ok := v.unescape(); ok {
+		if u, ok := v.decodeEscapes(); ok {
 			v = u
 		}
 	}
 	h.names, h.id32 = w.names[:0], &w.id32
-	for _, g := range []*Gazetteer{w.s.words, w.local, w.known} {
+	for _, g := range []*KnownValues{w.s.words, w.local, w.known} {
 		if g != nil && g.hasEntries() && (!h.opaque || g == w.s.words) {
 			h.names = append(h.names, g)
 		}

@@ -384,5 +384,5 @@ func isExpression(v []byte) bool {
 }
 
 func isUUID(v []byte) bool {
-	return len(v) == 36 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-' && hex(v[:8]) && hex(v[24:])
+	return len(v) == 36 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-' && isHexText(v[:8]) && isHexText(v[24:])
 }

@@ -6,7 +6,7 @@ import "encoding/binary"
 type textHints struct {
 	words  uint64 // kinds of words in its key
 	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
-	names  []*Gazetteer
+	names  []*KnownValues
 	id32   *[32]byte // room for one id
 }
 
@@ -15,7 +15,7 @@ type textScan struct {
 	s     *Scanner
 	voc   *contextWords
 	text  []byte
-	out   []Finding
+	out   []TypedSpan
 	first int // index in out of this text's first finding
 	done  int // where the last finding ended
 	textHints
@@ -32,11 +32,11 @@ type textWord struct {
 	sort       uint8 // classes of all its bytes
 }
 
-// reach is the largest distance, in bytes, between a context word and the number after it.
-const reach = 48
+// contextReach is the largest distance, in bytes, between a context word and the number after it.
+const contextReach = 48
 
 // appendFindings appends the findings in a text, including those of custom types.
-func (s *Scanner) appendFindings(dst []Finding, text []byte, h textHints) []Finding {
+func (s *Scanner) appendFindings(dst []TypedSpan, text []byte, h textHints) []TypedSpan {
 	first := len(dst)
 	dst = s.appendKnown(dst, text, h)
 	if len(s.shapes) > 0 {
@@ -46,7 +46,7 @@ func (s *Scanner) appendFindings(dst []Finding, text []byte, h textHints) []Find
 }
 
 // appendKnown appends the findings in a text that have built-in types.
-func (s *Scanner) appendKnown(dst []Finding, text []byte, h textHints) []Finding {
+func (s *Scanner) appendKnown(dst []TypedSpan, text []byte, h textHints) []TypedSpan {
 	sc := textScan{s: s, voc: s.tables.words, text: text, out: dst, first: len(dst), textHints: h}
 	n := len(text)
 	for i := 0; i < n; {
@@ -110,7 +110,7 @@ func (sc *textScan) addFinding(start, end int, t Type) int {
 	if start < sc.done || sc.s.off[t] {
 		return 0
 	}
-	sc.out = append(sc.out, Finding{start, end, t})
+	sc.out = append(sc.out, TypedSpan{start, end, t})
 	sc.done = end
 	return end
 }
@@ -119,7 +119,7 @@ func (sc *textScan) addFinding(start, end int, t Type) int {
 func (sc *textScan) contextBefore(start int) (words uint64) {
 	words = sc.words
 	for i := max(0, sc.nears-len(sc.near)); i < sc.nears; i++ {
-		if n := sc.near[i%len(sc.near)]; int(n.end) >= start-reach {
+		if n := sc.near[i%len(sc.near)]; int(n.end) >= start-contextReach {
 			words |= uint64(n.words)
 		}
 	}
@@ -252,7 +252,7 @@ func (sc *textScan) scanMark(i int) int {
 		}
 	case '[':
 		if end = sc.s.tokenEnd(sc.text, i); end > 0 {
-			sc.out = append(sc.out, Finding{i, end, ""})
+			sc.out = append(sc.out, TypedSpan{i, end, ""})
 			sc.done = end
 		}
 	}

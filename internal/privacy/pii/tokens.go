@@ -29,7 +29,7 @@ func (s *Scanner) isType(word []byte) bool {
 func FormatToken(t Type, n string) string { return "[" + strings.ToUpper(string(t)) + "_" + n + "]" }
 
 // FindTokens appends the ranges and types of all text in the form of a token.
-func (s *Scanner) FindTokens(dst []Finding, text []byte) []Finding {
+func (s *Scanner) FindTokens(dst []TypedSpan, text []byte) []TypedSpan {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '[' {
 			continue
@@ -37,7 +37,7 @@ func (s *Scanner) FindTokens(dst []Finding, text []byte) []Finding {
 		if end := s.tokenEnd(text, i); end > 0 {
 			word := text[i+1 : end-1]
 			word = word[:strings.LastIndexByte(string(word), '_')]
-			dst = append(dst, Finding{i, end, Type(strings.ToLower(string(word)))})
+			dst = append(dst, TypedSpan{i, end, Type(strings.ToLower(string(word)))})
 			i = end - 1
 		}
 	}

@@ -73,8 +73,8 @@ func (b *viewBuilder) buildView(deep uint8) textView {
 	return textView{text: b.text, at: append(b.at, int32(end)), deep: deep}
 }
 
-// unquote decodes the escapes in a JSON string's content. Invalid escapes stay unchanged.
-func (v textView) unquote() textView {
+// decodeQuoted decodes the escapes in a JSON string's content. Invalid escapes stay unchanged.
+func (v textView) decodeQuoted() textView {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
 		end := indexFrom(v.text, i, '\\')
@@ -115,15 +115,15 @@ func (b *viewBuilder) readEscape(i int) int {
 }
 
 func parseHex4(text []byte, i int) (rune, bool) {
-	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' || !hex(text[i+2:i+6]) {
+	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' || !isHexText(text[i+2:i+6]) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(string(text[i+2:i+6]), 16, 32)
 	return rune(n), err == nil
 }
 
-// unescape decodes percent and HTML escapes, if there are any.
-func (v textView) unescape() (textView, bool) {
+// decodeEscapes decodes percent and HTML escapes, if there are any.
+func (v textView) decodeEscapes() (textView, bool) {
 	e := escapeFinder{text: v.text, percent: -1, and: -1}
 	i := e.nextEscape(0)
 	if i < 0 {
@@ -197,7 +197,7 @@ var entities = []struct {
 func decodeEscape(text []byte, i int) (r rune, n int) {
 	rest := text[i:min(len(text), i+12)]
 	if rest[0] == '%' {
-		if len(rest) < 3 || !hex(rest[1:3]) {
+		if len(rest) < 3 || !isHexText(rest[1:3]) {
 			return 0, 0
 		}
 		b, _ := strconv.ParseUint(string(rest[1:3]), 16, 8)

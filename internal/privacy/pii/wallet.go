@@ -17,7 +17,7 @@ func (sc *textScan) findWallet(w textWord) int {
 	ok := false
 	switch n := len(id); {
 	case id[0] == '0' && id[1] == 'x':
-		ok = n == 42 && hex(id[2:]) && !isUniform(id[3:])
+		ok = n == 42 && isHexText(id[2:]) && !isUniform(id[3:])
 	case n >= 26 && n <= 35 && w.sort&isUpper != 0 && isBase58(id) && isBase58Check(id):
 		ok = true
 	case bech32Prefix(id):
@@ -42,12 +42,12 @@ func (sc *textScan) findWallet(w textWord) int {
 }
 
 const (
-	bitcoin58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-	ripple58  = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
+	bitcoinAlphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+	rippleAlphabet  = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 )
 
 var is58 = func() (is [256]bool) {
-	for _, b := range []byte(bitcoin58) {
+	for _, b := range []byte(bitcoinAlphabet) {
 		is[b] = true
 	}
 	return is
@@ -65,9 +65,9 @@ func isBase58(id []byte) bool {
 
 // isBase58Check verifies a Base58Check address: 21 bytes, and the first four bytes of their double hash.
 func isBase58Check(id []byte) bool {
-	alphabet := bitcoin58
+	alphabet := bitcoinAlphabet
 	if id[0] == 'r' {
-		alphabet = ripple58
+		alphabet = rippleAlphabet
 	}
 	var raw [25]byte
 	for _, b := range id {

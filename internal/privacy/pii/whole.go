@@ -59,7 +59,7 @@ func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
 		ok = len(v) >= 20 && len(v) <= 110 && !bytes.ContainsAny(v, " @/{\"")
 	case MAC:
 		d, letters := countCharacters(v)
-		ok = d+letters == 12 && hex(bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(v, []byte(":"), nil), []byte("-"), nil), []byte("."), nil))
+		ok = d+letters == 12 && isHexText(bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll(v, []byte(":"), nil), []byte("-"), nil), []byte("."), nil))
 	default:
 		ok = s.isCustomType(t) && len(v) >= 2 && len(v) <= 200
 	}

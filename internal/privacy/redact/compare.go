@@ -49,7 +49,7 @@ type valueKey struct {
 	hash uint64
 }
 
-func (c *comparisonBudget) keyOf(e vault.Entry) valueKey {
+func (c *comparisonBudget) keyOf(e vault.TokenEntry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
@@ -173,9 +173,9 @@ func bitBudget(typ string) float64 {
 	return numberBits
 }
 
-// Equals reports whether two tokens stand for the same value, ignoring case, blanks and the characters - ( ) and /.
+// EqualValues reports whether two tokens stand for the same value, ignoring case, blanks and the characters - ( ) and /.
 // Two texts that are not tokens are compared in the same way. Comparing a token with another text is an error.
-func (s *Session) Equals(a, b string) (bool, *core.Error) {
+func (s *Session) EqualValues(a, b string) (bool, *core.Error) {
 	x, isToken, err := s.resolveEntry(a)
 	if err != nil {
 		return false, err
@@ -211,21 +211,21 @@ func (s *Session) principalName() string {
 }
 
 // resolveEntry returns the entry of a token. isToken is false if the text is not a token.
-func (s *Session) resolveEntry(text string) (e vault.Entry, isToken bool, refused *core.Error) {
+func (s *Session) resolveEntry(text string) (e vault.TokenEntry, isToken bool, refused *core.Error) {
 	found := s.screen.scanner.FindTokens(nil, []byte(text))
 	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
-		return vault.Entry{}, false, nil
+		return vault.TokenEntry{}, false, nil
 	}
-	e, ok := s.tokens.Resolve(text)
+	e, ok := s.tokens.ResolveToken(text)
 	if !ok {
 		return e, true, core.Errorf(core.KindInvalidArguments, "pii", "%s stands for nothing in this session: %w", text, ErrUnknown)
 	}
 	return e, true, nil
 }
 
-// Ranks returns each token's rank in the order of the values, beginning at 0. Equal values have the same rank.
+// RankValues returns each token's rank in the order of the values, beginning at 0. Equal values have the same rank.
 // Missing values, such as "" and "undefined", come last. If no text is a token, the texts themselves are ranked.
-func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
+func (s *Session) RankValues(tokens []string) ([]int, *core.Error) {
 	values, entries, err := s.comparedValues(tokens)
 	if err != nil {
 		return nil, err
@@ -250,9 +250,9 @@ func (s *Session) Ranks(tokens []string) ([]int, *core.Error) {
 }
 
 // comparedValues returns the values to compare, with nil for missing ones, and the distinct tokens among them.
-func (s *Session) comparedValues(tokens []string) ([]*string, []vault.Entry, *core.Error) {
+func (s *Session) comparedValues(tokens []string) ([]*string, []vault.TokenEntry, *core.Error) {
 	values := make([]*string, len(tokens))
-	entries := map[valueKey]vault.Entry{} // equal values count once
+	entries := map[valueKey]vault.TokenEntry{} // equal values count once
 	texts := false
 	for i, token := range tokens {
 		if isMissing(token) {
@@ -273,7 +273,7 @@ func (s *Session) comparedValues(tokens []string) ([]*string, []vault.Entry, *co
 	if texts && len(entries) > 0 {
 		return nil, nil, noTexts("pii.sortBy")
 	}
-	list := make([]vault.Entry, 0, len(entries))
+	list := make([]vault.TokenEntry, 0, len(entries))
 	for _, e := range entries {
 		list = append(list, e)
 	}
@@ -287,7 +287,7 @@ func isMissing(text string) bool {
 
 // checkSortable returns an error for tokens of several types, for tokens that no server has sent, and for tokens
 // whose comparison budget is spent.
-func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
+func (s *Session) checkSortable(entries []vault.TokenEntry) *core.Error {
 	if len(entries) < 2 {
 		return nil
 	}
@@ -299,7 +299,7 @@ func (s *Session) checkSortable(entries []vault.Entry) *core.Error {
 				entries[0].Type, e.Type,
 			)
 		}
-		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programs && from != models })
+		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programSource && from != modelSource })
 		if !sent {
 			return core.Errorf(
 				core.KindPolicy, "pii.sortBy", "one of the values was written by the program and not sent by a server: %w",

@@ -34,7 +34,7 @@ func TestRanks(t *testing.T) {
 	}
 	own = own[1 : len(own)-1]
 	ranks := func(tokens ...string) string {
-		r, refused := s.Ranks(tokens)
+		r, refused := s.RankValues(tokens)
 		if refused != nil {
 			return string(refused.Kind)
 		}
@@ -68,7 +68,7 @@ func TestEquals(t *testing.T) {
 		{mail[0], "bob@corp.example", "invalid_arguments"}, {"bob", mail[0], "invalid_arguments"},
 	} {
 		got := ""
-		if equal, refused := s.Equals(c.a, c.b); refused != nil {
+		if equal, refused := s.EqualValues(c.a, c.b); refused != nil {
 			got = string(refused.Kind)
 		} else {
 			got = fmt.Sprint(equal)
@@ -95,7 +95,7 @@ func TestValuesAreNotReadByComparing(t *testing.T) {
 		}
 		tokens := append(tokensOf(t, s, "echo", probes...), target)
 		var ranks []int
-		if ranks, refused = s.Ranks(tokens); refused == nil {
+		if ranks, refused = s.RankValues(tokens); refused == nil {
 			below := slices.IndexFunc(ranks[:len(letters)], func(r int) bool { return r > ranks[len(letters)] })
 			known += string(letters[max(0, below-1)])
 		}
@@ -103,7 +103,7 @@ func TestValuesAreNotReadByComparing(t *testing.T) {
 	if refused == nil || !errors.Is(refused, ErrProbing) || len(known) > 5 {
 		t.Errorf("%d letters were found; %v", len(known), refused)
 	}
-	if _, refused := s.Ranks([]string{target, tokensOf(t, s, "echo", "zzz@corp.example")[0]}); refused == nil || !errors.Is(refused, ErrProbing) {
+	if _, refused := s.RankValues([]string{target, tokensOf(t, s, "echo", "zzz@corp.example")[0]}); refused == nil || !errors.Is(refused, ErrProbing) {
 		t.Errorf("another comparison: %v", refused)
 	}
 }
@@ -116,11 +116,11 @@ func TestSessionsShareABudget(t *testing.T) {
 		for i := range 64 {
 			texts = append(texts, fmt.Sprintf("u%d.%d@corp.example", round, i))
 		}
-		_, refused := s.Ranks(tokensOf(t, s, "crm", append(texts, "ann@corp.example")...))
+		_, refused := s.RankValues(tokensOf(t, s, "crm", append(texts, "ann@corp.example")...))
 		return refused
 	}
 	for round := range 10 {
-		s, err := first.screen.Session(SessionName("", fmt.Sprint("session ", round)))
+		s, err := first.screen.OpenSession(SessionName("", fmt.Sprint("session ", round)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestSessionsShareABudget(t *testing.T) {
 			t.Errorf("session %d: %v", round, refused)
 		}
 	}
-	other, err := first.screen.Session(SessionName("bob", "session 0"))
+	other, err := first.screen.OpenSession(SessionName("bob", "session 0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSortingAgain(t *testing.T) {
 	}
 	tokens := tokensOf(t, s, "crm", texts...)
 	for i := range 100 {
-		if _, refused := s.Ranks(tokens[i:]); refused != nil {
+		if _, refused := s.RankValues(tokens[i:]); refused != nil {
 			t.Fatal(refused)
 		}
 	}

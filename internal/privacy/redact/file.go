@@ -29,7 +29,7 @@ const (
 // web page, or a spreadsheet formula. Therefore it returns an error for a file with tokens if the format is not plain
 // data, if the file contains formulas, or if the result would exceed most bytes.
 func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, restored bool, err *core.Error) {
-	if err := s.tokens.Refresh(); err != nil {
+	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, false, core.Errorf(core.KindInternal, "pii.files", "the tokens of this session cannot be read: %w", err)
 	}
 	if !utf8.Valid(content) || !s.HasTokens(content) {

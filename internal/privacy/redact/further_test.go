@@ -24,7 +24,7 @@ func TestFurtherTypes(t *testing.T) {
 	if seen != want {
 		t.Errorf("a program sees %s", seen)
 	}
-	if got, _, refused := s.Restore("hr", []byte(seen)); refused != nil || string(got) != document {
+	if got, _, refused := s.RestoreArguments("hr", []byte(seen)); refused != nil || string(got) != document {
 		t.Errorf("restored: %s %v", got, refused)
 	}
 	if told := outgoing(t, s, `"EMP-000009 and [EMPLOYEE_ID_1]"`); told != `"[EMPLOYEE_ID_5] and [EMPLOYEE_ID_1]"` {
@@ -47,7 +47,7 @@ func TestFurtherTypesOverlap(t *testing.T) {
 // A server's answers can have tokens where others' have the text, and the properties of
 // tools' answers say so.
 func TestTreatmentHide(t *testing.T) {
-	s := open(t, Options{Modes: map[pii.Type]Mode{pii.IP: Off}, Treats: func(server string, typ pii.Type) Treatment {
+	s := open(t, Options{Modes: map[pii.Type]HideMode{pii.IP: Off}, Treats: func(server string, typ pii.Type) TypeTreatment {
 		if server == "hr" && (typ == pii.Name || typ == pii.IP) {
 			return Hide
 		}

@@ -27,8 +27,8 @@ func (s *Session) typedValue(text string) (pii.Type, string, *core.Error) {
 	return pii.Type(e.Type), e.Value, nil
 }
 
-// Domain returns the domain of an e-mail address, in lower case.
-func (s *Session) Domain(token string) (string, *core.Error) {
+// EmailDomain returns the domain of an e-mail address, in lower case.
+func (s *Session) EmailDomain(token string) (string, *core.Error) {
 	_, value, err := s.typedValue(token)
 	if err != nil {
 		return "", err
@@ -49,9 +49,9 @@ func plainText(s string) string {
 	}, s)
 }
 
-// Mask returns a shortened form of a value that hides most of it: the first letter and the domain, or the last
+// MaskToken returns a shortened form of a value that hides most of it: the first letter and the domain, or the last
 // digits.
-func (s *Session) Mask(token string) (string, *core.Error) {
+func (s *Session) MaskToken(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
 	if err != nil {
 		return "", err
@@ -79,14 +79,14 @@ func valueOutline(t pii.Type, value string) string {
 	return string(runes)
 }
 
-// Country returns the ISO 3166 country code of a phone number or IBAN, or "" if it is unknown.
-func (s *Session) Country(token string) (string, *core.Error) {
+// CountryOf returns the ISO 3166 country code of a phone number or IBAN, or "" if it is unknown.
+func (s *Session) CountryOf(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
-	return s.screen.scanner.Country(t, value), err
+	return s.screen.scanner.CountryOf(t, value), err
 }
 
-// Age returns the whole years since a date of birth.
-func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
+// AgeOf returns the whole years since a date of birth.
+func (s *Session) AgeOf(token string, now time.Time) (int, *core.Error) {
 	_, value, err := s.typedValue(token)
 	if err != nil {
 		return 0, err
@@ -105,21 +105,21 @@ func (s *Session) Age(token string, now time.Time) (int, *core.Error) {
 	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "the value is not a date in a known format")
 }
 
-// Sanitize returns a text as the model may see it, and how many values of each type were hidden.
-func (s *Session) Sanitize(text string) (string, map[string]int, error) {
+// RedactAndCountTypes returns a text as the model may see it, and how many values of each type were hidden.
+func (s *Session) RedactAndCountTypes(text string) (string, map[string]int, error) {
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
-	s.screen.scanner.Replace([]byte(text), s.known, counted)
+	s.screen.scanner.ReplaceValues([]byte(text), s.known, counted)
 	out, err := s.RedactOutgoing([]byte(text))
 	return string(out), counted.found, err
 }
 
-// Outlines returns each distinct token in the texts together with the shortened form of its value, in order. It is
+// TokenOutlines returns each distinct token in the texts together with the shortened form of its value, in order. It is
 // for the person who decides whether the values may be sent.
-func (s *Session) Outlines(texts ...[]byte) (lines []string) {
+func (s *Session) TokenOutlines(texts ...[]byte) (lines []string) {
 	for _, text := range texts {
 		for _, f := range s.screen.scanner.FindTokens(nil, text) {
 			token := string(text[f.Start:f.End])
-			mask, err := s.Mask(token)
+			mask, err := s.MaskToken(token)
 			if line := token + " " + mask; err == nil && !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
@@ -131,15 +131,15 @@ func (s *Session) Outlines(texts ...[]byte) (lines []string) {
 // HasTokens reports whether a text contains a token of this session.
 func (s *Session) HasTokens(text []byte) bool {
 	for _, f := range s.screen.scanner.FindTokens(nil, text) {
-		if _, ok := s.tokens.Resolve(string(text[f.Start:f.End])); ok {
+		if _, ok := s.tokens.ResolveToken(string(text[f.Start:f.End])); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// Show replaces the session's tokens in a text by their values, for a person. The result must never reach a model.
-func (s *Session) Show(text string) string {
+// ShowText replaces the session's tokens in a text by their values, for a person. The result must never reach a model.
+func (s *Session) ShowText(text string) string {
 	out, _ := s.replaceTokens(text, func(value string) string { return value }, math.MaxInt)
 	return out
 }
@@ -156,7 +156,7 @@ func (s *Session) replaceTokens(text string, spell func(string) string, most int
 	var out strings.Builder
 	from := 0
 	for _, f := range s.screen.scanner.FindTokens(nil, []byte(text)) {
-		e, ok := s.tokens.Resolve(text[f.Start:f.End])
+		e, ok := s.tokens.ResolveToken(text[f.Start:f.End])
 		if !ok {
 			continue
 		}

@@ -11,15 +11,15 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Restore replaces the tokens in the arguments of a server call by their values. It returns an error for a token that
+// RestoreArguments replaces the tokens in the arguments of a server call by their values. It returns an error for a token that
 // does not exist in this session, and for a token inside an address, a host name or code, because the surrounding
 // text could send the value elsewhere. crossings lists the values that the server has not sent itself and may not
 // receive by a rule.
-func (s *Session) Restore(server string, arguments json.RawMessage) (json.RawMessage, []Crossing, *core.Error) {
+func (s *Session) RestoreArguments(server string, arguments json.RawMessage) (json.RawMessage, []BorderCrossing, *core.Error) {
 	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
 		return arguments, nil, nil
 	}
-	if err := s.tokens.Refresh(); err != nil {
+	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, nil, core.Errorf(core.KindInternal, "pii.restore", "the tokens of this session cannot be read: %w", err)
 	}
 	r := tokenRestorer{session: s, server: server, in: arguments}
@@ -40,7 +40,7 @@ type tokenRestorer struct {
 	in, out   []byte
 	from      int    // up to which in is in out
 	key       string // of the member that is looked at
-	crossings []Crossing
+	crossings []BorderCrossing
 	refused   *core.Error
 }
 
@@ -78,14 +78,14 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	inner := r.in[start+1 : max(end-1, start+1)]
 	for _, f := range r.session.screen.scanner.FindTokens(nil, inner) {
 		token := string(inner[f.Start:f.End])
-		e, ok := r.session.tokens.Resolve(token)
+		e, ok := r.session.tokens.ResolveToken(token)
 		if !ok {
 			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s stands for nothing in this session: %w", token, ErrUnknown).
 				WithHint("use tokens as they were returned; they are valid only in the session that they come from")
 			return
 		}
 		whole := len(token) == len(inner)
-		if !whole && !isKey && !slices.Contains(e.From, models) && r.canCarryAway(inner) {
+		if !whole && !isKey && !slices.Contains(e.From, modelSource) && r.canCarryAway(inner) {
 			r.refused = core.Errorf(
 				core.KindPolicy, "pii.restore",
 				"%s is part of %q, which is an address, a host or code: the text around it could send the value elsewhere",
@@ -100,20 +100,20 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 }
 
 // recordCrossing records that a value is sent to a server that has not sent it itself.
-func (r *tokenRestorer) recordCrossing(e vault.Entry) {
+func (r *tokenRestorer) recordCrossing(e vault.TokenEntry) {
 	t := pii.Type(e.Type)
-	if slices.Contains(e.From, r.server) || slices.Contains(e.From, models) || slices.Equal(e.From, []string{programs}) {
+	if slices.Contains(e.From, r.server) || slices.Contains(e.From, modelSource) || slices.Equal(e.From, []string{programSource}) {
 		return // a model that knows a value can send it anywhere
 	}
 	if r.session.screen.reveals != nil && r.session.screen.reveals(r.server, t) {
 		return
 	}
-	from := slices.DeleteFunc(slices.Clone(e.From), func(s string) bool { return s == programs })
-	r.crossings = append(r.crossings, Crossing{t, from})
+	from := slices.DeleteFunc(slices.Clone(e.From), func(s string) bool { return s == programSource })
+	r.crossings = append(r.crossings, BorderCrossing{t, from})
 }
 
 // writeValue writes the value of a token. A value that was a JSON number in a server's result becomes a number again.
-func (r *tokenRestorer) writeValue(start, end int, e vault.Entry, whole bool) {
+func (r *tokenRestorer) writeValue(start, end int, e vault.TokenEntry, whole bool) {
 	text, err := json.Marshal(e.Value)
 	if err != nil {
 		r.refused = core.Errorf(core.KindInternal, "pii.restore", "%w", err)

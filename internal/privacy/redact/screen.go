@@ -23,19 +23,19 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Mode says from whom a type of personal data is hidden.
-type Mode string
+// HideMode says from whom a type of personal data is hidden.
+type HideMode string
 
 // The modes of hiding personal data.
 const (
-	Sealed Mode = "sealed" // from programs and the model
-	Border Mode = "border" // from the model; programs compute with the real text
-	Off    Mode = "off"    // not hidden
+	Sealed HideMode = "sealed" // from programs and the model
+	Border HideMode = "border" // from the model; programs compute with the real text
+	Off    HideMode = "off"    // not hidden
 )
 
 // modeOf returns the default mode of a type. Identifiers are hidden from programs. Types by which programs filter and
 // sort are hidden only from the model.
-func modeOf(t pii.Type) Mode {
+func modeOf(t pii.Type) HideMode {
 	switch t {
 	case pii.Name, pii.Company, pii.Address, pii.DateOfBirth:
 		return Border
@@ -45,7 +45,7 @@ func modeOf(t pii.Type) Mode {
 
 // Options says which data is hidden from whom.
 type Options struct {
-	Modes   map[pii.Type]Mode
+	Modes   map[pii.Type]HideMode
 	Regions []string                    // countries whose phone numbers are found without a country code
 	Words   map[pii.Type][]string       // words and phrases that are of a type wherever they stand
 	Keys    map[string]pii.Type         // names of keys, in any spelling, whose values are of a type
@@ -53,27 +53,27 @@ type Options struct {
 	// Reveals reports whether a server may receive values of a type that did not come from it.
 	Reveals func(server string, t pii.Type) bool
 	// Treats returns how values of a type in a server's results are treated. If it is nil, the type's mode decides.
-	Treats func(server string, t pii.Type) Treatment
+	Treats func(server string, t pii.Type) TypeTreatment
 }
 
-// Treatment says what happens to a value in a server's result.
-type Treatment string
+// TypeTreatment says what happens to a value in a server's result.
+type TypeTreatment string
 
 // The treatments.
 const (
-	Usual Treatment = ""      // as the mode of its type says
-	Hide  Treatment = "hide"  // programs get a token, whatever the mode
-	Mask  Treatment = "mask"  // its masked form replaces it for good
-	Block Treatment = "block" // a fixed text replaces it for good
+	Usual TypeTreatment = ""      // as the mode of its type says
+	Hide  TypeTreatment = "hide"  // programs get a token, whatever the mode
+	Mask  TypeTreatment = "mask"  // its masked form replaces it for good
+	Block TypeTreatment = "block" // a fixed text replaces it for good
 )
 
 // Redactor replaces personal data by tokens, and tokens by values. It is safe for concurrent use.
 type Redactor struct {
 	scanner *pii.Scanner
-	modes   map[pii.Type]Mode
+	modes   map[pii.Type]HideMode
 	reveals func(server string, t pii.Type) bool
-	treats  func(server string, t pii.Type) Treatment
-	store   *vault.Store
+	treats  func(server string, t pii.Type) TypeTreatment
+	store   *vault.TokenVault
 
 	compared comparisonBudget
 
@@ -82,8 +82,8 @@ type Redactor struct {
 }
 
 // New returns a Redactor that stores its tokens in store. It does not close store.
-func New(o Options, store *vault.Store) *Redactor {
-	s := &Redactor{modes: map[pii.Type]Mode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
+func New(o Options, store *vault.TokenVault) *Redactor {
+	s := &Redactor{modes: map[pii.Type]HideMode{}, reveals: o.Reveals, treats: o.Treats, store: store, sessions: map[string]*Session{}}
 	s.compared.principals, s.compared.seed = map[string]map[valueKey]*comparedValue{}, maphash.MakeSeed()
 	for _, t := range slices.AppendSeq(pii.AllTypes(), maps.Keys(o.Types)) {
 		s.modes[t] = cmp.Or(o.Modes[t], modeOf(t))
@@ -95,10 +95,10 @@ func New(o Options, store *vault.Store) *Redactor {
 // SessionName returns the name of a principal's session. principal is "" if there is only one principal.
 func SessionName(principal, session string) string { return principal + "\x00" + session }
 
-// Session returns the named session with its tokens and known names. The error is a *core.Error if the stored tokens
+// OpenSession returns the named session with its tokens and known names. The error is a *core.Error if the stored tokens
 // cannot be read.
-func (s *Redactor) Session(name string) (*Session, error) {
-	tokens, err := s.store.Session(name)
+func (s *Redactor) OpenSession(name string) (*Session, error) {
+	tokens, err := s.store.OpenSession(name)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *Redactor) Session(name string) (*Session, error) {
 		}
 		delete(s.sessions, old) // its values are in the vault
 	}
-	open := &Session{screen: s, name: name, tokens: tokens, known: &pii.Gazetteer{}}
+	open := &Session{screen: s, name: name, tokens: tokens, known: &pii.KnownValues{}}
 	if err := open.loadVisible(); err != nil {
 		return nil, core.Errorf(core.KindInternal, "pii.vault", "the personal data stored for this session cannot be read: %w", err)
 	}
@@ -128,8 +128,8 @@ const maxOpen = 128
 type Session struct {
 	screen *Redactor
 	name   string
-	tokens *vault.Session
-	known  *pii.Gazetteer // of values that programs see
+	tokens *vault.TokenSession
+	known  *pii.KnownValues // of values that programs see
 }
 
 // loadVisible adds those values in the vault that programs may see to the gazetteer, which finds them again in text.
@@ -138,7 +138,7 @@ func (s *Session) loadVisible() error {
 		if s.screen.modes[t] != Border {
 			continue
 		}
-		err := s.tokens.Each(string(t), func(e vault.Entry) bool {
+		err := s.tokens.EachOfType(string(t), func(e vault.TokenEntry) bool {
 			s.rememberVisible(t, e.Value)
 			return !s.known.IsFull()
 		})
@@ -161,41 +161,41 @@ func (s *Session) rememberVisible(t pii.Type, value string) {
 	s.known.AddExact(t, value)
 }
 
-// documentVault creates the tokens for one document. It implements pii.Vault.
+// documentVault creates the tokens for one document. It implements pii.TokenMinter.
 type documentVault struct {
 	*Session
-	from   []string // the server that it comes from
-	border bool     // it goes to the model
-	bare   bool     // it is one number of JSON
-	found  *Counts  // of what is in it; may be nil
+	from   []string    // the server that it comes from
+	border bool        // it goes to the model
+	bare   bool        // it is one number of JSON
+	found  *TypeCounts // of what is in it; may be nil
 	err    error
 }
 
-// Counts is the number of values found, by type.
-type Counts []Count
+// TypeCounts is the number of values found, by type.
+type TypeCounts []TypeCount
 
-// Count is the number of values of one type.
-type Count struct {
+// TypeCount is the number of values of one type.
+type TypeCount struct {
 	Type pii.Type
 	N    int
 }
 
 // Add adds n values of type t.
-func (c *Counts) Add(t pii.Type, n int) {
+func (c *TypeCounts) Add(t pii.Type, n int) {
 	for i := range *c {
 		if (*c)[i].Type == t {
 			(*c)[i].N += n
 			return
 		}
 	}
-	*c = append(*c, Count{t, n})
+	*c = append(*c, TypeCount{t, n})
 }
 
 // replaceValues replaces the personal data in a document by tokens. A document that is a single number becomes a
 // string.
 func (m *documentVault) replaceValues(document []byte) []byte {
 	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
-	out := m.screen.scanner.Replace(document, m.known, m)
+	out := m.screen.scanner.ReplaceValues(document, m.known, m)
 	if m.bare && !bytes.Equal(out, document) {
 		out = append(append([]byte{'"'}, out...), '"')
 	}
@@ -204,11 +204,11 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 
 // Origins of values that no server has sent: values computed by programs, and values that models wrote into programs.
 const (
-	programs = "\x00program"
-	models   = "\x00model"
+	programSource = "\x00program"
+	modelSource   = "\x00model"
 )
 
-func (m *documentVault) Mint(v pii.Value) (string, bool) {
+func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 	mode := m.modeOf(v.Type)
 	if m.err != nil || mode == Off || !utf8.ValidString(v.Text) {
 		return "", false
@@ -222,7 +222,7 @@ func (m *documentVault) Mint(v pii.Value) (string, bool) {
 	if (strings.IndexByte(v.Raw, '%') >= 0 || strings.IndexByte(v.Raw, '&') >= 0) && strings.IndexByte(v.Raw, '\\') < 0 {
 		v.Text = v.Raw // what is written with escapes comes back with them
 	}
-	token, err := m.tokens.Mint(vault.Entry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from})
+	token, err := m.tokens.MintToken(vault.TokenEntry{Type: string(v.Type), Value: v.Text, Digits: v.Number || m.bare, From: m.from})
 	if err != nil {
 		m.err = err
 		return "", false
@@ -235,14 +235,14 @@ func (m *documentVault) Mint(v pii.Value) (string, bool) {
 }
 
 // modeOf returns the mode of a type in this document.
-func (m *documentVault) modeOf(t pii.Type) Mode {
+func (m *documentVault) modeOf(t pii.Type) HideMode {
 	if !m.border && m.screen.treatmentOf(m.from[0], t) == Hide {
 		return Sealed
 	}
 	return m.screen.modes[t]
 }
 
-func (s *Redactor) treatmentOf(server string, t pii.Type) Treatment {
+func (s *Redactor) treatmentOf(server string, t pii.Type) TypeTreatment {
 	if s.treats == nil {
 		return Usual
 	}
@@ -266,7 +266,7 @@ func (s *Redactor) SealedType(server, property string) string {
 }
 
 // treatedText returns the text that permanently replaces a masked or blocked value.
-func (m *documentVault) treatedText(v pii.Value) (string, bool) {
+func (m *documentVault) treatedText(v pii.FoundValue) (string, bool) {
 	if m.border {
 		return "", false
 	}
@@ -296,7 +296,7 @@ func (m *documentVault) Foreign(text string) (string, bool) {
 	}
 	typ, _, _ := strings.Cut(strings.TrimPrefix(text, "["), "]")
 	typ = strings.ToLower(typ[:strings.LastIndexByte(typ, '_')])
-	token, err := m.tokens.Mint(vault.Entry{Type: typ, Value: text, From: m.from})
+	token, err := m.tokens.MintToken(vault.TokenEntry{Type: typ, Value: text, From: m.from})
 	if err != nil {
 		m.err = err
 		return "", false
@@ -306,8 +306,8 @@ func (m *documentVault) Foreign(text string) (string, bool) {
 
 // echoedValue returns the value of a token if the model wrote that value itself.
 func (m *documentVault) echoedValue(token string) (string, bool) {
-	e, ok := m.tokens.Resolve(token)
-	if !ok || !slices.Contains(e.From, models) || strings.ContainsAny(e.Value, "\"\\") ||
+	e, ok := m.tokens.ResolveToken(token)
+	if !ok || !slices.Contains(e.From, modelSource) || strings.ContainsAny(e.Value, "\"\\") ||
 		strings.ContainsFunc(e.Value, func(r rune) bool { return r < ' ' }) {
 		return "", false
 	}
@@ -321,8 +321,8 @@ func (s *Session) RedactIncoming(server string, document []byte) ([]byte, error)
 }
 
 // RedactAndCount works like RedactIncoming and adds the number of personal values to found, which may be nil.
-func (s *Session) RedactAndCount(server string, document []byte, found *Counts) ([]byte, error) {
-	if err := s.tokens.Refresh(); err != nil {
+func (s *Session) RedactAndCount(server string, document []byte, found *TypeCounts) ([]byte, error) {
+	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, err
 	}
 	m := &documentVault{Session: s, from: []string{server}, found: found}
@@ -333,7 +333,7 @@ func (s *Session) RedactAndCount(server string, document []byte, found *Counts) 
 // RedactOutgoing returns a document as the model may see it, without personal data. If it returns an error, personal
 // data could not be hidden, and the document must not be shown.
 func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
-	m := &documentVault{Session: s, from: []string{programs}, border: true}
+	m := &documentVault{Session: s, from: []string{programSource}, border: true}
 	out := m.replaceValues(document)
 	if m.err != nil {
 		return nil, m.err
@@ -351,8 +351,8 @@ func (s *Session) redactBase64(document []byte) ([]byte, error) {
 			end++
 		}
 		if end-start >= minBase64 && s.isPersonalBase64(document[start:end]) {
-			m := &documentVault{Session: s, from: []string{programs}, border: true}
-			token, ok := m.Mint(pii.Value{Type: pii.Secret, Text: string(document[start:end])})
+			m := &documentVault{Session: s, from: []string{programSource}, border: true}
+			token, ok := m.Mint(pii.FoundValue{Type: pii.Secret, Text: string(document[start:end])})
 			if m.err != nil {
 				return nil, m.err
 			}
@@ -383,17 +383,17 @@ func (s *Session) isPersonalBase64(text []byte) bool {
 		return false
 	}
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
-	s.screen.scanner.Replace(plain, s.known, counted)
+	s.screen.scanner.ReplaceValues(plain, s.known, counted)
 	return len(counted.found) > 0
 }
 
-// countingVault counts values and creates no tokens. It implements pii.Vault.
+// countingVault counts values and creates no tokens. It implements pii.TokenMinter.
 type countingVault struct {
-	modes map[pii.Type]Mode
+	modes map[pii.Type]HideMode
 	found map[string]int
 }
 
-func (c *countingVault) Mint(v pii.Value) (string, bool) {
+func (c *countingVault) Mint(v pii.FoundValue) (string, bool) {
 	if c.modes[v.Type] != Off { // what is off is found too: nothing else is looked for in it
 		c.found[strings.ToUpper(string(v.Type))]++
 	}
@@ -414,7 +414,7 @@ func (s *Session) RedactText(text string) string {
 // RedactProgram replaces personal data in a program's string literals by tokens, so that they equal those in server
 // results. It records that the model knows these values, because it wrote them.
 func (s *Session) RedactProgram(code string) (string, error) {
-	return s.redactSource(code, []string{models})
+	return s.redactSource(code, []string{modelSource})
 }
 
 // RedactSkill works like RedactProgram for a skill. The current model did not write the skill, so it does not count
@@ -428,7 +428,7 @@ func (s *Session) redactSource(code string, from []string) (string, error) {
 		if s.screen.modes[f.Type] != Sealed || f.Type == pii.Secret || !isQuoted(code, f.Start, f.End) {
 			continue
 		}
-		token, err := s.tokens.Mint(vault.Entry{Type: string(f.Type), Value: code[f.Start:f.End], From: from})
+		token, err := s.tokens.MintToken(vault.TokenEntry{Type: string(f.Type), Value: code[f.Start:f.End], From: from})
 		if err != nil {
 			return "", err
 		}
@@ -467,22 +467,22 @@ func isQuoted(code string, start, end int) bool {
 	return open != 0 && strings.IndexByte(rest, open) >= 0
 }
 
-// Sync saves new tokens to disk. It must succeed before any token is sent to the model.
-func (s *Session) Sync() error {
-	if err := s.tokens.Sync(); err != nil {
+// SyncTokens saves new tokens to disk. It must succeed before any token is sent to the model.
+func (s *Session) SyncTokens() error {
+	if err := s.tokens.SyncFile(); err != nil {
 		return core.Errorf(core.KindInternal, "pii.vault", "the tokens that hide personal data could not be saved: %w", err)
 	}
 	return nil
 }
 
-// Crossing is a value that is about to be sent to a server that it did not come from.
-type Crossing struct {
+// BorderCrossing is a value that is about to be sent to a server that it did not come from.
+type BorderCrossing struct {
 	Type pii.Type
 	From []string
 }
 
 // CrossingReason returns the reason for asking a person to approve crossings.
-func CrossingReason(server string, crossings []Crossing) string {
+func CrossingReason(server string, crossings []BorderCrossing) string {
 	var kinds []string
 	for _, c := range crossings {
 		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))

@@ -15,7 +15,7 @@ import (
 
 func open(t testing.TB, o Options) *Session {
 	t.Helper()
-	s, err := New(o, vault.Open("", nil, 0)).Session("default")
+	s, err := New(o, vault.Open("", nil, 0)).OpenSession("default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestModes(t *testing.T) {
 	if !json.Valid([]byte(told)) || !strings.Contains(told, "12345678901234567890") {
 		t.Errorf("%s", told)
 	}
-	open := open(t, Options{Modes: map[pii.Type]Mode{pii.Email: Off, pii.Name: Sealed}})
+	open := open(t, Options{Modes: map[pii.Type]HideMode{pii.Email: Off, pii.Name: Sealed}})
 	if got := incoming(t, open, "crm", contact); !strings.Contains(got, "ann@corp.example") || strings.Contains(got, "Halvorsen") {
 		t.Errorf("%s", got)
 	}
@@ -121,7 +121,7 @@ func TestRestore(t *testing.T) {
 		{"drive", `{"a":"[EMAIL_1]","b":"[EMAIL_1]"}`, `{"a":"ann@corp.example","b":"ann@corp.example"}`, 2, ""},
 		{"crm", `{"a":"[EMAIL_x] [NOTHING_1] [] [1]"}`, `{"a":"[EMAIL_x] [NOTHING_1] [] [1]"}`, 0, ""},
 	} {
-		got, crossings, refused := s.Restore(c.server, json.RawMessage(c.arguments))
+		got, crossings, refused := s.RestoreArguments(c.server, json.RawMessage(c.arguments))
 		switch {
 		case refused != nil:
 			if c.refused == "" || !strings.Contains(refused.Message, c.refused) {
@@ -132,13 +132,13 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	phone, ok := "", false
-	_ = s.tokens.Each("phone", func(e vault.Entry) bool {
+	_ = s.tokens.EachOfType("phone", func(e vault.TokenEntry) bool {
 		if e.Digits {
 			phone, ok = fmt.Sprintf("[PHONE_%d]", e.Number), true
 		}
 		return true
 	})
-	if got, _, err := s.Restore("crm", json.RawMessage(`{"phone":"`+phone+`","text":"call `+phone+`"}`)); !ok || string(got) != `{"phone":4712345678,"text":"call 4712345678"}` {
+	if got, _, err := s.RestoreArguments("crm", json.RawMessage(`{"phone":"`+phone+`","text":"call `+phone+`"}`)); !ok || string(got) != `{"phone":4712345678,"text":"call 4712345678"}` {
 		t.Errorf("%s %v", got, err)
 	}
 }
@@ -151,7 +151,7 @@ func TestForeign(t *testing.T) {
 	if strings.Contains(seen, "[EMAIL_1]") {
 		t.Errorf("a program sees %s", seen)
 	}
-	got, _, err := s.Restore("mail", json.RawMessage(seen))
+	got, _, err := s.RestoreArguments("mail", json.RawMessage(seen))
 	if err != nil || string(got) != `{"text":"the token [EMAIL_1] of ours"}` {
 		t.Errorf("%s %v", got, err)
 	}
@@ -170,10 +170,10 @@ func TestProgram(t *testing.T) {
 	if told := outgoing(t, s, `"[EMAIL_1] is there, [EMAIL_2] is not"`); told != `"ann@corp.example is there, [EMAIL_2] is not"` {
 		t.Errorf("the model sees %s", told)
 	}
-	if got, _, err := s.Restore("mail", json.RawMessage(`{"url":"https://x.example/?q=[EMAIL_1]"}`)); string(got) != `{"url":"https://x.example/?q=ann@corp.example"}` {
+	if got, _, err := s.RestoreArguments("mail", json.RawMessage(`{"url":"https://x.example/?q=[EMAIL_1]"}`)); string(got) != `{"url":"https://x.example/?q=ann@corp.example"}` {
 		t.Errorf("what a model has written itself it may write into an address: %s %v", got, err)
 	}
-	if _, crossings, err := s.Restore("mail", json.RawMessage(`{"to":"[EMAIL_1]"}`)); len(crossings) > 0 || err != nil {
+	if _, crossings, err := s.RestoreArguments("mail", json.RawMessage(`{"to":"[EMAIL_1]"}`)); len(crossings) > 0 || err != nil {
 		t.Errorf("%v %v", crossings, err)
 	}
 }
@@ -200,12 +200,12 @@ func FuzzRound(f *testing.F) {
 		if !json.Valid(document) {
 			return
 		}
-		s := open(t, Options{Modes: map[pii.Type]Mode{pii.Name: Sealed, pii.Company: Sealed, pii.Address: Sealed, pii.DateOfBirth: Sealed}})
+		s := open(t, Options{Modes: map[pii.Type]HideMode{pii.Name: Sealed, pii.Company: Sealed, pii.Address: Sealed, pii.DateOfBirth: Sealed}})
 		seen := incoming(t, s, "crm", string(document))
 		if !json.Valid([]byte(seen)) {
 			t.Fatalf("%s becomes %s", document, seen)
 		}
-		back, crossings, refused := s.Restore("crm", json.RawMessage(seen))
+		back, crossings, refused := s.RestoreArguments("crm", json.RawMessage(seen))
 		if refused != nil {
 			if strings.Contains(refused.Message, "elsewhere") {
 				return
@@ -224,9 +224,9 @@ func FuzzRound(f *testing.F) {
 // What a server's answers must not have at all nothing gives back.
 func TestTreatments(t *testing.T) {
 	s := open(t, Options{
-		Words: map[pii.Type][]string{pii.Company: {"Project Falcon"}}, Keys: map[string]pii.Type{"crew_member": pii.Name}, Modes: map[pii.Type]Mode{pii.Name: Sealed},
-		Treats: func(server string, t pii.Type) Treatment {
-			return map[string]Treatment{"crm email": Mask, "crm phone": Block}[server+" "+string(t)]
+		Words: map[pii.Type][]string{pii.Company: {"Project Falcon"}}, Keys: map[string]pii.Type{"crew_member": pii.Name}, Modes: map[pii.Type]HideMode{pii.Name: Sealed},
+		Treats: func(server string, t pii.Type) TypeTreatment {
+			return map[string]TypeTreatment{"crm email": Mask, "crm phone": Block}[server+" "+string(t)]
 		},
 	})
 	got := incoming(t, s, "crm", `{"email":"ann@corp.example","phone":"+47 22 33 44 55","crewMember":"Xqu Zorn"}`)

@@ -27,8 +27,8 @@ type encodedForm struct {
 }
 
 const (
-	window = 8 // bytes in an indexed window
-	long   = 16
+	indexWindow = 8 // bytes in an indexed window
+	longValue   = 16
 	// maxGap bounds the number of bytes between two characters of a long secret: a quote, a comma, a newline and some
 	// indentation.
 	maxGap = 12
@@ -38,7 +38,7 @@ const (
 // formsOf returns the encoded forms of a secret that are searched for even if escapes and separators interrupt them.
 func formsOf(value, label string) (all []encodedForm) {
 	add := func(f encodedForm) {
-		if len(f.text) < window || f.value < window && !f.coded {
+		if len(f.text) < indexWindow || f.value < indexWindow && !f.coded {
 			return
 		}
 		f.label = label
@@ -49,10 +49,10 @@ func formsOf(value, label string) (all []encodedForm) {
 	}
 	plain := significantText(value)
 	n := len(plain)
-	f := encodedForm{text: plain, plain: true, own: separatorCounts(value), value: n, cased: n < long, gap: minGap, step: 1}
-	if n >= long || n >= 12 && isMixed(value) {
+	f := encodedForm{text: plain, plain: true, own: separatorCounts(value), value: n, cased: n < longValue, gap: minGap, step: 1}
+	if n >= longValue || n >= 12 && isMixed(value) {
 		f.gap = maxGap
-		f.least = max((n+1)/2, window)
+		f.least = max((n+1)/2, indexWindow)
 	}
 	add(f)
 	wide, wider := utf16Text(value), utf32Text(value)
@@ -63,7 +63,7 @@ func formsOf(value, label string) (all []encodedForm) {
 		}
 	}
 	for _, text := range append(
-		numbered(value), hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide)),
+		numberForms(value), hex.EncodeToString([]byte(value)), hex.EncodeToString([]byte(wide)),
 		hex.EncodeToString([]byte(wider)),
 	) {
 		add(encodedForm{text: text, value: n, least: requiredLength(text), gap: maxGap, step: 4})
@@ -71,9 +71,9 @@ func formsOf(value, label string) (all []encodedForm) {
 	return all
 }
 
-// numbered returns the bytes of a secret as numbers in the usual notations, without separators: decimal, hexadecimal
+// numberForms returns the bytes of a secret as numbers in the usual notations, without separators: decimal, hexadecimal
 // with 0x and U+, octal in four ways, and binary.
-func numbered(value string) (all []string) {
+func numberForms(value string) (all []string) {
 	for _, format := range []string{"%d", "0x%02x", "U%04X", "%o", "%03o", "0%o", "0o%o", "%08b"} {
 		var b strings.Builder
 		for i := range len(value) {
@@ -86,7 +86,7 @@ func numbered(value string) (all []string) {
 
 // requiredLength returns how much of an encoded form must match: half of it, or all if it is short.
 func requiredLength(text string) int {
-	if len(text) < 2*long {
+	if len(text) < 2*longValue {
 		return len(text)
 	}
 	return (len(text) + 1) / 2
@@ -110,8 +110,8 @@ func utf32Text(text string) string {
 	return string(b[:max(0, len(b)-3)])
 }
 
-// hidden returns a secret encoded in invisible characters: as tag characters, and as variation selectors.
-func hidden(value string) []string {
+// invisibleForms returns a secret encoded in invisible characters: as tag characters, and as variation selectors.
+func invisibleForms(value string) []string {
 	var asTags, asSelectors strings.Builder
 	for i := range len(value) {
 		c := value[i]
@@ -185,9 +185,9 @@ func spellingsOf(value string) []string {
 	if quoted, err := json.Marshal(value); err == nil {
 		all = append(all, string(quoted[1:len(quoted)-1]))
 	}
-	all = append(all, hidden(value)...)
+	all = append(all, invisibleForms(value)...)
 	all = append(all, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value))
-	if len(value) < window {
+	if len(value) < indexWindow {
 		all = append(all, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)))
 	}
 	return all

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 )
 
-// Secret is a value to remove and the label that replaces it.
-type Secret struct {
+// NamedSecret is a value to remove and the label that replaces it.
+type NamedSecret struct {
 	Label string // "github GITHUB_TOKEN"
 	Value string
 }
@@ -40,7 +40,7 @@ const (
 // Add registers secrets. The caller decides whether a value is a secret, for example with IsSecret or FromVariable.
 // Add ignores values of less than minValue bytes, which would match by chance, and all values after the first
 // maxValues.
-func (m *Masker) Add(all ...Secret) {
+func (m *Masker) Add(all ...NamedSecret) {
 	if m == nil {
 		return
 	}
@@ -66,8 +66,8 @@ func (m *Masker) Add(all ...Secret) {
 	}
 }
 
-// Drop removes values that are no longer secret. That makes room for others.
-func (m *Masker) Drop(values ...string) {
+// DropValues removes values that are no longer secret. That makes room for others.
+func (m *Masker) DropValues(values ...string) {
 	if m == nil {
 		return
 	}

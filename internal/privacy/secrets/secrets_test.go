@@ -25,7 +25,7 @@ const (
 func known(values ...string) *Masker {
 	m := &Masker{}
 	for i, v := range values {
-		m.Add(Secret{fmt.Sprint("github KEY", i), v})
+		m.Add(NamedSecret{fmt.Sprint("github KEY", i), v})
 	}
 	return m
 }
@@ -120,7 +120,7 @@ func TestEverySpellingIsFound(t *testing.T) {
 			for _, around := range []string{"%s", "before %s after", "x=%s&y=1", "Authorization: Bearer %s", "\n%s\n", "\"%s\""} {
 				in := fmt.Sprintf(around, text)
 				out := m.MaskString(in)
-				if name == "case" && len(significantText(value)) < long {
+				if name == "case" && len(significantText(value)) < longValue {
 					continue
 				}
 				if !strings.Contains(out, "[SECRET github KEY0]") {
@@ -156,7 +156,7 @@ func TestFurtherSpellings(t *testing.T) {
 		"code points": each("U+%04X "), `\o{}`: each(`\o{%o}`), `\N{}`: each(`\N{U+%04X}`), "style sheet": each(`\%06x`), "padded references": each("&#x%08x;"),
 		"UTF-32": wider, "UTF-32 in hex": hex.EncodeToString([]byte(wider)), "UTF-32 in Base64": base64.StdEncoding.EncodeToString([]byte(wider)),
 		"spans": joined("</span><span>"), "many tags": joined("<b></b><i></i><u></u>"), "comments": joined("<!-- x -->"), "names": joined("&ZeroWidthSpace;&NoBreak;"), "escapes": joined(`\u200b\u200b\u200b`),
-		"tag characters": hidden(token)[0], "selectors": hidden(token)[1],
+		"tag characters": invisibleForms(token)[0], "selectors": invisibleForms(token)[1],
 	}
 	m := known(token)
 	for name, text := range all {
@@ -185,9 +185,9 @@ func TestHalfIsEnough(t *testing.T) {
 // Batches hide nothing.
 func TestLongTexts(t *testing.T) {
 	m := known(token)
-	for _, at := range []int{batch - 50, batch - 10, batch, batch + 36, batch + 37, batch + 72, 2*batch - 5, 3 * batch} {
+	for _, at := range []int{batchBytes - 50, batchBytes - 10, batchBytes, batchBytes + 36, batchBytes + 37, batchBytes + 72, 2*batchBytes - 5, 3 * batchBytes} {
 		for name, text := range spelt(token) {
-			in := strings.Repeat("y", at) + " " + text + " " + strings.Repeat("z", batch)
+			in := strings.Repeat("y", at) + " " + text + " " + strings.Repeat("z", batchBytes)
 			if out := m.MaskString(in); !strings.Contains(out, "[SECRET") || len(out) > len(in)-len(text)+60 {
 				t.Errorf("%s at %d is not found", name, at)
 			}
@@ -244,7 +244,7 @@ func TestWorth(t *testing.T) {
 }
 
 func TestSources(t *testing.T) {
-	values := func(found []Secret) string {
+	values := func(found []NamedSecret) string {
 		var all []string
 		for _, s := range found {
 			all = append(all, s.Label+"="+s.Value)
@@ -278,7 +278,7 @@ func TestOrder(t *testing.T) {
 	for range 20 {
 		m := &Masker{}
 		for _, i := range rand.Perm(len(values)) {
-			m.Add(Secret{"s V" + strconv.Itoa(i), values[i]})
+			m.Add(NamedSecret{"s V" + strconv.Itoa(i), values[i]})
 		}
 		out := m.MaskString(text)
 		if want == "" {
@@ -315,7 +315,7 @@ func FuzzMask(f *testing.F) {
 		m := known(value)
 		text := before + value + after
 		out := m.MaskString(text)
-		if len(value) >= window && strings.Contains(out, value) && !strings.Contains("[SECRET github KEY0]", value) {
+		if len(value) >= indexWindow && strings.Contains(out, value) && !strings.Contains("[SECRET github KEY0]", value) {
 			t.Errorf("%q is in %q of %q", value, out, text)
 		}
 		document, _ := json.Marshal(map[string]any{before: []string{after, text}, "x": text})
@@ -351,7 +351,7 @@ func BenchmarkMask(b *testing.B) {
 	m := &Masker{}
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 50 {
-		m.Add(Secret{fmt.Sprint("s K", i), fmt.Sprintf("ghp_%016x%016xAz", r.Uint64(), r.Uint64())})
+		m.Add(NamedSecret{fmt.Sprint("s K", i), fmt.Sprintf("ghp_%016x%016xAz", r.Uint64(), r.Uint64())})
 	}
 	for _, n := range []int{2 << 10, 1 << 20} {
 		text := clean(n)
@@ -376,20 +376,20 @@ func BenchmarkMask(b *testing.B) {
 // What is worth nothing any more is found no more, and makes room.
 func TestDrop(t *testing.T) {
 	var m Masker
-	m.Add(Secret{"a", "first-secret-value"}, Secret{"b", "other-secret-value"})
-	m.Drop("first-secret-value", "unknown")
+	m.Add(NamedSecret{"a", "first-secret-value"}, NamedSecret{"b", "other-secret-value"})
+	m.DropValues("first-secret-value", "unknown")
 	if got := m.MaskString("first-secret-value other-secret-value"); !strings.HasPrefix(got, "first-secret-value ") || strings.Contains(got, "other-secret") {
 		t.Error(got)
 	}
 	for i := range 50 {
 		v := fmt.Sprintf("rotating-%d-value", i)
-		m.Add(Secret{"c", v})
+		m.Add(NamedSecret{"c", v})
 		if m.MaskString(v) == v {
 			t.Fatal(v)
 		}
-		m.Drop(v)
+		m.DropValues(v)
 	}
-	m.Drop("other-secret-value")
+	m.DropValues("other-secret-value")
 	if m.MaskString("x other-secret-value") != "x other-secret-value" {
 		t.Error("the last one stays")
 	}

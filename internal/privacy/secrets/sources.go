@@ -12,20 +12,20 @@ import (
 
 // FromVariable returns the secrets in an environment variable or setting: its value, or the secret parts of a URL,
 // connection string or JSON value.
-func FromVariable(owner, name, value string) []Secret {
+func FromVariable(owner, name, value string) []NamedSecret {
 	v := strings.TrimSpace(value)
 	label := owner + " " + name
 	if found, ok := secretParts(label, v); ok {
 		return found
 	}
 	if IsSecret(name, v) {
-		return []Secret{{label, v}}
+		return []NamedSecret{{label, v}}
 	}
 	return nil
 }
 
 // secretParts returns the secrets in a value that consists of parts, such as a URL or a connection string.
-func secretParts(label, v string) ([]Secret, bool) {
+func secretParts(label, v string) ([]NamedSecret, bool) {
 	switch {
 	case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n\t"):
 		return FromAddress(label, v), true
@@ -35,7 +35,7 @@ func secretParts(label, v string) ([]Secret, bool) {
 			return inJSON(label, "", document, nil), true
 		}
 	case strings.HasPrefix(v, "-----BEGIN"):
-		return []Secret{{label, v}}, true
+		return []NamedSecret{{label, v}}, true
 	case strings.Contains(v, "=") && strings.ContainsAny(v, "; "):
 		if found := connectionPairs(label, v); len(found) > 0 {
 			return found, true
@@ -45,16 +45,16 @@ func secretParts(label, v string) ([]Secret, bool) {
 }
 
 // connectionPairs returns the secrets of a connection string: Server=db;Password=…
-func connectionPairs(label, v string) (found []Secret) {
+func connectionPairs(label, v string) (found []NamedSecret) {
 	for pair := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		if name, value, ok := strings.Cut(pair, "="); ok && IsSecret(name, strings.Trim(value, `'"`)) {
-			found = append(found, Secret{label, strings.Trim(value, `'"`)})
+			found = append(found, NamedSecret{label, strings.Trim(value, `'"`)})
 		}
 	}
 	return found
 }
 
-func inJSON(label, key string, v any, found []Secret) []Secret {
+func inJSON(label, key string, v any, found []NamedSecret) []NamedSecret {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, inner := range v {
@@ -66,7 +66,7 @@ func inJSON(label, key string, v any, found []Secret) []Secret {
 		}
 	case string:
 		for _, s := range FromHeader("", key, v) {
-			found = append(found, Secret{label, s.Value})
+			found = append(found, NamedSecret{label, s.Value})
 		}
 	}
 	return found
@@ -74,7 +74,7 @@ func inJSON(label, key string, v any, found []Secret) []Secret {
 
 // FromHeader returns the secrets of an HTTP header: credentials without their scheme, and the decoded content of
 // Basic credentials.
-func FromHeader(owner, name, value string) []Secret {
+func FromHeader(owner, name, value string) []NamedSecret {
 	label := strings.TrimSpace(owner + " " + name)
 	v := strings.TrimSpace(value)
 	if strings.EqualFold(name, "cookie") {
@@ -84,32 +84,32 @@ func FromHeader(owner, name, value string) []Secret {
 	if !two || strings.ContainsAny(credentials, " ") || len(scheme) > 12 {
 		return FromVariable(owner, name, v)
 	}
-	found := []Secret{}
+	found := []NamedSecret{}
 	if IsSecret("token", credentials) {
-		found = append(found, Secret{label, credentials})
+		found = append(found, NamedSecret{label, credentials})
 	}
 	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
 		if _, password, ok := strings.Cut(string(plain), ":"); ok && IsSecret("password", password) {
-			found = append(found, Secret{label, password})
+			found = append(found, NamedSecret{label, password})
 		}
 	}
 	return found
 }
 
-func cookieSecrets(label, v string) (found []Secret) {
+func cookieSecrets(label, v string) (found []NamedSecret) {
 	for cookie := range strings.SplitSeq(v, ";") {
 		if _, value, ok := strings.Cut(cookie, "="); ok && IsSecret("cookie", value) {
-			found = append(found, Secret{label, value})
+			found = append(found, NamedSecret{label, value})
 		}
 	}
 	return found
 }
 
 // FromAddress returns the secrets of a URL: the password, parameters with secret names, and parts that look random.
-func FromAddress(label, address string) (found []Secret) {
+func FromAddress(label, address string) (found []NamedSecret) {
 	add := func(name, value string) {
 		if IsSecret(name, value) {
-			found = append(found, Secret{label, value})
+			found = append(found, NamedSecret{label, value})
 		}
 	}
 	u, err := url.Parse(address)
@@ -140,21 +140,21 @@ func FromAddress(label, address string) (found []Secret) {
 }
 
 // looseCredentials returns the credentials in a text that resembles a URL but cannot be parsed as one.
-func looseCredentials(label, address string) []Secret {
+func looseCredentials(label, address string) []NamedSecret {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')
 	if at < 0 {
 		return nil
 	}
 	if _, password, ok := strings.Cut(rest[:at], ":"); ok && IsSecret("password", password) {
-		return []Secret{{label, password}}
+		return []NamedSecret{{label, password}}
 	}
 	return nil
 }
 
 // FromArguments returns the secrets of a command line: --token=…, --token …, NAME=…, URLs, headers, and arguments
 // that look random.
-func FromArguments(owner string, args []string) (found []Secret) {
+func FromArguments(owner string, args []string) (found []NamedSecret) {
 	option := ""
 	for _, arg := range args {
 		name, value, has := strings.Cut(arg, "=")

@@ -88,15 +88,15 @@ func compileTable(labels map[string]string) *searchTable {
 		for _, f := range formsOf(value, label) {
 			t.retain = max(t.retain, len(f.text))
 			t.forms = append(t.forms, f)
-			for at := 0; at+window <= len(f.text); at += f.step {
-				t.loose.addWindow(windowOf(lowerCase(f.text[at:at+window])), windowPlace{len(t.forms) - 1, at})
+			for at := 0; at+indexWindow <= len(f.text); at += f.step {
+				t.loose.addWindow(windowOf(lowerCase(f.text[at:at+indexWindow])), windowPlace{len(t.forms) - 1, at})
 			}
 		}
 		all := spellingsOf(value)
 		slices.Sort(all)
 		for _, text := range slices.Compact(all) {
 			t.exact.addWindow(windowOf(text[:minValue]), windowPlace{of: len(t.spelt)})
-			t.spelt = append(t.spelt, valueSpelling{text, label, len(value) < window})
+			t.spelt = append(t.spelt, valueSpelling{text, label, len(value) < indexWindow})
 		}
 	}
 	t.loose.buildFilter()
@@ -118,9 +118,9 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 		return nil
 	}
 	found := t.findSpellings(text, nil)
-	s := scratches.Get().(*formScanner)
+	s := scannerPool.Get().(*formScanner)
 	found = s.findForms(t, text, found)
-	scratches.Put(s)
+	scannerPool.Put(s)
 	if len(found) == 0 {
 		return nil
 	}
@@ -198,14 +198,14 @@ type formScanner struct {
 	start []uint32
 }
 
-var scratches = sync.Pool{New: func() any { return &formScanner{} }}
+var scannerPool = sync.Pool{New: func() any { return &formScanner{} }}
 
-const batch = 32 << 10
+const batchBytes = 32 << 10
 
 // findForms finds encoded forms of secrets. It reads the text in batches. Each batch begins with the end of the
 // previous one, so that forms across the boundary are found.
 func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) []textPiece {
-	room := batch + 2*t.retain + utf8.UTFMax
+	room := batchBytes + 2*t.retain + utf8.UTFMax
 	if cap(s.text) < room {
 		s.text, s.start = make([]byte, 0, room), make([]uint32, 0, room)
 	}
@@ -224,8 +224,8 @@ func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) 
 			if at <= done || !t.loose.mayContain(w) {
 				continue
 			}
-			if places, ok := t.loose.places[w]; ok && at+1 >= window {
-				found, done = s.verifyPlaces(t, text, places, at+1-window, found, done)
+			if places, ok := t.loose.places[w]; ok && at+1 >= indexWindow {
+				found, done = s.verifyPlaces(t, text, places, at+1-indexWindow, found, done)
 			}
 		}
 		if last {
@@ -291,7 +291,7 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 	for from, to = at, at; to < len(s.text) && to-at+of < len(f.text) && same(to, to-at+of) &&
 		(to == from || s.isNear(text, to, f.maxSeparators(to-at+of))); to++ {
 	}
-	if to-at < window {
+	if to-at < indexWindow {
 		return at, at
 	}
 	for from > 0 && from-at+of > 0 && same(from-1, from-at+of-1) && s.isNear(text, from, f.maxSeparators(from-at+of)) {

@@ -194,11 +194,11 @@ func backslashAt(text []byte, i int) escapeUnit {
 		}
 		return readBraced(text, j)
 	case 'o':
-		if r, end := number(text, j+1, "{", 8); end > 0 {
+		if r, end := decodeNumber(text, j+1, "{", 8); end > 0 {
 			return unitOf(r, end)
 		}
 	case 'N':
-		if r, end := number(text, j+1, "{U+", 16); end > 0 {
+		if r, end := decodeNumber(text, j+1, "{U+", 16); end > 0 {
 			return unitOf(r, end)
 		}
 	case '0', '1', '2', '3':
@@ -249,8 +249,8 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// number parses a number in the given base between opens and a closing brace. end is 0 if there is none at i.
-func number(text []byte, i int, opens string, base int) (r rune, end int) {
+// decodeNumber parses a number in the given base between opens and a closing brace. end is 0 if there is none at i.
+func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
 	}

@@ -16,9 +16,9 @@ func IsSecret(name, value string) bool {
 	}
 	switch confidenceOfName(name) {
 	case surely:
-		return len(v) >= window || countKinds(v) >= 2
+		return len(v) >= indexWindow || countKinds(v) >= 2
 	case perhaps:
-		return len(v) >= window && (isMixed(v) || countKinds(v) >= 3)
+		return len(v) >= indexWindow && (isMixed(v) || countKinds(v) >= 3)
 	}
 	return looksRandom(v)
 }

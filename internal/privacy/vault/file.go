@@ -34,15 +34,15 @@ type frameSpan struct {
 	size, number uint32
 }
 
-// mark is the beginning of every data file. A file of format version 1 begins with a frame length instead, which is
+// fileMark is the beginning of every data file. A file of format version 1 begins with a frame length instead, which is
 // always smaller.
-const mark = "retort\x00\x02"
+const fileMark = "retort\x00\x02"
 
 const (
-	keySize  = 32
-	nameSize = 8 // random bytes of a data file's name, stored in its key file
-	maxFrame = 256 << 20
-	batch    = 1 << 20 // bytes that are written at once
+	keySize    = 32
+	nameSize   = 8 // random bytes of a data file's name, stored in its key file
+	maxFrame   = 256 << 20
+	batchBytes = 1 << 20 // bytes that are written at once
 )
 
 // derivedAEAD returns an AES-256-GCM cipher with a key that is derived for a single purpose.
@@ -59,7 +59,7 @@ func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 }
 
 // wrapCipher returns the cipher that encrypts the keys of sessions.
-func (s *Store) wrapCipher() (cipher.AEAD, error) {
+func (s *TokenVault) wrapCipher() (cipher.AEAD, error) {
 	master, err := s.master()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Store) wrapCipher() (cipher.AEAD, error) {
 // createFile replaces the session's file by a new one that has a new key and the entries that source puts. If it
 // fails, the old file stays in use. If it succeeds, the old file can no longer be read, because the new key has
 // overwritten the old one. The frames of the new file count as not read yet.
-func (s *Session) createFile(source func(put func(*Entry) error) error) (*sessionFile, []byte, error) {
+func (s *TokenSession) createFile(source func(put func(*TokenEntry) error) error) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
 		return nil, nil, err
@@ -93,19 +93,19 @@ func (s *Session) createFile(source func(put func(*Entry) error) error) (*sessio
 		err = f.writeEntries(source)
 	}
 	if err == nil {
-		err = seal.Replace(s.store.keyPath(s.id), wrapped)
+		err = seal.ReplaceFile(s.store.keyPath(s.id), wrapped)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, data.Close(), os.Remove(path))
 	}
 	s.store.removeOrphans(s.id, path)
-	f.frames, f.end = 0, int64(len(mark))
+	f.frames, f.end = 0, int64(len(fileMark))
 	return f, wrapped, nil
 }
 
 // writeEntries writes a new file and syncs it to disk.
-func (f *sessionFile) writeEntries(source func(put func(*Entry) error) error) error {
-	if _, err := f.WriteAt([]byte(mark), 0); err != nil {
+func (f *sessionFile) writeEntries(source func(put func(*TokenEntry) error) error) error {
+	if _, err := f.WriteAt([]byte(fileMark), 0); err != nil {
 		return err
 	}
 	var frames []*entryFrame
@@ -115,9 +115,9 @@ func (f *sessionFile) writeEntries(source func(put func(*Entry) error) error) er
 		frames, size = nil, 0
 		return err
 	}
-	err := source(func(e *Entry) error {
+	err := source(func(e *TokenEntry) error {
 		if len(frames) == 0 || frames[len(frames)-1].isFull() {
-			if size > batch {
+			if size > batchBytes {
 				if err := write(); err != nil {
 					return err
 				}
@@ -137,17 +137,17 @@ func (f *sessionFile) writeEntries(source func(put func(*Entry) error) error) er
 	return err
 }
 
-func (s *Session) newSealedFile(f *os.File, secret []byte) (*sessionFile, error) {
+func (s *TokenSession) newSealedFile(f *os.File, secret []byte) (*sessionFile, error) {
 	cipher, err := derivedAEAD(secret[:keySize], "session 2 "+s.id)
 	if err != nil {
 		return nil, err
 	}
-	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(mark))}, nil
+	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(fileMark))}, nil
 }
 
 // openFile opens the data file that belongs to the key. A file of format version 1 is converted to the current
 // format, with a new key.
-func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
+func (s *TokenSession) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
 		return nil, nil, err
@@ -163,11 +163,11 @@ func (s *Session) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var head [len(mark)]byte
+	var head [len(fileMark)]byte
 	if _, err := data.ReadAt(head[:], 0); err != nil {
 		return nil, nil, errors.Join(errors.New("its file is truncated"), err, data.Close())
 	}
-	if string(head[:]) != mark {
+	if string(head[:]) != fileMark {
 		defer data.Close()
 		return s.upgradeV1(data, secret)
 	}
@@ -230,7 +230,7 @@ func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 // readN reads n bytes. It allocates memory only for bytes that exist, so that a false length cannot exhaust the
 // memory.
 func readN(in io.Reader, n uint32) ([]byte, error) {
-	if n > batch {
+	if n > batchBytes {
 		body, err := io.ReadAll(io.LimitReader(in, int64(n)))
 		if err == nil && len(body) < int(n) {
 			err = io.ErrUnexpectedEOF

@@ -11,7 +11,7 @@ import (
 
 // upgradeV1 converts a file of format version 1 to the current format. The old format has no mark and derives its key
 // differently. One frame of it has up to 50,000 lines of JSON, each with one entry.
-func (s *Session) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
+func (s *TokenSession) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
 	cipher, err := derivedAEAD(secret[:keySize], "session "+s.id)
 	if err != nil {
 		return nil, nil, err
@@ -21,7 +21,7 @@ func (s *Session) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte,
 }
 
 // readV1 passes to put every entry of a file of format version 1, in the order of writing.
-func (f *sessionFile) readV1(put func(*Entry) error) error {
+func (f *sessionFile) readV1(put func(*TokenEntry) error) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(f.File, 0, 1<<62), 64<<10)
 	for ; ; f.frames++ {
 		plain, _, err := f.nextFrame(in)
@@ -45,7 +45,7 @@ func (f *sessionFile) readV1(put func(*Entry) error) error {
 			if e.Number < 1 || e.Number > maxNumber {
 				return errors.New("an entry has an invalid number")
 			}
-			if err := put(&Entry{Type: e.Type, Number: e.Number, Value: e.Value, Digits: e.Digits, From: e.From}); err != nil {
+			if err := put(&TokenEntry{Type: e.Type, Number: e.Number, Value: e.Value, Digits: e.Digits, From: e.From}); err != nil {
 				return err
 			}
 		}

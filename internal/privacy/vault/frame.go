@@ -43,8 +43,8 @@ type frameRecord struct {
 	from   []string
 }
 
-func (r *frameRecord) toEntry() *Entry {
-	return &Entry{Type: r.typ, Number: r.number, Value: string(r.value), Digits: r.digits, From: r.from}
+func (r *frameRecord) toEntry() *TokenEntry {
+	return &TokenEntry{Type: r.typ, Number: r.number, Value: string(r.value), Digits: r.digits, From: r.from}
 }
 
 func (f *entryFrame) isFull() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
@@ -54,7 +54,7 @@ func (f *entryFrame) memorySize() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
 // appendEntry adds an entry. The caller must ensure that the frame is not full and does not share its lists of names
 // with another frame.
-func (f *entryFrame) appendEntry(e *Entry, again bool) {
+func (f *entryFrame) appendEntry(e *TokenEntry, again bool) {
 	flags := uint64(f.names.originIndex(e.From)) << 2
 	if again {
 		flags |= 2

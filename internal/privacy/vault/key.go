@@ -16,9 +16,9 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Keys says where the user's key is. The first field that is set counts. If none is set, the key is in the system
+// KeySource says where the user's key is. The first field that is set counts. If none is set, the key is in the system
 // keyring or, on machines without a keyring, in File.
-type Keys struct {
+type KeySource struct {
 	Variable string // environment variable with 32 bytes in base64 or hex
 	Age      string // file encrypted with age that holds the same
 	Identity string // file with the identities that open Age
@@ -26,7 +26,7 @@ type Keys struct {
 }
 
 // Read returns the user's key. If it does not exist yet, it creates one in the keyring or in File.
-func (k Keys) Read() ([]byte, error) {
+func (k KeySource) Read() ([]byte, error) {
 	switch {
 	case k.Variable != "":
 		text, ok := os.LookupEnv(k.Variable)
@@ -68,7 +68,7 @@ func fromKeyring() ([]byte, error) {
 	return key, nil
 }
 
-func (k Keys) fromAge() ([]byte, error) {
+func (k KeySource) fromAge() ([]byte, error) {
 	identities, err := os.Open(k.Identity)
 	if err != nil {
 		return nil, err
@@ -107,10 +107,10 @@ func decodeKey(text string) ([]byte, error) {
 	return nil, fmt.Errorf("the key is not %d bytes in base64 or hex", keySize)
 }
 
-// Place returns where the key is or will be, without creating it: the keyring, an environment variable, an age file,
+// DescribePlace returns where the key is or will be, without creating it: the keyring, an environment variable, an age file,
 // or File. keyring is the reason why the keyring cannot be used. It is nil if the keyring can be used or is not
 // needed.
-func (k Keys) Place() (where string, keyring error) {
+func (k KeySource) DescribePlace() (where string, keyring error) {
 	switch {
 	case k.Variable != "":
 		return "the variable " + k.Variable, nil

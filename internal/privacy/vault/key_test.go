@@ -39,15 +39,15 @@ func TestKeys(t *testing.T) {
 	ageFile, identities := at("key.age", sealed.Bytes()), at("identities", []byte(identity.String()+"\n"))
 	other, _ := age.GenerateX25519Identity()
 	for name, c := range map[string]struct {
-		keys Keys
+		keys KeySource
 		ok   bool
 	}{
-		"variable":       {Keys{Variable: "VAULT_TEST_KEY"}, true},
-		"unset":          {Keys{Variable: "VAULT_TEST_UNSET", File: filepath.Join(dir, "not made")}, false},
-		"short":          {Keys{Variable: "VAULT_TEST_SHORT"}, false},
-		"age":            {Keys{Age: ageFile, Identity: identities}, true},
-		"other identity": {Keys{Age: ageFile, Identity: at("other", []byte(other.String()))}, false},
-		"no age":         {Keys{Age: at("plain", []byte(text)), Identity: identities}, false},
+		"variable":       {KeySource{Variable: "VAULT_TEST_KEY"}, true},
+		"unset":          {KeySource{Variable: "VAULT_TEST_UNSET", File: filepath.Join(dir, "not made")}, false},
+		"short":          {KeySource{Variable: "VAULT_TEST_SHORT"}, false},
+		"age":            {KeySource{Age: ageFile, Identity: identities}, true},
+		"other identity": {KeySource{Age: ageFile, Identity: at("other", []byte(other.String()))}, false},
+		"no age":         {KeySource{Age: at("plain", []byte(text)), Identity: identities}, false},
 	} {
 		key, err := c.keys.Read()
 		if (err == nil) != c.ok || c.ok && !bytes.Equal(key, want) {
@@ -56,13 +56,13 @@ func TestKeys(t *testing.T) {
 	}
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "none: the keyring is a fake")
 	keyring.MockInit()
-	first, err := Keys{}.Read()
-	again, _ := Keys{}.Read()
+	first, err := KeySource{}.Read()
+	again, _ := KeySource{}.Read()
 	if err != nil || len(first) != keySize || !bytes.Equal(first, again) {
 		t.Errorf("keyring: %x %x %v", first, again, err)
 	}
 	keyring.MockInitWithError(keyring.ErrUnsupportedPlatform)
-	file := Keys{File: filepath.Join(dir, "vault.key")}
+	file := KeySource{File: filepath.Join(dir, "vault.key")}
 	made, err := file.Read()
 	again, _ = file.Read()
 	if err != nil || len(made) != keySize || !bytes.Equal(made, again) || bytes.Equal(made, first) {

@@ -13,7 +13,7 @@ import (
 )
 
 // small has few entries in memory, so that most of what is asked for has to be read.
-func small(s *Store) *Store {
+func small(s *TokenVault) *TokenVault {
 	s.limits.cache, s.limits.unsaved, s.limits.few = 4<<10, 40, 50
 	return s
 }
@@ -22,20 +22,20 @@ func small(s *Store) *Store {
 type model struct {
 	*testing.T
 	r      *rand.Rand
-	open   func() *Session
-	own    []*Session
-	values map[string]Entry    // by token, for ever
-	gone   map[string]bool     // tokens that were erased
-	loose  []map[string]bool   // tokens that a process has not made durable
-	lost   map[string]bool     // tokens that may have died with a process
-	told   []map[valued]string // what a process was told of a value
-	from   map[string][]string // where a value comes from, by token
+	open   func() *TokenSession
+	own    []*TokenSession
+	values map[string]TokenEntry // by token, for ever
+	gone   map[string]bool       // tokens that were erased
+	loose  []map[string]bool     // tokens that a process has not made durable
+	lost   map[string]bool       // tokens that may have died with a process
+	told   []map[valued]string   // what a process was told of a value
+	from   map[string][]string   // where a value comes from, by token
 }
 
 type valued struct{ typ, value string }
 
-func newModel(t *testing.T, seed uint64, processes int, open func() *Session) *model {
-	m := &model{T: t, r: rand.New(rand.NewPCG(seed, 1)), open: open, values: map[string]Entry{}, gone: map[string]bool{}, lost: map[string]bool{}, from: map[string][]string{}}
+func newModel(t *testing.T, seed uint64, processes int, open func() *TokenSession) *model {
+	m := &model{T: t, r: rand.New(rand.NewPCG(seed, 1)), open: open, values: map[string]TokenEntry{}, gone: map[string]bool{}, lost: map[string]bool{}, from: map[string][]string{}}
 	for range processes {
 		m.own = append(m.own, open())
 		m.loose = append(m.loose, map[string]bool{})
@@ -54,7 +54,7 @@ func (m *model) check(err error) {
 func (m *model) mint(p int) {
 	at := valued{[]string{"email", "name", "phone"}[m.r.IntN(3)], fmt.Sprintf("%d %s", m.r.IntN(400), strings.Repeat("x", m.r.IntN(2)*m.r.IntN(600)))}
 	from := [][]string{nil, {"crm"}, {"drive"}, {"mail", "crm"}}[m.r.IntN(4)]
-	token, err := m.own[p].Mint(Entry{Type: at.typ, Value: at.value, Digits: len(at.value)%2 == 0, From: from})
+	token, err := m.own[p].MintToken(TokenEntry{Type: at.typ, Value: at.value, Digits: len(at.value)%2 == 0, From: from})
 	m.check(err)
 	if known, ok := m.told[p][at]; ok && known != token {
 		m.Fatalf("%v was %s and is %s", at, known, token)
@@ -66,13 +66,13 @@ func (m *model) mint(p int) {
 		m.loose[p][token] = true
 	}
 	m.told[p][at] = token
-	m.values[token] = Entry{Type: at.typ, Value: at.value, Digits: len(at.value)%2 == 0}
+	m.values[token] = TokenEntry{Type: at.typ, Value: at.value, Digits: len(at.value)%2 == 0}
 	for _, server := range from {
 		if !slices.Contains(m.from[token], server) {
 			m.from[token] = append(m.from[token], server)
 		}
 	}
-	e, ok := m.own[p].Resolve(token)
+	e, ok := m.own[p].ResolveToken(token)
 	if !ok || lacksServer(e.From, from) {
 		m.Fatalf("%s of %v: %+v, from %v", token, at, e, from)
 	}
@@ -96,7 +96,7 @@ func (m *model) resolve(p int) {
 }
 
 func (m *model) resolves(p int, token string) {
-	e, ok := m.own[p].Resolve(token)
+	e, ok := m.own[p].ResolveToken(token)
 	want := m.values[token]
 	if ok && (m.gone[token] || e.Value != want.Value || e.Type != want.Type || e.Digits != want.Digits || lacksServer(m.from[token], e.From)) {
 		m.Fatalf("%s: %+v, want %+v from %v, erased: %v", token, e, want, m.from[token], m.gone[token])
@@ -117,7 +117,7 @@ func (m *model) elsewhere(p int, token string) bool {
 }
 
 func (m *model) sync(p int) {
-	m.check(m.own[p].Sync())
+	m.check(m.own[p].SyncFile())
 	clear(m.loose[p])
 }
 
@@ -127,7 +127,7 @@ func (m *model) forget(p int) {
 	}
 	digit := fmt.Sprint(10 + m.r.IntN(90))
 	told := func(v string) bool { return strings.HasPrefix(v, digit) }
-	n, err := m.own[p].Forget(told)
+	n, err := m.own[p].ForgetValues(told)
 	m.check(err)
 	for token, e := range m.values {
 		if !told(e.Value) || m.gone[token] {
@@ -145,7 +145,7 @@ func (m *model) forget(p int) {
 		m.Fatalf("%d more were erased than there were", n)
 	}
 	for p := range m.own {
-		m.check(m.own[p].Refresh())
+		m.check(m.own[p].RefreshTokens())
 	}
 }
 
@@ -172,7 +172,7 @@ func TestModel(t *testing.T) {
 				if processes > 0 {
 					dir = t.TempDir()
 				}
-				m := newModel(t, seed, max(processes, 1), func() *Session {
+				m := newModel(t, seed, max(processes, 1), func() *TokenSession {
 					if dir == "" {
 						return session(t, memory, "default")
 					}
@@ -209,10 +209,10 @@ func (m *model) end() {
 		m.sync(p)
 	}
 	m.own[0] = m.open()
-	left := map[string]Entry{}
+	left := map[string]TokenEntry{}
 	for _, typ := range []string{"email", "name", "phone"} {
 		last := 0
-		m.check(m.own[0].Each(typ, func(e Entry) bool {
+		m.check(m.own[0].EachOfType(typ, func(e TokenEntry) bool {
 			if e.Number <= last {
 				m.Errorf("%d after %d", e.Number, last)
 			}
@@ -243,12 +243,12 @@ func TestConcurrentReads(t *testing.T) {
 			for range 5000 {
 				n := r.IntN(3000)
 				value := fmt.Sprint("user", n, "@x.org")
-				token, err := s.Mint(Entry{Type: "email", Value: value, From: []string{"crm"}})
+				token, err := s.MintToken(TokenEntry{Type: "email", Value: value, From: []string{"crm"}})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if e, ok := s.Resolve(token); !ok || e.Value != value {
+				if e, ok := s.ResolveToken(token); !ok || e.Value != value {
 					t.Errorf("%s: %+v, want %s", token, e, value)
 				}
 			}
@@ -277,7 +277,7 @@ func TestManyValues(t *testing.T) {
 			}
 		}
 	}
-	if e, ok := s.Resolve(fmt.Sprintf("[EMAIL_%d]", n)); !ok || e.Value != fmt.Sprint("user", n-1, "@x.org") {
+	if e, ok := s.ResolveToken(fmt.Sprintf("[EMAIL_%d]", n)); !ok || e.Value != fmt.Sprint("user", n-1, "@x.org") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -285,13 +285,13 @@ func TestManyValues(t *testing.T) {
 // What two processes have learnt of a value at once is known of it, and is written once.
 func TestOriginsOfProcesses(t *testing.T) {
 	dir := t.TempDir()
-	open := func() *Session {
+	open := func() *TokenSession {
 		store := small(Open(dir, fixed(1), 0))
 		store.limits.few = 1
 		return session(t, store, "default")
 	}
-	learn := func(s *Session, server string) {
-		if token, err := s.Mint(Entry{Type: "email", Value: "a@x.org", From: []string{server}}); token != "[EMAIL_1]" || err != nil {
+	learn := func(s *TokenSession, server string) {
+		if token, err := s.MintToken(TokenEntry{Type: "email", Value: "a@x.org", From: []string{server}}); token != "[EMAIL_1]" || err != nil {
 			t.Fatal(token, err)
 		}
 	}
@@ -314,8 +314,8 @@ func TestOriginsOfProcesses(t *testing.T) {
 	if b.table.unsaved != 0 {
 		t.Errorf("%d entries are to be written", b.table.unsaved)
 	}
-	for name, s := range map[string]*Session{"b": b, "again": open()} {
-		if e, ok := s.Resolve("[EMAIL_1]"); !ok || !slices.Equal(e.From, []string{"crm", "drive", "mail"}) {
+	for name, s := range map[string]*TokenSession{"b": b, "again": open()} {
+		if e, ok := s.ResolveToken("[EMAIL_1]"); !ok || !slices.Equal(e.From, []string{"crm", "drive", "mail"}) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -327,14 +327,14 @@ func TestErasedMeanwhile(t *testing.T) {
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
 	mint(t, a, "email", "a@x.org")
 	synced(t, a)
-	if token, err := a.Mint(Entry{Type: "email", Value: "a@x.org", From: []string{"drive"}}); token != "[EMAIL_1]" || err != nil {
+	if token, err := a.MintToken(TokenEntry{Type: "email", Value: "a@x.org", From: []string{"drive"}}); token != "[EMAIL_1]" || err != nil {
 		t.Fatal(token, err)
 	}
-	if n, err := b.Forget(func(string) bool { return true }); n != 1 || err != nil {
+	if n, err := b.ForgetValues(func(string) bool { return true }); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	synced(t, a)
-	if e, ok := session(t, Open(dir, fixed(1), 0), "s").Resolve("[EMAIL_1]"); ok {
+	if e, ok := session(t, Open(dir, fixed(1), 0), "s").ResolveToken("[EMAIL_1]"); ok {
 		t.Errorf("%+v", e)
 	}
 }
@@ -355,7 +355,7 @@ func TestUnsaved(t *testing.T) {
 	s := session(t, small(Open(t.TempDir(), fixed(1), 0)), "default")
 	for _, server := range []string{"crm", "drive"} {
 		for i := range 500 {
-			if _, err := s.Mint(Entry{Type: "email", Value: fmt.Sprint(i, "@x.org"), From: []string{server}}); err != nil {
+			if _, err := s.MintToken(TokenEntry{Type: "email", Value: fmt.Sprint(i, "@x.org"), From: []string{server}}); err != nil {
 				t.Fatal(err)
 			}
 			if s.table.unsaved >= 40 {
@@ -375,7 +375,7 @@ func TestFull(t *testing.T) {
 			for i := range 100 {
 				mint(t, s, "email", fmt.Sprint(i, "@x.org"))
 			}
-			_, err := s.Mint(Entry{Type: "email", Value: "more@x.org"})
+			_, err := s.MintToken(TokenEntry{Type: "email", Value: "more@x.org"})
 			if e := core.AsError(err); err == nil || e.Kind != core.KindLimit || !strings.Contains(e.Hint, "retort audit erase") {
 				t.Fatalf("%v", err)
 			}
@@ -383,10 +383,10 @@ func TestFull(t *testing.T) {
 			if got := mint(t, s, "email", "99@x.org"); got != "[EMAIL_100]" {
 				t.Error(got)
 			}
-			if e, ok := s.Resolve("[EMAIL_1]"); !ok || e.Value != "0@x.org" {
+			if e, ok := s.ResolveToken("[EMAIL_1]"); !ok || e.Value != "0@x.org" {
 				t.Errorf("%+v", e)
 			}
-			if n, err := s.Forget(func(v string) bool { return v == "0@x.org" }); n != 1 || err != nil {
+			if n, err := s.ForgetValues(func(v string) bool { return v == "0@x.org" }); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
 			if got := mint(t, s, "email", "more@x.org"); got == "[EMAIL_1]" {

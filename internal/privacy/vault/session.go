@@ -10,10 +10,10 @@ import (
 	"retort/internal/core"
 )
 
-// Session maps the values of one session to tokens. It is safe for concurrent use, even by several processes: each
+// TokenSession maps the values of one session to tokens. It is safe for concurrent use, even by several processes: each
 // process reserves its own blocks of numbers.
-type Session struct {
-	store *Store
+type TokenSession struct {
+	store *TokenVault
 	id    string
 
 	mu      sync.RWMutex
@@ -38,10 +38,10 @@ func errFull() error {
 		)
 }
 
-// Mint returns the token of a value. If there is none, it creates one. It also stores servers from which the value
+// MintToken returns the token of a value. If there is none, it creates one. It also stores servers from which the value
 // has not come before. The token's number is reserved on disk before it is given out, so it never stands for another
 // value. If the session is full, the error is a *core.Error of kind limit.
-func (s *Session) Mint(e Entry) (token string, err error) {
+func (s *TokenSession) MintToken(e TokenEntry) (token string, err error) {
 	s.mu.RLock()
 	token, changes, err := s.mintToken(&e)
 	s.mu.RUnlock()
@@ -79,7 +79,7 @@ func (s *Session) Mint(e Entry) (token string, err error) {
 // mintToken looks up the token of a value without changing the table. If the value has come from all these servers
 // before, it returns the token. Otherwise it returns "" and the table's change count at which the value was missing,
 // or 0 if the value is known but has not come from all of these servers.
-func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
+func (s *TokenSession) mintToken(e *TokenEntry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
 		return "", s.table.changes, nil
@@ -101,7 +101,7 @@ func (s *Session) mintToken(e *Entry) (token string, changes int, err error) {
 }
 
 // findEntry returns the entry of a value. at is 0 if the value is unknown.
-func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
+func (s *TokenSession) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil
 	}
@@ -112,7 +112,7 @@ func (s *Session) findEntry(typ, value string) (c *typeColumn, h uint64, known f
 
 // knownToken returns the token of a known value and adds the servers in e.From to its entry. It returns "" if the
 // value is unknown.
-func (s *Session) knownToken(e *Entry) (string, error) {
+func (s *TokenSession) knownToken(e *TokenEntry) (string, error) {
 	c, h, known, at, err := s.findEntry(e.Type, e.Value)
 	if err != nil || at == 0 {
 		return "", err
@@ -127,7 +127,7 @@ func (s *Session) knownToken(e *Entry) (string, error) {
 
 // saveIfLarge saves the pending entries if there are many, because it may take long until Sync is called for a large
 // result.
-func (s *Session) saveIfLarge() error {
+func (s *TokenSession) saveIfLarge() error {
 	if s.table.unsaved < s.store.limits.unsaved {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (s *Session) saveIfLarge() error {
 
 // reserveNumbers reserves a block of numbers for this process and saves the pending entries with it. The more entries
 // the type has, the larger the block.
-func (s *Session) reserveNumbers(typ string) error {
+func (s *TokenSession) reserveNumbers(typ string) error {
 	if s.store.dir == "" {
 		c := s.table.columnOf(typ)
 		c.ours = numberBlock{c.top + 1, c.top + lastBlock}
@@ -146,7 +146,7 @@ func (s *Session) reserveNumbers(typ string) error {
 		c := s.table.columnOf(typ) // the table may have been replaced
 		size := min(max(firstBlock, c.count), lastBlock)
 		b := numberBlock{c.top + 1, c.top + size}
-		if _, err := s.table.putEntry(&Entry{Type: typ, Number: b.last}, false); err != nil {
+		if _, err := s.table.putEntry(&TokenEntry{Type: typ, Number: b.last}, false); err != nil {
 			return err
 		}
 		if err := s.table.saveFrames(); err != nil {
@@ -157,11 +157,11 @@ func (s *Session) reserveNumbers(typ string) error {
 	})
 }
 
-// Resolve returns the entry that a token stands for. ok is false if the token does not exist in this session.
-func (s *Session) Resolve(token string) (Entry, bool) {
+// ResolveToken returns the entry that a token stands for. ok is false if the token does not exist in this session.
+func (s *TokenSession) ResolveToken(token string) (TokenEntry, bool) {
 	typ, number, ok := parseToken(token)
 	if !ok {
-		return Entry{}, false
+		return TokenEntry{}, false
 	}
 	s.mu.RLock()
 	e := s.entryByNumber(typ, number)
@@ -173,18 +173,18 @@ func (s *Session) Resolve(token string) (Entry, bool) {
 		s.mu.Unlock()
 	}
 	if e == nil {
-		return Entry{}, false
+		return TokenEntry{}, false
 	}
 	return *e, true
 }
 
 // entryByNumber returns the entry with the number, or nil if it does not exist or cannot be read.
-func (s *Session) entryByNumber(typ string, number int) *Entry {
+func (s *TokenSession) entryByNumber(typ string, number int) *TokenEntry {
 	c := s.table.types[typ]
 	if c == nil || number > maxNumber {
 		return nil
 	}
-	place := c.numbers.At(number)
+	place := c.numbers.OffsetAt(number)
 	if place == 0 {
 		return nil
 	}
@@ -210,27 +210,27 @@ func parseToken(token string) (typ string, number int, ok bool) {
 	return strings.ToLower(inner[:cut]), number, true
 }
 
-// Find returns the entry of a value of a type.
-func (s *Session) Find(typ, value string) (Entry, bool) {
+// FindValue returns the entry of a value of a type.
+func (s *TokenSession) FindValue(typ, value string) (TokenEntry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, _, r, at, err := s.findEntry(typ, value)
 	if err != nil || at == 0 {
-		return Entry{}, false
+		return TokenEntry{}, false
 	}
 	return *r.toEntry(), true
 }
 
-// Each calls do with the entries of a type, in the order of their numbers, until do returns false. do must not use
+// EachOfType calls do with the entries of a type, in the order of their numbers, until do returns false. do must not use
 // the session. An error means that some entries could not be read.
-func (s *Session) Each(typ string, do func(Entry) bool) error {
+func (s *TokenSession) EachOfType(typ string, do func(TokenEntry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.table.eachOfType(typ, func(r *frameRecord) bool { return do(*r.toEntry()) })
 }
 
 // tokensOf returns the tokens of all values for which the function told returns true.
-func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err error) {
+func (s *TokenSession) tokensOf(told func(value string) bool) (tokens []string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	err = s.table.eachLive(func(r *frameRecord) error {
@@ -242,23 +242,23 @@ func (s *Session) tokensOf(told func(value string) bool) (tokens []string, err e
 	return tokens, err
 }
 
-// Sync saves new tokens to disk. It must be called before a token is sent out, because a token that was sent and then
+// SyncFile saves new tokens to disk. It must be called before a token is sent out, because a token that was sent and then
 // lost could not be resolved later.
-func (s *Session) Sync() error {
+func (s *TokenSession) SyncFile() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.savePending()
 }
 
-func (s *Session) savePending() error {
+func (s *TokenSession) savePending() error {
 	if len(s.table.pending) == 0 {
 		return nil
 	}
 	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
-// Refresh removes values from memory that another process has erased. If there are none, it costs one stat call.
-func (s *Session) Refresh() error {
+// RefreshTokens removes values from memory that another process has erased. If there are none, it costs one stat call.
+func (s *TokenSession) RefreshTokens() error {
 	if s.store.dir == "" {
 		return nil
 	}
@@ -274,16 +274,16 @@ func (s *Session) Refresh() error {
 	return s.withExclusiveLock(func() error { return nil })
 }
 
-// Erase erases all values of the session.
-func (s *Session) Erase() error {
-	_, err := s.Forget(func(string) bool { return true })
+// EraseTokens erases all values of the session.
+func (s *TokenSession) EraseTokens() error {
+	_, err := s.ForgetValues(func(string) bool { return true })
 	return err
 }
 
-// Forget erases the values of all types for which told returns true, and returns their number. The remaining values
+// ForgetValues erases the values of all types for which told returns true, and returns their number. The remaining values
 // are encrypted with a new key, and the old key is destroyed. Numbers are not reused. told may be called twice with
 // the same value.
-func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
+func (s *TokenSession) ForgetValues(told func(value string) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store.dir == "" || !s.store.hasSession(s.id) {
@@ -298,7 +298,7 @@ func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 		if some, err := s.table.hasMatch(told); !some || err != nil {
 			return err
 		}
-		return s.rewriteFile(func(put func(*Entry) error) (err error) {
+		return s.rewriteFile(func(put func(*TokenEntry) error) (err error) {
 			erased, err = s.table.copyExcept(told, put)
 			return err
 		})
@@ -308,11 +308,11 @@ func (s *Session) Forget(told func(value string) bool) (erased int, err error) {
 
 // rewriteFile replaces the session's file by one that has a new key, the entries that source puts, and the highest
 // reserved numbers. Afterwards no entry is pending.
-func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
-	f, wrapped, err := s.createFile(func(put func(*Entry) error) error {
+func (s *TokenSession) rewriteFile(source func(put func(*TokenEntry) error) error) error {
+	f, wrapped, err := s.createFile(func(put func(*TokenEntry) error) error {
 		for typ, c := range s.table.types {
 			if c.top > 0 {
-				if err := put(&Entry{Type: typ, Number: c.top}); err != nil {
+				if err := put(&TokenEntry{Type: typ, Number: c.top}); err != nil {
 					return err
 				}
 			}
@@ -330,7 +330,7 @@ func (s *Session) rewriteFile(source func(put func(*Entry) error) error) error {
 
 // switchFile loads the data file that belongs to a key, which another process has created. Pending entries are kept,
 // except those of values that may have been erased.
-func (s *Session) switchFile(wrapped []byte) error {
+func (s *TokenSession) switchFile(wrapped []byte) error {
 	pending := s.table.unsavedEntries()
 	next := s.table.newSuccessor(nil)
 	for _, e := range pending {
@@ -349,7 +349,7 @@ func (s *Session) switchFile(wrapped []byte) error {
 }
 
 // saveAndClose saves the pending entries and closes the file.
-func (s *Session) saveAndClose() error {
+func (s *TokenSession) saveAndClose() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.savePending()
@@ -361,7 +361,7 @@ func (s *Session) saveAndClose() error {
 
 // closeFile closes the file and removes the entries from memory. The next use of the session reads the file again and
 // reserves other numbers.
-func (s *Session) closeFile() {
+func (s *TokenSession) closeFile() {
 	if s.table.file == nil {
 		return
 	}
@@ -374,7 +374,7 @@ func (s *Session) closeFile() {
 
 // withExclusiveLock calls do while it holds the session's lock file. Before, it reads what other processes have
 // written, and creates the data file if it does not exist.
-func (s *Session) withExclusiveLock(do func() error) error {
+func (s *TokenSession) withExclusiveLock(do func() error) error {
 	unlock, err := s.store.lockSession(s.id)
 	if err != nil {
 		return err
@@ -387,7 +387,7 @@ func (s *Session) withExclusiveLock(do func() error) error {
 	}
 	switch {
 	case wrapped == nil:
-		everything := func(put func(*Entry) error) error {
+		everything := func(put func(*TokenEntry) error) error {
 			_, err := s.table.copyExcept(func(string) bool { return false }, put)
 			return err
 		}

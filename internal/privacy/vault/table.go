@@ -99,7 +99,7 @@ func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found fra
 
 // searchHash returns the first entry whose value has the hash h and for which is returns true.
 func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) bool) (found frameRecord, place uint32, err error) {
-	place = c.values.Find(h, func(place uint32) bool {
+	place = c.values.FindOffset(h, func(place uint32) bool {
 		r, wrong := t.recordAt(place)
 		if wrong != nil {
 			err = wrong
@@ -147,22 +147,22 @@ var errSlots = errors.New("the session has reached its maximum number of changes
 
 // addEntry adds an entry that has a number. If again is set, it replaces an earlier entry with the same number and
 // value. Otherwise the number must be unused.
-func (t *entryTable) addEntry(c *typeColumn, h uint64, e *Entry, again bool) error {
+func (t *entryTable) addEntry(c *typeColumn, h uint64, e *TokenEntry, again bool) error {
 	place, err := t.putEntry(e, again)
 	if err != nil {
 		return err
 	}
 	if again {
-		c.values.Replace(h, c.numbers.At(e.Number), place)
+		c.values.ReplaceOffset(h, c.numbers.OffsetAt(e.Number), place)
 	} else {
-		c.values.Insert(h, place)
+		c.values.InsertOffset(h, place)
 	}
 	t.indexEntry(c, e.Number, place)
 	return nil
 }
 
 // putEntry appends an entry to the current frame, starting a new frame if that one is full.
-func (t *entryTable) putEntry(e *Entry, again bool) (place uint32, err error) {
+func (t *entryTable) putEntry(e *TokenEntry, again bool) (place uint32, err error) {
 	if t.filling == 0 || t.slots[t.filling].frame.Load().isFull() {
 		if len(t.slots) == maxSlots {
 			return 0, errSlots
@@ -196,7 +196,7 @@ func (t *entryTable) beginFrame() {
 
 // indexEntry stores the place of the entry with a number. If there was one already, the new entry replaces it.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
-	if c.numbers.At(number) == 0 {
+	if c.numbers.OffsetAt(number) == 0 {
 		c.count++
 		t.count++
 	}
@@ -230,12 +230,12 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 		return nil
 	}
 	h := maphash.Bytes(c.seed, r.value)
-	if old := c.numbers.At(r.number); old != 0 {
+	if old := c.numbers.OffsetAt(r.number); old != 0 {
 		before, err := t.recordAt(old)
 		if err != nil {
 			return err
 		}
-		c.values.Replace(h, old, place)
+		c.values.ReplaceOffset(h, old, place)
 		t.indexEntry(c, r.number, place)
 		if lacksServer(r.from, before.from) { // two processes added servers concurrently
 			return t.addServers(c, h, r, before.from)
@@ -247,7 +247,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 		return err
 	}
 	if other == 0 { // otherwise two processes minted the value concurrently
-		c.values.Insert(h, place)
+		c.values.InsertOffset(h, place)
 	}
 	t.indexEntry(c, r.number, place)
 	return nil
@@ -266,7 +266,7 @@ func (t *entryTable) addServers(c *typeColumn, h uint64, r *frameRecord, from []
 }
 
 // insertEntry adds an entry that is new to this table.
-func (t *entryTable) insertEntry(e *Entry) error {
+func (t *entryTable) insertEntry(e *TokenEntry) error {
 	c := t.columnOf(e.Type)
 	return t.addEntry(c, c.hashValue(e.Value), e, false)
 }
@@ -281,7 +281,7 @@ func (t *entryTable) eachLive(do func(*frameRecord) error) error {
 		for n := range f.at {
 			r := f.recordAt(n)
 			c := t.types[r.typ]
-			if c.numbers.At(r.number) != uint32(i<<placeBits|n) {
+			if c.numbers.OffsetAt(r.number) != uint32(i<<placeBits|n) {
 				continue // something newer is, or it only says what is taken
 			}
 			if err := do(&r); err != nil {
@@ -310,7 +310,7 @@ var errFound = errors.New("found")
 
 // copyExcept calls put with all entries except those for which told returns true, and returns the number of the
 // latter.
-func (t *entryTable) copyExcept(told func(string) bool, put func(*Entry) error) (erased int, err error) {
+func (t *entryTable) copyExcept(told func(string) bool, put func(*TokenEntry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
 			erased++
@@ -327,7 +327,7 @@ func (t *entryTable) eachOfType(typ string, do func(*frameRecord) bool) (err err
 	if c == nil {
 		return nil
 	}
-	for place := range c.numbers.All {
+	for place := range c.numbers.AllOffsets {
 		r, err := t.recordAt(place)
 		if err != nil {
 			return err
@@ -340,7 +340,7 @@ func (t *entryTable) eachOfType(typ string, do func(*frameRecord) bool) (err err
 }
 
 // unsavedEntries returns the entries that are not on disk yet. Pending additions to entries on disk are not included.
-func (t *entryTable) unsavedEntries() (all []*Entry) {
+func (t *entryTable) unsavedEntries() (all []*TokenEntry) {
 	known := map[string]int{}
 	for _, i := range t.pending {
 		f := t.slots[i].frame.Load()

@@ -24,8 +24,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// Entry is a value with its type, its number and the servers that it came from. A token stands for it.
-type Entry struct {
+// TokenEntry is a value with its type, its number and the servers that it came from. A token stands for it.
+type TokenEntry struct {
 	Type   string   // "email"
 	Number int      // of the token among those of its type, from 1 on
 	Value  string   // as a person would write it
@@ -33,15 +33,15 @@ type Entry struct {
 	From   []string // where it has come from: servers, and what else the caller tells apart
 }
 
-// Store has the tokens of all sessions, in one directory. It is safe for concurrent use.
-type Store struct {
+// TokenVault has the tokens of all sessions, in one directory. It is safe for concurrent use.
+type TokenVault struct {
 	dir    string // empty: memory only
 	expiry time.Duration
 	master func() ([]byte, error)
 	limits sessionLimits
 
 	mu       sync.Mutex
-	sessions map[string]*Session
+	sessions map[string]*TokenSession
 }
 
 // sessionLimits are the limits of each session. Tests use smaller ones.
@@ -55,10 +55,10 @@ type sessionLimits struct {
 // Open returns a store that keeps tokens in dir, or only in memory if dir is empty. It removes sessions that were not
 // written for longer than expiry; 0 means 30 days. key returns the user's 32-byte key; it is called when the key is
 // first needed.
-func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
-	s := &Store{
+func Open(dir string, key func() ([]byte, error), expiry time.Duration) *TokenVault {
+	s := &TokenVault{
 		dir: dir, expiry: cmp.Or(expiry, core.DefaultPIIExpiry), master: sync.OnceValues(key),
-		limits: sessionLimits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few}, sessions: map[string]*Session{},
+		limits: sessionLimits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few}, sessions: map[string]*TokenSession{},
 	}
 	if dir != "" {
 		s.removeExpired()
@@ -68,7 +68,7 @@ func Open(dir string, key func() ([]byte, error), expiry time.Duration) *Store {
 
 // removeExpired removes expired sessions. It removes their keys first, so that the data cannot be read even if the
 // removal is interrupted.
-func (s *Store) removeExpired() {
+func (s *TokenVault) removeExpired() {
 	keys, _ := filepath.Glob(filepath.Join(s.dir, "keys", "*.key"))
 	for _, key := range keys {
 		id := strings.TrimSuffix(filepath.Base(key), ".key")
@@ -79,7 +79,7 @@ func (s *Store) removeExpired() {
 }
 
 // lastWritten returns when any file of a session was last written.
-func (s *Store) lastWritten(id string) (last time.Time) {
+func (s *TokenVault) lastWritten(id string) (last time.Time) {
 	for _, path := range append(s.dataFiles(id), s.keyPath(id)) {
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
@@ -88,21 +88,21 @@ func (s *Store) lastWritten(id string) (last time.Time) {
 	return last
 }
 
-func (s *Store) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
+func (s *TokenVault) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
 
 // dataPath returns the path of the data file that belongs to the key in secret.
-func (s *Store) dataPath(id string, secret []byte) string {
+func (s *TokenVault) dataPath(id string, secret []byte) string {
 	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
 }
 
-func (s *Store) dataFiles(id string) []string {
+func (s *TokenVault) dataFiles(id string) []string {
 	paths, _ := filepath.Glob(filepath.Join(s.dir, id+"-*.vault"))
 	return paths
 }
 
 // removeOrphans removes every data file of a session except the one at path. The others cannot be read, because their
 // keys are gone.
-func (s *Store) removeOrphans(id, path string) {
+func (s *TokenVault) removeOrphans(id, path string) {
 	for _, other := range s.dataFiles(id) {
 		if other != path {
 			_ = os.Remove(other)
@@ -110,15 +110,15 @@ func (s *Store) removeOrphans(id, path string) {
 	}
 }
 
-func (s *Store) lockSession(id string) (unlock func(), err error) {
-	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), patience)
+func (s *TokenVault) lockSession(id string) (unlock func(), err error) {
+	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), lockTimeout)
 }
 
-// patience bounds the wait for another process that is writing.
-const patience = 10 * time.Second
+// lockTimeout bounds the wait for another process that is writing.
+const lockTimeout = 10 * time.Second
 
 // readKey returns the encrypted key of a session from disk, or nil.
-func (s *Store) readKey(id string) ([]byte, error) {
+func (s *TokenVault) readKey(id string) ([]byte, error) {
 	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -126,9 +126,11 @@ func (s *Store) readKey(id string) ([]byte, error) {
 	return wrapped, err
 }
 
-// Session returns the session with the given name. If its stored data cannot be read, the error is a *core.Error of
+// OpenSession returns the session with the given name. If its stored data cannot be read, the error is a *core.Error of
 // kind internal; no token may be created then, because numbers could be used twice.
-func (s *Store) Session(name string) (*Session, error) { return s.openSession(idOf(name)) }
+func (s *TokenVault) OpenSession(name string) (*TokenSession, error) {
+	return s.openSession(idOf(name))
+}
 
 // idOf returns the id under which a session is stored on disk: a hash of its name.
 func idOf(name string) string {
@@ -139,7 +141,7 @@ func idOf(name string) string {
 // TokensOf finds the tokens of the values for which told returns true, in all sessions. The returned function reports
 // whether a text contains one of them as a token of the named session. Sessions that cannot be read are skipped, and
 // the error names them.
-func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
+func (s *TokenVault) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
 	tokens := map[string][]string{}
 	var errs []error
 	for _, id := range s.sessionIDs() {
@@ -154,15 +156,15 @@ func (s *Store) TokensOf(told func(value string) bool) (mentioned func(name, tex
 	}, errors.Join(errs...)
 }
 
-// Forget erases the values for which told returns true from all sessions. It returns the number of values and of
+// ForgetValues erases the values for which told returns true from all sessions. It returns the number of values and of
 // affected sessions. Sessions that cannot be read are skipped, and the error names them.
-func (s *Store) Forget(told func(value string) bool) (values, sessions int, err error) {
+func (s *TokenVault) ForgetValues(told func(value string) bool) (values, sessions int, err error) {
 	var errs []error
 	for _, id := range s.sessionIDs() {
 		session, err := s.openSession(id)
 		n := 0
 		if err == nil {
-			n, err = session.Forget(told)
+			n, err = session.ForgetValues(told)
 		}
 		if values += n; n > 0 {
 			sessions++
@@ -173,7 +175,7 @@ func (s *Store) Forget(told func(value string) bool) (values, sessions int, err 
 }
 
 // sessionIDs returns the ids of all sessions.
-func (s *Store) sessionIDs() []string {
+func (s *TokenVault) sessionIDs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := slices.Collect(maps.Keys(s.sessions))
@@ -187,14 +189,14 @@ func (s *Store) sessionIDs() []string {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-func (s *Store) openSession(id string) (*Session, error) {
+func (s *TokenVault) openSession(id string) (*TokenSession, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open, ok := s.sessions[id]; ok {
 		return open, nil
 	}
 	s.evictSession()
-	open := &Session{store: s, id: id, table: newTable(nil, s.limits)}
+	open := &TokenSession{store: s, id: id, table: newTable(nil, s.limits)}
 	open.table.volatile = s.dir == ""
 	if s.dir != "" && s.hasSession(id) {
 		if err := open.withExclusiveLock(func() error { return nil }); err != nil {
@@ -212,7 +214,7 @@ const maxOpen = 128
 
 // evictSession closes a session if too many are open. A caller that still uses the closed session works with the file
 // like another process.
-func (s *Store) evictSession() {
+func (s *TokenVault) evictSession() {
 	for id, old := range s.sessions {
 		if s.dir == "" || len(s.sessions) < maxOpen {
 			return
@@ -223,13 +225,13 @@ func (s *Store) evictSession() {
 	}
 }
 
-func (s *Store) hasSession(id string) bool {
+func (s *TokenVault) hasSession(id string) bool {
 	_, err := os.Stat(s.keyPath(id))
 	return err == nil
 }
 
 // Close closes all open sessions.
-func (s *Store) Close() error {
+func (s *TokenVault) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

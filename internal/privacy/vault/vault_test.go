@@ -18,35 +18,35 @@ func fixed(b byte) func() ([]byte, error) {
 	return func() ([]byte, error) { return bytes.Repeat([]byte{b}, keySize), nil }
 }
 
-func session(t *testing.T, s *Store, name string) *Session {
+func session(t *testing.T, s *TokenVault, name string) *TokenSession {
 	t.Helper()
-	session, err := s.Session(name)
+	session, err := s.OpenSession(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return session
 }
 
-func mint(t *testing.T, s *Session, typ, value string) string {
+func mint(t *testing.T, s *TokenSession, typ, value string) string {
 	t.Helper()
-	token, err := s.Mint(Entry{Type: typ, Value: value, From: []string{"crm"}})
+	token, err := s.MintToken(TokenEntry{Type: typ, Value: value, From: []string{"crm"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return token
 }
 
-func synced(t *testing.T, s *Session) {
+func synced(t *testing.T, s *TokenSession) {
 	t.Helper()
-	if err := s.Sync(); err != nil {
+	if err := s.SyncFile(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func all(t *testing.T, s *Session, types ...string) (found []Entry) {
+func all(t *testing.T, s *TokenSession, types ...string) (found []TokenEntry) {
 	t.Helper()
 	for _, typ := range types {
-		err := s.Each(typ, func(e Entry) bool {
+		err := s.EachOfType(typ, func(e TokenEntry) bool {
 			found = append(found, e)
 			return true
 		})
@@ -71,15 +71,15 @@ func TestTokens(t *testing.T) {
 					t.Errorf("%s %s: %s", c.typ, c.value, got)
 				}
 			}
-			if e, ok := s.Resolve("[EMAIL_2]"); !ok || e.Value != "b@x.org" || !slices.Equal(e.From, []string{"crm"}) {
+			if e, ok := s.ResolveToken("[EMAIL_2]"); !ok || e.Value != "b@x.org" || !slices.Equal(e.From, []string{"crm"}) {
 				t.Errorf("%+v %v", e, ok)
 			}
 			for _, forged := range []string{"[EMAIL_3]", "[EMAIL_0]", "[EMAIL_01]", "[EMAIL_+1]", "[email_1]", "EMAIL_1", "[EMAIL_1", "[EMAIL_-1]", "[EMAIL_99999999999999999999]", "[]", "[_1]", "[PHONE_1]", " [EMAIL_1]", "[EMAIL_1]]"} {
-				if e, ok := s.Resolve(forged); ok {
+				if e, ok := s.ResolveToken(forged); ok {
 					t.Errorf("%s resolves to %+v", forged, e)
 				}
 			}
-			if e, ok := session(t, store, "other").Resolve("[EMAIL_1]"); ok {
+			if e, ok := session(t, store, "other").ResolveToken("[EMAIL_1]"); ok {
 				t.Errorf("another session's token resolves to %+v", e)
 			}
 		})
@@ -97,13 +97,13 @@ func TestRestart(t *testing.T) {
 	synced(t, s)
 	lost := mint(t, s, "email", "never@told.org") // the engine dies before Sync
 	again := session(t, Open(dir, fixed(1), 0), "default")
-	if e, ok := again.Resolve("[EMAIL_7]"); !ok || e.Value != "6@x.org" || !slices.Equal(e.From, []string{"crm"}) {
+	if e, ok := again.ResolveToken("[EMAIL_7]"); !ok || e.Value != "6@x.org" || !slices.Equal(e.From, []string{"crm"}) {
 		t.Errorf("%+v %v", e, ok)
 	}
 	if got := mint(t, again, "email", "6@x.org"); got != "[EMAIL_7]" {
 		t.Errorf("%s", got)
 	}
-	if e, ok := again.Resolve(lost); ok {
+	if e, ok := again.ResolveToken(lost); ok {
 		t.Errorf("%+v", e)
 	}
 	if got := mint(t, again, "email", "new@x.org"); got == lost {
@@ -137,20 +137,20 @@ func TestTwoProcesses(t *testing.T) {
 	tokens := map[string]string{}
 	for p := range 4 {
 		all.Go(func() {
-			s, err := Open(dir, fixed(1), 0).Session("default")
+			s, err := Open(dir, fixed(1), 0).OpenSession("default")
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			for i := range 60 {
 				value := fmt.Sprintf("%d-%d@x.org", p, i)
-				token, err := s.Mint(Entry{Type: "email", Value: value})
+				token, err := s.MintToken(TokenEntry{Type: "email", Value: value})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				if i%7 == 0 {
-					if err := s.Sync(); err != nil {
+					if err := s.SyncFile(); err != nil {
 						t.Error(err)
 					}
 				}
@@ -161,7 +161,7 @@ func TestTwoProcesses(t *testing.T) {
 				tokens[token] = value
 				mu.Unlock()
 			}
-			if err := s.Sync(); err != nil {
+			if err := s.SyncFile(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -169,7 +169,7 @@ func TestTwoProcesses(t *testing.T) {
 	all.Wait()
 	s := session(t, Open(dir, fixed(1), 0), "default")
 	for token, value := range tokens {
-		if e, ok := s.Resolve(token); !ok || e.Value != value {
+		if e, ok := s.ResolveToken(token); !ok || e.Value != value {
 			t.Errorf("%s: %+v, want %s", token, e, value)
 		}
 	}
@@ -182,24 +182,24 @@ func TestOthersAreSeen(t *testing.T) {
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
 	one := mint(t, a, "email", "one@x.org")
 	synced(t, a)
-	if e, ok := b.Resolve(one); !ok || e.Value != "one@x.org" {
+	if e, ok := b.ResolveToken(one); !ok || e.Value != "one@x.org" {
 		t.Errorf("%+v %v", e, ok)
 	}
 	pending := mint(t, a, "email", "two@x.org")
-	if n, err := b.Forget(func(value string) bool { return value == "one@x.org" }); n != 1 || err != nil {
+	if n, err := b.ForgetValues(func(value string) bool { return value == "one@x.org" }); n != 1 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
-	if e, ok := a.Resolve(one); !ok {
+	if e, ok := a.ResolveToken(one); !ok {
 		t.Errorf("nobody has looked: %+v", e)
 	}
-	if err := a.Refresh(); err != nil {
+	if err := a.RefreshTokens(); err != nil {
 		t.Error(err)
 	}
-	if e, ok := a.Resolve(one); ok {
+	if e, ok := a.ResolveToken(one); ok {
 		t.Errorf("it was erased: %+v", e)
 	}
 	synced(t, a)
-	if e, ok := b.Resolve(pending); !ok || e.Value != "two@x.org" {
+	if e, ok := b.ResolveToken(pending); !ok || e.Value != "two@x.org" {
 		t.Errorf("%+v %v", e, ok)
 	}
 }
@@ -216,14 +216,14 @@ func TestForget(t *testing.T) {
 		text, _ := os.ReadFile(path)
 		old = append(old, text)
 	}
-	if n, err := s.Forget(func(value string) bool { return value == "ann@x.org" }); n != 1 || err != nil {
+	if n, err := s.ForgetValues(func(value string) bool { return value == "ann@x.org" }); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	again := session(t, Open(dir, fixed(1), 0), "default")
-	if _, ok := again.Resolve(ann); ok {
+	if _, ok := again.ResolveToken(ann); ok {
 		t.Error("it is still there")
 	}
-	if e, ok := again.Resolve(bob); !ok || e.Value != "bob@x.org" {
+	if e, ok := again.ResolveToken(bob); !ok || e.Value != "bob@x.org" {
 		t.Errorf("%+v", e)
 	}
 	if got := mint(t, again, "email", "ann@x.org"); got == ann || got == bob {
@@ -235,10 +235,10 @@ func TestForget(t *testing.T) {
 			_ = os.WriteFile(path, old[i], 0o600)
 		}
 	}
-	if _, ok := session(t, Open(dir, fixed(1), 0), "default").Resolve(ann); ok {
+	if _, ok := session(t, Open(dir, fixed(1), 0), "default").ResolveToken(ann); ok {
 		t.Error("the old data counts")
 	}
-	if err := again.Erase(); err != nil {
+	if err := again.EraseTokens(); err != nil {
 		t.Fatal(err)
 	}
 	if left := all(t, session(t, Open(dir, fixed(1), 0), "default"), "email"); len(left) != 0 {
@@ -261,12 +261,12 @@ func TestDamage(t *testing.T) {
 		whole[path], _ = os.ReadFile(path)
 	}
 	check := func(what string) {
-		again, err := Open(dir, fixed(1), 0).Session("default")
+		again, err := Open(dir, fixed(1), 0).OpenSession("default")
 		if err != nil {
 			return // nothing is resolved, and nothing minted
 		}
 		for token, value := range want {
-			if e, ok := again.Resolve(token); ok && e.Value != value {
+			if e, ok := again.ResolveToken(token); ok && e.Value != value {
 				t.Errorf("%s: %s stands for %s", what, token, e.Value)
 			}
 		}
@@ -293,10 +293,10 @@ func TestDamage(t *testing.T) {
 			restore()
 		}
 	}
-	if _, err := Open(dir, fixed(2), 0).Session("default"); err == nil {
+	if _, err := Open(dir, fixed(2), 0).OpenSession("default"); err == nil {
 		t.Error("another key opens it")
 	}
-	if _, err := Open(dir, func() ([]byte, error) { return nil, errors.New("no key") }, 0).Session("default"); err == nil {
+	if _, err := Open(dir, func() ([]byte, error) { return nil, errors.New("no key") }, 0).OpenSession("default"); err == nil {
 		t.Error("no key opens it")
 	}
 }
@@ -310,30 +310,30 @@ func TestExpiry(t *testing.T) {
 		long := time.Now().Add(-40 * 24 * time.Hour)
 		_ = os.Chtimes(path, long, long)
 	}
-	if _, ok := session(t, Open(dir, fixed(1), 60*24*time.Hour), "old").Resolve(token); !ok {
+	if _, ok := session(t, Open(dir, fixed(1), 60*24*time.Hour), "old").ResolveToken(token); !ok {
 		t.Error("it was to be kept")
 	}
 	for _, path := range files(t, dir) {
 		long := time.Now().Add(-40 * 24 * time.Hour)
 		_ = os.Chtimes(path, long, long)
 	}
-	if _, ok := session(t, Open(dir, fixed(1), 0), "old").Resolve(token); ok {
+	if _, ok := session(t, Open(dir, fixed(1), 0), "old").ResolveToken(token); ok {
 		t.Error("it has expired")
 	}
 }
 
 func BenchmarkMint(b *testing.B) {
-	s, _ := Open(b.TempDir(), fixed(1), 0).Session("default")
+	s, _ := Open(b.TempDir(), fixed(1), 0).OpenSession("default")
 	values := make([]string, 100_000)
 	for i := range values {
 		values[i] = fmt.Sprint("user", i, "@example.org")
 	}
 	i := 0
 	for b.Loop() {
-		_, _ = s.Mint(Entry{Type: "email", Value: values[i%len(values)]})
+		_, _ = s.MintToken(TokenEntry{Type: "email", Value: values[i%len(values)]})
 		i++
 	}
-	_ = s.Sync()
+	_ = s.SyncFile()
 }
 
 // A value that several servers have sent is known to come from all of them.
@@ -341,13 +341,13 @@ func TestOrigins(t *testing.T) {
 	dir := t.TempDir()
 	s := session(t, Open(dir, fixed(1), 0), "default")
 	for _, server := range []string{"drive", "crm", "drive"} {
-		if token, err := s.Mint(Entry{Type: "email", Value: "a@x.org", From: []string{server}}); err != nil || token != "[EMAIL_1]" {
+		if token, err := s.MintToken(TokenEntry{Type: "email", Value: "a@x.org", From: []string{server}}); err != nil || token != "[EMAIL_1]" {
 			t.Fatal(token, err)
 		}
 	}
 	synced(t, s)
-	for name, s := range map[string]*Session{"here": s, "again": session(t, Open(dir, fixed(1), 0), "default")} {
-		if e, ok := s.Resolve("[EMAIL_1]"); !ok || !slices.Equal(e.From, []string{"crm", "drive"}) {
+	for name, s := range map[string]*TokenSession{"here": s, "again": session(t, Open(dir, fixed(1), 0), "default")} {
+		if e, ok := s.ResolveToken("[EMAIL_1]"); !ok || !slices.Equal(e.From, []string{"crm", "drive"}) {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -375,7 +375,7 @@ func TestManySessions(t *testing.T) {
 	synced(t, first)
 	for at, value := range tokens {
 		name, token, _ := strings.Cut(at, " ")
-		if e, ok := session(t, store, name).Resolve(token); !ok || e.Value != value {
+		if e, ok := session(t, store, name).ResolveToken(token); !ok || e.Value != value {
 			t.Errorf("%s: %+v, want %s", at, e, value)
 		}
 	}
@@ -395,7 +395,7 @@ func TestForgetEverywhere(t *testing.T) {
 		synced(t, s)
 	}
 	again := Open(dir, fixed(1), 0)
-	if values, sessions, err := again.Forget(func(v string) bool { return v == "ann@x.org" }); values != 4 || sessions != 2 || err != nil {
+	if values, sessions, err := again.ForgetValues(func(v string) bool { return v == "ann@x.org" }); values != 4 || sessions != 2 || err != nil {
 		t.Error(values, sessions, err)
 	}
 	for _, name := range []string{"one", "two", "three"} {
@@ -403,7 +403,7 @@ func TestForgetEverywhere(t *testing.T) {
 			t.Errorf("%s: %+v", name, left)
 		}
 	}
-	if values, sessions, err := Open("", nil, 0).Forget(func(string) bool { return true }); values != 0 || sessions != 0 || err != nil {
+	if values, sessions, err := Open("", nil, 0).ForgetValues(func(string) bool { return true }); values != 0 || sessions != 0 || err != nil {
 		t.Error(values, sessions, err)
 	}
 }

@@ -108,7 +108,7 @@ func (p *SandboxPlan) startGuest() (*relayedGuest, error) {
 // closes the stream. It returns the guest's exit status.
 func (g *relayedGuest) forwardConnections(l net.Listener, stream io.ReadWriteCloser) int {
 	m := mux.New(stream, nil)
-	go func() { _ = m.Serve() }() // Done reports its end
+	go func() { _ = m.ServeFrames() }() // Done reports its end
 	go forwardConnections(l, m)
 	go func() { _, _ = io.Copy(g.in, m.FirstStream()) }()
 	ended := make(chan int, 1)
@@ -143,7 +143,7 @@ func (g *relayedGuest) exitStatus() int {
 }
 
 // forwardConnections accepts connections, a limited number at a time, and forwards each over its own stream of m.
-func forwardConnections(l net.Listener, m *mux.Mux) {
+func forwardConnections(l net.Listener, m *mux.StreamMux) {
 	free := make(chan struct{}, mux.MaxStreams)
 	for {
 		free <- struct{}{}

@@ -33,7 +33,7 @@ type engineAPI struct {
 }
 
 func newAPI(a daemonAddress) *engineAPI {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dial(ctx) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dialDaemon(ctx) }
 	return &engineAPI{
 		address: a,
 		client:  &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 8, IdleConnTimeout: time.Minute, Proxy: nil}},
@@ -177,7 +177,7 @@ func (a *engineAPI) uploadTar(ctx context.Context, method, path string, query ur
 func (a *engineAPI) attachStreams(ctx context.Context, id string) (net.Conn, *bufio.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	conn, err := a.address.dial(ctx)
+	conn, err := a.address.dialDaemon(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

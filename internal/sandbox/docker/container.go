@@ -35,9 +35,9 @@ const (
 	kernelOverhead = 128 << 20
 	// relayMemory bounds the memory of a relay, in bytes. A relay forwards a guest's connections; most of its memory
 	// is data that waits in them.
-	relayMemory = 96 << 20
-	files       = 256
-	threads     = 64
+	relayMemory  = 96 << 20
+	maxOpenFiles = 256
+	maxThreads   = 64
 	// builtinThreads bounds the threads of the built-in guest, which needs fewer than other runtimes.
 	builtinThreads = 32
 	// kernelThreads sets the number of threads that gVisor has in addition to the program's.
@@ -134,7 +134,7 @@ type resourceLimit struct {
 
 // containerRequest returns the request for a container that runs programs of a runtime.
 func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name string) (*createRequest, error) {
-	plan := confine.SandboxPlan{Profile: m.runtime, Files: files}
+	plan := confine.SandboxPlan{Profile: m.runtime, Files: maxOpenFiles}
 	kind := m.runtime
 	if m.i != nil {
 		plan.Argv, plan.Env, plan.Tmp, plan.Mounts = m.argv, m.env, tmpSize, m.readableMounts()
@@ -164,7 +164,7 @@ func (b *dockerBackend) confinedRequest(
 	if err != nil {
 		return nil, err
 	}
-	tmpfs, pids := map[string]string{}, int64(threads)
+	tmpfs, pids := map[string]string{}, int64(maxThreads)
 	if plan.Tmp > 0 {
 		tmpfs["/tmp"] = fmt.Sprintf("rw,noexec,nosuid,nodev,mode=1777,size=%d,nr_inodes=%d", tmpSize, tmpSize>>14)
 	}
@@ -191,7 +191,7 @@ func (b *dockerBackend) confinedRequest(
 			ReadonlyRootfs: true, CapDrop: []string{"ALL"},
 			SecurityOpt: []string{"no-new-privileges", "seccomp=" + list}, Tmpfs: tmpfs, Memory: most,
 			NanoCpus: int64(l.CPU * 1e9), PidsLimit: pids, OomScoreAdj: 500,
-			Ulimits:   []resourceLimit{{"core", 0, 0}, {"nofile", files, files}, {"memlock", 0, 0}, {"msgqueue", 0, 0}},
+			Ulimits:   []resourceLimit{{"core", 0, 0}, {"nofile", maxOpenFiles, maxOpenFiles}, {"memlock", 0, 0}, {"msgqueue", 0, 0}},
 			LogConfig: map[string]string{"Type": "none"}, RestartPolicy: map[string]string{"Name": "no"}, Dns: []string{"127.0.0.1"},
 			MaskedPaths: maskedPaths,
 		},
@@ -262,7 +262,7 @@ func (b *dockerBackend) startContainer(ctx context.Context, name string) (*guest
 	ask := func(image string) (*createRequest, error) {
 		want, err := b.containerRequest(d, b.images[name], image)
 		if err == nil && shared != nil {
-			want.HostConfig.Mounts = []bindMount{{"bind", shared.Path(), confine.RingPath}}
+			want.HostConfig.Mounts = []bindMount{{"bind", shared.FilePath(), confine.RingPath}}
 		}
 		return want, err
 	}
@@ -298,7 +298,7 @@ func (b *dockerBackend) launchContainer(
 	}
 	c, in, err := b.createContainer(ctx, d, m, ask)
 	if isAnswered(err, http.StatusNotFound) { // another engine may have removed the image
-		m.forgetImage(repository + ":" + m.tag)
+		m.forgetImage(imageRepository + ":" + m.tag)
 		c, in, err = b.createContainer(ctx, d, m, ask)
 	}
 	if err != nil {

@@ -202,7 +202,7 @@ func TestDaemonHangs(t *testing.T) {
 	if e := b.Capabilities().Unavailable; e == nil || !strings.Contains(e.Message, "does not answer") || !strings.Contains(e.Hint, "restart") {
 		t.Errorf("Unavailable is %v, want an error that says that the daemon does not answer", e)
 	}
-	if err := b.close(); err != nil {
+	if err := b.closeBackend(); err != nil {
 		t.Error(err)
 	}
 }

@@ -67,7 +67,7 @@ type Options struct {
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a container of its own.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.Proxy of their Host, if the Host has one and the interpreter is
+	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
 	// proxied. Their containers have no other network. Nil means no connections.
 	Network *interpreter.ProxyNetwork
 }
@@ -109,9 +109,9 @@ type dockerDaemon struct {
 	oom      *oomWatcher
 }
 
-// disconnect closes the connections to the daemon.
-func (d *dockerDaemon) disconnect() {
-	d.oom.stop()
+// closeConnections closes the connections to the daemon.
+func (d *dockerDaemon) closeConnections() {
+	d.oom.stopWatching()
 	d.api.client.CloseIdleConnections()
 }
 
@@ -127,7 +127,7 @@ func (b *dockerBackend) openPool() *warmpool.Backend {
 	if hasDeadEngines(b.life.dir) {
 		go b.Capabilities() // which removes what they have left
 	}
-	return warmpool.New(warmpool.Options{Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.close})
+	return warmpool.New(warmpool.Options{Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.closeBackend})
 }
 
 func newBackend(o Options) *dockerBackend {
@@ -162,15 +162,15 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 		return c, nil
 	}
 	return warmpool.GuestKind{
-		Runtime: name, Start: start, Within: importing, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead,
+		Runtime: name, Start: start, Within: importTimeout, Warm: b.Warm, MaxWarm: b.MaxWarm, Ahead: b.Ahead,
 		Bounds: "container", Relayed: m.network != nil,
 	}
 }
 
 // How long the backend assumes that the daemon is still reachable (trusted) or still unreachable.
 const (
-	trusted  = 15 * time.Second
-	doubtful = time.Second
+	trustedAge = 15 * time.Second
+	doubtedAge = time.Second
 )
 
 // Capabilities implements sandbox.Backend.
@@ -178,7 +178,7 @@ func (b *dockerBackend) Capabilities() sandbox.Capabilities {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	age := time.Since(b.looked)
-	if !b.looked.IsZero() && (age < doubtful || age < trusted && b.found.Unavailable == nil) {
+	if !b.looked.IsZero() && (age < doubtedAge || age < trustedAge && b.found.Unavailable == nil) {
 		return b.found
 	}
 	b.found = b.findCapabilities()
@@ -195,7 +195,7 @@ func (b *dockerBackend) recheckDaemon() {
 
 // findCapabilities determines the capabilities of the daemon. The caller must hold b.mu.
 func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
-	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Walls: walled, Proxies: b.Network != nil}
+	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Walls: confinementLines, Proxies: b.Network != nil}
 	ctx, cancel := context.WithTimeout(context.Background(), b.answering)
 	defer cancel()
 	d, err := b.connectDaemon(ctx)
@@ -204,7 +204,7 @@ func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 		return have
 	}
 	if b.daemon != nil && b.daemon.api.address != d.api.address {
-		b.daemon.disconnect()
+		b.daemon.closeConnections()
 		b.daemon = nil
 	}
 	if b.daemon != nil {
@@ -219,7 +219,7 @@ func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 	}
 	have.Warning = d.holes
 	if d.kernel {
-		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"a user-space kernel of its own (gVisor)"}, walled...)
+		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"a user-space kernel of its own (gVisor)"}, confinementLines...)
 	}
 	have.Runtimes = []string{quickjs}
 	for _, i := range b.Interpreters {
@@ -364,8 +364,8 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	return nil
 }
 
-// walled lists, for users, what separates a program in a container from the host.
-var walled = []string{
+// confinementLines lists, for users, what separates a program in a container from the host.
+var confinementLines = []string{
 	"a container without network, devices or capabilities, with a file system of its own that is read-only",
 	"a user that owns nothing, no new privileges, an allow list of system calls outside and a narrower one inside",
 	"memory, processors and threads bounded by a control group",
@@ -404,13 +404,13 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// close releases the backend's resources. It is called when all containers are gone.
-func (b *dockerBackend) close() error {
+// closeBackend releases the backend's resources. It is called when all containers are gone.
+func (b *dockerBackend) closeBackend() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stop()
 	if b.daemon != nil {
-		b.daemon.disconnect()
+		b.daemon.closeConnections()
 	}
 	b.life.unlockFile()
 	if len(b.left) > 0 {

@@ -184,7 +184,7 @@ func TestEscapes(t *testing.T) {
 		}
 		with(quickjs, func(o *Options) { o.Guest = []string{self, "probe", quickjs} }, func(t *testing.T, b sandbox.Backend) { sandboxtest.CheckEscapes(t, b, quickjs, leftOut) })
 		// As an interpreter it is this very program, with a harness that it ignores.
-		probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads}
+		probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: maxThreads}
 		with("interpreter", func(o *Options) { o.Guest, o.Interpreters = []string{self, "guest"}, []interpreter.Interpreter{probe} }, func(t *testing.T, b sandbox.Backend) {
 			out := []string{leftOut}
 			if runner == gvisor { // the name is one that the container was given, /sys has an empty folder; files are memory of gVisor's, which the control group bounds
@@ -224,7 +224,7 @@ func TestNetworked(t *testing.T) {
 				testenv.Need(t, "runsc")
 				out = append(out, "read /etc/hostname", "list /sys", "a million files")
 			}
-			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: threads, Proxied: true}
+			probe := interpreter.Interpreter{Runtime: "node", Command: self, Flags: []string{"probe", "node"}, Harness: func() map[string][]byte { return nil }, Threads: maxThreads, Proxied: true}
 			o := options(t, runner)
 			o.Guest, o.Warm, o.Network, o.Interpreters = []string{self, "guest"}, -1, &interpreter.ProxyNetwork{}, []interpreter.Interpreter{probe, pythonHere(t)}
 			b := New(o)
@@ -296,7 +296,7 @@ func TestFloods(t *testing.T) {
 			b := New(o)
 			defer b.Close()
 			r := executed(t, b, thousand)
-			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > threads {
+			if n, err := strconv.Atoi(string(r.Value)); err != nil || n < 2 || n > maxThreads {
 				t.Errorf("%s threads, %s %v", r.Value, r.Status, r.Error)
 			}
 			if r := executed(t, b, million); r.Status == core.StatusOK {

@@ -52,7 +52,7 @@ func (c *guestContainer) exitError(stderr, file string) *core.Error {
 		c.backend.recheckDaemon()
 		return core.Errorf(core.KindRuntime, Name+".run", "the connection to Docker ended while the program ran").WithHint(daemonHint)
 	}
-	x := exitcause.Exit{
+	x := exitcause.RuntimeExit{
 		Op: Name + ".run", Subject: "the container", State: fmt.Sprintf("exit status %d", c.code), Stderr: stderr,
 		File: file, Runtime: c.runtime, Native: c.i != nil,
 	}
@@ -62,7 +62,7 @@ func (c *guestContainer) exitError(stderr, file string) *core.Error {
 	if c.i != nil {
 		x.Crashed = c.i.Crashed
 	}
-	return exitcause.Explain(x)
+	return exitcause.ExplainExit(x)
 }
 
 // oomWatcher receives the daemon's events about containers of this engine that ran out of memory. The events must be
@@ -92,7 +92,7 @@ func watchMemory(a *engineAPI, engine string) *oomWatcher {
 	return w
 }
 
-func (w *oomWatcher) stop() { w.cancel() }
+func (w *oomWatcher) stopWatching() { w.cancel() }
 
 func (w *oomWatcher) followEvents(ctx context.Context, a *engineAPI, engine string) {
 	filters, _ := json.Marshal(map[string][]string{"type": {"container"}, "event": {"oom"}, "label": {labelEngine + "=" + engine}})

@@ -26,7 +26,7 @@ func (a daemonAddress) String() string { return a.network + "://" + a.path }
 // isLocal reports whether the daemon probably runs on this machine and sees its files.
 func (a daemonAddress) isLocal() bool { return a.network == "unix" }
 
-func (a daemonAddress) dial(ctx context.Context) (net.Conn, error) {
+func (a daemonAddress) dialDaemon(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, a.network, a.path)
 }

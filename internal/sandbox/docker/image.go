@@ -29,10 +29,10 @@ import (
 )
 
 const (
-	repository = "retort/guest"
-	guestPath  = confine.ProgramPath // of this binary, in a container
-	importing  = 3 * time.Minute
-	tagLength  = 24
+	imageRepository = "retort/guest"
+	guestPath       = confine.ProgramPath // of this binary, in a container
+	importTimeout   = 3 * time.Minute
+	tagLength       = 24
 )
 
 // guestImage is the image of all containers of one runtime. It is built on this machine from this binary and, for an
@@ -77,12 +77,12 @@ func (m *guestImage) ensureImage(ctx context.Context, a *engineAPI) (string, err
 	if m.ready != "" {
 		return m.ready, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, importing)
+	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 	if err := m.gatherFiles(ctx, a); err != nil {
 		return "", err
 	}
-	name := repository + ":" + m.tag
+	name := imageRepository + ":" + m.tag
 	err := a.callJSON(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, nil)
 	if isAnswered(err, http.StatusNotFound) {
 		err = m.makeImage(ctx, a)
@@ -263,7 +263,7 @@ func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 		return m.deriveImage(ctx, a)
 	}
 	return a.uploadTar(
-		ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {m.tag}},
+		ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {imageRepository}, "tag": {m.tag}},
 		m.tarStream(),
 	)
 }
@@ -369,14 +369,14 @@ func writeOne(w *tar.Writer, inside, name string, info fs.FileInfo) (err error) 
 
 // removeOld removes the images of older versions of this binary. Images that are in use stay.
 func (m *guestImage) removeOld(ctx context.Context, a *engineAPI) {
-	filters, _ := json.Marshal(map[string][]string{"reference": {repository}})
+	filters, _ := json.Marshal(map[string][]string{"reference": {imageRepository}})
 	var list []struct{ RepoTags []string }
 	if a.callJSON(ctx, http.MethodGet, "/images/json", url.Values{"filters": {string(filters)}}, nil, &list) != nil {
 		return
 	}
 	for _, one := range list {
 		for _, name := range one.RepoTags {
-			_, tag, _ := strings.Cut(name, repository+":")
+			_, tag, _ := strings.Cut(name, imageRepository+":")
 			if runtime, hash, ok := strings.Cut(tag, "-"); ok && runtime == m.runtime && len(hash) == tagLength && tag != m.tag {
 				_ = a.callJSON(ctx, http.MethodDelete, "/images/"+name, nil, nil, nil)
 			}
@@ -458,7 +458,7 @@ func (m *guestImage) deriveImage(ctx context.Context, a *engineAPI) error {
 		if err := a.uploadTar(ctx, http.MethodPut, "/containers/"+id+"/archive", url.Values{"path": {"/"}}, m.tarStream()); err != nil {
 			return err
 		}
-		return a.longCall(ctx, http.MethodPost, "/commit", url.Values{"container": {id}, "repo": {repository}, "tag": {m.tag}}, nil, nil)
+		return a.longCall(ctx, http.MethodPost, "/commit", url.Values{"container": {id}, "repo": {imageRepository}, "tag": {m.tag}}, nil, nil)
 	})
 }
 

@@ -65,7 +65,7 @@ func engine(host, dir, runner, kind string) {
 				}
 				h := sandbox.HostFunc(nothing)
 				if kind == commanding {
-					h = starter(s.(sandbox.Commander), does)
+					h = starter(s.(sandbox.CommandStarter), does)
 				} else {
 					fmt.Println("under way")
 				}
@@ -78,7 +78,7 @@ func engine(host, dir, runner, kind string) {
 }
 
 // starter is a host that starts this binary as a command, and says so.
-func starter(s sandbox.Commander, does string) sandbox.HostFunc {
+func starter(s sandbox.CommandStarter, does string) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		fmt.Println("under way")
 		_, err := s.Start(ctx, sandbox.HostCommand{Name: filepath.Base(os.Args[0]), Args: []string{"command", does}})
@@ -194,7 +194,7 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	t.Logf("%d containers when it was killed", look())
-	ofCommand := func(image string) bool { return strings.HasPrefix(image, repository+":"+commandProfile) }
+	ofCommand := func(image string) bool { return strings.HasPrefix(image, imageRepository+":"+commandProfile) }
 	if some := slices.ContainsFunc(slices.Collect(maps.Values(seen)), ofCommand); kind == commanding && n > 1 && !some {
 		t.Error("no command was under way")
 	}

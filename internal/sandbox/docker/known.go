@@ -43,7 +43,7 @@ func knownVulnerabilities(versions map[string]string) string {
 		var all []string
 		latest := ""
 		for _, h := range knownVulnerabilityList {
-			if h.component == component && h.affects(version) {
+			if h.component == component && h.affectsVersion(version) {
 				all = append(all, h.cve)
 				if latest == "" {
 					latest = strings.Join(h.fixed, " or ")
@@ -63,9 +63,9 @@ func knownVulnerabilities(versions map[string]string) string {
 	return strings.Join(sortedCopy(found), "; ")
 }
 
-// affects reports whether a version has the vulnerability. If its release series has a fix, versions before the fix
+// affectsVersion reports whether a version has the vulnerability. If its release series has a fix, versions before the fix
 // are affected; all versions of older series are affected.
-func (h knownVulnerability) affects(version string) bool {
+func (h knownVulnerability) affectsVersion(version string) bool {
 	have, ok := parseVersion(version)
 	if !ok {
 		return false

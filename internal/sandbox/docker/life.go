@@ -162,7 +162,7 @@ var secondSweepDelay = []time.Duration{2 * time.Second, 8 * time.Second}
 
 // sweepDeadEngines removes the containers that dead engines left behind, and then those engines' lock files.
 func (b *dockerBackend) sweepDeadEngines(a *engineAPI) {
-	ctx, cancel := context.WithTimeout(context.Background(), importing)
+	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
 	defer cancel()
 	stop := context.AfterFunc(b.closing, cancel)
 	defer stop()

@@ -30,11 +30,11 @@ func TestSharedMemory(t *testing.T) {
 						t.Fatal(err)
 					}
 					sandboxtest.CheckConversation(t, c, runtime)
-					if h, ok := c.wire.(*shm.Host); ok == far || ok && !h.IsUsed() {
+					if h, ok := c.wire.(*shm.HostEnd); ok == far || ok && !h.IsUsed() {
 						t.Errorf("%s: memory is shared: %t; a daemon that is far away: %t", runtime, ok, far)
 					}
 					<-c.Gone()
-					_ = b.close()
+					_ = b.closeBackend()
 				}
 			}
 			o.Interpreters = []interpreter.Interpreter{python}

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Exit describes how the process of a guest ended. The backend has already ruled out that a limit was exceeded.
-type Exit struct {
+// RuntimeExit describes how the process of a guest ended. The backend has already ruled out that a limit was exceeded.
+type RuntimeExit struct {
 	Op      string         // operation of the error: "docker.run"
 	Subject string         // what ended: "the container"
 	State   string         // how it ended, in words: "exit status 3"
@@ -39,25 +39,25 @@ const (
 // Effects is the part of a hint that warns that calls may already have had effects.
 const Effects = effects
 
-// Explain returns an error that describes why the process of a guest ended. It never returns nil.
-func Explain(x Exit) *core.Error {
-	detail := "(" + x.State + ")" + Detail(x.Stderr)
+// ExplainExit returns an error that describes why the process of a guest ended. It never returns nil.
+func ExplainExit(x RuntimeExit) *core.Error {
+	detail := "(" + x.State + ")" + FirstStderrLine(x.Stderr)
 	switch {
 	case isCrash(x.Signal):
-		return x.crash(detail)
+		return x.crashError(detail)
 	case x.Killed:
 		return core.Errorf(core.KindRuntime, x.Op, "%s was ended from outside %s", x.Subject, detail).WithHint(killedHint)
 	}
 	e := core.Errorf(core.KindRuntime, x.Op, "%s ended unexpectedly %s", x.Subject, detail)
-	if x.Native && x.Signal <= 0 && Detail(x.Stderr) == "" {
+	if x.Native && x.Signal <= 0 && FirstStderrLine(x.Stderr) == "" {
 		return e.WithHint(exitHint)
 	}
 	return e.WithHint(restartHint)
 }
 
-// crash returns the error for a crash of the runtime. A program can cause one: not every runtime detects that its stack
+// crashError returns the error for a crash of the runtime. A program can cause one: not every runtime detects that its stack
 // is exhausted.
-func (x Exit) crash(detail string) *core.Error {
+func (x RuntimeExit) crashError(detail string) *core.Error {
 	line, deep := 0, false
 	if x.Crashed != nil {
 		line, deep = x.Crashed(x.Stderr, x.File)
@@ -83,9 +83,9 @@ func isCrash(s syscall.Signal) bool {
 	return false
 }
 
-// Detail returns the first line of standard error that contains letters, as a suffix for a message (": out of
+// FirstStderrLine returns the first line of standard error that contains letters, as a suffix for a message (": out of
 // range"), or "".
-func Detail(stderr string) string {
+func FirstStderrLine(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, unicode.IsLetter) {
 			return ": " + line

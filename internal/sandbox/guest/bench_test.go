@@ -21,7 +21,7 @@ func benchmarkProgram(b *testing.B, code string) {
 		b.StopTimer()
 		conn := newGuestConn(b)
 		b.StartTimer()
-		end, err := wire.Serve(context.Background(), conn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
+		end, err := wire.ServeProgram(context.Background(), conn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
 		if err != nil || end.Status != core.StatusOK {
 			b.Fatal(err, end.Status, end.Error)
 		}

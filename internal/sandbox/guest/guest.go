@@ -89,7 +89,7 @@ func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
 
 // prepareGuest reads the compiled modules of the prelude if the guest is to receive them, and sets the frame sizes
 // for the program.
-func (o guestOptions) prepareGuest(conn *wire.Conn) (code compiledModules, err error) {
+func (o guestOptions) prepareGuest(conn *wire.FrameConn) (code compiledModules, err error) {
 	if o.compiled {
 		code, err = receiveModules(conn)
 	}
@@ -130,7 +130,7 @@ func goThrifty() {
 }
 
 // receiveFrames passes received frames on until the input ends or is invalid.
-func receiveFrames(conn *wire.Conn, frames chan<- wire.Frame, gone chan<- struct{}) {
+func receiveFrames(conn *wire.FrameConn, frames chan<- wire.Frame, gone chan<- struct{}) {
 	defer close(gone)
 	defer close(frames)
 	for started := false; ; started = true {

@@ -20,7 +20,7 @@ type pipeEnd struct {
 func (p pipeEnd) Close() error { return p.WriteCloser.Close() }
 
 // newGuestConn starts a guest in this process.
-func newGuestConn(t testing.TB) *wire.Conn {
+func newGuestConn(t testing.TB) *wire.FrameConn {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -43,7 +43,7 @@ func newGuestConn(t testing.TB) *wire.Conn {
 func runProgram(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
 	p.Limits = p.Limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
-	end, err := wire.Serve(context.Background(), newGuestConn(t), p, h)
+	end, err := wire.ServeProgram(context.Background(), newGuestConn(t), p, h)
 	if err != nil {
 		t.Fatal(err)
 	}

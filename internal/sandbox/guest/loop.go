@@ -29,7 +29,7 @@ const (
 
 // guestProgram runs one program. All fields except the connection are used only by the goroutine of serveProgram.
 type guestProgram struct {
-	conn     *wire.Conn
+	conn     *wire.FrameConn
 	posted   chan struct{} // has a value when there may be something to flush
 	inbox    frameInbox
 	stash    []wire.Frame // results that arrived during a synchronous call
@@ -53,7 +53,7 @@ type guestProgram struct {
 }
 
 // serveProgram creates the JavaScript engine, waits for the program and runs it.
-func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, restored bool) error {
+func serveProgram(conn *wire.FrameConn, in frameInbox, compiled compiledModules, restored bool) error {
 	js, err := newEngine()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, rest
 	if err := g.loadPrelude(); err != nil {
 		return err
 	}
-	if err := conn.Send(wire.ReadyFrame("quickjs")); err != nil {
+	if err := conn.SendFrame(wire.ReadyFrame("quickjs")); err != nil {
 		return err
 	}
 	g.preloadWarm()
@@ -102,7 +102,7 @@ func serveProgram(conn *wire.Conn, in frameInbox, compiled compiledModules, rest
 			fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay),
 		)
 	}
-	err = conn.Send(wire.DoneFrame(done, value))
+	err = conn.SendFrame(wire.DoneFrame(done, value))
 	for open := true; open; { // these results are not needed any more
 		_, _, open = in.waitFrame(time.Time{})
 	}
@@ -214,10 +214,10 @@ func (g *guestProgram) startProgram(code string) (promise quickjs.Value, failed 
 }
 
 // namespaceNames returns the program's namespaces without their functions.
-func (g *guestProgram) namespaceNames() []wire.Namespace {
-	names := make([]wire.Namespace, len(g.program.Namespaces))
+func (g *guestProgram) namespaceNames() []wire.ToolNamespace {
+	names := make([]wire.ToolNamespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
-		names[i] = wire.Namespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: json.RawMessage("[]")}
+		names[i] = wire.ToolNamespace{Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: json.RawMessage("[]")}
 	}
 	return names
 }

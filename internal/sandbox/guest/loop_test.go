@@ -42,13 +42,13 @@ func TestTimers(t *testing.T) {
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	timers := newTimers()
 	for id, ms := range map[int]int{1: 30, 2: 10, 3: 20} {
-		timers.add(id, at(ms))
+		timers.addTimer(id, at(ms))
 	}
-	timers.add(4, at(10))
-	timers.add(5, at(40))
-	timers.add(5, at(5)) // starts anew
-	timers.remove(3)
-	timers.remove(99)
+	timers.addTimer(4, at(10))
+	timers.addTimer(5, at(40))
+	timers.addTimer(5, at(5)) // starts anew
+	timers.removeTimer(3)
+	timers.removeTimer(99)
 	if id, due := timers.takeDue(at(4)); due {
 		t.Errorf("timer %d is early", id)
 	}

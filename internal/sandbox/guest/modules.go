@@ -48,7 +48,7 @@ func appendPart(to, part []byte) []byte {
 var errModules = errors.New("guest: the input is not compiled modules")
 
 // receiveModules reads the output of CompilePrelude from the first frame.
-func receiveModules(conn *wire.Conn) (compiledModules, error) {
+func receiveModules(conn *wire.FrameConn) (compiledModules, error) {
 	conn.Accept(wire.HarnessSizes())
 	f, err := conn.Read()
 	if err != nil {

@@ -143,12 +143,12 @@ func (g *guestProgram) nativeSkill(i int) quickjs.Value {
 
 // nativeTimer (id, ms) schedules timer id.
 func (g *guestProgram) nativeTimer(args []any) (any, error) {
-	g.timers.add(int(numberArgument(args, 0)), time.Now().Add(time.Duration(numberArgument(args, 1)*float64(time.Millisecond))))
+	g.timers.addTimer(int(numberArgument(args, 0)), time.Now().Add(time.Duration(numberArgument(args, 1)*float64(time.Millisecond))))
 	return nil, nil
 }
 
 func (g *guestProgram) nativeClearTimer(args []any) (any, error) {
-	g.timers.remove(int(numberArgument(args, 0)))
+	g.timers.removeTimer(int(numberArgument(args, 0)))
 	return nil, nil
 }
 

@@ -21,7 +21,7 @@ import (
 //
 // If both sides wrote without reading, they could block each other. Therefore a port that cannot write reads.
 type portConn struct {
-	conn    *wire.Conn
+	conn    *wire.FrameConn
 	in, out int
 	ring    *shm.RingEnd // nil without shared memory
 	blocks  bool         // a read blocks

@@ -48,7 +48,7 @@ func (b both) Close() error {
 }
 
 // eachPort runs a test with a port of each kind, whose other side is a connection of the test's.
-func eachPort(t *testing.T, test func(t *testing.T, p *portConn, host *wire.Conn)) {
+func eachPort(t *testing.T, test func(t *testing.T, p *portConn, host *wire.FrameConn)) {
 	for name, files := range ports {
 		t.Run(name, func(t *testing.T) {
 			in, out, hostIn, hostOut := files(t)
@@ -73,14 +73,14 @@ func result(id uint32, size int) wire.Frame {
 // only when it could send all it has.
 func TestPortBothFull(t *testing.T) { eachPort(t, portBothFull) }
 
-func portBothFull(t *testing.T, p *portConn, host *wire.Conn) {
+func portBothFull(t *testing.T, p *portConn, host *wire.FrameConn) {
 	const frames, size = 64, 256 << 10
 	done := make(chan error, 1)
 	go func() {
-		err := host.Send(wire.Frame{Kind: wire.KindStart})
+		err := host.SendFrame(wire.Frame{Kind: wire.KindStart})
 		for i := range frames {
 			if err == nil {
-				err = host.Send(result(uint32(i), size))
+				err = host.SendFrame(result(uint32(i), size))
 			}
 		}
 		for range frames {
@@ -94,7 +94,7 @@ func portBothFull(t *testing.T, p *portConn, host *wire.Conn) {
 		t.Fatalf("%v %v", f.Kind, ok)
 	}
 	for i := range frames {
-		if err := p.conn.Send(wire.Frame{Kind: wire.KindCall, ID: uint32(i), Body: make([]byte, size)}); err != nil {
+		if err := p.conn.SendFrame(wire.Frame{Kind: wire.KindCall, ID: uint32(i), Body: make([]byte, size)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,12 +111,12 @@ func portBothFull(t *testing.T, p *portConn, host *wire.Conn) {
 // TestPortWaits shows when a port has something, and when it has nothing any more.
 func TestPortWaits(t *testing.T) { eachPort(t, portWaits) }
 
-func portWaits(t *testing.T, p *portConn, host *wire.Conn) {
+func portWaits(t *testing.T, p *portConn, host *wire.FrameConn) {
 	if _, ok, open := p.waitFrame(time.Now().Add(time.Millisecond)); ok || !open || p.hasFrame() {
 		t.Errorf("something came, or the host is gone: %v %v", ok, open)
 	}
 	for _, f := range []wire.Frame{{Kind: wire.KindStart}, result(1, 5), result(2, 5)} {
-		if err := host.Send(f); err != nil {
+		if err := host.SendFrame(f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,7 +132,7 @@ func portWaits(t *testing.T, p *portConn, host *wire.Conn) {
 	if _, ok, open := p.takeFrame(); ok || !open {
 		t.Errorf("%v %v", ok, open)
 	}
-	_ = host.Send(wire.Frame{Kind: wire.KindStart}) // a second program
+	_ = host.SendFrame(wire.Frame{Kind: wire.KindStart}) // a second program
 	if _, ok, open := p.waitFrame(time.Time{}); ok || open {
 		t.Errorf("a second program came: %v %v", ok, open)
 	}
@@ -141,7 +141,7 @@ func portWaits(t *testing.T, p *portConn, host *wire.Conn) {
 // TestPortGone has the host go while it is waited for.
 func TestPortGone(t *testing.T) { eachPort(t, portGone) }
 
-func portGone(t *testing.T, p *portConn, host *wire.Conn) {
+func portGone(t *testing.T, p *portConn, host *wire.FrameConn) {
 	go host.Close()
 	if _, ok, open := p.waitFrame(time.Time{}); ok || open {
 		t.Errorf("%v %v", ok, open)
@@ -154,8 +154,8 @@ func portGone(t *testing.T, p *portConn, host *wire.Conn) {
 // TestPortHangUp has the host go while nobody reads, but not when it only says much.
 func TestPortHangUp(t *testing.T) { eachPort(t, portHangUp) }
 
-func portHangUp(t *testing.T, p *portConn, host *wire.Conn) {
-	if err := host.Send(result(1, 5)); err != nil {
+func portHangUp(t *testing.T, p *portConn, host *wire.FrameConn) {
+	if err := host.SendFrame(result(1, 5)); err != nil {
 		t.Fatal(err)
 	}
 	if p.pollEvents(unix.POLLIN, time.Time{}) != nil || p.hungUp(&unix.Timespec{}) {

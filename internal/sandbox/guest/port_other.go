@@ -11,7 +11,7 @@ import (
 // portConn does nothing on this system: ports are for virtual machines, whose kernel is Linux.
 type portConn struct {
 	channelInbox
-	conn *wire.Conn
+	conn *wire.FrameConn
 	idle func()
 }
 

@@ -60,7 +60,7 @@ var errRehearsal = errors.New("guest: the rehearsal failed")
 // rehearseCall encodes a tool call without sending it, and decodes an answer to it.
 func (g *guestProgram) rehearseCall() error {
 	conn := wire.NewConn(&duplexConn{&bytes.Buffer{}, &bytes.Buffer{}})
-	if err := conn.Send(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {
+	if err := conn.SendFrame(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {
 		return err
 	}
 	start, err := json.Marshal(wire.ProgramStart{})

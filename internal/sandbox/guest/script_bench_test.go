@@ -36,7 +36,7 @@ func benchmarkScript(b *testing.B, code string) {
 			p := r.start(b, 512<<20)
 			testenv.FallsAsleep(p.cmd.Process.Pid)
 			b.StartTimer()
-			end, err := wire.Serve(context.Background(), p.Conn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
+			end, err := wire.ServeProgram(context.Background(), p.FrameConn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
 			b.StopTimer()
 			if _ = p.end(b); err != nil || end.Status != core.StatusOK {
 				b.Fatal(err, end.Status, end.Error)

@@ -65,7 +65,7 @@ func TestIdleProcessEnds(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				program := core.CheckedProgram{Code: "await demo.echo(1); " + code, Namespaces: demoNamespaces, Limits: core.DefaultLimits()}
-				if _, err := wire.Serve(ctx, p.Conn, program, &endingAfterEcho{cancel: cancel}); err != nil {
+				if _, err := wire.ServeProgram(ctx, p.FrameConn, program, &endingAfterEcho{cancel: cancel}); err != nil {
 					t.Errorf("%s: %v", code, err)
 				}
 			}
@@ -102,7 +102,7 @@ func TestBusyProgramIsHeard(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		p.out.NotifyOn("before\n", cancel)
-		end, err := wire.Serve(ctx, p.Conn, program, &fakeHost{})
+		end, err := wire.ServeProgram(ctx, p.FrameConn, program, &fakeHost{})
 		if err != nil || end.Status != core.StatusCancelled || string(end.Output) != "before\n" {
 			t.Errorf("%+v, %v", end, err)
 		}
@@ -162,7 +162,7 @@ func needNode20(t testing.TB, path string) {
 
 // scriptProcess is one process that awaits its program.
 type scriptProcess struct {
-	*wire.Conn
+	*wire.FrameConn
 	cmd    *exec.Cmd
 	out    *guesttest.OutputWatcher
 	stderr bytes.Buffer
@@ -184,8 +184,8 @@ func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 		t.Fatal(err)
 	}
 	p.out = &guesttest.OutputWatcher{ReadCloser: stdout}
-	p.Conn = wire.NewConn(processPipes{p.out, stdin})
-	ready, err := wire.ReadGreeting(p.Conn)
+	p.FrameConn = wire.NewConn(processPipes{p.out, stdin})
+	ready, err := wire.ReadGreeting(p.FrameConn)
 	if err != nil || ready.Runtime != r.Name {
 		_ = p.end(t)
 		t.Fatalf("%v %v\n%s", ready, err, p.stderr.String())
@@ -213,7 +213,7 @@ func (r *scripted) run(t testing.TB, program core.CheckedProgram, h wire.CallHos
 	t.Helper()
 	program.Limits = program.Limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
 	p := r.start(t, program.Limits.Memory)
-	end, err := wire.Serve(context.Background(), p.Conn, program, h)
+	end, err := wire.ServeProgram(context.Background(), p.FrameConn, program, h)
 	failed := p.end(t)
 	if errors.Is(err, wire.ErrGone) && failed != nil && nodejs.OutOfMemory(p.stderr.String()) {
 		stop := wire.MemoryStop(program.Limits.Memory) // as a backend does

@@ -20,15 +20,15 @@ type pendingTimer struct {
 
 func newTimers() *timerSet { return &timerSet{byID: map[int]*pendingTimer{}} }
 
-func (t *timerSet) add(id int, due time.Time) {
-	t.remove(id)
+func (t *timerSet) addTimer(id int, due time.Time) {
+	t.removeTimer(id)
 	t.made++
 	next := &pendingTimer{id: id, seq: t.made, due: due}
 	t.byID[id] = next
 	heap.Push(&t.queue, next)
 }
 
-func (t *timerSet) remove(id int) {
+func (t *timerSet) removeTimer(id int) {
 	if found, ok := t.byID[id]; ok {
 		delete(t.byID, id)
 		heap.Remove(&t.queue, found.index)
@@ -49,7 +49,7 @@ func (t *timerSet) takeDue(now time.Time) (id int, ok bool) {
 		return 0, false
 	}
 	id = t.queue[0].id
-	t.remove(id)
+	t.removeTimer(id)
 	return id, true
 }
 

@@ -168,7 +168,7 @@ func (b *gvisorBackend) tryContainer() error {
 		cause, hint := findRemedy(g.stderr.String())
 		return core.Errorf(
 			core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err,
-			exitcause.Detail(g.stderr.String()),
+			exitcause.FirstStderrLine(g.stderr.String()),
 		).WithHint("%s", hint)
 	}
 	return nil
@@ -226,7 +226,7 @@ func (b *gvisorBackend) launchContainer(ctx context.Context, runsc string, r *gu
 			_ = shared.Close()
 		}
 	}()
-	if err := r.writeBundle(dir, shared.Path()); err != nil {
+	if err := r.writeBundle(dir, shared.FilePath()); err != nil {
 		return nil, err
 	}
 	in, toGuest, err := os.Pipe()

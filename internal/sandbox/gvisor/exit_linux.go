@@ -19,7 +19,7 @@ func (r *guestRoot) isOutOfMemory(stderr string) bool {
 // like a shell's, which signal ended the program.
 func (g *guestContainer) exitError(file string) *core.Error {
 	state := g.cmd.ProcessState
-	x := exitcause.Exit{
+	x := exitcause.RuntimeExit{
 		Op: Name + ".run", Subject: "the sandbox's process", State: state.String(), Killed: !state.Exited(),
 		Stderr: g.stderr.String(), File: file, Runtime: g.root.runtime, Native: g.root.i != nil,
 	}
@@ -29,5 +29,5 @@ func (g *guestContainer) exitError(file string) *core.Error {
 	if g.root.i != nil {
 		x.Crashed = g.root.i.Crashed
 	}
-	return exitcause.Explain(x)
+	return exitcause.ExplainExit(x)
 }

@@ -58,7 +58,7 @@ func engine(runsc, dir, kind string) {
 			_, _ = s.Run(context.Background(), core.CheckedProgram{Code: code, Limits: limits}, sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 				calls.Done()
 				if commander {
-					_, err := s.(sandbox.Commander).Start(ctx, sandbox.HostCommand{Name: filepath.Base(tool), Args: []string{"command", "sleep"}})
+					_, err := s.(sandbox.CommandStarter).Start(ctx, sandbox.HostCommand{Name: filepath.Base(tool), Args: []string{"command", "sleep"}})
 					fmt.Fprintln(os.Stderr, "a command ended:", err)
 				}
 				return core.CallResult{Value: []byte("1")}, nil

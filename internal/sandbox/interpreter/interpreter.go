@@ -49,7 +49,7 @@ const (
 	zoneDir    = "/usr/share/zoneinfo"
 )
 
-const asking = 10 * time.Second
+const probeTimeout = 10 * time.Second
 
 // FindProgram returns the path of the interpreter's executable. The error is a *core.Error with a hint on how to
 // install it.
@@ -158,7 +158,7 @@ func (m *FileImage) addPython(found string) error {
 
 // pythonOf runs a Python to ask for the locations of its files.
 func pythonOf(found string) (python pythonSays, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), asking)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	var said, complaint bytes.Buffer
 	ask := exec.CommandContext(ctx, found, "-I", "-S", "-c", askPython) // not confined: it is the user's own, and runs nothing else

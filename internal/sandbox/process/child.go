@@ -32,7 +32,7 @@ const (
 type guestChild struct {
 	cmd      *exec.Cmd
 	pipes    *pipeConn
-	conn     *wire.Conn
+	conn     *wire.FrameConn
 	stderr   *procgroup.StderrHead
 	peak     warmpool.MemoryPeak
 	group    *procgroup.ChildGroup
@@ -81,7 +81,7 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 	late := time.AfterFunc(b.greeting, c.Kill)
 	defer b.trackStarting(c)()
 	if code != nil {
-		_ = c.conn.Send(wire.HarnessFrame(code)) // the next call reports a failure
+		_ = c.conn.SendFrame(wire.HarnessFrame(code)) // the next call reports a failure
 	}
 	_, err = wire.ReadGreeting(c.conn)
 	inTime := late.Stop()
@@ -195,7 +195,7 @@ func (c *guestChild) measureMemory() {
 // stderrSuffix returns the cause of the child's end that its standard error names, as a suffix for an error message.
 // The child must have exited.
 func (c *guestChild) stderrSuffix() string {
-	return exitcause.Detail(c.stderr.String())
+	return exitcause.FirstStderrLine(c.stderr.String())
 }
 
 func (c *guestChild) IsAlive() bool {

@@ -34,7 +34,7 @@ func commandPlan(c *hostcmd.HostCommand, args []string) (confine.SandboxPlan, er
 	return p, nil
 }
 
-// Start implements sandbox.Commander. It starts a child like that of an interpreter, which then becomes the command.
+// Start implements sandbox.CommandStarter. It starts a child like that of an interpreter, which then becomes the command.
 // The command gets only its arguments and its input.
 func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	b := s.backend

@@ -90,17 +90,17 @@ func rogue(manner string) {
 		os.Exit(3)
 	}
 	if manner == "old" {
-		_ = conn.Send(wire.Frame{Kind: wire.KindReady, Head: []byte(`{"protocol":99,"runtime":"quickjs"}`)})
+		_ = conn.SendFrame(wire.Frame{Kind: wire.KindReady, Head: []byte(`{"protocol":99,"runtime":"quickjs"}`)})
 		testenv.Hang()
 	}
-	_ = conn.Send(wire.ReadyFrame("quickjs"))
+	_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
 	_, _ = conn.Read()
-	_ = conn.Send(wire.OutputFrame([]byte("before\n")))
+	_ = conn.SendFrame(wire.OutputFrame([]byte("before\n")))
 	misbehave(conn, manner)
 	testenv.Hang()
 }
 
-func misbehave(conn *wire.Conn, manner string) {
+func misbehave(conn *wire.FrameConn, manner string) {
 	raw := func(b ...byte) { _, _ = os.Stdout.Write(b) }
 	switch manner {
 	case "rubbish":
@@ -108,21 +108,21 @@ func misbehave(conn *wire.Conn, manner string) {
 	case "huge":
 		raw(0xff, 0xff, 0xff, 0xff, byte(wire.KindDone), 0, 0, 0, 0, 0, 0, 0, 0)
 	case "kind":
-		_ = conn.Send(wire.Frame{Kind: wire.KindStart})
+		_ = conn.SendFrame(wire.Frame{Kind: wire.KindStart})
 	case "ready twice":
-		_ = conn.Send(wire.ReadyFrame("quickjs"))
+		_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
 	case "bad head":
-		_ = conn.Send(wire.Frame{Kind: wire.KindCall, Head: []byte("]["), Body: []byte("{}")})
+		_ = conn.SendFrame(wire.Frame{Kind: wire.KindCall, Head: []byte("]["), Body: []byte("{}")})
 	case "bad value":
-		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, []byte(`{"a":`)))
+		_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, []byte(`{"a":`)))
 	case "bad status":
-		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusDenied}, nil))
+		_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusDenied}, nil))
 	case "failed without an error":
-		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusError}, nil))
+		_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusError}, nil))
 	case "large value":
-		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, bytes.Repeat([]byte("1"), 2000)))
+		_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK, HasValue: true}, bytes.Repeat([]byte("1"), 2000)))
 	case "blames the host":
-		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindSandboxUnavailable, Message: "\xff" + strings.Repeat("x", 100_000)}}, nil))
+		_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindSandboxUnavailable, Message: "\xff" + strings.Repeat("x", 100_000)}}, nil))
 	case "half a frame":
 		raw(0, 0, 0, 100, byte(wire.KindDone))
 		os.Exit(0)
@@ -132,7 +132,7 @@ func misbehave(conn *wire.Conn, manner string) {
 		fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory")
 		os.Exit(2)
 	case "floods":
-		_ = conn.Send(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = conn.SendFrame(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		for {
 			fmt.Fprintln(os.Stderr, strings.Repeat("noise", 1000))
 		}
@@ -317,7 +317,7 @@ func TestWhatChildrenHave(t *testing.T) {
 		}
 	}
 	look(func(context.Context, core.ToolCall) (core.CallResult, error) {
-		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err != nil || len(env) > 0 {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err != nil || string(env) != oneThread+"\x00" {
 			t.Errorf("environment: %q, %v", env, err)
 		}
 		if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil || dir != "/" {
@@ -374,7 +374,7 @@ func TestWatcher(t *testing.T) {
 func devour() {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
-	_ = conn.Send(wire.ReadyFrame("quickjs"))
+	_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
 	_, _ = conn.Read()
 	defer runtime.KeepAlive(bytes.Repeat([]byte{1}, 256<<20))
 	testenv.Hang()
@@ -499,7 +499,7 @@ func TestGuestEndsWithItsInput(t *testing.T) {
 		}
 		if code != "" {
 			start, _ := json.Marshal(wire.ProgramStart{Memory: 1 << 28, Result: 1000})
-			_ = conn.Send(wire.Frame{Kind: wire.KindStart, Head: start, Body: []byte("console.log('on');" + code)})
+			_ = conn.SendFrame(wire.Frame{Kind: wire.KindStart, Head: start, Body: []byte("console.log('on');" + code)})
 			conn.Accept(wire.FrameSizes{wire.KindOutput: 100})
 			if f, err := conn.Read(); err != nil || string(f.Body) != "on\n" {
 				t.Errorf("output %q, %v", f.Body, err)

@@ -31,7 +31,7 @@ func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) 
 // exitError returns the error for a child that ended without having exceeded a limit.
 func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *core.Error {
 	signal := signalOf(state)
-	return exitcause.Explain(exitcause.Exit{
+	return exitcause.ExplainExit(exitcause.RuntimeExit{
 		Op: "process.run", Subject: "the sandbox's process", State: state.String(), Signal: signal,
 		Killed: signal == syscall.SIGKILL, Stderr: stderr, File: file, Runtime: s.kind.runtime, Native: s.kind.native,
 		Crashed: s.kind.crashed,

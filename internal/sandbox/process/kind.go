@@ -15,7 +15,7 @@ type childKind struct {
 	runtime string
 	command []string // of the child: this program again
 	plan    confine.SandboxPlan
-	pool    *warmpool.Pool[*guestChild]
+	pool    *warmpool.WarmPool[*guestChild]
 	// harness is the compiled harness. It is nil if the guest does not support compiling its harness.
 	harness *compiledHarness
 	// native is set for runtimes whose programs can do what any process can, so that only the kernel and the

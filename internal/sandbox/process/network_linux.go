@@ -90,14 +90,14 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// forwardConnections passes the connections that the program opens to h, if h is a sandbox.Proxy. shut stops this and
+// forwardConnections passes the connections that the program opens to h, if h is a sandbox.ConnectionProxy. shut stops this and
 // returns when no connection is left.
-func (c *guestChild) forwardConnections(h sandbox.Host) (shut func()) {
+func (c *guestChild) forwardConnections(h sandbox.ToolHost) (shut func()) {
 	l := c.receivedListener()
 	if l == nil {
 		return func() {}
 	}
-	proxy, ok := h.(sandbox.Proxy)
+	proxy, ok := h.(sandbox.ConnectionProxy)
 	if !ok {
 		_ = l.Close()
 		return func() {}

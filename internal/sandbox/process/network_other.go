@@ -20,4 +20,4 @@ func descriptorPair() (near, far *os.File, err error) { return nil, nil, errors.
 
 func closeFile(*os.File) {}
 
-func (c *guestChild) forwardConnections(sandbox.Host) (shut func()) { return func() {} }
+func (c *guestChild) forwardConnections(sandbox.ToolHost) (shut func()) { return func() {} }

@@ -25,7 +25,7 @@ const (
 	longProgramPause = 60 * time.Millisecond
 )
 
-// Parse lets a new child of a runtime parse code, as wire.Parse describes. This child may later run exactly that
+// Parse lets a new child of a runtime parse code, as wire.ParseCode describes. This child may later run exactly that
 // program and no other, so hostile code that takes over the parser affects only itself. Errors are *core.Error or the
 // context's.
 func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedProgram, error) {
@@ -38,7 +38,7 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedP
 		box.kind.pool.PostponeRefill(longProgramPause)
 	}
 	limited, cancel := context.WithTimeout(ctx, parseTime)
-	known, tree, err := wire.Parse(limited, box.child.conn, code)
+	known, tree, err := wire.ParseCode(limited, box.child.conn, code)
 	if err != nil {
 		defer cancel()
 		return core.ParsedProgram{}, box.parseError(ctx, limited)
@@ -109,7 +109,7 @@ func (p *parsedChildren) keepChild(runtime, code string, c *guestChild) {
 	}
 	w := &parsedChild{runtime: runtime, code: code, child: c}
 	w.end = time.AfterFunc(p.within, func() {
-		if p.remove(w) {
+		if p.removeChild(w) {
 			c.Kill()
 		}
 	})
@@ -127,7 +127,7 @@ func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 		}
 	}
 	p.mu.Unlock()
-	if found == nil || !p.remove(found) {
+	if found == nil || !p.removeChild(found) {
 		return nil
 	}
 	found.end.Stop()
@@ -137,8 +137,8 @@ func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	return found.child
 }
 
-// remove removes w and reports whether it was stored.
-func (p *parsedChildren) remove(w *parsedChild) bool {
+// removeChild removes w and reports whether it was stored.
+func (p *parsedChildren) removeChild(w *parsedChild) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.list, w)
@@ -149,7 +149,7 @@ func (p *parsedChildren) remove(w *parsedChild) bool {
 	return true
 }
 
-func (p *parsedChildren) close() {
+func (p *parsedChildren) closeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true

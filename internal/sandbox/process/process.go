@@ -59,7 +59,7 @@ type Options struct {
 	Limits core.Limits
 	// Fallback says what may run without full confinement.
 	Fallback FallbackMode
-	// Network connects programs to the sandbox.Proxy of their Host, if the Host has one and the interpreter is
+	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
 	// proxied. Nil means no connections.
 	Network *interpreter.ProxyNetwork
 	// Interpreters lists the runtimes that the machine may have. Their children are started on first use.
@@ -320,7 +320,7 @@ func (b *Backend) Close() error {
 	for _, k := range b.kinds {
 		k.pool.Close()
 	}
-	b.parsed.close()
+	b.parsed.closeAll()
 	select {
 	case c := <-b.first:
 		c.Kill()

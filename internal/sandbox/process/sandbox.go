@@ -26,7 +26,7 @@ type childSandbox struct {
 }
 
 // Run implements sandbox.Sandbox.
-func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox.Host) (sandbox.RunReport, error) {
+func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox.ToolHost) (sandbox.RunReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err := s.beginRun(cancel); err != nil {
@@ -43,7 +43,7 @@ func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox
 	if measures {
 		served.Limits.Computing = 0
 	}
-	end, err := wire.Serve(ctx, s.child.conn, served, h)
+	end, err := wire.ServeProgram(ctx, s.child.conn, served, h)
 	shut()
 	stop()
 	s.releaseChild()

@@ -20,7 +20,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// CheckCommands tests that a backend fulfils the contract of sandbox.Commander. Its programs must be able to start
+// CheckCommands tests that a backend fulfils the contract of sandbox.CommandStarter. Its programs must be able to start
 // the file path as the command "tool". The main program of that file must call BeCommand if its first argument is
 // "command".
 func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
@@ -103,7 +103,7 @@ func startedWith(
 	var failed error
 	h := sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 		starting()
-		ended, failed = s.(sandbox.Commander).Start(ctx, c)
+		ended, failed = s.(sandbox.CommandStarter).Start(ctx, c)
 		return core.CallResult{Value: json.RawMessage("1")}, nil
 	})
 	report, err := s.Run(ctx, core.CheckedProgram{Code: "await searchTools('x')", Name: "try", Limits: l}, h)
@@ -184,13 +184,13 @@ func commandEndsWithItsProgram(t *testing.T, b sandbox.Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.(sandbox.Commander).Start(t.Context(), ToolCommand("env")); core.AsError(err).Kind != core.KindCancelled {
+	if _, err := s.(sandbox.CommandStarter).Start(t.Context(), ToolCommand("env")); core.AsError(err).Kind != core.KindCancelled {
 		t.Error("a command starts before its program:", err)
 	}
 	ended := make(chan error, 1)
 	h := sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 		time.AfterFunc(busyFor, func() { _ = s.Close() })
-		_, err := s.(sandbox.Commander).Start(ctx, ToolCommand("sleep"))
+		_, err := s.(sandbox.CommandStarter).Start(ctx, ToolCommand("sleep"))
 		ended <- err
 		return core.CallResult{}, core.AsError(err)
 	})
@@ -200,7 +200,7 @@ func commandEndsWithItsProgram(t *testing.T, b sandbox.Backend) {
 	if err := <-ended; core.AsError(err) == nil || core.AsError(err).Kind != core.KindCancelled {
 		t.Error(err)
 	}
-	if _, err := s.(sandbox.Commander).Start(t.Context(), ToolCommand("env")); core.AsError(err).Kind != core.KindCancelled {
+	if _, err := s.(sandbox.CommandStarter).Start(t.Context(), ToolCommand("env")); core.AsError(err).Kind != core.KindCancelled {
 		t.Error("a command starts after its program:", err)
 	}
 }

@@ -67,7 +67,7 @@ func probeOutput(t *testing.T, b sandbox.Backend, runtime, code string) string {
 	return triedWith(t, b, runtime, code, echo)
 }
 
-func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.Host) string {
+func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.ToolHost) string {
 	t.Helper()
 	l := core.Limits{Timeout: hangTimeout}.WithDefaults(core.DefaultLimits())
 	s, err := b.Prepare(context.Background(), sandbox.SandboxSpec{Runtime: runtime, Limits: l})
@@ -107,7 +107,7 @@ func CheckProbe(t *testing.T, output string, least int) {
 func RunProbe(runtime string, in io.Reader, out io.Writer) {
 	conn := wire.NewConn(stdioStream{in, out})
 	conn.Accept(wire.GuestSizes())
-	_ = conn.Send(wire.ReadyFrame(runtime))
+	_ = conn.SendFrame(wire.ReadyFrame(runtime))
 	f, err := conn.Read()
 	if err != nil {
 		return
@@ -121,9 +121,9 @@ func RunProbe(runtime string, in io.Reader, out io.Writer) {
 		if err := a.do(); err != nil {
 			verdict = fmt.Sprintf("closed %s: %v", a.name, err)
 		}
-		_ = conn.Send(wire.OutputFrame([]byte(verdict + "\n")))
+		_ = conn.SendFrame(wire.OutputFrame([]byte(verdict + "\n")))
 	}
-	_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK}, nil))
+	_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK}, nil))
 	testenv.Hang()
 }
 

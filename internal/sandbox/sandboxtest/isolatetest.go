@@ -182,7 +182,7 @@ func (s *backendSuite) prepareSandbox(t testing.TB, b sandbox.Backend, l core.Li
 }
 
 // executeProgram runs one program in its own sandbox.
-func (s *backendSuite) executeProgram(t testing.TB, b sandbox.Backend, p programText, l core.Limits, h sandbox.Host) sandbox.RunReport {
+func (s *backendSuite) executeProgram(t testing.TB, b sandbox.Backend, p programText, l core.Limits, h sandbox.ToolHost) sandbox.RunReport {
 	t.Helper()
 	sandbox := s.prepareSandbox(t, b, l)
 	defer sandbox.Close()

@@ -76,7 +76,7 @@ func CheckConversation(t *testing.T, g io.ReadWriteCloser, runtime string) {
 	if _, err := wire.ReadGreeting(conn); err != nil {
 		t.Fatal(err)
 	}
-	end, err := wire.Serve(t.Context(), conn, core.CheckedProgram{Code: code, Name: "program", Limits: core.DefaultLimits()}, sharing)
+	end, err := wire.ServeProgram(t.Context(), conn, core.CheckedProgram{Code: code, Name: "program", Limits: core.DefaultLimits()}, sharing)
 	if err != nil || string(end.Value) != "50" {
 		t.Fatalf("%s %s %v, %v", end.Status, end.Value, end.Error, err)
 	}

@@ -79,11 +79,11 @@ func (b *vmBackend) openPool() *warmpool.Backend {
 	b.saveOnUse(forCommands, nil)
 	return warmpool.New(warmpool.Options{
 		Kind: kind, Kinds: kinds, Capabilities: sync.OnceValue(b.findCapabilities), Command: b.runCommand,
-		Closed: b.close,
+		Closed: b.closeBackend,
 	})
 }
 
-func (b *vmBackend) close() error {
+func (b *vmBackend) closeBackend() error {
 	b.over()
 	b.spawner.Close()
 	return nil
@@ -125,7 +125,7 @@ func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
 }
 
 // startCopy starts a copy of the saved machine of a runtime.
-func (b *vmBackend) startCopy(ctx context.Context, runtime string) (*machine, error) {
+func (b *vmBackend) startCopy(ctx context.Context, runtime string) (*virtualMachine, error) {
 	for again := false; ; again = true {
 		k, err := b.images[runtime]()
 		if err != nil {

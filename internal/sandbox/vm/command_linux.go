@@ -105,7 +105,7 @@ func (b *vmBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l cor
 	}
 	defer o.file.Close()
 	err = b.waitPrepared(ctx, forCommands)
-	var m *machine
+	var m *virtualMachine
 	if err == nil {
 		m, err = b.startCopy(ctx, forCommands)
 	}
@@ -141,7 +141,7 @@ func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 }
 
 // runOrder runs a command in the machine. It returns when both the command and the machine have ended.
-func (m *machine) runOrder(whole context.Context, o *commandOrder, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
+func (m *virtualMachine) runOrder(whole context.Context, o *commandOrder, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error) {
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	stop := context.AfterFunc(ctx, m.Kill)

@@ -13,7 +13,7 @@ import (
 )
 
 // Explain implements warmpool.Guest.
-func (m *machine) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
+func (m *virtualMachine) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	select {
 	case <-m.said:
 	case <-m.over:
@@ -49,7 +49,7 @@ func (i *machineImage) isOutOfMemory(stderr string) bool {
 }
 
 // whyNot adds the cause to the error of a machine that did not become ready, and ends the machine.
-func (m *machine) whyNot(err error) error {
+func (m *virtualMachine) whyNot(err error) error {
 	select {
 	case <-m.said:
 	case <-time.After(lastMessageTimeout):
@@ -60,15 +60,15 @@ func (m *machine) whyNot(err error) error {
 	select {
 	case <-m.said:
 		if m.end != nil {
-			return fmt.Errorf("%w: %s%s%s", err, m.end.Failed, exitcause.Detail(m.end.Stderr), exitcause.Detail(m.stderr.String()))
+			return fmt.Errorf("%w: %s%s%s", err, m.end.Failed, exitcause.FirstStderrLine(m.end.Stderr), exitcause.FirstStderrLine(m.stderr.String()))
 		}
 	default:
 	}
-	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.Detail(m.stderr.String()))
+	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.FirstStderrLine(m.stderr.String()))
 }
 
 // endsItself reports whether the machine has ended by itself or does so within a moment.
-func (m *machine) endsItself() bool {
+func (m *virtualMachine) endsItself() bool {
 	select {
 	case <-m.over:
 	case <-time.After(lastMessageTimeout):
@@ -79,7 +79,7 @@ func (m *machine) endsItself() bool {
 
 // startError returns the reason why a machine did not become ready. err is the error of its connections. own is set
 // if the machine ended by itself. The machine must have ended.
-func (m *machine) startError(err error, own bool) error {
+func (m *virtualMachine) startError(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:
 		return *why
@@ -94,13 +94,13 @@ func (m *machine) startError(err error, own bool) error {
 }
 
 // exitError returns the error for a machine or a guest that ended without having exceeded a limit.
-func (m *machine) exitError(stderr, file string) *core.Error {
+func (m *virtualMachine) exitError(stderr, file string) *core.Error {
 	if m.end == nil {
-		return exitcause.Explain(exitcause.Exit{
+		return exitcause.ExplainExit(exitcause.RuntimeExit{
 			Op: Name + ".run", Subject: "the machine", State: m.cmd.ProcessState.String(), Killed: true, Stderr: m.stderr.String(),
 		})
 	}
-	x := exitcause.Exit{
+	x := exitcause.RuntimeExit{
 		Op: Name + ".run", Subject: "the sandbox's process", State: fmt.Sprintf("exit status %d", m.end.Status),
 		Stderr: stderr, File: file, Runtime: m.image.runtime, Native: m.image.i != nil,
 	}
@@ -111,5 +111,5 @@ func (m *machine) exitError(stderr, file string) *core.Error {
 	if m.image.i != nil {
 		x.Crashed = m.image.i.Crashed
 	}
-	return exitcause.Explain(x)
+	return exitcause.ExplainExit(x)
 }

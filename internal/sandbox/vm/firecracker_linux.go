@@ -114,7 +114,7 @@ func (f firecrackerDriver) configureMachine(ctx context.Context, i *machineImage
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer a.closeConn()
 	for _, r := range []apiRequest{
 		{"PUT", "/machine-config", apiObject{"vcpu_count": 1, "mem_size_mib": i.memory >> 20}},
 		{"PUT", "/boot-source", apiObject{"kernel_image_path": kernelPath, "initrd_path": archivePath, "boot_args": firecrackerLine}},
@@ -144,8 +144,8 @@ func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir
 	if err != nil {
 		return err
 	}
-	defer a.close()
-	stop := context.AfterFunc(ctx, a.close)
+	defer a.closeConn()
+	stop := context.AfterFunc(ctx, a.closeConn)
 	defer stop()
 	if err := a.sendRequest(apiRequest{"PATCH", "/vm", apiObject{"state": "Paused"}}); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (f firecrackerDriver) resumeMachine(ctx context.Context, p *machinePorts) e
 	if err != nil {
 		return err
 	}
-	defer a.close()
+	defer a.closeConn()
 	err = a.sendRequest(apiRequest{
 		"PUT", "/snapshot/load",
 		apiObject{"snapshot_path": statePath, "mem_backend": apiObject{"backend_type": "File", "backend_path": memoryPath}, "resume_vm": true},

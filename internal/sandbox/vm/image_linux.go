@@ -315,7 +315,7 @@ func (b *vmBackend) makeMachine(i *machineImage, dir string) error {
 	if err := b.driver.saveMachine(ctx, m.machinePorts, dir); err != nil {
 		return m.whyNot(err)
 	}
-	if err := m.shared.Save(filepath.Join(dir, ringFile)); err != nil {
+	if err := m.shared.SaveTo(filepath.Join(dir, ringFile)); err != nil {
 		return err
 	}
 	b.logProgress("the machine is kept")

@@ -70,7 +70,7 @@ func engine(driver, program, kernel, runtime, path string) {
 				calls.Done()
 				if commander && int(starting.Add(1)) <= commanders {
 					calls.Wait()
-					_, err := s.(sandbox.Commander).Start(ctx, sandboxtest.ToolCommand("sleep"))
+					_, err := s.(sandbox.CommandStarter).Start(ctx, sandboxtest.ToolCommand("sleep"))
 					fmt.Fprintln(os.Stderr, "a command ended:", err)
 				}
 				return core.CallResult{Value: []byte("1")}, nil

@@ -37,8 +37,8 @@ const (
 	monitorThreads = 64
 )
 
-// machine is a running virtual machine, with the process of its monitor.
-type machine struct {
+// virtualMachine is a running virtual machine, with the process of its monitor.
+type virtualMachine struct {
 	*machinePorts
 	image   *machineImage
 	cmd     *exec.Cmd
@@ -59,14 +59,14 @@ type machine struct {
 }
 
 // startMachine starts the monitor of a machine in its own confinement.
-func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*machine, error) {
+func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*virtualMachine, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		p.closeAll()
 		return nil, err
 	}
 	p.over = make(chan struct{})
-	m := &machine{machinePorts: p, image: i, gone: make(chan struct{}), said: make(chan struct{})}
+	m := &virtualMachine{machinePorts: p, image: i, gone: make(chan struct{}), said: make(chan struct{})}
 	m.cmd = exec.Command(b.Guest[0], append([]string{confine.Argument}, b.Guest[1:]...)...)
 	m.cmd.Args[0] = b.named
 	m.cmd.Env, m.cmd.Dir, m.cmd.ExtraFiles = []string{}, "/", append([]*os.File{read}, p.far...)
@@ -96,7 +96,7 @@ func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine
 }
 
 // bootMachine boots a machine from its kernel.
-func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string) (*machine, error) {
+func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string) (*virtualMachine, error) {
 	p, err := b.driver.makePorts()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string
 
 // endWith kills the machine when ctx ends and records the cause, so that later failures report it. Calling stop ends
 // this.
-func (m *machine) endWith(ctx context.Context) (stop func()) {
+func (m *virtualMachine) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() {
 		m.abandonMachine(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx)))
 	})
@@ -131,13 +131,13 @@ func (m *machine) endWith(ctx context.Context) (stop func()) {
 }
 
 // abandonMachine kills a machine that has not become ready.
-func (m *machine) abandonMachine(why error) {
+func (m *virtualMachine) abandonMachine(why error) {
 	m.ended.CompareAndSwap(nil, &why)
 	m.Kill()
 }
 
 // failMachine ends a machine that is not in use yet and returns the reason why it failed.
-func (m *machine) failMachine(err error) error {
+func (m *virtualMachine) failMachine(err error) error {
 	go m.listenControl()
 	err = m.whyNot(err)
 	_ = m.Close()
@@ -147,7 +147,7 @@ func (m *machine) failMachine(err error) error {
 
 // restoreMachine starts a copy of a saved machine. It returns when the copy runs and has a current clock and new random
 // numbers.
-func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir string) (*machine, error) {
+func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir string) (*virtualMachine, error) {
 	ready, err := os.ReadFile(dir + "/" + readyFile)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir str
 		err = m.sendWake()
 	}
 	if err == nil && shm.IsRingGuest(ready) {
-		err = shm.Nudge(p.wire) // the guest has time until a program comes
+		err = shm.SendBell(p.wire) // the guest has time until a program comes
 	}
 	if err != nil {
 		return nil, m.failMachine(err)
@@ -186,7 +186,7 @@ func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir str
 
 // sendWake sends a restored machine the current time and new random numbers, and what else changed since it was
 // saved.
-func (m *machine) sendWake() error {
+func (m *virtualMachine) sendWake() error {
 	seed := make([]byte, 64)
 	_, _ = rand.Read(seed) // never fails
 	data, err := json.Marshal(vminit.WakeMessage{Now: time.Now().UnixNano(), Seed: seed})
@@ -205,7 +205,7 @@ func (m *machine) sendWake() error {
 
 // listenControl waits for the only message that a machine may send on this connection: that its guest has exited. A
 // machine that sends anything else is killed.
-func (m *machine) listenControl() {
+func (m *virtualMachine) listenControl() {
 	defer close(m.said)
 	if m.events == nil { // the connection was never made
 		m.Kill()
@@ -224,7 +224,7 @@ func (m *machine) listenControl() {
 }
 
 // readGreeting reads the first frame of the guest without decoding it.
-func (m *machine) readGreeting() ([]byte, error) {
+func (m *virtualMachine) readGreeting() ([]byte, error) {
 	if m.image.config.Commands {
 		said := make([]byte, len(vminit.Ready))
 		_, err := io.ReadFull(m.wire, said)
@@ -265,7 +265,7 @@ func (t *teeReader) Read(b []byte) (int, error) {
 }
 
 // waitIdle waits until the machine has been idle for a while.
-func (m *machine) waitIdle(ctx context.Context) {
+func (m *virtualMachine) waitIdle(ctx context.Context) {
 	const window, quiet = 250 * time.Millisecond, 3
 	for still, last := 0, m.processorTicks(); still < quiet && ctx.Err() == nil; {
 		select {
@@ -282,7 +282,7 @@ func (m *machine) waitIdle(ctx context.Context) {
 }
 
 // processorTicks returns the processor time of the machine, in hundredths of a second.
-func (m *machine) processorTicks() (sum int64) {
+func (m *virtualMachine) processorTicks() (sum int64) {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(m.cmd.Process.Pid) + "/stat")
 	_, after, _ := strings.Cut(string(data), ") ")
 	fields := strings.Fields(after)
@@ -293,8 +293,8 @@ func (m *machine) processorTicks() (sum int64) {
 	return sum
 }
 
-func (m *machine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
-func (m *machine) Write(b []byte) (int, error) { return m.talk.Write(b) }
+func (m *virtualMachine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
+func (m *virtualMachine) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
 // copiedWire is the connection to the guest of a restored copy. Its reader first returns what the guest had sent
 // before the machine was saved.
@@ -313,19 +313,19 @@ func (c *copiedWire) Read(b []byte) (int, error) {
 }
 
 // Close closes the connection, which ends the machine.
-func (m *machine) Close() error {
+func (m *virtualMachine) Close() error {
 	m.Kill()
 	m.closing.Do(m.machinePorts.closeAll)
 	return nil
 }
 
 // Kill implements warmpool.Guest.
-func (m *machine) Kill() { _ = m.cmd.Process.Kill() }
+func (m *virtualMachine) Kill() { _ = m.cmd.Process.Kill() }
 
 // Gone implements warmpool.Guest.
-func (m *machine) Gone() <-chan struct{} { return m.gone }
+func (m *virtualMachine) Gone() <-chan struct{} { return m.gone }
 
-func (m *machine) awaitExit() {
+func (m *virtualMachine) awaitExit() {
 	_ = m.cmd.Wait() // how it ended is in ProcessState
 	close(m.over)
 	m.group.KillAll(ending)
@@ -338,7 +338,7 @@ func (m *machine) awaitExit() {
 
 // Limit implements warmpool.Guest. The limits are a backstop: inside the machine the guest limits its own memory
 // first, so that the program gets an error.
-func (m *machine) Limit(l core.Limits) {
+func (m *virtualMachine) Limit(l core.Limits) {
 	m.watch.Do(func() {
 		m.footing = m.usedMemory()
 		m.group.SetLimits(m.group.UsedBytes()+memoryAllowance(l), l, monitorThreads)
@@ -350,7 +350,7 @@ func (m *machine) Limit(l core.Limits) {
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
 // checkMemory kills a machine that uses more memory than it may.
-func (m *machine) checkMemory(l core.Limits) {
+func (m *virtualMachine) checkMemory(l core.Limits) {
 	most := m.footing + memoryAllowance(l)
 	if warmpool.WatchMemory(m.over, lookEvery, m.measurePeak, func(now int64) bool { return now > most }) {
 		m.outgrown.Store(true)
@@ -358,14 +358,14 @@ func (m *machine) checkMemory(l core.Limits) {
 	}
 }
 
-func (m *machine) measurePeak() int64 { return m.peak.Note(m.usedMemory()) }
+func (m *virtualMachine) measurePeak() int64 { return m.peak.Note(m.usedMemory()) }
 
 // usedMemory returns the memory that the machine and QEMU use themselves, in bytes. Unchanged pages of the saved
 // machine are not included.
-func (m *machine) usedMemory() int64 { return procgroup.OwnMemory(m.cmd.Process.Pid) }
+func (m *virtualMachine) usedMemory() int64 { return procgroup.OwnMemory(m.cmd.Process.Pid) }
 
 // Peak implements warmpool.Guest.
-func (m *machine) Peak() int64 {
+func (m *virtualMachine) Peak() int64 {
 	m.measurePeak()
 	return m.peak.Bytes()
 }

@@ -17,7 +17,7 @@ const (
 
 // killAfter kills the machine after the time most, unless stop is called first. Time in which the machine waits for a
 // processor does not count, because a busy computer gives it little.
-func (m *machine) killAfter(most time.Duration) (stop func()) {
+func (m *virtualMachine) killAfter(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(min(askEvery, most))

@@ -14,9 +14,9 @@ import (
 )
 
 // idle is a process in the place of a machine's, which says nothing and ends when its input does.
-func idle(t *testing.T) *machine {
+func idle(t *testing.T) *virtualMachine {
 	t.Helper()
-	m := &machine{machinePorts: &machinePorts{over: make(chan struct{})}, cmd: exec.Command("cat"), gone: make(chan struct{}), said: make(chan struct{})}
+	m := &virtualMachine{machinePorts: &machinePorts{over: make(chan struct{})}, cmd: exec.Command("cat"), gone: make(chan struct{}), said: make(chan struct{})}
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -36,13 +36,17 @@ func idle(t *testing.T) *machine {
 // The error of a machine that is not ready names why it ended.
 func TestWhyAMachineIsNotReady(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(m *machine)
+		end  func(m *virtualMachine)
 		want string
 	}{
-		"too slow":  {func(m *machine) { t.Cleanup(m.killAfter(time.Nanosecond)) }, "the machine was stopped because it was not ready after 0s; it spent"},
-		"cancelled": {func(m *machine) { ctx, cancel := context.WithCancel(context.Background()); m.endWith(ctx); cancel() }, "the machine was ended before it was ready: context canceled"},
-		"killed":    {func(m *machine) { m.Kill() }, "the machine ended (signal: killed)"},
-		"outgrown":  {func(m *machine) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
+		"too slow": {func(m *virtualMachine) { t.Cleanup(m.killAfter(time.Nanosecond)) }, "the machine was stopped because it was not ready after 0s; it spent"},
+		"cancelled": {func(m *virtualMachine) {
+			ctx, cancel := context.WithCancel(context.Background())
+			m.endWith(ctx)
+			cancel()
+		}, "the machine was ended before it was ready: context canceled"},
+		"killed":   {func(m *virtualMachine) { m.Kill() }, "the machine ended (signal: killed)"},
+		"outgrown": {func(m *virtualMachine) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := idle(t)

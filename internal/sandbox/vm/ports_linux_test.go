@@ -25,7 +25,7 @@ func TestListenToHostile(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.closeAll()
-			m := &machine{machinePorts: p, cmd: exec.Command("/proc/self/exe", "sleep"), said: make(chan struct{})}
+			m := &virtualMachine{machinePorts: p, cmd: exec.Command("/proc/self/exe", "sleep"), said: make(chan struct{})}
 			if err := m.cmd.Start(); err != nil {
 				t.Fatal(err)
 			}

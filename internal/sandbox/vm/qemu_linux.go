@@ -183,7 +183,7 @@ func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePort
 			more, "-object", fmt.Sprintf("memory-backend-file,id=ring,size=%d,mem-path=%s,share=on", shm.Size, ringPath),
 			"-numa", "node,memdev=ram", "-numa", "node,memdev=ring",
 		)
-		mounts = append(slices.Clone(mounts), confine.PlanMount{Source: p.shared.Path(), Target: ringPath, Writable: true})
+		mounts = append(slices.Clone(mounts), confine.PlanMount{Source: p.shared.FilePath(), Target: ringPath, Writable: true})
 	}
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, memoryFile))
 	if err != nil {

@@ -108,7 +108,7 @@ func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	if err != nil {
 		return err
 	}
-	return seal.Replace(filepath.Join(b.Dir, chosenFile), data)
+	return seal.ReplaceFile(filepath.Join(b.Dir, chosenFile), data)
 }
 
 // prepareOthers makes a machine for each further runtime that is installed, and one for commands if the settings

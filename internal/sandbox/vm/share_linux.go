@@ -51,7 +51,7 @@ func (i *machineImage) makeSharedMemory(dir string) (*shm.SharedMemory, error) {
 		memory, err = shm.CopyMemory(path, content)
 	}
 	if err == nil {
-		err = seal.LockFile(memory.File(), seal.Unbounded)
+		err = seal.LockFile(memory.OpenedFile(), seal.Unbounded)
 	}
 	return memory, err
 }

@@ -127,7 +127,7 @@ func (p *machinePorts) dialAPI(ctx context.Context) (*firecrackerAPI, error) {
 	return &firecrackerAPI{conn, bufio.NewReaderSize(conn, maxLineLength)}, nil
 }
 
-func (a *firecrackerAPI) close() { _ = a.conn.Close() }
+func (a *firecrackerAPI) closeConn() { _ = a.conn.Close() }
 
 // apiRequest represents a request to Firecracker.
 type apiRequest struct {

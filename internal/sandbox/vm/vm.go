@@ -47,7 +47,7 @@ type Options struct {
 	Interpreters []interpreter.Interpreter
 	// Commands lists the host commands that programs can start. Each runs in a machine of its own.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.Proxy of their Host, if the Host has one and the interpreter is
+	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
 	// proxied. Their machines have no other network. Nil means no connections.
 	Network *interpreter.ProxyNetwork
 }

@@ -41,9 +41,9 @@ type PoolOptions[T PoolItem] struct {
 	Room  func() bool       // reports whether the machine has memory for waiting items; nil asks the system
 }
 
-// Pool keeps items ready, such as started guests. It hands out each item once. It grows when a caller had to wait,
+// WarmPool keeps items ready, such as started guests. It hands out each item once. It grows when a caller had to wait,
 // and shrinks when it is idle.
-type Pool[T PoolItem] struct {
+type WarmPool[T PoolItem] struct {
 	PoolOptions[T]
 	mostAtOnce int // maximum number of concurrent starts
 
@@ -64,8 +64,8 @@ type startResult[T PoolItem] struct {
 }
 
 // NewPool returns a Pool and starts to fill it, unless it is lazy. The caller must close it.
-func NewPool[T PoolItem](o PoolOptions[T]) *Pool[T] {
-	p := &Pool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
+func NewPool[T PoolItem](o PoolOptions[T]) *WarmPool[T] {
+	p := &WarmPool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
 	if o.Room == nil {
 		p.Room = hasRoom
 	}
@@ -78,7 +78,7 @@ func NewPool[T PoolItem](o PoolOptions[T]) *Pool[T] {
 }
 
 // Take returns a ready item, or waits for the next one.
-func (p *Pool[T]) Take(ctx context.Context) (T, error) {
+func (p *WarmPool[T]) Take(ctx context.Context) (T, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Pool[T]) Take(ctx context.Context) (T, error) {
 }
 
 // quietPeriod returns how long the receiver of an item has the processor to itself. The caller must hold p.mu.
-func (p *Pool[T]) quietPeriod() time.Duration {
+func (p *WarmPool[T]) quietPeriod() time.Duration {
 	if p.Calm && len(p.ready) > 0 {
 		return maxRefillDelay
 	}
@@ -127,7 +127,7 @@ func (p *Pool[T]) quietPeriod() time.Duration {
 
 // AllowRefill tells the pool that the receiver of an item no longer needs the processor to itself, so that
 // replacements may be started.
-func (p *Pool[T]) AllowRefill() {
+func (p *WarmPool[T]) AllowRefill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
@@ -137,7 +137,7 @@ func (p *Pool[T]) AllowRefill() {
 
 // PostponeRefill keeps the pool from starting replacements for the given time, so that the receiver of an item has
 // the processor to itself.
-func (p *Pool[T]) PostponeRefill(d time.Duration) {
+func (p *WarmPool[T]) PostponeRefill(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed && p.later.Stop() {
@@ -147,7 +147,7 @@ func (p *Pool[T]) PostponeRefill(d time.Duration) {
 
 // returnUnused removes a waiter that gave up from the queue. If it has already been given an item, the item goes back
 // to the pool.
-func (p *Pool[T]) returnUnused(waiter chan startResult[T]) {
+func (p *WarmPool[T]) returnUnused(waiter chan startResult[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiters = slices.DeleteFunc(p.waiters, func(w chan startResult[T]) bool { return w == waiter })
@@ -161,7 +161,7 @@ func (p *Pool[T]) returnUnused(waiter chan startResult[T]) {
 }
 
 // startWanted starts as many items as the pool lacks. The caller must hold p.mu.
-func (p *Pool[T]) startWanted() {
+func (p *WarmPool[T]) startWanted() {
 	target := p.target
 	if target > 0 && !p.Room() {
 		target = 0 // waiters are still served
@@ -172,13 +172,13 @@ func (p *Pool[T]) startWanted() {
 	}
 }
 
-func (p *Pool[T]) refillLater() {
+func (p *WarmPool[T]) refillLater() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.startWanted()
 }
 
-func (p *Pool[T]) startItem() {
+func (p *WarmPool[T]) startItem() {
 	item, err := p.Start()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +197,7 @@ func (p *Pool[T]) startItem() {
 }
 
 // addReady adds an item if the pool still needs it. The caller must hold p.mu.
-func (p *Pool[T]) addReady(item T) {
+func (p *WarmPool[T]) addReady(item T) {
 	if p.closed || len(p.ready) >= p.target {
 		item.Kill()
 		return
@@ -205,7 +205,7 @@ func (p *Pool[T]) addReady(item T) {
 	p.ready = append(p.ready, item)
 }
 
-func (p *Pool[T]) shrinkIdle() {
+func (p *WarmPool[T]) shrinkIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.Lazy {
@@ -219,14 +219,14 @@ func (p *Pool[T]) shrinkIdle() {
 }
 
 // ReadyItems returns the items that are ready now.
-func (p *Pool[T]) ReadyItems() []T {
+func (p *WarmPool[T]) ReadyItems() []T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.ready)
 }
 
 // Close ends the ready items and returns when no start is in progress. Waiters get ErrClosed.
-func (p *Pool[T]) Close() {
+func (p *WarmPool[T]) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.rest.Stop()

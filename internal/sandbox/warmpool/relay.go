@@ -12,19 +12,19 @@ import (
 // connections over one stream.
 type relayedGuest struct {
 	Guest
-	mux   *mux.Mux
-	first *mux.Stream
+	mux   *mux.StreamMux
+	first *mux.MuxStream
 
 	mu    sync.Mutex
-	serve func(*mux.Stream) // nil without a program
-	all   sync.WaitGroup    // connections that are being served
+	serve func(*mux.MuxStream) // nil without a program
+	all   sync.WaitGroup       // connections that are being served
 }
 
 func relayGuest(g Guest) *relayedGuest {
 	r := &relayedGuest{Guest: g}
 	r.mux = mux.New(g, r.acceptConnection)
 	r.first = r.mux.FirstStream()
-	go func() { _ = r.mux.Serve() }() // it ends with the guest, and the wire with it
+	go func() { _ = r.mux.ServeFrames() }() // it ends with the guest, and the wire with it
 	return r
 }
 
@@ -36,7 +36,7 @@ func (r *relayedGuest) Write(b []byte) (int, error) { return r.first.Write(b) }
 
 // acceptConnection serves a connection that the program has opened. It closes the connection if there is no proxy to
 // serve it.
-func (r *relayedGuest) acceptConnection(l *mux.Stream) {
+func (r *relayedGuest) acceptConnection(l *mux.MuxStream) {
 	defer l.Close()
 	r.mu.Lock()
 	serve := r.serve
@@ -50,16 +50,16 @@ func (r *relayedGuest) acceptConnection(l *mux.Stream) {
 	}
 }
 
-// forwardConnections passes the connections that a program opens to h, if h is a sandbox.Proxy. shut stops this and
+// forwardConnections passes the connections that a program opens to h, if h is a sandbox.ConnectionProxy. shut stops this and
 // returns when no connection is left.
-func forwardConnections(g Guest, h sandbox.Host) (shut func()) {
+func forwardConnections(g Guest, h sandbox.ToolHost) (shut func()) {
 	r, ok := g.(*relayedGuest)
-	proxy, is := h.(sandbox.Proxy)
+	proxy, is := h.(sandbox.ConnectionProxy)
 	if !ok || !is {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.setHandler(func(l *mux.Stream) { proxy.ServeConn(ctx, l) })
+	r.setHandler(func(l *mux.MuxStream) { proxy.ServeConn(ctx, l) })
 	return func() {
 		cancel()
 		r.setHandler(nil)
@@ -67,7 +67,7 @@ func forwardConnections(g Guest, h sandbox.Host) (shut func()) {
 	}
 }
 
-func (r *relayedGuest) setHandler(serve func(*mux.Stream)) {
+func (r *relayedGuest) setHandler(serve func(*mux.MuxStream)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.serve = serve

@@ -24,7 +24,7 @@ func (greeter) ServeConn(ctx context.Context, conn net.Conn) {
 }
 
 // relaying starts a guest behind a relay, which are both the function.
-func relaying(do func(m *mux.Mux)) func(context.Context) (Guest, error) {
+func relaying(do func(m *mux.StreamMux)) func(context.Context) (Guest, error) {
 	return func(context.Context) (Guest, error) {
 		near, far := net.Pipe()
 		f := &fake{Reader: near, Writer: near, gone: make(chan struct{})}
@@ -33,7 +33,7 @@ func relaying(do func(m *mux.Mux)) func(context.Context) (Guest, error) {
 			close(f.gone)
 		})
 		m := mux.New(far, nil)
-		go func() { _ = m.Serve() }()
+		go func() { _ = m.ServeFrames() }()
 		go do(m)
 		return f, nil
 	}
@@ -42,7 +42,7 @@ func relaying(do func(m *mux.Mux)) func(context.Context) (Guest, error) {
 // What a program connects to is its Host, while it runs; a Host that is no Proxy is nobody.
 func TestRelay(t *testing.T) {
 	early, said := make(chan string, 9), make(chan string, 1)
-	connect := func(m *mux.Mux, told chan string) {
+	connect := func(m *mux.StreamMux, told chan string) {
 		l, err := m.Open()
 		if err != nil {
 			return // a guest that nobody needed
@@ -51,16 +51,16 @@ func TestRelay(t *testing.T) {
 		n, _ := io.ReadFull(l, greeting)
 		told <- string(greeting[:n])
 	}
-	guest := func(m *mux.Mux) {
+	guest := func(m *mux.StreamMux) {
 		conn := wire.NewConn(m.FirstStream())
 		conn.Accept(wire.GuestSizes())
 		connect(m, early) // ends before Prepare returns, so before there is a program
-		_ = conn.Send(wire.ReadyFrame("quickjs"))
+		_ = conn.SendFrame(wire.ReadyFrame("quickjs"))
 		if _, err := conn.Read(); err != nil {
 			return
 		}
 		connect(m, said)
-		_ = conn.Send(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK}, nil))
+		_ = conn.SendFrame(wire.DoneFrame(wire.ProgramDone{Status: core.StatusOK}, nil))
 	}
 	for name, want := range map[string]string{"a proxy": "hello", "none": ""} {
 		b := newBare(GuestKind{Start: relaying(guest), Relayed: true, Warm: -1})
@@ -71,7 +71,7 @@ func TestRelay(t *testing.T) {
 		if got := <-early; got != "" {
 			t.Errorf("%s: %q before its program", name, got)
 		}
-		var h sandbox.Host = greeter{}
+		var h sandbox.ToolHost = greeter{}
 		if name == "none" {
 			h = sandbox.HostFunc(nil)
 		}
@@ -100,7 +100,7 @@ func TestCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := func() (sandbox.CommandResult, *core.Error) {
-			ended, err := s.(sandbox.Commander).Start(t.Context(), sandbox.HostCommand{Name: "x"})
+			ended, err := s.(sandbox.CommandStarter).Start(t.Context(), sandbox.HostCommand{Name: "x"})
 			return ended, core.AsError(err)
 		}
 		if _, err := start(); err == nil {

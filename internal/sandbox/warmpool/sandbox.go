@@ -31,7 +31,7 @@ type pooledSandbox struct {
 }
 
 // Run implements sandbox.Sandbox.
-func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox.Host) (sandbox.RunReport, error) {
+func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox.ToolHost) (sandbox.RunReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err := s.beginRun(cancel); err != nil {
@@ -43,7 +43,7 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbo
 	p.Limits = p.Limits.WithDefaults(s.spec.Limits).WithDefaults(core.DefaultLimits())
 	s.member.guest.Limit(p.Limits)
 	shut := forwardConnections(s.member.guest, h)
-	end, err := wire.Serve(ctx, s.member.conn, p, h)
+	end, err := wire.ServeProgram(ctx, s.member.conn, p, h)
 	late := time.AfterFunc(closeTimeout, s.member.guest.Kill) // should its relay not listen to anybody
 	shut()
 	late.Stop()
@@ -104,7 +104,7 @@ func (s *pooledSandbox) finishRun() {
 	s.over = true
 }
 
-// Start implements sandbox.Commander for backends that can run commands.
+// Start implements sandbox.CommandStarter for backends that can run commands.
 func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	if s.backend.Command == nil {
 		return sandbox.CommandResult{}, sandbox.NoCommands(s.backend.Kind())

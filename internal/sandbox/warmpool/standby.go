@@ -55,7 +55,7 @@ type GuestKind struct {
 	// Bounds names the mechanisms that enforce the limits, for reports.
 	Bounds string
 	// Relayed marks guests behind a relay (confine.Relayed). They send several streams: the first is the wire, the
-	// others are connections for the sandbox.Proxy of the program's Host.
+	// others are connections for the sandbox.ConnectionProxy of the program's Host.
 	Relayed bool
 }
 
@@ -90,7 +90,7 @@ type Backend struct {
 
 type guestPool struct {
 	GuestKind
-	pool *Pool[*greetedGuest]
+	pool *WarmPool[*greetedGuest]
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -128,7 +128,7 @@ func (b *Backend) openPool(k GuestKind) *guestPool {
 // greetedGuest is a guest that has sent its ready frame.
 type greetedGuest struct {
 	guest Guest
-	conn  *wire.Conn
+	conn  *wire.FrameConn
 }
 
 // IsAlive reports whether the guest still runs.
@@ -161,7 +161,7 @@ func (b *Backend) startGuest(k GuestKind) (*greetedGuest, error) {
 	m := &greetedGuest{guest, wire.NewConn(guest)}
 	release := context.AfterFunc(ctx, m.Kill)
 	if k.Harness != nil {
-		_ = m.conn.Send(wire.HarnessFrame(k.Harness())) // the next call reports a failure
+		_ = m.conn.SendFrame(wire.HarnessFrame(k.Harness())) // the next call reports a failure
 	}
 	ready, err := wire.ReadGreeting(m.conn)
 	inTime := release()

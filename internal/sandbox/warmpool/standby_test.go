@@ -132,7 +132,7 @@ func write(w io.ReadWriter, f wire.Frame) error {
 	return wire.NewConn(struct {
 		io.ReadWriter
 		io.Closer
-	}{w, nil}).Send(f)
+	}{w, nil}).SendFrame(f)
 }
 
 // fake is a guest that does as it is told.
@@ -229,13 +229,13 @@ func TestCommandsOnFiles(t *testing.T) {
 	}
 	h := sandbox.HostFunc(func(ctx context.Context, _ core.ToolCall) (core.CallResult, error) {
 		c := sandbox.HostCommand{Name: "cat", Args: []string{"./workspace/a"}, Folders: []sandbox.MountedPath{{Target: "/workspace"}}}
-		_, err := s.(sandbox.Commander).Start(ctx, c)
+		_, err := s.(sandbox.CommandStarter).Start(ctx, c)
 		refused := core.AsError(err)
 		if started != 0 || refused == nil || refused.Kind != core.KindSandboxUnavailable || !strings.Contains(refused.Hint, "sandboxMode: process") {
 			t.Errorf("%d were started: %+v", started, refused)
 		}
 		c.Args = nil
-		ended, err := s.(sandbox.Commander).Start(ctx, c)
+		ended, err := s.(sandbox.CommandStarter).Start(ctx, c)
 		if err != nil || started != 1 || !strings.Contains(string(ended.Stderr), "sandboxMode: process") {
 			t.Errorf("%q %v", ended.Stderr, err)
 		}

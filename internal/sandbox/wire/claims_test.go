@@ -30,7 +30,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 		ours, theirs := net.Pipe()
 		c := NewConn(ours)
 		f, h := claimed(t)
-		go func() { _ = c.Send(f) }()
+		go func() { _ = c.SendFrame(f) }()
 		synctest.Wait()
 		if h.freed.Load() {
 			t.Error("freed while the other side has not read the frame")
@@ -45,7 +45,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 		_ = theirs.Close()
 		for range 2 { // by the write that fails, and after that
 			f, h := claimed(t)
-			if err := c.Send(f); err == nil || !h.freed.Load() {
+			if err := c.SendFrame(f); err == nil || !h.freed.Load() {
 				t.Errorf("error %v, freed: %v", err, h.freed.Load())
 			}
 		}

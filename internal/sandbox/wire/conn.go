@@ -13,10 +13,10 @@ import (
 	"retort/internal/core"
 )
 
-// Conn sends and receives frames. One goroutine may read while others write. Writers do not wait for each other's
+// FrameConn sends and receives frames. One goroutine may read while others write. Writers do not wait for each other's
 // writes: a goroutine that finds no write in progress becomes the writer and also writes what the others add in the
 // meantime. This way, a thousand small frames take only a few writes.
-type Conn struct {
+type FrameConn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
 	sizes FrameSizes
@@ -43,22 +43,22 @@ const (
 )
 
 // NewConn returns a Conn that sends and receives frames over rw. Until Accept is called, Read accepts no frames.
-func NewConn(rw io.ReadWriteCloser) *Conn {
-	c := &Conn{rw: rw, in: bufio.NewReaderSize(rw, bufferSize)}
+func NewConn(rw io.ReadWriteCloser) *FrameConn {
+	c := &FrameConn{rw: rw, in: bufio.NewReaderSize(rw, bufferSize)}
 	c.room.L = &c.mu
 	return c
 }
 
 // Accept sets which frames Read accepts from now on. It must not be called during Read.
-func (c *Conn) Accept(sizes FrameSizes) { c.sizes = sizes }
+func (c *FrameConn) Accept(sizes FrameSizes) { c.sizes = sizes }
 
 // Read returns the next frame. The caller owns its memory. At the end of the input the error is io.EOF; if the other
 // side violates the protocol, the error is a *Violation.
-func (c *Conn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
+func (c *FrameConn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
 
-// Send queues f and writes the queue. If another goroutine is already writing, that goroutine writes f, too. The Conn
+// SendFrame queues f and writes the queue. If another goroutine is already writing, that goroutine writes f, too. The Conn
 // takes ownership of f.Body and f.Claim.
-func (c *Conn) Send(f Frame) error {
+func (c *FrameConn) SendFrame(f Frame) error {
 	if err := c.QueueFrame(f); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *Conn) Send(f Frame) error {
 }
 
 // QueueFrame queues f without writing it, unless the queue is already large.
-func (c *Conn) QueueFrame(f Frame) error {
+func (c *FrameConn) QueueFrame(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()
 		return fmt.Errorf("wire: a frame of %d bytes", len(f.Head)+len(f.Body))
@@ -89,7 +89,7 @@ func (c *Conn) QueueFrame(f Frame) error {
 }
 
 // addFrame queues f. The caller must hold c.mu.
-func (c *Conn) addFrame(f Frame) {
+func (c *FrameConn) addFrame(f Frame) {
 	c.queued += headerSize + len(f.Head) + len(f.Body)
 	if f.Claim != nil {
 		c.claims = append(c.claims, f.Claim)
@@ -108,7 +108,7 @@ func (c *Conn) addFrame(f Frame) {
 }
 
 // gatherBuffer returns an empty buffer with room for size bytes and a small body. The caller must hold c.mu.
-func (c *Conn) gatherBuffer(size int) []byte {
+func (c *FrameConn) gatherBuffer(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {
 		return make([]byte, 0, max(gatherBytes, size+copyBelow))
@@ -119,7 +119,7 @@ func (c *Conn) gatherBuffer(size int) []byte {
 }
 
 // Flush writes the queue, unless another goroutine is writing it.
-func (c *Conn) Flush() error {
+func (c *FrameConn) Flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.writing {
@@ -155,7 +155,7 @@ func releaseClaims(claims []*core.MemoryClaim) {
 }
 
 // FlushAndWait writes the queue and returns when no write is in progress.
-func (c *Conn) FlushAndWait() {
+func (c *FrameConn) FlushAndWait() {
 	_ = c.Flush()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *Conn) FlushAndWait() {
 }
 
 // HasBuffered reports whether Read can return a whole frame without waiting for the other side.
-func (c *Conn) HasBuffered() bool {
+func (c *FrameConn) HasBuffered() bool {
 	if c.in.Buffered() < headerSize {
 		return false
 	}
@@ -174,7 +174,7 @@ func (c *Conn) HasBuffered() bool {
 }
 
 // Close closes the underlying connection, which ends Read and Send. It is idempotent.
-func (c *Conn) Close() error {
+func (c *FrameConn) Close() error {
 	c.closing.Do(func() { c.closeErr = c.rw.Close() })
 	return c.closeErr
 }

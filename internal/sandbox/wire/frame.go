@@ -59,10 +59,10 @@ type Frame struct {
 // bytes.
 type FrameSizes map[FrameKind]int
 
-// Violation is the error for a frame from the other side that breaks the protocol.
-type Violation struct{ What string }
+// ProtocolViolation is the error for a frame from the other side that breaks the protocol.
+type ProtocolViolation struct{ What string }
 
-func (v *Violation) Error() string { return "protocol violation: " + v.What }
+func (v *ProtocolViolation) Error() string { return "protocol violation: " + v.What }
 
 // errLarge is the error for a call whose arguments are too large. The call's bytes have been read and discarded, so
 // that later frames can be read.
@@ -76,7 +76,7 @@ func (e *errLarge) Error() string {
 }
 
 func newViolation(format string, args ...any) error {
-	return &Violation{What: fmt.Sprintf(format, args...)}
+	return &ProtocolViolation{What: fmt.Sprintf(format, args...)}
 }
 
 const (

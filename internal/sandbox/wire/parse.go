@@ -12,17 +12,17 @@ const (
 	maxCompiled = 64 << 10
 )
 
-// Parse has a guest parse code. The guest must have sent its ready frame and have no program. Parse returns facts
+// ParseCode has a guest parse code. The guest must have sent its ready frame and have no program. Parse returns facts
 // about the program that only the guest's interpreter knows, as JSON, and the syntax tree. Both are only as
 // trustworthy as the guest. The guest then compiles the code; see AwaitCompiled. When ctx ends, conn is closed. After
 // an error the guest must not be used again.
-func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage, tree []byte, err error) {
+func ParseCode(ctx context.Context, conn *FrameConn, code string) (known json.RawMessage, tree []byte, err error) {
 	if len(code) > maxCode {
 		return nil, nil, newViolation("code of %d bytes, at most %d are parsed", len(code), maxCode)
 	}
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()
-	if err := conn.Send(Frame{Kind: KindParse, Body: []byte(code)}); err != nil {
+	if err := conn.SendFrame(Frame{Kind: KindParse, Body: []byte(code)}); err != nil {
 		return nil, nil, orCause(ctx, err)
 	}
 	return readParsed(ctx, conn, FrameSizes{KindParsed: maxParsed})
@@ -30,14 +30,14 @@ func Parse(ctx context.Context, conn *Conn, code string) (known json.RawMessage,
 
 // AwaitCompiled waits until a guest has compiled the code that it has parsed. The returned JSON says whether the code
 // compiles. Errors and ctx are as for Parse.
-func AwaitCompiled(ctx context.Context, conn *Conn) (json.RawMessage, error) {
+func AwaitCompiled(ctx context.Context, conn *FrameConn) (json.RawMessage, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()
 	told, _, err := readParsed(ctx, conn, FrameSizes{KindCompiled: maxCompiled})
 	return told, err
 }
 
-func readParsed(ctx context.Context, conn *Conn, sizes FrameSizes) (json.RawMessage, []byte, error) {
+func readParsed(ctx context.Context, conn *FrameConn, sizes FrameSizes) (json.RawMessage, []byte, error) {
 	conn.Accept(sizes)
 	f, err := conn.Read()
 	if err != nil {

@@ -38,7 +38,7 @@ func GuestSizes() FrameSizes { return FrameSizes{KindStart: 256 << 20, KindResul
 func HarnessSizes() FrameSizes { return FrameSizes{KindHarness: MaxHarness} }
 
 // ReadGreeting reads the first frame of a guest, which reports that the guest is ready and which runtime it is.
-func ReadGreeting(conn *Conn) (GuestReady, error) {
+func ReadGreeting(conn *FrameConn) (GuestReady, error) {
 	conn.Accept(FrameSizes{KindReady: maxReady})
 	f, err := conn.Read()
 	if err != nil {
@@ -63,7 +63,7 @@ type ProgramEnd struct {
 	Warnings []string
 }
 
-// Serve runs p on the guest at the other end of conn and answers its calls from h, until the program ends, ctx ends
+// ServeProgram runs p on the guest at the other end of conn and answers its calls from h, until the program ends, ctx ends
 // or a limit is reached. The guest must have sent its ready frame. p.Limits must be complete. When Serve returns, no
 // call is in progress. conn is then closed, unless the guest has sent its last frame and waits for the connection to
 // close.
@@ -71,7 +71,7 @@ type ProgramEnd struct {
 // If ctx ends with a *StopReason as its cause, the program ends with that status, otherwise as cancelled; what the
 // guest sends afterwards is ignored. The error is nil, or ErrGone if the guest closed its connection before the
 // program was done. In that case ProgramEnd has the output so far.
-func Serve(ctx context.Context, conn *Conn, p core.CheckedProgram, h CallHost) (ProgramEnd, error) {
+func ServeProgram(ctx context.Context, conn *FrameConn, p core.CheckedProgram, h CallHost) (ProgramEnd, error) {
 	s := &hostSession{conn: conn, limits: p.Limits}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
@@ -92,7 +92,7 @@ func Serve(ctx context.Context, conn *Conn, p core.CheckedProgram, h CallHost) (
 		_ = conn.Close()
 		return s.endOf(nil, context.Cause(ctx))
 	}
-	err := s.conn.Send(Frame{Kind: KindStart, Head: encodeHead(startOf(p)), Body: []byte(p.Code)})
+	err := s.conn.SendFrame(Frame{Kind: KindStart, Head: encodeHead(startOf(p)), Body: []byte(p.Code)})
 	for err == nil && !s.done {
 		err = s.receiveFrame()
 	}
@@ -123,7 +123,7 @@ func (s *hostSession) pauseComputeClock() (resume func()) {
 func startOf(p core.CheckedProgram) ProgramStart {
 	start := ProgramStart{Name: p.Name, Modules: p.Modules, Memory: p.Limits.Memory, Result: p.Limits.Result}
 	for _, n := range p.Namespaces {
-		start.Namespaces = append(start.Namespaces, Namespace{
+		start.Namespaces = append(start.Namespaces, ToolNamespace{
 			Server: n.Server, Global: n.Global, Modules: n.Modules, Functions: encodeHead(n.Functions),
 		})
 	}
@@ -134,7 +134,7 @@ func startOf(p core.CheckedProgram) ProgramStart {
 type hostSession struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
-	conn   *Conn
+	conn   *FrameConn
 	limits core.Limits
 	clock  *activeClock
 	busy   *activeClock // runs while the guest waits neither for a call nor to be woken; nil if the backend measures that
@@ -281,12 +281,12 @@ func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if err != nil {
 		r.Claim.Free()
 		e := core.AsError(err)
-		s.denied.add(e)
+		s.denied.addDenial(e)
 		f.Head, f.Body = encodeHead(AnswerHead{Error: e}), nil
 	} else if len(f.Body) == 0 {
 		f.Body = []byte("null")
 	}
-	_ = s.conn.Send(f)
+	_ = s.conn.SendFrame(f)
 }
 
 // finishProgram handles the guest's last frame. It validates every field, because the guest may be hostile.
@@ -330,7 +330,7 @@ type sentDenials struct {
 	said map[string]bool
 }
 
-func (d *sentDenials) add(e *core.Error) {
+func (d *sentDenials) addDenial(e *core.Error) {
 	const most = 256
 	if guestErrorKinds[e.Kind] {
 		return
@@ -345,7 +345,7 @@ func (d *sentDenials) add(e *core.Error) {
 	}
 }
 
-func (d *sentDenials) has(message string) bool {
+func (d *sentDenials) hasDenial(message string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.said[message]
@@ -358,7 +358,7 @@ func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 		return nil
 	}
 	c := *e
-	if !guestErrorKinds[c.Kind] && !s.denied.has(c.Message) {
+	if !guestErrorKinds[c.Kind] && !s.denied.hasDenial(c.Message) {
 		c.Kind = core.KindRuntime
 	}
 	c.Message, c.Hint, c.Stack, c.Frame = clipText(c.Message), clipText(c.Hint), clipText(c.Stack), ""
@@ -407,7 +407,7 @@ func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 		err = cause
 	}
 	var stopped *StopReason
-	var broken *Violation
+	var broken *ProtocolViolation
 	switch {
 	case errors.As(err, &stopped):
 	case cause != nil:

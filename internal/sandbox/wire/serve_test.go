@@ -32,7 +32,7 @@ var echo = hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, e
 })
 
 // serve runs Serve against a guest that is a function.
-func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest func(c *Conn, start ProgramStart)) (ProgramEnd, error) {
+func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest func(c *FrameConn, start ProgramStart)) (ProgramEnd, error) {
 	t.Helper()
 	near, far := net.Pipe()
 	ended := make(chan struct{})
@@ -41,7 +41,7 @@ func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest f
 		defer far.Close()
 		c := NewConn(far)
 		c.Accept(GuestSizes())
-		_ = c.Send(ReadyFrame("fake"))
+		_ = c.SendFrame(ReadyFrame("fake"))
 		f, err := c.Read()
 		if err != nil {
 			return
@@ -58,24 +58,24 @@ func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest f
 	}
 	p := core.CheckedProgram{Name: "p.ts", Code: "code", Limits: l.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits()),
 		Namespaces: []core.ServerNamespace{{Server: "s", Modules: []string{"m"}, Functions: []core.ToolFunction{{Name: "f", Tool: "t"}}}}}
-	end, err := Serve(ctx, conn, p, h)
+	end, err := ServeProgram(ctx, conn, p, h)
 	<-ended
 	return end, err
 }
 
-func done(c *Conn, d ProgramDone, value string) { _ = c.Send(DoneFrame(d, []byte(value))) }
+func done(c *FrameConn, d ProgramDone, value string) { _ = c.SendFrame(DoneFrame(d, []byte(value))) }
 
 func TestServe(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, start ProgramStart) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, start ProgramStart) {
 		if start.Name != "p.ts" || start.Memory != 512<<20 || string(start.Namespaces[0].Functions) != `[{"name":"f","tool":"t","params":null}]` {
 			t.Errorf("start: %+v", start)
 		}
-		_ = c.Send(CallFrame(7, CallHead{Server: "s", Tool: "t"}, []byte(`{"n":12345678901234567890}`)))
+		_ = c.SendFrame(CallFrame(7, CallHead{Server: "s", Tool: "t"}, []byte(`{"n":12345678901234567890}`)))
 		f, err := c.Read()
 		if err != nil || f.ID != 7 || string(f.Body) != `{"n":12345678901234567890}` {
 			t.Errorf("answer: %v, %v", f, err)
 		}
-		_ = c.Send(OutputFrame([]byte("out")))
+		_ = c.SendFrame(OutputFrame([]byte("out")))
 		done(c, ProgramDone{Status: core.StatusOK, HasValue: true, Warnings: []string{"w"}}, `{"b":1,"a":2}`)
 	})
 	if err != nil || end.Status != core.StatusOK || string(end.Value) != `{"b":1,"a":2}` || string(end.Output) != "out" || len(end.Warnings) != 1 {
@@ -84,17 +84,17 @@ func TestServe(t *testing.T) {
 }
 
 func TestServeWakes(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
 		c.Accept(FrameSizes{KindWake: 0, KindResult: 100})
-		_ = c.Send(Frame{Kind: KindWake, ID: 3_600_000})
-		_ = c.Send(Frame{Kind: KindWake, ID: 1}) // replaces it
+		_ = c.SendFrame(Frame{Kind: KindWake, ID: 3_600_000})
+		_ = c.SendFrame(Frame{Kind: KindWake, ID: 1}) // replaces it
 		for range 3 {
 			if f, err := c.Read(); err != nil || f.Kind != KindWake {
 				t.Errorf("%v, %v", f, err)
 			}
-			_ = c.Send(Frame{Kind: KindWake})
+			_ = c.SendFrame(Frame{Kind: KindWake})
 		}
-		_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		for {
 			if f, err := c.Read(); err != nil || f.Kind == KindResult {
 				break
@@ -109,7 +109,7 @@ func TestServeWakes(t *testing.T) {
 
 // TestServeWakesInBounds floods the host with requests, and reads no answer.
 func TestServeWakesInBounds(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
 		for i := range 200_000 {
 			_ = c.QueueFrame(Frame{Kind: KindWake})
 			if i%1000 == 0 {
@@ -133,9 +133,9 @@ func wakers() int {
 }
 
 func TestServeCutsOutputAtACharacter(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{Output: 4}, echo, func(c *Conn, _ ProgramStart) {
-		_ = c.Send(OutputFrame([]byte("ab")))
-		_ = c.Send(OutputFrame([]byte("€€")))
+	end, err := serve(t, t.Context(), core.Limits{Output: 4}, echo, func(c *FrameConn, _ ProgramStart) {
+		_ = c.SendFrame(OutputFrame([]byte("ab")))
+		_ = c.SendFrame(OutputFrame([]byte("€€")))
 		_, _ = c.Read()
 	})
 	if err != nil || end.Status != core.StatusOutputLimit || string(end.Output) != "ab" {
@@ -144,9 +144,9 @@ func TestServeCutsOutputAtACharacter(t *testing.T) {
 }
 
 func TestServeRepairsText(t *testing.T) {
-	end, _ := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
-		_ = c.Send(OutputFrame([]byte("a\xe2\x82")))
-		_ = c.Send(OutputFrame([]byte("\xac\xff")))
+	end, _ := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
+		_ = c.SendFrame(OutputFrame([]byte("a\xe2\x82")))
+		_ = c.SendFrame(OutputFrame([]byte("\xac\xff")))
 		done(c, ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: "m", Frame: "f", Op: "o"}}, "")
 	})
 	if string(end.Output) != "a€�" || end.Error.Kind != core.KindRuntime || end.Error.Frame != "" {
@@ -161,9 +161,9 @@ func TestServeWhenTheGuestIsGone(t *testing.T) {
 		<-ctx.Done()
 		return core.CallResult{}, ctx.Err()
 	})
-	end, err := serve(t, t.Context(), core.Limits{}, host, func(c *Conn, _ ProgramStart) {
-		_ = c.Send(OutputFrame([]byte("so far")))
-		_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
+	end, err := serve(t, t.Context(), core.Limits{}, host, func(c *FrameConn, _ ProgramStart) {
+		_ = c.SendFrame(OutputFrame([]byte("so far")))
+		_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		<-called
 	})
 	if !errors.Is(err, ErrGone) || string(end.Output) != "so far" {
@@ -173,7 +173,7 @@ func TestServeWhenTheGuestIsGone(t *testing.T) {
 
 func TestServeStopsForACause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	end, err := serve(t, ctx, core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
+	end, err := serve(t, ctx, core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
 		cancel(MemoryStop(1 << 20))
 		_, _ = c.Read()
 	})
@@ -184,8 +184,8 @@ func TestServeStopsForACause(t *testing.T) {
 
 // TestServeWords lets a guest say that it had no memory, for which it had none.
 func TestServeWords(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *Conn, _ ProgramStart) {
-		_ = c.Send(OutputFrame([]byte("so far")))
+	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *FrameConn, _ ProgramStart) {
+		_ = c.SendFrame(OutputFrame([]byte("so far")))
 		done(c, ProgramDone{Status: core.StatusMemoryLimit}, "")
 		_, _ = c.Read()
 	})
@@ -203,7 +203,7 @@ func TestServeNamesABreach(t *testing.T) {
 		io.Reader
 		io.WriteCloser
 	}{readerFunc(func([]byte) (int, error) { return 0, fmt.Errorf("%w: part 3 is missing", shm.ErrBroken) }), near}
-	end, err := Serve(t.Context(), NewConn(breaks), core.CheckedProgram{Code: "1", Limits: core.DefaultLimits()}, echo)
+	end, err := ServeProgram(t.Context(), NewConn(breaks), core.CheckedProgram{Code: "1", Limits: core.DefaultLimits()}, echo)
 	const want = "the sandbox was ended: protocol violation: shared memory: part 3 is missing"
 	if err != nil || end.Status != core.StatusError || end.Error.Kind != core.KindRuntime || end.Error.Message != want {
 		t.Errorf("%s %v, %v", end.Status, end.Error, err)
@@ -220,7 +220,7 @@ func TestServeEndsOnce(t *testing.T) {
 		io.WriteCloser
 	}{readerFunc(func(b []byte) (int, error) { <-closed; n := copy(b, last); last = last[n:]; return n, nil }), writeCloser{func() { close(closed) }}}
 	limits := core.Limits{Timeout: 10 * time.Millisecond}.WithDefaults(core.DefaultLimits())
-	end, err := Serve(t.Context(), NewConn(late), core.CheckedProgram{Code: "1", Limits: limits}, echo)
+	end, err := ServeProgram(t.Context(), NewConn(late), core.CheckedProgram{Code: "1", Limits: limits}, echo)
 	if err != nil || end.Status != core.StatusTimeout {
 		t.Errorf("%s %v, %v", end.Status, end.Error, err)
 	}
@@ -247,9 +247,9 @@ func TestServeReportsErrorsOfCalls(t *testing.T) {
 		}
 		return core.CallResult{}, (&core.Error{Kind: core.KindToolError, Message: "broken", Hint: "mend"}).AtTool("s", "t")
 	})
-	_, err := serve(t, t.Context(), core.Limits{Memory: 1000}, host, func(c *Conn, _ ProgramStart) {
+	_, err := serve(t, t.Context(), core.Limits{Memory: 1000}, host, func(c *FrameConn, _ ProgramStart) {
 		for tool, want := range map[string]string{"large": `{"error":{"kind":"limit"`, "empty": "null", "t": `{"error":{"kind":"tool_error","message":"broken","hint":"mend","server":"s","tool":"t"}}`} {
-			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: tool}, []byte("{}")))
+			_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: tool}, []byte("{}")))
 			f, err := c.Read()
 			if got := string(f.Head) + string(f.Body); err != nil || !strings.HasPrefix(got, want) {
 				t.Errorf("%s: %s, %v", tool, got, err)
@@ -276,7 +276,7 @@ func TestServeHoldsBack(t *testing.T) {
 			most := maxPending/(hostCall{}.callSize()+len(arguments)) + highWater/headerSize + 2
 			sent, ended := 0, make(chan error)
 			go func() {
-				_, err := serve(t, ctx, core.Limits{Concurrency: 2}, host, func(c *Conn, _ ProgramStart) {
+				_, err := serve(t, ctx, core.Limits{Concurrency: 2}, host, func(c *FrameConn, _ ProgramStart) {
 					for sent <= most && c.QueueFrame(CallFrame(1, CallHead{Tool: "x"}, arguments)) == nil {
 						sent++
 					}
@@ -315,14 +315,14 @@ func serveManyCalls(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		return core.CallResult{Value: c.Arguments}, nil
 	})
-	_, err := serve(t, t.Context(), core.Limits{Concurrency: atOnce}, host, func(c *Conn, _ ProgramStart) {
+	_, err := serve(t, t.Context(), core.Limits{Concurrency: atOnce}, host, func(c *FrameConn, _ ProgramStart) {
 		next := uint32(0)
 		for _, n := range []int{wave, 1, 1, wave, 3} {
 			waiting := map[uint32]string{}
 			for range n {
 				next++
 				waiting[next] = fmt.Sprint(next)
-				_ = c.Send(CallFrame(next, CallHead{Server: "s", Tool: "t" + fmt.Sprint(next%2)}, []byte(waiting[next])))
+				_ = c.SendFrame(CallFrame(next, CallHead{Server: "s", Tool: "t" + fmt.Sprint(next%2)}, []byte(waiting[next])))
 			}
 			for len(waiting) > 0 {
 				f, err := c.Read()
@@ -352,8 +352,8 @@ func TestServeWaitsForCalls(t *testing.T) {
 			gaveUp = true
 			return core.CallResult{}, ctx.Err()
 		})
-		end, err := serve(t, ctx, core.Limits{}, host, func(c *Conn, _ ProgramStart) {
-			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
+		end, err := serve(t, ctx, core.Limits{}, host, func(c *FrameConn, _ ProgramStart) {
+			_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 			_, _ = c.Read()
 		})
 		if err != nil || end.Status != core.StatusCancelled || !gaveUp {
@@ -389,9 +389,9 @@ func servePauses(t *testing.T, idle time.Duration, status core.OutcomeStatus) {
 		time.Sleep(time.Hour)
 		return core.CallResult{Value: c.Arguments}, nil
 	})
-	end, err := serve(t, ctx, core.Limits{Timeout: time.Second}, host, func(c *Conn, _ ProgramStart) {
+	end, err := serve(t, ctx, core.Limits{Timeout: time.Second}, host, func(c *FrameConn, _ ProgramStart) {
 		time.Sleep(200 * time.Millisecond)
-		_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
+		_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 		_, _ = c.Read()
 		time.Sleep(idle)
 		done(c, ProgramDone{Status: core.StatusOK}, "")
@@ -404,7 +404,7 @@ func servePauses(t *testing.T, idle time.Duration, status core.OutcomeStatus) {
 // TestServeKeepsResultLimit checks that Serve enforces the limit of results if a guest ignores it.
 func TestServeKeepsResultLimit(t *testing.T) {
 	for value, want := range map[string]core.OutcomeStatus{`"12345678"`: core.StatusOK, `"123456789"`: core.StatusOutputLimit} {
-		end, err := serve(t, t.Context(), core.Limits{Result: 10}, echo, func(c *Conn, _ ProgramStart) {
+		end, err := serve(t, t.Context(), core.Limits{Result: 10}, echo, func(c *FrameConn, _ ProgramStart) {
 			done(c, ProgramDone{Status: core.StatusOK, HasValue: true}, value)
 		})
 		if err != nil || end.Status != want || (want == core.StatusOK) != (string(end.Value) == value) {
@@ -419,8 +419,8 @@ func TestServeKeepsDenials(t *testing.T) {
 		return core.CallResult{}, core.Errorf(core.KindPolicy, "test", "the policy refuses it")
 	})
 	for message, want := range map[string]core.Kind{"the policy refuses it": core.KindPolicy, "the policy refuses more": core.KindRuntime} {
-		end, err := serve(t, t.Context(), core.Limits{}, denies, func(c *Conn, _ ProgramStart) {
-			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
+		end, err := serve(t, t.Context(), core.Limits{}, denies, func(c *FrameConn, _ ProgramStart) {
+			_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 			_, _ = c.Read()
 			done(c, ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: core.KindPolicy, Message: message}}, "")
 		})
@@ -449,14 +449,14 @@ func TestRefusedArguments(t *testing.T) {
 		"too large":          {`"` + strings.Repeat("x", maxArguments) + `"`, core.KindLimit, "more than the 16 MB allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
-				_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte(test.arguments)))
+			end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
+				_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte(test.arguments)))
 				var refused AnswerHead
 				f, err := c.Read()
 				if err != nil || f.ID != 1 || json.Unmarshal(f.Head, &refused) != nil || refused.Error == nil || refused.Error.Kind != test.kind || !strings.Contains(refused.Error.Message, test.want) {
 					t.Errorf("%v %s", err, f.Head)
 				}
-				_ = c.Send(CallFrame(2, CallHead{Server: "s", Tool: "t"}, []byte(`{}`)))
+				_ = c.SendFrame(CallFrame(2, CallHead{Server: "s", Tool: "t"}, []byte(`{}`)))
 				if f, err := c.Read(); err != nil || f.ID != 2 || string(f.Body) != "{}" {
 					t.Errorf("the next call: %v %s %s", err, f.Head, f.Body)
 				}
@@ -489,8 +489,8 @@ func TestForgedKinds(t *testing.T) {
 		"of no sandbox":    {core.KindSandboxUnavailable, "made up", core.KindRuntime},
 		"a longer message": {core.KindInternal, "the host's fault, or not", core.KindRuntime},
 	} {
-		end, err := serve(t, t.Context(), core.Limits{}, failing, func(c *Conn, _ ProgramStart) {
-			_ = c.Send(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte(`{}`)))
+		end, err := serve(t, t.Context(), core.Limits{}, failing, func(c *FrameConn, _ ProgramStart) {
+			_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte(`{}`)))
 			_, _ = c.Read()
 			done(c, ProgramDone{Status: core.StatusError, Error: &core.Error{Kind: test.kind, Message: test.message}}, "")
 		})
@@ -502,7 +502,7 @@ func TestForgedKinds(t *testing.T) {
 
 // TestWarningsAreBounded has a guest warn of more than an Outcome should have.
 func TestWarningsAreBounded(t *testing.T) {
-	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *Conn, _ ProgramStart) {
+	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
 		warnings := []string{strings.Repeat("x", 5000)}
 		for range 100 {
 			warnings = append(warnings, "w")

@@ -18,7 +18,7 @@ type wakeTimer struct {
 }
 
 // newWaker returns a wakeTimer that ends with ctx. conn must be closed when ctx ends.
-func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wakeTimer {
+func newWaker(ctx context.Context, conn *FrameConn, waits func() (resume func())) *wakeTimer {
 	w := &wakeTimer{due: make(chan struct{}, 1), waits: waits, resume: noResume}
 	w.timer = time.AfterFunc(time.Hour, w.sendWake)
 	go func() {
@@ -26,7 +26,7 @@ func newWaker(ctx context.Context, conn *Conn, waits func() (resume func())) *wa
 		for {
 			select {
 			case <-w.due:
-				_ = conn.Send(Frame{Kind: KindWake})
+				_ = conn.SendFrame(Frame{Kind: KindWake})
 			case <-ctx.Done():
 				return
 			}

@@ -48,14 +48,14 @@ type GuestReady struct {
 // ProgramStart is the head of a start frame: everything about the program except its code.
 type ProgramStart struct {
 	Name       string             `json:"name"`
-	Namespaces []Namespace        `json:"namespaces,omitempty"`
+	Namespaces []ToolNamespace    `json:"namespaces,omitempty"`
 	Modules    []core.SkillModule `json:"modules,omitempty"`
 	Memory     int64              `json:"memory"` // bytes of heap
 	Result     int64              `json:"result"` // bytes of the value's JSON
 }
 
-// Namespace is a core.ServerNamespace in encoded form. The guest decodes its functions only if the program uses them.
-type Namespace struct {
+// ToolNamespace is a core.ServerNamespace in encoded form. The guest decodes its functions only if the program uses them.
+type ToolNamespace struct {
 	Server    string          `json:"server"`
 	Global    string          `json:"global,omitempty"`
 	Modules   []string        `json:"modules"`

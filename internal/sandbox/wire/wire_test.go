@@ -138,7 +138,7 @@ func TestWritersAreBatched(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 1000 {
 		wg.Go(func() {
-			if err := c.Send(CallFrame(uint32(i), CallHead{Tool: "t"}, []byte("{}"))); err != nil {
+			if err := c.SendFrame(CallFrame(uint32(i), CallHead{Tool: "t"}, []byte("{}"))); err != nil {
 				t.Error(err)
 			}
 		})
@@ -203,7 +203,7 @@ func TestWritersGiveUp(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				for c.Send(OutputFrame(make([]byte, 200<<10))) == nil {
+				for c.SendFrame(OutputFrame(make([]byte, 200<<10))) == nil {
 				}
 			})
 		}

@@ -27,7 +27,7 @@ func benchInBubble(t *testing.T, r oauthtest.Rules) *bench {
 // mustLoginWithCode logs in with a device code that the person has already entered.
 func (b *bench) mustLoginWithCode(c *oauth.Client) {
 	b.t.Helper()
-	l, err := c.Begin(b.t.Context(), oauth.How{Device: true})
+	l, err := c.BeginLogin(b.t.Context(), oauth.LoginOptions{Device: true})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (b *bench) mustLoginWithCode(c *oauth.Client) {
 func TestDevice(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	c := b.client()
-	l, err := c.Begin(t.Context(), oauth.How{Device: true})
+	l, err := c.BeginLogin(t.Context(), oauth.LoginOptions{Device: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestDevice(t *testing.T) {
 		t.Error(err)
 	}
 	without := newBench(t, oauthtest.Rules{Change: func(_ string, m map[string]any) { delete(m, "device_authorization_endpoint") }})
-	if _, err := without.client().Begin(t.Context(), oauth.How{Device: true}); err == nil || !strings.Contains(err.Error(), "no login with a code") {
+	if _, err := without.client().BeginLogin(t.Context(), oauth.LoginOptions{Device: true}); err == nil || !strings.Contains(err.Error(), "no login with a code") {
 		t.Error(err)
 	}
 }
@@ -96,7 +96,7 @@ func TestDevicePolls(t *testing.T) {
 						m["interval"] = 7 // seconds; the code is valid for 60
 					}
 				}})
-				l, err := b.client().Begin(t.Context(), oauth.How{Device: true})
+				l, err := b.client().BeginLogin(t.Context(), oauth.LoginOptions{Device: true})
 				if err != nil {
 					t.Fatal(err)
 				}

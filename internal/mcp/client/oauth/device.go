@@ -24,36 +24,36 @@ type deviceCode struct {
 }
 
 // startDevice asks the authorization server for a code.
-func (l *Login) startDevice(ctx context.Context) (err error) {
+func (l *LoginFlow) startDevice(ctx context.Context) (err error) {
 	c, m := l.client, l.found.server
 	if m.Device == "" {
-		return fail("the authorization server %s offers no login with a code", shown(m.Issuer)).
-			WithHint("%s works without a browser on this machine", c.command("--paste"))
+		return oauthErrorf("the authorization server %s offers no login with a code", clipLegible(m.Issuer)).
+			WithHint("%s works without a browser on this machine", c.loginCommand("--paste"))
 	}
-	if l.who, err = c.identify(ctx, m, "http://127.0.0.1/callback"); err != nil {
+	if l.who, err = c.chooseIdentity(ctx, m, "http://127.0.0.1/callback"); err != nil {
 		return err
 	}
 	form := url.Values{"resource": {l.found.resource}}
 	if len(l.scopes) > 0 {
 		form.Set("scope", strings.Join(l.scopes, " "))
 	}
-	body, err := c.post(ctx, m.Device, l.who, form)
+	body, err := c.postForm(ctx, m.Device, l.who, form)
 	if err != nil {
 		return err
 	}
 	var d deviceCode
 	if json.Unmarshal(body, &d) != nil || d.Device == "" || d.User == "" {
-		return fail("the authorization server's response has no code for a login")
+		return oauthErrorf("the authorization server's response has no code for a login")
 	}
 	c.o.Secret("device code", d.Device)
 	u, err := url.Parse(d.Address)
 	if err != nil {
-		return fail("the authorization server names no page to log in at")
+		return oauthErrorf("the authorization server names no page to log in at")
 	}
-	if err := c.http.Transport.(*guard).check(ctx, u); err != nil {
+	if err := c.http.Transport.(*networkGuard).checkURL(ctx, u); err != nil {
 		return err
 	}
-	if err := c.outside(ctx, d.Address); err != nil {
+	if err := c.checkAddress(ctx, d.Address); err != nil {
 		return err
 	}
 	l.device, l.URL, l.Code = &d, d.Address, d.User
@@ -61,15 +61,15 @@ func (l *Login) startDevice(ctx context.Context) (err error) {
 }
 
 // Pauses between requests for the token (RFC 8628): by how much slow_down lengthens them, and the longest one after
-// failed requests. mostBroken bounds how many requests may fail in a row.
+// failed requests. maxPollFailures bounds how many requests may fail in a row.
 const (
-	slower     = 5 * time.Second
-	longest    = time.Minute
-	mostBroken = 5
+	slowDownStep    = 5 * time.Second
+	maxPollPause    = time.Minute
+	maxPollFailures = 5
 )
 
-// poll asks for the token until the user has entered the code.
-func (l *Login) poll(ctx context.Context) error {
+// pollDevice asks for the token until the user has entered the code.
+func (l *LoginFlow) pollDevice(ctx context.Context) error {
 	pause := 5 * time.Second
 	if d := l.device.Interval; d != nil {
 		pause = time.Duration(min(max(*d, 0), 60)) * time.Second
@@ -79,31 +79,31 @@ func (l *Login) poll(ctx context.Context) error {
 	for broken := 0; ; {
 		select {
 		case <-ctx.Done():
-			return l.late(ctx)
+			return l.timeoutError(ctx)
 		case <-late:
-			return l.tooLate()
+			return l.codeExpiredError()
 		case <-time.After(pause):
 		}
-		err := l.exchange(ctx, url.Values{"grant_type": {grantDevice}, "device_code": {l.device.Device}})
-		var no *denial
+		err := l.exchangeCode(ctx, url.Values{"grant_type": {grantDevice}, "device_code": {l.device.Device}})
+		var no *oauthDenial
 		said := errors.As(err, &no) && no.Code != ""
 		switch {
 		case err == nil:
 			return nil
 		case !said && (no == nil || no.http >= 500):
-			if broken++; broken > mostBroken {
+			if broken++; broken > maxPollFailures {
 				return err
 			}
-			pause = min(2*pause, longest)
+			pause = min(2*pause, maxPollPause)
 			continue
 		case !said:
 			return err
 		case no.Code == "slow_down":
-			pause += slower
+			pause += slowDownStep
 		case no.Code == "expired_token":
-			return l.tooLate()
+			return l.codeExpiredError()
 		case no.Code == "access_denied":
-			return core.AsError(err).WithHint("the login was refused on the page; to try again: %s", l.client.command("--device"))
+			return core.AsError(err).WithHint("the login was refused on the page; to try again: %s", l.client.loginCommand("--device"))
 		case no.Code != "authorization_pending":
 			return err
 		}
@@ -111,6 +111,6 @@ func (l *Login) poll(ctx context.Context) error {
 	}
 }
 
-func (l *Login) tooLate() *core.Error {
-	return fail("the code expired before it was entered").WithHint("%s", l.client.command("--device"))
+func (l *LoginFlow) codeExpiredError() *core.Error {
+	return oauthErrorf("the code expired before it was entered").WithHint("%s", l.client.loginCommand("--device"))
 }

@@ -21,20 +21,20 @@ import (
 	"retort/internal/core"
 )
 
-// How selects the way a user logs in. The zero value uses a browser on this machine.
-type How struct {
+// LoginOptions selects the way a user logs in. The zero value uses a browser on this machine.
+type LoginOptions struct {
 	Device    bool   // with a code, typed in on another device
 	Principal string // the owner of the login, by which the caller chooses the Client
 }
 
-// Login holds a login in progress. The caller must close it.
-type Login struct {
+// LoginFlow holds a login in progress. The caller must close it.
+type LoginFlow struct {
 	URL  string // that a person opens in a browser
 	Code string // that the person types in there; of a device only
 
 	client   *Client
-	found    found
-	who      identity
+	found    discovery
+	who      clientIdentity
 	scopes   []string
 	redirect *url.URL
 	state    string
@@ -48,23 +48,23 @@ type Login struct {
 	err  error
 }
 
-// Begin prepares a login: it discovers the authorization server and builds the address for the user to open. An
+// BeginLogin prepares a login: it discovers the authorization server and builds the address for the user to open. An
 // earlier login stays valid until this one succeeds.
-func (c *Client) Begin(ctx context.Context, how How) (*Login, error) {
-	asked, _, err := c.knock(ctx)
+func (c *Client) BeginLogin(ctx context.Context, how LoginOptions) (*LoginFlow, error) {
+	asked, _, err := c.probeServer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.begin(ctx, asked, how)
+	return c.beginLogin(ctx, asked, how)
 }
 
-// knock sends an initialize request without credentials and returns the server's challenge. refused is true if the
+// probeServer sends an initialize request without credentials and returns the server's challenge. refused is true if the
 // server answers with HTTP 401.
-func (c *Client) knock(ctx context.Context) (asked challenge, refused bool, err error) {
+func (c *Client) probeServer(ctx context.Context) (asked authChallenge, refused bool, err error) {
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"retort","version":"0"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL, bytes.NewReader([]byte(hello)))
 	if err != nil {
-		return asked, false, fail("the server's url is not a valid URL")
+		return asked, false, oauthErrorf("the server's url is not a valid URL")
 	}
 	for name, value := range c.o.Headers {
 		req.Header.Set(name, value)
@@ -73,19 +73,19 @@ func (c *Client) knock(ctx context.Context) (asked challenge, refused bool, err 
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return asked, false, wentWrong(req, err)
+		return asked, false, requestError(req, err)
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	_ = resp.Body.Close()
 	return challengeOf(resp), resp.StatusCode == http.StatusUnauthorized, nil
 }
 
-func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, error) {
-	at, err := c.discover(ctx, asked)
+func (c *Client) beginLogin(ctx context.Context, asked authChallenge, how LoginOptions) (*LoginFlow, error) {
+	at, err := c.discoverServer(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := c.read()
+	kept, err := c.readToken()
 	if err != nil {
 		kept = nil // it can't be read, so it is replaced
 	}
@@ -93,8 +93,8 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 	if kept != nil {
 		before = kept.Access
 	}
-	l := &Login{
-		before: before, client: c, found: at, scopes: c.scopes(asked, at, kept), done: make(chan struct{}),
+	l := &LoginFlow{
+		before: before, client: c, found: at, scopes: c.chooseScopes(asked, at, kept), done: make(chan struct{}),
 		state: rand.Text(), verifier: rand.Text() + rand.Text(),
 	}
 	c.o.Secret("login state", l.state)
@@ -103,25 +103,25 @@ func (c *Client) begin(ctx context.Context, asked challenge, how How) (*Login, e
 		return l, l.startDevice(ctx)
 	}
 	if at.server.Authorize == "" {
-		return nil, fail("the authorization server has no page to log in at").WithHint("%s", c.command("--device"))
+		return nil, oauthErrorf("the authorization server has no page to log in at").WithHint("%s", c.loginCommand("--device"))
 	}
-	if err := l.listen(); err != nil {
+	if err := l.listenForRedirect(); err != nil {
 		return nil, err
 	}
-	if l.who, err = c.identify(ctx, at.server, l.redirect.String()); err != nil {
+	if l.who, err = c.chooseIdentity(ctx, at.server, l.redirect.String()); err != nil {
 		l.Close()
 		return nil, err
 	}
-	l.URL, err = l.address()
+	l.URL, err = l.authorizeURL()
 	if err != nil {
 		l.Close()
 	}
 	return l, err
 }
 
-// scopes returns the scopes to ask for: those of the settings, else of the challenge, else of the resource's
+// chooseScopes returns the scopes to ask for: those of the settings, else of the challenge, else of the resource's
 // metadata. If the server wants more rights than an earlier login has, the scopes of that login are added.
-func (c *Client) scopes(asked challenge, at found, kept *token) []string {
+func (c *Client) chooseScopes(asked authChallenge, at discovery, kept *storedToken) []string {
 	scopes := c.o.Settings.Scopes
 	if len(scopes) == 0 {
 		if scopes = asked.scopes; len(scopes) == 0 {
@@ -129,23 +129,23 @@ func (c *Client) scopes(asked challenge, at found, kept *token) []string {
 		}
 	}
 	if kept != nil && kept.Issuer == at.server.Issuer && len(kept.Wanted)+len(asked.scopes) > 0 {
-		scopes = union(union(kept.Asked, scopes), kept.Wanted)
+		scopes = unionOf(unionOf(kept.Asked, scopes), kept.Wanted)
 	}
 	if slices.Contains(at.server.Scopes, "offline_access") {
-		scopes = union(scopes, []string{"offline_access"})
+		scopes = unionOf(scopes, []string{"offline_access"})
 	}
 	return scopes
 }
 
-// listen starts the HTTP server for the redirect on this machine. It uses the port of the settings, else the port
+// listenForRedirect starts the HTTP server for the redirect on this machine. It uses the port of the settings, else the port
 // with which a client is registered, else any free port.
-func (l *Login) listen() error {
+func (l *LoginFlow) listenForRedirect() error {
 	c := l.client
 	port := c.o.Settings.RedirectPort
 	ports := []int{port}
 	if port == 0 {
 		ports = []int{0}
-		if known, ok := c.registered(l.found.server); ok {
+		if known, ok := c.readRegistration(l.found.server); ok {
 			if u, err := url.Parse(known.Redirect); err == nil {
 				p, _ := strconv.Atoi(u.Port())
 				ports = []int{p, 0}
@@ -160,22 +160,22 @@ func (l *Login) listen() error {
 		}
 	}
 	if err != nil {
-		return fail("the port %d for the redirect can't be opened: %w", port, err)
+		return oauthErrorf("the port %d for the redirect can't be opened: %w", port, err)
 	}
 	l.redirect = &url.URL{Scheme: "http", Host: at.Addr().String(), Path: "/callback"}
 	l.server = &http.Server{
-		Handler: http.HandlerFunc(l.redirected), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(l.handleRedirect), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
 		MaxHeaderBytes: 64 << 10,
 	}
 	go func() { _ = l.server.Serve(at) }()
 	return nil
 }
 
-// address returns the authorization URL for the user to open.
-func (l *Login) address() (string, error) {
+// authorizeURL returns the authorization URL for the user to open.
+func (l *LoginFlow) authorizeURL() (string, error) {
 	u, err := url.Parse(l.found.server.Authorize)
 	if err != nil {
-		return "", fail("the authorization server names no page to log in at")
+		return "", oauthErrorf("the authorization server names no page to log in at")
 	}
 	sum := sha256.Sum256([]byte(l.verifier))
 	q := u.Query()
@@ -199,111 +199,111 @@ const (
 	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort says why. You can close this page."
 )
 
-// redirected handles the redirect of the browser. It answers requests that do not belong to this login with HTTP 404
+// handleRedirect handles the redirect of the browser. It answers requests that do not belong to this login with HTTP 404
 // and ignores them.
-func (l *Login) redirected(w http.ResponseWriter, r *http.Request) {
+func (l *LoginFlow) handleRedirect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Cache-Control", "no-store")
 	q := r.URL.Query()
 	if r.URL.Path != l.redirect.Path || r.Method != http.MethodGet || r.Host != l.redirect.Host && r.Host != "localhost:"+l.redirect.Port() ||
-		!l.ours(q) {
+		!l.matchesState(q) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	page := pageDone
-	if l.finish(r.Context(), q) != nil {
+	if l.finishOnce(r.Context(), q) != nil {
 		page = pageFailed
 	}
 	_, _ = io.WriteString(w, page)
 }
 
-func (l *Login) ours(q url.Values) bool {
+func (l *LoginFlow) matchesState(q url.Values) bool {
 	return subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(l.state)) == 1
 }
 
 // Paste finishes the login with the address that the browser was redirected to. The user copies it from a browser on
 // another machine.
-func (l *Login) Paste(ctx context.Context, address string) error {
+func (l *LoginFlow) Paste(ctx context.Context, address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
-	if err != nil || !l.ours(u.Query()) {
+	if err != nil || !l.matchesState(u.Query()) {
 		return core.Errorf(core.KindInvalidArguments, "upstream.oauth", "that is not the address to which this login redirects").
 			WithHint("copy the whole address that the browser shows after the login; it begins with %s", l.redirect)
 	}
-	return l.finish(ctx, u.Query())
+	return l.finishOnce(ctx, u.Query())
 }
 
-// finish redeems the redirect the first time it is called. Every call returns the result of that.
-func (l *Login) finish(ctx context.Context, q url.Values) error {
+// finishOnce redeems the redirect the first time it is called. Every call returns the result of that.
+func (l *LoginFlow) finishOnce(ctx context.Context, q url.Values) error {
 	l.once.Do(func() {
 		defer close(l.done)
-		l.err = l.redeem(context.WithoutCancel(ctx), q)
+		l.err = l.redeemCode(context.WithoutCancel(ctx), q)
 	})
 	<-l.done
 	return l.err
 }
 
-// redeem exchanges the parameters of a redirect for a token.
-func (l *Login) redeem(ctx context.Context, q url.Values) error {
+// redeemCode exchanges the parameters of a redirect for a token.
+func (l *LoginFlow) redeemCode(ctx context.Context, q url.Values) error {
 	m := l.found.server
 	iss := q.Get("iss")
 	l.client.o.Secret("login code", q.Get("code"))
 	switch {
 	case iss != "" && iss != m.Issuer && !m.withoutIssuer, iss == "" && m.NamesIssuer:
-		return fail("the answer to the login is not one of %s but of %q, so it is not used", shown(m.Issuer), shown(iss)).
+		return oauthErrorf("the answer to the login is not one of %s but of %q, so it is not used", clipLegible(m.Issuer), clipLegible(iss)).
 			WithHint("this may be an attack that mixes up two authorization servers: report it to the operator of the server")
 	case q.Get("error") != "":
-		return fail("%w", &denial{Code: q.Get("error"), What: q.Get("error_description")})
+		return oauthErrorf("%w", &oauthDenial{Code: q.Get("error"), What: q.Get("error_description")})
 	case q.Get("code") == "":
-		return fail("the answer to the login has no code")
+		return oauthErrorf("the answer to the login has no code")
 	}
-	return l.exchange(ctx, url.Values{
+	return l.exchangeCode(ctx, url.Values{
 		"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {l.redirect.String()}, "code_verifier": {l.verifier},
 	})
 }
 
-// exchange requests a token and stores it.
-func (l *Login) exchange(ctx context.Context, form url.Values) error {
+// exchangeCode requests a token and stores it.
+func (l *LoginFlow) exchangeCode(ctx context.Context, form url.Values) error {
 	c, m := l.client, l.found.server
 	form.Set("resource", l.found.resource)
-	a, err := c.ask(ctx, m.Token, l.who, form)
-	var no *denial
+	a, err := c.requestToken(ctx, m.Token, l.who, form)
+	var no *oauthDenial
 	if errors.As(err, &no) && no.Code == "invalid_client" && l.who.How == "registered" {
-		_ = c.o.Store.remove(c.registrationPath(m)) // the next login registers again
+		_ = c.o.Store.removeFile(c.registrationPath(m)) // the next login registers again
 	}
 	if err != nil {
 		return err
 	}
-	t := a.token(token{
+	t := a.applyTo(storedToken{
 		Server: c.o.Server, URL: c.o.URL, Principal: c.o.Principal, Resource: l.found.resource, Issuer: m.Issuer,
 		Asked: l.scopes, Scopes: l.scopes,
-		Client: l.who, At: endpoints{Token: m.Token, Revoke: m.Revoke},
+		Client: l.who, At: tokenEndpoints{Token: m.Token, Revoke: m.Revoke},
 	}, time.Now())
-	unlock, err := c.o.Store.lock(c.path())
+	unlock, err := c.o.Store.lockFile(c.tokenPath())
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return c.keep(&t)
+	return c.storeToken(&t)
 }
 
 // Wait returns when the login has finished, with its error. It also returns nil when another process has logged in at
 // the same server.
-func (l *Login) Wait(ctx context.Context) error {
+func (l *LoginFlow) Wait(ctx context.Context) error {
 	if l.device != nil {
-		return l.poll(ctx)
+		return l.pollDevice(ctx)
 	}
-	look := time.NewTicker(lookAgain)
+	look := time.NewTicker(tokenPollInterval)
 	defer look.Stop()
 	for {
 		select {
 		case <-l.done:
 			return l.err
 		case <-ctx.Done():
-			return l.late(ctx)
+			return l.timeoutError(ctx)
 		case <-look.C:
-			t, err := l.client.read()
+			t, err := l.client.readToken()
 			if err == nil && t != nil && !t.Renewed && t.Access != l.before && len(t.Wanted) == 0 {
 				return nil
 			}
@@ -311,21 +311,21 @@ func (l *Login) Wait(ctx context.Context) error {
 	}
 }
 
-// lookAgain sets how often a waiting login checks whether another process has logged in.
-const lookAgain = 500 * time.Millisecond
+// tokenPollInterval sets how often a waiting login checks whether another process has logged in.
+const tokenPollInterval = 500 * time.Millisecond
 
-func (l *Login) late(ctx context.Context) *core.Error {
-	return fail("the login was not completed: %w", ctx.Err()).WithHint("%s", l.client.command(""))
+func (l *LoginFlow) timeoutError(ctx context.Context) *core.Error {
+	return oauthErrorf("the login was not completed: %w", ctx.Err()).WithHint("%s", l.client.loginCommand(""))
 }
 
 // Issuer returns the issuer of the authorization server.
-func (l *Login) Issuer() string { return l.found.server.Issuer }
+func (l *LoginFlow) Issuer() string { return l.found.server.Issuer }
 
 // Scopes returns the scopes that the login asks for.
-func (l *Login) Scopes() []string { return slices.Clone(l.scopes) }
+func (l *LoginFlow) Scopes() []string { return slices.Clone(l.scopes) }
 
 // Redirect returns the redirect URI without its query, or "" for a login with a code.
-func (l *Login) Redirect() string {
+func (l *LoginFlow) Redirect() string {
 	if l.redirect == nil {
 		return ""
 	}
@@ -333,7 +333,7 @@ func (l *Login) Redirect() string {
 }
 
 // Close stops listening for the redirect. It waits up to two seconds for the browser to receive its page.
-func (l *Login) Close() {
+func (l *LoginFlow) Close() {
 	if l.server == nil {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 
 const (
 	requestTimeout = 15 * time.Second
-	largestBody    = 256 << 10
+	maxBodyBytes   = 256 << 10
 	maxRedirects   = 3
 )
 
@@ -28,9 +28,9 @@ type Network struct {
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address
 }
 
-// client returns an HTTP client that reaches public addresses, and the network that server is in. Each host is
+// newHTTPClient returns an HTTP client that reaches public addresses, and the network that server is in. Each host is
 // resolved once, and the checked addresses are the ones that are dialled.
-func (n Network) client(server string) *http.Client {
+func (n Network) newHTTPClient(server string) *http.Client {
 	if n.Lookup == nil {
 		n.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -39,9 +39,9 @@ func (n Network) client(server string) *http.Client {
 	if n.Dial == nil {
 		n.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	}
-	g := &guard{network: n, server: hostOf(server)}
+	g := &networkGuard{network: n, server: hostOf(server)}
 	direct := &http.Transport{
-		DialContext: g.dial, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		DialContext: g.dialChecked, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 	}
 	proxied := direct.Clone()
@@ -50,16 +50,16 @@ func (n Network) client(server string) *http.Client {
 	return &http.Client{Transport: g, Timeout: requestTimeout, CheckRedirect: sameOriginOnly}
 }
 
-// guard checks the destination of each request of a login.
-type guard struct {
+// networkGuard checks the destination of each request of a login.
+type networkGuard struct {
 	network         Network
 	server          string // host
 	direct, proxied http.RoundTripper
 }
 
 // RoundTrip refuses plain HTTP, except between this machine and a server on it.
-func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := g.check(r.Context(), r.URL); err != nil {
+func (g *networkGuard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := g.checkURL(r.Context(), r.URL); err != nil {
 		return nil, err
 	}
 	if proxy, err := http.ProxyFromEnvironment(r); err == nil && proxy != nil {
@@ -68,26 +68,26 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.direct.RoundTrip(r)
 }
 
-// check returns an error if nothing may be sent to an address.
-func (g *guard) check(ctx context.Context, u *url.URL) error {
+// checkURL returns an error if nothing may be sent to an address.
+func (g *networkGuard) checkURL(ctx context.Context, u *url.URL) error {
 	host := u.Hostname()
 	switch {
 	case host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-		return fail("%s is not an https address", shown(u.Redacted()))
-	case u.Scheme == "http" && !(g.loops(ctx, host) && g.loops(ctx, g.server)):
-		return fail("a login over plain http is refused: %s", shown(u.Redacted()))
+		return oauthErrorf("%s is not an https address", clipLegible(u.Redacted()))
+	case u.Scheme == "http" && !(g.isLoopbackHost(ctx, host) && g.isLoopbackHost(ctx, g.server)):
+		return oauthErrorf("a login over plain http is refused: %s", clipLegible(u.Redacted()))
 	}
 	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err == nil && proxy != nil {
-		if found, err := g.lookup(ctx, host); err == nil { // else the proxy knows it
-			return g.judge(ctx, host, found)
+		if found, err := g.lookupHost(ctx, host); err == nil { // else the proxy knows it
+			return g.checkAddresses(ctx, host, found)
 		}
 	}
 	return nil
 }
 
-// loops reports whether all addresses of a host are loopback addresses.
-func (g *guard) loops(ctx context.Context, host string) bool {
-	found, err := g.lookup(ctx, host)
+// isLoopbackHost reports whether all addresses of a host are loopback addresses.
+func (g *networkGuard) isLoopbackHost(ctx context.Context, host string) bool {
+	found, err := g.lookupHost(ctx, host)
 	if err != nil || len(found) == 0 {
 		return false
 	}
@@ -99,16 +99,16 @@ func (g *guard) loops(ctx context.Context, host string) bool {
 	return true
 }
 
-func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (g *networkGuard) dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	found, err := g.lookup(ctx, host)
+	found, err := g.lookupHost(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.judge(ctx, host, found); err != nil {
+	if err := g.checkAddresses(ctx, host, found); err != nil {
 		return nil, err
 	}
 	for _, a := range found {
@@ -120,45 +120,45 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, err
 }
 
-// judge returns an error if any address of a host is not public, unless the server is in the same network.
-func (g *guard) judge(ctx context.Context, host string, found []netip.Addr) error {
+// checkAddresses returns an error if any address of a host is not public, unless the server is in the same network.
+func (g *networkGuard) checkAddresses(ctx context.Context, host string, found []netip.Addr) error {
 	if len(found) == 0 {
-		return fail("%s has no address", shown(host))
+		return oauthErrorf("%s has no address", clipLegible(host))
 	}
 	var own []netip.Addr
 	for _, a := range found {
-		if public(a) {
+		if isPublic(a) {
 			continue
 		}
 		if own == nil {
-			own, _ = g.lookup(ctx, g.server)
+			own, _ = g.lookupHost(ctx, g.server)
 		}
-		if !beside(a, own) {
-			return fail("the login leads to %s (%s), which is inside the network, and the server is not", shown(host), a).
+		if !isNear(a, own) {
+			return oauthErrorf("the login leads to %s (%s), which is inside the network, and the server is not", clipLegible(host), a).
 				WithHint("the server's metadata may be hostile: report it to the operator of the server")
 		}
 	}
 	return nil
 }
 
-func (g *guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+func (g *networkGuard) lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return []netip.Addr{plain(a)}, nil
+		return []netip.Addr{plainAddr(a)}, nil
 	}
 	if strings.EqualFold(host, "localhost") {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()}, nil
 	}
 	found, err := g.network.Lookup(ctx, host)
 	for i, a := range found {
-		found[i] = plain(a)
+		found[i] = plainAddr(a)
 	}
 	return found, err
 }
 
-// plain returns an address without zone, and as IPv4 if it is an IPv4 address in an IPv6 form.
-func plain(a netip.Addr) netip.Addr {
+// plainAddr returns an address without zone, and as IPv4 if it is an IPv4 address in an IPv6 form.
+func plainAddr(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
-	if translated.Contains(a) {
+	if nat64Prefix.Contains(a) {
 		b := a.As16()
 		return netip.AddrFrom4([4]byte(b[12:]))
 	}
@@ -166,13 +166,13 @@ func plain(a netip.Addr) netip.Addr {
 }
 
 var (
-	translated = netip.MustParsePrefix("64:ff9b::/96")
-	private    = []netip.Prefix{
+	nat64Prefix     = netip.MustParsePrefix("64:ff9b::/96")
+	privatePrefixes = []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"),
 		netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("100.64.0.0/10"),
 		netip.MustParsePrefix("fc00::/7"),
 	}
-	special = []netip.Prefix{
+	specialPrefixes = []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("192.0.0.0/24"),
 		netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
 		netip.MustParsePrefix("::/128"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
@@ -180,7 +180,7 @@ var (
 	}
 )
 
-func within(a netip.Addr, all []netip.Prefix) bool {
+func isInPrefixes(a netip.Addr, all []netip.Prefix) bool {
 	for _, p := range all {
 		if p.Contains(a) {
 			return true
@@ -189,15 +189,15 @@ func within(a netip.Addr, all []netip.Prefix) bool {
 	return false
 }
 
-func public(a netip.Addr) bool {
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !within(a, private) && !within(a, special)
+func isPublic(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !isInPrefixes(a, privatePrefixes) && !isInPrefixes(a, specialPrefixes)
 }
 
-// beside reports whether a non-public address is where the server is: both are loopback addresses, both are in
+// isNear reports whether a non-public address is where the server is: both are loopback addresses, both are in
 // private networks, or they are equal.
-func beside(a netip.Addr, own []netip.Addr) bool {
+func isNear(a netip.Addr, own []netip.Addr) bool {
 	for _, o := range own {
-		if a == o || a.IsLoopback() && o.IsLoopback() || within(a, private) && within(o, private) {
+		if a == o || a.IsLoopback() && o.IsLoopback() || isInPrefixes(a, privatePrefixes) && isInPrefixes(o, privatePrefixes) {
 			return true
 		}
 	}
@@ -209,17 +209,17 @@ func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case first.Method != http.MethodGet:
-		return fail("%s redirects a request of the login, which is not followed", shown(first.URL.Host))
-	case origin(req.URL) != origin(first.URL):
-		return fail("%s redirects to another origin, %s, which is not followed", shown(first.URL.Host), shown(req.URL.Host))
+		return oauthErrorf("%s redirects a request of the login, which is not followed", clipLegible(first.URL.Host))
+	case originOf(req.URL) != originOf(first.URL):
+		return oauthErrorf("%s redirects to another origin, %s, which is not followed", clipLegible(first.URL.Host), clipLegible(req.URL.Host))
 	case len(via) > maxRedirects:
-		return fail("%s redirects more than %d times", shown(first.URL.Host), maxRedirects)
+		return oauthErrorf("%s redirects more than %d times", clipLegible(first.URL.Host), maxRedirects)
 	}
 	return nil
 }
 
-// origin returns scheme, host and port of an address in a normal form.
-func origin(u *url.URL) string {
+// originOf returns scheme, host and port of an address in a normal form.
+func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -235,49 +235,49 @@ func hostOf(address string) string {
 	return u.Hostname()
 }
 
-// status implements error for a response with an HTTP error status.
-type status int
+// statusError implements error for a response with an HTTP error status.
+type statusError int
 
-func (s status) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
+func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
-// fetch reads a JSON document. For a response with another status than 200 the error is a status.
-func (c *Client) fetch(ctx context.Context, address string, into any) error {
+// fetchJSON reads a JSON document. For a response with another status than 200 the error is a status.
+func (c *Client) fetchJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fail("%s is not a valid URL", shown(address))
+		return oauthErrorf("%s is not a valid URL", clipLegible(address))
 	}
 	req.Header.Set("Accept", "application/json")
-	body, code, err := c.do(req)
+	body, code, err := c.doRequest(req)
 	switch {
 	case err != nil:
 		return err
 	case code != http.StatusOK:
-		return status(code)
+		return statusError(code)
 	case json.Unmarshal(body, into) != nil:
-		return fail("the response of %s is not valid JSON", shown(address))
+		return oauthErrorf("the response of %s is not valid JSON", clipLegible(address))
 	}
 	return nil
 }
 
-// do sends a request of the login and reads the response.
-func (c *Client) do(req *http.Request) ([]byte, int, error) {
+// doRequest sends a request of the login and reads the response.
+func (c *Client) doRequest(req *http.Request) ([]byte, int, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, 0, wentWrong(req, err)
+		return nil, 0, requestError(req, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, largestBody+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBodyBytes+1))
 	if err != nil {
-		return nil, 0, wentWrong(req, err)
+		return nil, 0, requestError(req, err)
 	}
-	if len(body) > largestBody {
-		return nil, 0, fail("the response of %s is longer than %d KB", shown(req.URL.Host), largestBody>>10)
+	if len(body) > maxBodyBytes {
+		return nil, 0, oauthErrorf("the response of %s is longer than %d KB", clipLegible(req.URL.Host), maxBodyBytes>>10)
 	}
 	return body, resp.StatusCode, nil
 }
 
-// wentWrong returns the error for a failed request. It omits the request's URL, which may contain secrets.
-func wentWrong(req *http.Request, err error) error {
+// requestError returns the error for a failed request. It omits the request's URL, which may contain secrets.
+func requestError(req *http.Request, err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {
 		return known
@@ -286,5 +286,5 @@ func wentWrong(req *http.Request, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return fail("%s can't be asked for a login: %w", shown(req.URL.Host), err)
+	return oauthErrorf("%s can't be asked for a login: %w", clipLegible(req.URL.Host), err)
 }

@@ -70,7 +70,7 @@ func TestWhereRequestsGo(t *testing.T) {
 			},
 		}
 		t.Setenv("HTTPS_PROXY", "")
-		_, err := n.client(c.server).Get(c.url)
+		_, err := n.newHTTPClient(c.server).Get(c.url)
 		if err == nil {
 			t.Errorf("%s got through", c.url)
 		}

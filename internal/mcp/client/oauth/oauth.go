@@ -37,7 +37,7 @@ type Options struct {
 	Principal string
 	Headers   map[string]string // sent in addition to the credentials
 	Settings  Settings
-	Store     *Store
+	Store     *LoginStore
 	// Secret receives each value that must be redacted from all output. It may be nil.
 	Secret func(label, value string)
 	// Open, if set, opens an address in a browser. Authorize then logs in on its own.
@@ -54,10 +54,10 @@ type Client struct {
 	turn chan struct{} // held while the token is read or renewed
 
 	mu     sync.Mutex
-	known  *token
-	stamp  seal.Stamp // of the file that known was read from
-	unkept *token     // renewed, and not yet on disk
-	wants  *bool      // whether the server is known to use OAuth
+	known  *storedToken
+	stamp  seal.FileStamp // of the file that known was read from
+	unkept *storedToken   // renewed, and not yet on disk
+	wants  *bool          // whether the server is known to use OAuth
 }
 
 // New returns a Client. It sends and reads nothing.
@@ -66,14 +66,14 @@ func New(o Options) *Client {
 		o.Secret = func(string, string) {}
 	}
 	c := &Client{o: o, turn: make(chan struct{}, 1)}
-	c.http = o.Network.client(o.URL)
+	c.http = o.Network.newHTTPClient(o.URL)
 	return c
 }
 
 // Authorization returns the value of the Authorization header, or "" without a login. It first renews a token that is
 // about to expire.
 func (c *Client) Authorization(ctx context.Context) (string, error) {
-	t, err := c.fresh(ctx, "")
+	t, err := c.freshToken(ctx, "")
 	if err != nil || t == nil {
 		return "", err
 	}
@@ -89,65 +89,65 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 	if resp.StatusCode == http.StatusForbidden {
 		return c.stepUp(ctx, asked, sent)
 	}
-	t, err := c.fresh(ctx, sent)
+	t, err := c.freshToken(ctx, sent)
 	if t != nil && t.Access != sent && err == nil {
 		return nil
 	}
 	if err != nil && (c.o.Open == nil || !errors.Is(err, core.ErrLogin)) {
 		return err
 	}
-	if c.o.Open == nil && t == nil && err == nil && !c.uses(ctx, asked) {
-		return fail("the server wants credentials%s", asked.text()).
+	if c.o.Open == nil && t == nil && err == nil && !c.usesOAuth(ctx, asked) {
+		return oauthErrorf("the server wants credentials%s", asked.errorText()).
 			WithHint(
 				"put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: %s",
-				c.command(""),
+				c.loginCommand(""),
 			)
 	}
 	why := "nobody has logged in"
 	if t != nil {
 		why = "the server does not accept the login any more"
 	}
-	return c.demand(ctx, asked, why)
+	return c.requireLogin(ctx, asked, why)
 }
 
-// demand logs in with the browser. Without a browser it returns an error that asks the user to log in.
-func (c *Client) demand(ctx context.Context, asked challenge, why string) error {
+// requireLogin logs in with the browser. Without a browser it returns an error that asks the user to log in.
+func (c *Client) requireLogin(ctx context.Context, asked authChallenge, why string) error {
 	if c.o.Open == nil {
-		return c.needed(why)
+		return c.loginNeededError(why)
 	}
-	l, err := c.begin(ctx, asked, How{})
+	l, err := c.beginLogin(ctx, asked, LoginOptions{})
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	if err := c.o.Open(ctx, l.URL); err != nil {
-		return fail("the browser could not be opened: %w", err)
+		return oauthErrorf("the browser could not be opened: %w", err)
 	}
 	return l.Wait(ctx)
 }
 
-// needed returns the error for a missing login. It wraps core.ErrLogin.
-func (c *Client) needed(why string) *core.Error {
+// loginNeededError returns the error for a missing login. It wraps core.ErrLogin.
+func (c *Client) loginNeededError(why string) *core.Error {
 	e := core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the server needs a login (%s): %w", why, core.ErrLogin).
-		WithHint("a person logs in with: %s", c.command("")).AtTool(c.o.Server, "")
+		WithHint("a person logs in with: %s", c.loginCommand("")).AtTool(c.o.Server, "")
 	e.Message = "the server needs a login: " + why
 	return e
 }
 
-// command returns the command that logs in, with a flag unless flag is "".
-func (c *Client) command(flag string) string {
+// loginCommand returns the command that logs in, with a flag unless flag is "".
+func (c *Client) loginCommand(flag string) string {
 	words := []string{"retort auth login"}
 	if flag != "" {
 		words = append(words, flag)
 	}
 	if c.o.Principal != "" {
-		words = append(words, "--principal "+quoted(c.o.Principal))
+		words = append(words, "--principal "+quoteArgument(c.o.Principal))
 	}
-	return strings.Join(append(words, quoted(c.o.Server)), " ")
+	return strings.Join(append(words, quoteArgument(c.o.Server)), " ")
 }
 
-// quoted returns a name quoted for a shell, if it needs that.
-func quoted(name string) string {
+// quoteArgument returns a name quoted for a shell, if it needs that.
+func quoteArgument(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./", r)
 	}
@@ -158,11 +158,11 @@ func quoted(name string) string {
 }
 
 // stepUp asks for more scopes after the server refused a token for lack of them.
-func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error {
+func (c *Client) stepUp(ctx context.Context, asked authChallenge, sent string) error {
 	if asked.err != "insufficient_scope" {
-		return fail("the server answered HTTP 403 (Forbidden)%s", asked.text()).WithHint("the account that is logged in may not do this")
+		return oauthErrorf("the server answered HTTP 403 (Forbidden)%s", asked.errorText()).WithHint("the account that is logged in may not do this")
 	}
-	t, err := c.read()
+	t, err := c.readToken()
 	if err != nil {
 		return err
 	}
@@ -170,31 +170,31 @@ func (c *Client) stepUp(ctx context.Context, asked challenge, sent string) error
 		return nil // there is a newer login
 	}
 	if t == nil {
-		return c.demand(ctx, asked, "nobody has logged in")
+		return c.requireLogin(ctx, asked, "nobody has logged in")
 	}
-	if covers(union(t.Scopes, t.Asked), asked.scopes) {
-		return fail(
-			"the server refuses a login that has all scopes it names%s", asked.text(),
+	if containsAll(unionOf(t.Scopes, t.Asked), asked.scopes) {
+		return oauthErrorf(
+			"the server refuses a login that has all scopes it names%s", asked.errorText(),
 		).WithHint("the account that is logged in may not do this")
 	}
-	if err := c.want(ctx, asked.scopes); err != nil {
+	if err := c.addWantedScopes(ctx, asked.scopes); err != nil {
 		return err
 	}
-	return c.demand(ctx, asked, "the call needs more rights: "+strings.Join(asked.scopes, " "))
+	return c.requireLogin(ctx, asked, "the call needs more rights: "+strings.Join(asked.scopes, " "))
 }
 
-// want stores scopes to ask for in the next login.
-func (c *Client) want(ctx context.Context, scopes []string) error {
-	return c.change(ctx, func(t *token) *token {
+// addWantedScopes stores scopes to ask for in the next login.
+func (c *Client) addWantedScopes(ctx context.Context, scopes []string) error {
+	return c.changeToken(ctx, func(t *storedToken) *storedToken {
 		if t != nil {
-			t.Wanted = union(t.Wanted, scopes)
+			t.Wanted = unionOf(t.Wanted, scopes)
 		}
 		return t
 	})
 }
 
-// uses reports whether the server offers anything that a login could start from.
-func (c *Client) uses(ctx context.Context, asked challenge) bool {
+// usesOAuth reports whether the server offers anything that a login could start from.
+func (c *Client) usesOAuth(ctx context.Context, asked authChallenge) bool {
 	if asked.metadata != "" {
 		return true
 	}
@@ -204,7 +204,7 @@ func (c *Client) uses(ctx context.Context, asked challenge) bool {
 	if known != nil {
 		return *known
 	}
-	found, err := c.discover(ctx, asked)
+	found, err := c.discoverServer(ctx, asked)
 	uses := err != nil || !found.guessed
 	if err == nil {
 		c.mu.Lock()
@@ -214,9 +214,9 @@ func (c *Client) uses(ctx context.Context, asked challenge) bool {
 	return uses
 }
 
-// lasts reports whether a token can still be sent. It can until a minute before it expires, or a quarter of its
+// isFresh reports whether a token can still be sent. It can until a minute before it expires, or a quarter of its
 // lifetime if that is shorter.
-func (t *token) lasts(now time.Time) bool {
+func (t *storedToken) isFresh(now time.Time) bool {
 	if t.Expires.IsZero() {
 		return true
 	}
@@ -224,13 +224,13 @@ func (t *token) lasts(now time.Time) bool {
 	return now.Add(margin).Before(t.Expires)
 }
 
-func fail(format string, args ...any) *core.Error {
+func oauthErrorf(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", format, args...)
 }
 
-// shown returns a text from another party in a form that is safe in a message: on one line, shortened, with illegible
+// clipLegible returns a text from another party in a form that is safe in a message: on one line, shortened, with illegible
 // characters escaped.
-func shown(text string) string {
+func clipLegible(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	if len(text) > most {
@@ -239,7 +239,7 @@ func shown(text string) string {
 	return core.EscapeIllegible(text)
 }
 
-func union(a, b []string) []string {
+func unionOf(a, b []string) []string {
 	all := slices.Clone(a)
 	for _, s := range b {
 		if !slices.Contains(all, s) {
@@ -249,7 +249,7 @@ func union(a, b []string) []string {
 	return all
 }
 
-// covers reports whether all contains every element of some.
-func covers(all, some []string) bool {
+// containsAll reports whether all contains every element of some.
+func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }

@@ -66,7 +66,7 @@ func key() ([]byte, error) { return []byte("0123456789abcdef0123456789abcdef"), 
 func (b *bench) login(c *oauth.Client) error {
 	b.t.Helper()
 	ctx := testenv.Context(b.t)
-	l, err := c.Begin(ctx, oauth.How{})
+	l, err := c.BeginLogin(ctx, oauth.LoginOptions{})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (b *bench) mustLogin(c *oauth.Client) {
 
 // pool is a client of the protocol with that login.
 func (b *bench) pool(c *oauth.Client) *client.Pool {
-	p := client.New([]client.Server{{Name: "s", URL: b.URL, Auth: c}}, client.Options{ClientVersion: "test"})
+	p := client.New([]client.ServerSpec{{Name: "s", URL: b.URL, Auth: c}}, client.Options{ClientVersion: "test"})
 	b.t.Cleanup(func() { _ = p.Close() })
 	return p
 }
@@ -222,7 +222,7 @@ func TestRegistrationIsKept(t *testing.T) {
 	if n := b.Count("/register"); n != 1 {
 		t.Errorf("registered %d times", n)
 	}
-	held, err := b.client().Begin(t.Context(), oauth.How{}) // has the port
+	held, err := b.client().BeginLogin(t.Context(), oauth.LoginOptions{}) // has the port
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestRedirect(t *testing.T) {
 		})
 	}
 	b := newBench(t, oauthtest.Rules{})
-	l, err := b.client().Begin(t.Context(), oauth.How{})
+	l, err := b.client().BeginLogin(t.Context(), oauth.LoginOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestRedirect(t *testing.T) {
 func TestPaste(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	c := b.client()
-	l, err := c.Begin(t.Context(), oauth.How{})
+	l, err := c.BeginLogin(t.Context(), oauth.LoginOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -556,7 +556,7 @@ func TestLogout(t *testing.T) {
 	if err := call(t, p, "hello"); err != nil {
 		t.Fatal(err)
 	}
-	was, revoked, err := b.client().Logout(t.Context())
+	was, revoked, err := b.client().RemoveLogin(t.Context())
 	if !was || !revoked || err != nil || len(b.Revoked) != 2 {
 		t.Error(was, revoked, err, b.Revoked)
 	}
@@ -566,7 +566,7 @@ func TestLogout(t *testing.T) {
 	if err := call(t, p, "hello"); !errors.Is(err, core.ErrLogin) {
 		t.Error("an engine that runs goes on:", err)
 	}
-	if was, _, err := c.Logout(t.Context()); was || err != nil {
+	if was, _, err := c.RemoveLogin(t.Context()); was || err != nil {
 		t.Error(was, err)
 	}
 }
@@ -640,7 +640,7 @@ func TestErrorsTellNothing(t *testing.T) {
 		}
 	}
 	dead := b.client(func(o *oauth.Options) { o.URL = "http://127.0.0.1:1/mcp?token=hidden-in-the-address" })
-	if _, err := dead.Begin(t.Context(), oauth.How{}); err == nil || strings.Contains(err.Error(), "hidden") {
+	if _, err := dead.BeginLogin(t.Context(), oauth.LoginOptions{}); err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Error(err)
 	}
 	var u *url.Error

@@ -10,58 +10,60 @@ import (
 	"time"
 )
 
-// identity holds the OAuth client id and credentials of Retort at an authorization server.
-type identity struct {
+// clientIdentity holds the OAuth client id and credentials of Retort at an authorization server.
+type clientIdentity struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
 	Method string `json:"method,omitempty"` // of the token endpoint; empty is "none"
 	How    string `json:"how"`              // "document", "settings", "registered"
 }
 
-// registration holds a client that was registered at an authorization server.
-type registration struct {
-	identity
+// storedRegistration holds a client that was registered at an authorization server.
+type storedRegistration struct {
+	clientIdentity
 	Issuer   string    `json:"issuer"`
 	Redirect string    `json:"redirect"`
 	Until    time.Time `json:"until,omitzero"`
 }
 
-// identify returns Retort's identity at an authorization server. It uses a client metadata document, else the client
+// chooseIdentity returns Retort's identity at an authorization server. It uses a client metadata document, else the client
 // id in the settings, else a registered client. A registration is valid only for the redirect that it was made with;
 // otherwise identify registers a new client.
-func (c *Client) identify(ctx context.Context, m metadata, redirect string) (identity, error) {
+func (c *Client) chooseIdentity(ctx context.Context, m serverMetadata, redirect string) (clientIdentity, error) {
 	s := c.o.Settings
 	switch {
 	case m.ByDocument && s.ClientMetadata != "":
-		return identity{ID: s.ClientMetadata, How: "document"}, nil
+		return clientIdentity{ID: s.ClientMetadata, How: "document"}, nil
 	case s.ClientID != "":
 		c.o.Secret("client secret", s.ClientSecret)
-		return identity{ID: s.ClientID, Secret: s.ClientSecret, Method: methodFor(m, s.ClientSecret), How: "settings"}, nil
+		return clientIdentity{ID: s.ClientID, Secret: s.ClientSecret, Method: methodFor(m, s.ClientSecret), How: "settings"}, nil
 	case m.Register == "":
-		return identity{}, fail("the authorization server %s does not register clients automatically", shown(m.Issuer)).
+		return clientIdentity{}, oauthErrorf("the authorization server %s does not register clients automatically", clipLegible(m.Issuer)).
 			WithHint(
 				"register Retort there by hand, with the redirect http://127.0.0.1:PORT/callback, and put clientId and redirectPort under servers.%s.oauth in retort.yaml",
 				c.o.Server,
 			)
 	}
-	if known, ok := c.registered(m); ok && known.Redirect == redirect {
-		return known.identity, nil
+	if known, ok := c.readRegistration(m); ok && known.Redirect == redirect {
+		return known.clientIdentity, nil
 	}
-	return c.register(ctx, m, redirect)
+	return c.registerClient(ctx, m, redirect)
 }
 
-func (c *Client) registrationPath(m metadata) string { return c.o.Store.name("client", m.Issuer) }
+func (c *Client) registrationPath(m serverMetadata) string {
+	return c.o.Store.filePath("client", m.Issuer)
+}
 
-// registered returns the stored registration. It returns false if it does not exist or has expired.
-func (c *Client) registered(m metadata) (registration, bool) {
-	var r registration
-	there, err := c.o.Store.read(c.registrationPath(m), &r)
+// readRegistration returns the stored registration. It returns false if it does not exist or has expired.
+func (c *Client) readRegistration(m serverMetadata) (storedRegistration, bool) {
+	var r storedRegistration
+	there, err := c.o.Store.readFile(c.registrationPath(m), &r)
 	c.o.Secret("client secret", r.Secret)
 	return r, err == nil && there && r.Issuer == m.Issuer && (r.Until.IsZero() || time.Now().Before(r.Until))
 }
 
 // methodFor returns the method with which a client authenticates at the token endpoint.
-func methodFor(m metadata, secret string) string {
+func methodFor(m serverMetadata, secret string) string {
 	switch {
 	case secret == "":
 		return "none"
@@ -71,8 +73,8 @@ func methodFor(m metadata, secret string) string {
 	return "client_secret_post"
 }
 
-// register registers a client (RFC 7591) and stores it for the next login.
-func (c *Client) register(ctx context.Context, m metadata, redirect string) (identity, error) {
+// registerClient registers a client (RFC 7591) and stores it for the next login.
+func (c *Client) registerClient(ctx context.Context, m serverMetadata, redirect string) (clientIdentity, error) {
 	method := "none"
 	if len(m.Methods) > 0 && !slices.Contains(m.Methods, "none") {
 		method = methodFor(m, "any")
@@ -87,30 +89,30 @@ func (c *Client) register(ctx context.Context, m metadata, redirect string) (ide
 	})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.Register, bytes.NewReader(body))
 	if err != nil {
-		return identity{}, fail("%s is not a valid URL", shown(m.Register))
+		return clientIdentity{}, oauthErrorf("%s is not a valid URL", clipLegible(m.Register))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	text, code, err := c.do(req)
+	text, code, err := c.doRequest(req)
 	if err != nil {
-		return identity{}, err
+		return clientIdentity{}, err
 	}
-	return c.accept(m, redirect, method, text, code)
+	return c.acceptRegistration(m, redirect, method, text, code)
 }
 
-// accept parses the response to a registration and stores the client.
-func (c *Client) accept(m metadata, redirect, method string, text []byte, code int) (identity, error) {
+// acceptRegistration parses the response to a registration and stores the client.
+func (c *Client) acceptRegistration(m serverMetadata, redirect, method string, text []byte, code int) (clientIdentity, error) {
 	var a struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 		Until  int64  `json:"client_secret_expires_at"`
 		Method string `json:"token_endpoint_auth_method"`
-		denial
+		oauthDenial
 	}
 	unread := json.Unmarshal(text, &a)
 	if code != http.StatusCreated && code != http.StatusOK || unread != nil || a.ID == "" {
 		a.http = code
-		return identity{}, fail("Retort could not be registered at %s: %w", shown(m.Issuer), fmt.Errorf("%s", a.denial.Error())).
+		return clientIdentity{}, oauthErrorf("Retort could not be registered at %s: %w", clipLegible(m.Issuer), fmt.Errorf("%s", a.oauthDenial.Error())).
 			WithHint("register it by hand and put clientId under servers.%s.oauth in retort.yaml", c.o.Server)
 	}
 	c.o.Secret("client secret", a.Secret)
@@ -122,9 +124,9 @@ func (c *Client) accept(m metadata, redirect, method string, text []byte, code i
 	} else if method == "none" {
 		method = methodFor(m, a.Secret)
 	}
-	r := registration{identity: identity{ID: a.ID, Secret: a.Secret, Method: method, How: "registered"}, Issuer: m.Issuer, Redirect: redirect}
+	r := storedRegistration{clientIdentity: clientIdentity{ID: a.ID, Secret: a.Secret, Method: method, How: "registered"}, Issuer: m.Issuer, Redirect: redirect}
 	if a.Until > 0 {
 		r.Until = time.Unix(a.Until, 0)
 	}
-	return r.identity, c.o.Store.write(c.registrationPath(m), r)
+	return r.clientIdentity, c.o.Store.writeFile(c.registrationPath(m), r)
 }

@@ -17,8 +17,8 @@ const (
 	StateUnknown = "unknown" // the server could not be asked
 )
 
-// Status describes the stored login at a server. Nothing is sent to find it out.
-type Status struct {
+// LoginStatus describes the stored login at a server. Nothing is sent to find it out.
+type LoginStatus struct {
 	Server string `json:"server"`
 	// Principal is the owner of the login. If empty, the login is the engine's and shared by all.
 	Principal string      `json:"principal,omitempty"`
@@ -35,9 +35,9 @@ type Status struct {
 }
 
 // Status returns the state of the stored login. It returns false if it does not exist.
-func (c *Client) Status(ctx context.Context) (Status, bool) {
-	s := Status{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.command("")}
-	t, err := c.read()
+func (c *Client) Status(ctx context.Context) (LoginStatus, bool) {
+	s := LoginStatus{Server: c.o.Server, Principal: c.o.Principal, State: StateNeeded, Command: c.loginCommand("")}
+	t, err := c.readToken()
 	if err != nil {
 		s.Error = core.AsError(err)
 		return s, true
@@ -60,44 +60,44 @@ func (c *Client) Status(ctx context.Context) (Status, bool) {
 	return s, true
 }
 
-// Needs asks the server whether it requires a login.
-func (c *Client) Needs(ctx context.Context) (bool, error) {
-	asked, refused, err := c.knock(ctx)
+// NeedsLogin asks the server whether it requires a login.
+func (c *Client) NeedsLogin(ctx context.Context) (bool, error) {
+	asked, refused, err := c.probeServer(ctx)
 	if err != nil || !refused {
 		return false, err
 	}
-	return c.uses(ctx, asked), nil
+	return c.usesOAuth(ctx, asked), nil
 }
 
-// Logout removes the login and revokes its tokens if the authorization server supports that. was reports whether
+// RemoveLogin removes the login and revokes its tokens if the authorization server supports that. was reports whether
 // there was a login, revoked whether its tokens were revoked.
-func (c *Client) Logout(ctx context.Context) (was, revoked bool, err error) {
-	release, err := c.hold(ctx)
+func (c *Client) RemoveLogin(ctx context.Context) (was, revoked bool, err error) {
+	release, err := c.lockToken(ctx)
 	if err != nil {
 		return false, false, err
 	}
 	defer release()
-	unlock, err := c.o.Store.lock(c.path())
+	unlock, err := c.o.Store.lockFile(c.tokenPath())
 	if err != nil {
 		return false, false, err
 	}
 	defer unlock()
-	t, unread := c.read()
+	t, unread := c.readToken()
 	if t == nil && unread == nil {
 		return false, false, nil
 	}
-	if err := c.o.Store.remove(c.path()); err != nil {
+	if err := c.o.Store.removeFile(c.tokenPath()); err != nil {
 		return true, false, err
 	}
 	c.mu.Lock()
 	c.known, c.unkept = nil, nil
 	c.mu.Unlock()
-	return true, unread == nil && c.revoke(ctx, t), nil
+	return true, unread == nil && c.revokeTokens(ctx, t), nil
 }
 
-// revoke revokes the tokens (RFC 7009). It begins with the refresh token, because revoking that one usually revokes
+// revokeTokens revokes the tokens (RFC 7009). It begins with the refresh token, because revoking that one usually revokes
 // the others. It reports whether all requests succeeded.
-func (c *Client) revoke(ctx context.Context, t *token) bool {
+func (c *Client) revokeTokens(ctx context.Context, t *storedToken) bool {
 	if t.At.Revoke == "" {
 		return false
 	}
@@ -106,7 +106,7 @@ func (c *Client) revoke(ctx context.Context, t *token) bool {
 		if what.value == "" {
 			continue
 		}
-		_, err := c.post(ctx, t.At.Revoke, t.Client, url.Values{"token": {what.value}, "token_type_hint": {what.hint}})
+		_, err := c.postForm(ctx, t.At.Revoke, t.Client, url.Values{"token": {what.value}, "token_type_hint": {what.hint}})
 		done = done && err == nil
 	}
 	return done

@@ -20,9 +20,9 @@ import (
 	"retort/internal/core"
 )
 
-// Store stores tokens and registered clients in encrypted files that only their owner can read. Several processes may
+// LoginStore stores tokens and registered clients in encrypted files that only their owner can read. Several processes may
 // use one folder.
-type Store struct {
+type LoginStore struct {
 	dir string
 	key func() ([]byte, error)
 
@@ -33,38 +33,38 @@ type Store struct {
 
 // Open returns a store in a folder, which is created by the first write. key returns 32 bytes; it is called once, by
 // the first read or write.
-func Open(dir string, key func() ([]byte, error)) *Store { return &Store{dir: dir, key: key} }
+func Open(dir string, key func() ([]byte, error)) *LoginStore { return &LoginStore{dir: dir, key: key} }
 
-// token holds the tokens of a login and what is needed to renew them.
-type token struct {
-	Server    string    `json:"server"`
-	URL       string    `json:"url"`                 // of the MCP endpoint, as configured
-	Principal string    `json:"principal,omitempty"` // whose it is
-	Resource  string    `json:"resource"`            // that it is good for
-	Issuer    string    `json:"issuer"`
-	Access    string    `json:"access_token"`
-	Refresh   string    `json:"refresh_token,omitempty"`
-	Scopes    []string  `json:"scopes,omitempty"` // granted
-	Asked     []string  `json:"asked,omitempty"`  // asked for
-	Wanted    []string  `json:"wanted,omitempty"` // that the server wants besides, since the login
-	Issued    time.Time `json:"issued"`
-	Expires   time.Time `json:"expires,omitzero"`
-	Renewed   bool      `json:"renewed,omitempty"` // by a refresh, not by a login
-	Begun     time.Time `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
-	Ended     string    `json:"ended,omitempty"`   // why it can't be renewed any more
-	Client    identity  `json:"client"`
-	At        endpoints `json:"endpoints"`
+// storedToken holds the tokens of a login and what is needed to renew them.
+type storedToken struct {
+	Server    string         `json:"server"`
+	URL       string         `json:"url"`                 // of the MCP endpoint, as configured
+	Principal string         `json:"principal,omitempty"` // whose it is
+	Resource  string         `json:"resource"`            // that it is good for
+	Issuer    string         `json:"issuer"`
+	Access    string         `json:"access_token"`
+	Refresh   string         `json:"refresh_token,omitempty"`
+	Scopes    []string       `json:"scopes,omitempty"` // granted
+	Asked     []string       `json:"asked,omitempty"`  // asked for
+	Wanted    []string       `json:"wanted,omitempty"` // that the server wants besides, since the login
+	Issued    time.Time      `json:"issued"`
+	Expires   time.Time      `json:"expires,omitzero"`
+	Renewed   bool           `json:"renewed,omitempty"` // by a refresh, not by a login
+	Begun     time.Time      `json:"begun,omitzero"`    // of a refresh whose answer was not kept yet
+	Ended     string         `json:"ended,omitempty"`   // why it can't be renewed any more
+	Client    clientIdentity `json:"client"`
+	At        tokenEndpoints `json:"endpoints"`
 }
 
-// endpoints holds the addresses for renewing and revoking a token.
-type endpoints struct {
+// tokenEndpoints holds the addresses for renewing and revoking a token.
+type tokenEndpoints struct {
 	Token  string `json:"token"`
 	Revoke string `json:"revoke,omitempty"`
 }
 
-// name returns the path of the file for parts. Different parts, such as another address of the same server, have
+// filePath returns the path of the file for parts. Different parts, such as another address of the same server, have
 // different files.
-func (s *Store) name(kind string, parts ...string) string {
+func (s *LoginStore) filePath(kind string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		text, _ := json.Marshal(p) // strings always marshal
@@ -73,12 +73,12 @@ func (s *Store) name(kind string, parts ...string) string {
 	return filepath.Join(s.dir, hex.EncodeToString(h.Sum(nil))[:32]+"."+kind)
 }
 
-// Principals returns the principals with a stored login at a server, sorted. It skips files that cannot be read.
-func (s *Store) Principals(server, address string) (names []string) {
+// PrincipalsOf returns the principals with a stored login at a server, sorted. It skips files that cannot be read.
+func (s *LoginStore) PrincipalsOf(server, address string) (names []string) {
 	paths, _ := filepath.Glob(filepath.Join(s.dir, "*.token"))
 	for _, path := range paths {
-		var t token
-		if there, err := s.read(path, &t); there && err == nil && t.Server == server && t.URL == address && t.Principal != "" {
+		var t storedToken
+		if there, err := s.readFile(path, &t); there && err == nil && t.Server == server && t.URL == address && t.Principal != "" {
 			names = append(names, t.Principal)
 		}
 	}
@@ -86,40 +86,40 @@ func (s *Store) Principals(server, address string) (names []string) {
 	return names
 }
 
-// read decrypts a file into a value. It returns false if there is no such file.
-func (s *Store) read(path string, into any) (bool, error) {
+// readFile decrypts a file into a value. It returns false if there is no such file.
+func (s *LoginStore) readFile(path string, into any) (bool, error) {
 	data, err := seal.ReadFile(path, seal.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, s.broken(err)
+		return false, s.unreadableError(err)
 	}
-	if err := s.open(); err != nil {
+	if err := s.openCipher(); err != nil {
 		return false, err
 	}
 	n := s.cipher.NonceSize()
 	if len(data) < n {
-		return false, s.broken(errors.New("the file is truncated"))
+		return false, s.unreadableError(errors.New("the file is truncated"))
 	}
 	plain, err := s.cipher.Open(nil, data[:n], data[n:], []byte(filepath.Base(path)))
 	if err != nil {
-		return false, s.broken(errors.New("the file was encrypted with another key"))
+		return false, s.unreadableError(errors.New("the file was encrypted with another key"))
 	}
 	if err := json.Unmarshal(plain, into); err != nil {
-		return false, s.broken(errors.New("the file was written by another version"))
+		return false, s.unreadableError(errors.New("the file was written by another version"))
 	}
 	return true, nil
 }
 
-func (s *Store) broken(err error) *core.Error {
+func (s *LoginStore) unreadableError(err error) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the login stored in %s can't be read: %w", s.dir, err).
 		WithHint("retort auth logout SERVER removes it, and retort auth login SERVER logs in again")
 }
 
-// write encrypts a value and writes it to a file atomically and durably.
-func (s *Store) write(path string, what any) error {
-	if err := s.open(); err != nil {
+// writeFile encrypts a value and writes it to a file atomically and durably.
+func (s *LoginStore) writeFile(path string, what any) error {
+	if err := s.openCipher(); err != nil {
 		return err
 	}
 	plain, err := json.Marshal(what)
@@ -128,21 +128,21 @@ func (s *Store) write(path string, what any) error {
 	}
 	nonce := make([]byte, s.cipher.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	if err := seal.Replace(path, s.cipher.Seal(nonce, nonce, plain, []byte(filepath.Base(path)))); err != nil {
+	if err := seal.ReplaceFile(path, s.cipher.Seal(nonce, nonce, plain, []byte(filepath.Base(path)))); err != nil {
 		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be stored: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) remove(path string) error {
+func (s *LoginStore) removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be removed: %w", err)
 	}
 	return nil
 }
 
-// open creates the cipher. Its key is derived from the store's key for this purpose only.
-func (s *Store) open() error {
+// openCipher creates the cipher. Its key is derived from the store's key for this purpose only.
+func (s *LoginStore) openCipher() error {
 	s.once.Do(func() {
 		master, err := s.key()
 		if err != nil {
@@ -160,16 +160,16 @@ func (s *Store) open() error {
 	return s.failed
 }
 
-// lock keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a request
+// lockFile keeps other processes from renewing the same token. It waits up to 40 seconds, which is longer than a request
 // takes.
-func (s *Store) lock(path string) (unlock func(), err error) {
+func (s *LoginStore) lockFile(path string) (unlock func(), err error) {
 	const patience = 40 * time.Second // more than a request takes
 	unlock, err = seal.Lock(path+".lock", patience)
 	if errors.Is(err, seal.ErrIrregular) {
 		return nil, core.Errorf(core.KindInternal, "upstream.oauth", "the login cannot be locked: %w", err)
 	}
 	if err != nil {
-		return nil, fail("another process renews the login and does not end: %w", err)
+		return nil, oauthErrorf("another process renews the login and does not end: %w", err)
 	}
 	return unlock, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // readBody reads a request body within its size limit and makes it readable again for the next handler. If it returns
 // false, it has answered the request.
-func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Content, ok bool) {
+func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.MessageContent, ok bool) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		l.refuseRequest(w, r, http.StatusUnsupportedMediaType, "the Content-Type must be application/json")
 		return a, false
@@ -37,18 +37,18 @@ func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Co
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	a, refused := server.Examine(body)
+	a, refused := server.ExamineMessage(body)
 	if refused != nil {
 		l.Log.Info("refused", "status", http.StatusBadRequest, "why", refused.Error.Message, "from", r.RemoteAddr)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write(append(refused.Text(), '\n'))
+		_, _ = w.Write(append(refused.ToJSON(), '\n'))
 	}
 	return a, refused == nil
 }
 
 // isSessionless reports whether a request belongs to a protocol version without sessions. The header or the body says
 // which version; they must agree.
-func isSessionless(r *http.Request, a server.Content) bool {
+func isSessionless(r *http.Request, a server.MessageContent) bool {
 	return a.Modern || r.Header.Get(server.VersionHeader) >= server.Stateless
 }

@@ -137,7 +137,7 @@ func TestSlowRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := serveInBubble(t, Options{Limits: Limits{Read: 40 * time.Second}}, nil)
+				p := serveInBubble(t, Options{Limits: ListenerLimits{Read: 40 * time.Second}}, nil)
 				conn, began := p.dial(), time.Now()
 				var dripping sync.WaitGroup
 				defer dripping.Wait()
@@ -180,7 +180,7 @@ func TestReadTimeoutIsNotForAnswers(t *testing.T) {
 // TestConnections checks that connections beyond the limit wait until another one is closed.
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serveInBubble(t, Options{Limits: Limits{Connections: 2}}, nil)
+		p := serveInBubble(t, Options{Limits: ListenerLimits{Connections: 2}}, nil)
 		first, _ := p.dial(), p.dial()
 		answer := make(chan string, 1)
 		go func() {
@@ -204,7 +204,7 @@ func TestConnections(t *testing.T) {
 // once, and that the next one is served when one of them has been closed.
 func TestConnectionsPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serveInBubble(t, Options{Limits: Limits{Connections: 100, PerAddress: 3}}, nil)
+		p := serveInBubble(t, Options{Limits: ListenerLimits{Connections: 100, PerAddress: 3}}, nil)
 		ours := []net.Conn{p.dial(), p.dial(), p.dial()}
 		began := time.Now()
 		if n, err := p.dial().Read(make([]byte, 1)); n > 0 || err != io.EOF || !time.Now().Equal(began) {
@@ -222,7 +222,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 // is in use.
 func TestIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serveInBubble(t, Options{Limits: Limits{Idle: time.Hour}}, nil)
+		p := serveInBubble(t, Options{Limits: ListenerLimits{Idle: time.Hour}}, nil)
 		_, header, _ := p.send(Path, greeting)
 		ping := func() int {
 			status, _, _ := p.send(Path, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id: "+header.Get("Mcp-Session-Id"))
@@ -251,7 +251,7 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cancelled := make(chan struct{})
-				p := serveInBubble(t, Options{Limits: Limits{Drain: 30 * time.Second}, Cancel: func() { close(cancelled) }}, func(context.Context) {
+				p := serveInBubble(t, Options{Limits: ListenerLimits{Drain: 30 * time.Second}, Cancel: func() { close(cancelled) }}, func(context.Context) {
 					select {
 					case <-time.After(c.needs):
 					case <-cancelled:

@@ -12,9 +12,9 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// single lists headers that may occur only once, because otherwise two readers could interpret the request
+// singleValueHeaders lists headers that may occur only once, because otherwise two readers could interpret the request
 // differently.
-var single = []string{
+var singleValueHeaders = []string{
 	"Authorization", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Origin", "Sec-Fetch-Site",
 	server.SessionHeader, server.VersionHeader,
 }
@@ -22,7 +22,7 @@ var single = []string{
 // checkOrigin refuses requests that a web page of another site could have caused, and requests to foreign host names
 // (DNS rebinding). It reports whether the request may continue.
 func (l *Listener) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
-	for _, name := range single {
+	for _, name := range singleValueHeaders {
 		if len(r.Header.Values(name)) > 1 {
 			l.refuseRequest(w, r, http.StatusBadRequest, "there is more than one header "+name)
 			return false

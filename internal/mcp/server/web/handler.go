@@ -36,7 +36,7 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		l.refuseRequest(w, r, http.StatusNotFound, "there is nothing here; clients are answered on "+Path)
 		return
 	}
-	p, ok := l.authenticate(w, r)
+	p, ok := l.authenticateRequest(w, r)
 	if !ok {
 		return
 	}
@@ -50,10 +50,10 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 }
 
 // serveWhilePermitted serves a request as long as its token is valid.
-func (l *Listener) serveWhilePermitted(w *permittedWriter, r *http.Request, t *tenant, p Principal) {
+func (l *Listener) serveWhilePermitted(w *permittedWriter, r *http.Request, t *principalTenant, p BearerPrincipal) {
 	c := &tokenHolder{tenant: t, now: p}
 	t.noteToken(p)
-	w.permit = c.permit()
+	w.permit = c.callPermit()
 	ctx, end := deadline.WhilePermitted(core.WithPermit(r.Context(), w.permit))
 	defer end()
 	l.serveTenant(w, r.WithContext(ctx), t, c)
@@ -81,8 +81,8 @@ func (l *Listener) serveReady(w http.ResponseWriter) {
 	writeText(w, http.StatusOK, "ready")
 }
 
-// authenticate returns the principal of a request. If it returns false, it has answered the request.
-func (l *Listener) authenticate(w http.ResponseWriter, r *http.Request) (p Principal, ok bool) {
+// authenticateRequest returns the principal of a request. If it returns false, it has answered the request.
+func (l *Listener) authenticateRequest(w http.ResponseWriter, r *http.Request) (p BearerPrincipal, ok bool) {
 	if l.loopback && !requiresToken(l.Authenticator) {
 		if l.Authenticator != nil {
 			p.Holds = func() bool { return !requiresToken(l.Authenticator) }
@@ -131,8 +131,8 @@ func requiresToken(a Authenticator) bool {
 }
 
 // serveTenant answers a request of a principal.
-func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder) {
-	var a server.Content
+func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *principalTenant, c *tokenHolder) {
+	var a server.MessageContent
 	if r.Method == http.MethodPost {
 		var ok bool
 		if a, ok = l.readBody(w, r); !ok {
@@ -155,7 +155,7 @@ func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *tenant, c
 
 // beginCalls counts the tool calls of a request against the principal's limit. If it returns false, it has answered
 // the request.
-func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *tenant, calls int) bool {
+func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *principalTenant, calls int) bool {
 	switch {
 	case l.draining.Load():
 		w.Header().Set("Retry-After", "5")
@@ -172,7 +172,7 @@ func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *tenant,
 }
 
 // routeRequest passes a request to the handler for its protocol version.
-func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder, a server.Content) {
+func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *principalTenant, c *tokenHolder, a server.MessageContent) {
 	switch {
 	case r.URL.Path == EventsPath:
 		l.serveEvents(w, r, t)
@@ -184,7 +184,7 @@ func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *tenant, 
 }
 
 // serveEvents serves the oldest HTTP transport, in which the event stream is the session.
-func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *tenant) {
+func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *principalTenant) {
 	if r.Method == http.MethodGet {
 		if !l.admitSession(w, r, t) {
 			return
@@ -196,7 +196,7 @@ func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *tenant) {
 	t.http.Events.ServeHTTP(w, r)
 }
 
-func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *tenant, c *tokenHolder, a server.Content) {
+func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *principalTenant, c *tokenHolder, a server.MessageContent) {
 	id := r.Header.Get(server.SessionHeader)
 	switch {
 	case r.Method == http.MethodDelete && id != "":
@@ -211,7 +211,7 @@ func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *tenant, c *
 		if !l.admitSession(w, r, t) {
 			return
 		}
-		r = r.WithContext(core.WithPermit(r.Context(), c.permit())) // all requests of the session are answered under it
+		r = r.WithContext(core.WithPermit(r.Context(), c.callPermit())) // all requests of the session are answered under it
 		w.begins = func(h http.Header) {
 			if begun := h.Get(server.SessionHeader); begun != "" {
 				t.openSession(begun, c)
@@ -224,7 +224,7 @@ func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *tenant, c *
 }
 
 // admitSession counts a new session against the principal's limit. If it returns false, it has answered the request.
-func (l *Listener) admitSession(w http.ResponseWriter, r *http.Request, t *tenant) bool {
+func (l *Listener) admitSession(w http.ResponseWriter, r *http.Request, t *principalTenant) bool {
 	if l.draining.Load() || l.sessions.Load() >= int64(l.Limits.AllSessions) {
 		w.Header().Set("Retry-After", "5")
 		l.refuseRequest(w, r, http.StatusServiceUnavailable, "no more sessions can begin here now")

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// Limits bounds a listener. A zero field means a default, never "unlimited".
-type Limits struct {
+// ListenerLimits bounds a listener. A zero field means a default, never "unlimited".
+type ListenerLimits struct {
 	Body        int64         // bytes of a request
 	Header      int           // bytes of its headers
 	Connections int           // at once
@@ -28,8 +28,8 @@ type Limits struct {
 	Drain       time.Duration // that calls have when the listener ends
 }
 
-func (l Limits) withDefaults() Limits {
-	return Limits{
+func (l ListenerLimits) withDefaults() ListenerLimits {
+	return ListenerLimits{
 		Body: cmp.Or(l.Body, core.DefaultHTTPBody), Header: cmp.Or(l.Header, core.DefaultHTTPHeader), Connections: cmp.Or(l.Connections, core.DefaultConnections),
 		PerAddress: cmp.Or(l.PerAddress, max(64, cmp.Or(l.Connections, core.DefaultConnections)/4)),
 		Sessions:   cmp.Or(l.Sessions, core.DefaultSessions), AllSessions: cmp.Or(l.AllSessions, core.DefaultAllSessions),

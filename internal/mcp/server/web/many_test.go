@@ -26,7 +26,7 @@ func TestThousandPrincipals(t *testing.T) {
 	const principals = 1_000
 	p := open(t, func(o *web.Options) {
 		o.Authenticator = tokens{}
-		o.Limits = web.Limits{Sessions: 2, Requests: 200, Connections: 8192, PerAddress: 8192}
+		o.Limits = web.ListenerLimits{Sessions: 2, Requests: 200, Connections: 8192, PerAddress: 8192}
 	})
 	as := func(i int) string { return fmt.Sprintf("Authorization: Bearer token-p%d", i) }
 	before := heap()
@@ -92,7 +92,7 @@ func each(n int, f func(i int)) {
 // All sessions together have a bound, too.
 func TestAllSessions(t *testing.T) {
 	t.Parallel()
-	p := open(t, func(o *web.Options) { o.Authenticator, o.Limits = tokens{}, web.Limits{AllSessions: 2} })
+	p := open(t, func(o *web.Options) { o.Authenticator, o.Limits = tokens{}, web.ListenerLimits{AllSessions: 2} })
 	p.begin("Authorization: Bearer token-a")
 	p.begin("Authorization: Bearer token-b")
 	if r, text := p.send("POST", "/mcp", hello, "Authorization: Bearer token-c"); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {

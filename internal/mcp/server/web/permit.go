@@ -9,33 +9,33 @@ import (
 // tokenHolder has the principal of a request, or of all requests in a session, with its newest token. It is safe for
 // concurrent use.
 type tokenHolder struct {
-	tenant *tenant
+	tenant *principalTenant
 	mu     sync.Mutex
-	now    Principal
+	now    BearerPrincipal
 }
 
-// renew replaces the token by a newer one of the same principal.
-func (c *tokenHolder) renew(p Principal) {
+// setPrincipal replaces the token by a newer one of the same principal.
+func (c *tokenHolder) setPrincipal(p BearerPrincipal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = p
 }
 
-func (c *tokenHolder) current() Principal {
+func (c *tokenHolder) currentPrincipal() BearerPrincipal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// permit returns the Permit for work that is done for the client. If the token of an authorization server expires, a
+// callPermit returns the Permit for work that is done for the client. If the token of an authorization server expires, a
 // newer one of the same principal takes its place, if there is one. A revoked token is not replaced.
-func (c *tokenHolder) permit() core.Permit {
-	p := c.current()
+func (c *tokenHolder) callPermit() core.Permit {
+	p := c.currentPrincipal()
 	if p.Holds == nil {
 		return core.Permit{}
 	}
 	return core.Permit{Credential: p.Credential, Check: func() *core.Error {
-		p := c.current()
+		p := c.currentPrincipal()
 		if p.Holds() || expiresByItself(p) && c.tenant.isTokenCurrent() {
 			return nil
 		}
@@ -44,12 +44,12 @@ func (c *tokenHolder) permit() core.Permit {
 }
 
 // expiresByItself reports whether a token ends by expiring and cannot be revoked.
-func expiresByItself(p Principal) bool {
+func expiresByItself(p BearerPrincipal) bool {
 	return p.Credential.Token == "" && !p.Credential.Expires.IsZero()
 }
 
 // noteToken stores the principal's newest token that expires by itself and cannot be revoked.
-func (t *tenant) noteToken(p Principal) {
+func (t *principalTenant) noteToken(p BearerPrincipal) {
 	if !expiresByItself(p) {
 		return
 	}
@@ -61,7 +61,7 @@ func (t *tenant) noteToken(p Principal) {
 }
 
 // isTokenCurrent reports whether the token stored by noteToken is still valid.
-func (t *tenant) isTokenCurrent() bool {
+func (t *principalTenant) isTokenCurrent() bool {
 	t.mu.Lock()
 	p := t.newest
 	t.mu.Unlock()

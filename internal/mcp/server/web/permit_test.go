@@ -21,12 +21,12 @@ type revocable struct {
 	expires time.Time
 }
 
-func (a *revocable) Authenticate(_ context.Context, bearer string) (web.Principal, error) {
+func (a *revocable) Authenticate(_ context.Context, bearer string) (web.BearerPrincipal, error) {
 	holds := func() bool { return bearer == "other" || bearer != "" && !a.revoked.Load() }
 	if !holds() {
-		return web.Principal{}, errors.New("no")
+		return web.BearerPrincipal{}, errors.New("no")
 	}
-	return web.Principal{Name: "anna", Holds: holds, Credential: core.Credential{Expires: a.expires}}, nil
+	return web.BearerPrincipal{Name: "anna", Holds: holds, Credential: core.Credential{Expires: a.expires}}, nil
 }
 
 func (*revocable) Challenge(*http.Request) string { return "Bearer" }
@@ -85,14 +85,14 @@ func TestRevoked(t *testing.T) {
 				_, text := request()
 				answered <- text
 			}()
-			testenv.WaitUntil(t, "the program has effects", func() bool { return len(p.files.Effects()) > 0 })
+			testenv.WaitUntil(t, "the program has effects", func() bool { return len(p.files.RecordedEffects()) > 0 })
 			a.revoked.Store(true)
 			if text := testenv.Receive(t, answered, "the answer"); strings.Contains(text, "made") || strings.Contains(text, `"isError":false`) {
 				t.Errorf("who has no token any more was told %s", text)
 			}
 			anna := p.engine.As("anna")
 			testenv.WaitUntil(t, "nothing runs", func() bool { return anna.Running() == 0 })
-			n := len(p.files.Effects())
+			n := len(p.files.RecordedEffects())
 			tasks, err := anna.Tasks()
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func TestRevoked(t *testing.T) {
 				t.Errorf("all %d calls were made", n)
 			}
 			p.stop()
-			if now := len(p.files.Effects()); now != n {
+			if now := len(p.files.RecordedEffects()); now != n {
 				t.Errorf("%d calls left afterwards", now-n)
 			}
 		})
@@ -131,7 +131,7 @@ func TestRenewed(t *testing.T) {
 				_, text := p.send("POST", "/mcp", body, append(headers, bearer)...)
 				answered <- text
 			}()
-			testenv.WaitUntil(t, "the program has effects", func() bool { return len(p.files.Effects()) > 0 })
+			testenv.WaitUntil(t, "the program has effects", func() bool { return len(p.files.RecordedEffects()) > 0 })
 			p.send("POST", "/mcp", hello, "Authorization: Bearer other")
 			a.revoked.Store(true)
 			if text := testenv.Receive(t, answered, "the answer"); strings.Contains(text, "made") != (name == "expired") {

@@ -74,7 +74,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: %s %s", host, response.Status, response.Proto)
 		}
 	}
-	if _, err := web.Listen(web.Options{Addr: "127.0.0.1:0", Cert: filepath.Join(dir, "key.pem"), Key: filepath.Join(dir, "key.pem")}); err == nil {
+	if _, err := web.OpenListener(web.Options{Addr: "127.0.0.1:0", Cert: filepath.Join(dir, "key.pem"), Key: filepath.Join(dir, "key.pem")}); err == nil {
 		t.Error("a certificate that is none is taken")
 	}
 }

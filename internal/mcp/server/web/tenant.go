@@ -11,12 +11,12 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// tenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to it.
-type tenant struct {
+// principalTenant is one principal with its own MCP server, so that ids from other principals' sessions are unknown to it.
+type principalTenant struct {
 	server *server.Server
-	http   *server.HTTP
+	http   *server.HTTPHandlers
 	engine Engine
-	limits Limits
+	limits ListenerLimits
 	all    interface{ Add(int64) int64 } // counts the sessions of all
 
 	mu       sync.Mutex
@@ -25,7 +25,7 @@ type tenant struct {
 	active   int             // requests being answered
 	used     time.Time
 	sessions map[string]*tenantSession
-	newest   Principal // of the tokens that end by themselves, the one that came last
+	newest   BearerPrincipal // of the tokens that end by themselves, the one that came last
 }
 
 type tenantSession struct {
@@ -35,7 +35,7 @@ type tenantSession struct {
 }
 
 // tenantOf returns the tenant of a principal, and creates it if needed.
-func (l *Listener) tenantOf(principal string) (*tenant, error) {
+func (l *Listener) tenantOf(principal string) (*principalTenant, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t, ok := l.tenants[principal]; ok {
@@ -50,8 +50,8 @@ func (l *Listener) tenantOf(principal string) (*tenant, error) {
 		return nil, err
 	}
 	now := time.Now()
-	t := &tenant{
-		server: server, http: server.HTTP(), engine: engine, limits: l.Limits, all: &l.sessions,
+	t := &principalTenant{
+		server: server, http: server.NewHTTPHandlers(), engine: engine, limits: l.Limits, all: &l.sessions,
 		quota: throttle.Rate{Most: l.Limits.Requests, Per: time.Minute}.Full(now), used: now, active: 1, sessions: map[string]*tenantSession{},
 	}
 	l.tenants[principal] = t
@@ -59,7 +59,7 @@ func (l *Listener) tenantOf(principal string) (*tenant, error) {
 }
 
 // enterRequests changes the number of requests that are being answered by n.
-func (t *tenant) enterRequests(n int) {
+func (t *principalTenant) enterRequests(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.active += n
@@ -68,7 +68,7 @@ func (t *tenant) enterRequests(n int) {
 
 // takeQuota takes n requests from the principal's quota. If too few are left, it takes none and returns how long the
 // principal must wait.
-func (t *tenant) takeQuota(n int) (wait time.Duration) {
+func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	wait = throttle.Rate{Most: t.limits.Requests, Per: time.Minute}.Take(&t.quota, n, time.Now())
@@ -77,7 +77,7 @@ func (t *tenant) takeQuota(n int) (wait time.Duration) {
 
 // beginCalls admits n calls unless the principal then has too many in progress. Executions that continue without a
 // request count, too.
-func (t *tenant) beginCalls(calls int) bool {
+func (t *principalTenant) beginCalls(calls int) bool {
 	running := t.engine.Running()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *tenant) beginCalls(calls int) bool {
 	return true
 }
 
-func (t *tenant) endCalls(calls int) {
+func (t *principalTenant) endCalls(calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls -= calls
@@ -96,7 +96,7 @@ func (t *tenant) endCalls(calls int) {
 
 // makeRoom makes room for a new session. If necessary, it ends the session that has been unused for longest. It
 // returns false if all sessions are in use.
-func (t *tenant) makeRoom() bool {
+func (t *principalTenant) makeRoom() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.sessions) < t.limits.Sessions {
@@ -116,14 +116,14 @@ func (t *tenant) makeRoom() bool {
 }
 
 // dropSession forgets a session and ends it. The caller must hold t.mu.
-func (t *tenant) dropSession(id string) {
+func (t *principalTenant) dropSession(id string) {
 	delete(t.sessions, id)
 	t.all.Add(-1)
-	t.http.End(id)
+	t.http.EndSession(id)
 }
 
 // openSession adds a new session, or a stream that is itself a session, as in use.
-func (t *tenant) openSession(id string, c *tokenHolder) {
+func (t *principalTenant) openSession(id string, c *tokenHolder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sessions[id] == nil {
@@ -135,7 +135,7 @@ func (t *tenant) openSession(id string, c *tokenHolder) {
 
 // touchSession marks a session as used. It returns false if the session does not exist, even if it is still ending.
 // Work in the session may continue while the current token of c is valid.
-func (t *tenant) touchSession(id string, c *tokenHolder) bool {
+func (t *principalTenant) touchSession(id string, c *tokenHolder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.sessions[id]
@@ -144,12 +144,12 @@ func (t *tenant) touchSession(id string, c *tokenHolder) bool {
 	}
 	s.busy++
 	if s.client != nil {
-		s.client.renew(c.current())
+		s.client.setPrincipal(c.currentPrincipal())
 	}
 	return true
 }
 
-func (t *tenant) releaseSession(id string) {
+func (t *principalTenant) releaseSession(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.sessions[id]; s != nil {
@@ -159,7 +159,7 @@ func (t *tenant) releaseSession(id string) {
 }
 
 // closeSession removes a session that its client has ended.
-func (t *tenant) closeSession(id string) {
+func (t *principalTenant) closeSession(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sessions[id] != nil {
@@ -168,7 +168,7 @@ func (t *tenant) closeSession(id string) {
 }
 
 // expireSessions ends unused sessions. It reports whether the principal has no sessions left.
-func (t *tenant) expireSessions(now time.Time) (empty bool) {
+func (t *principalTenant) expireSessions(now time.Time) (empty bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, s := range t.sessions {
@@ -176,12 +176,12 @@ func (t *tenant) expireSessions(now time.Time) (empty bool) {
 			t.dropSession(id)
 		}
 	}
-	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgotten
+	return len(t.sessions) == 0 && t.active == 0 && now.Sub(t.used) >= forgetTenantAfter
 }
 
-// forgotten is how long a principal without sessions is remembered. After that time its quota would be full again
+// forgetTenantAfter is how long a principal without sessions is remembered. After that time its quota would be full again
 // anyway.
-const forgotten = 2 * time.Minute
+const forgetTenantAfter = 2 * time.Minute
 
 // sweepTenants periodically ends unused sessions and removes unused principals, until ctx ends.
 func (l *Listener) sweepTenants(ctx context.Context) {

@@ -40,14 +40,14 @@ func (c *reloadingCertificate) loadFiles() error {
 	return nil
 }
 
-// every is the minimum interval between two checks for a new certificate.
-const every = time.Minute
+// sweepInterval is the minimum interval between two checks for a new certificate.
+const sweepInterval = time.Minute
 
 // getCertificate returns the current certificate. If a new one cannot be loaded, it returns the previous one.
 func (c *reloadingCertificate) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.looked) < every {
+	if time.Since(c.looked) < sweepInterval {
 		return c.now, nil
 	}
 	c.looked = time.Now()

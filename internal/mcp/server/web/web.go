@@ -25,8 +25,8 @@ const (
 	readyPath  = "/readyz"
 )
 
-// Principal is the authenticated caller of a request.
-type Principal struct {
+// BearerPrincipal is the authenticated caller of a request.
+type BearerPrincipal struct {
 	Name   string // never empty
 	Scopes []string
 	// Holds reports whether the token is still valid. nil means always. When the token becomes invalid, everything
@@ -43,7 +43,7 @@ type Authenticator interface {
 	// Authenticate returns the principal of a token; bearer is empty if the request had none. An error is answered
 	// with status 401. An error with a method Challenge() string is answered with 403 and that challenge. An error
 	// with a method Refuse(http.ResponseWriter) is answered by that method.
-	Authenticate(ctx context.Context, bearer string) (Principal, error)
+	Authenticate(ctx context.Context, bearer string) (BearerPrincipal, error)
 	// Challenge returns the WWW-Authenticate header for answers with status 401.
 	Challenge(r *http.Request) string
 }
@@ -51,8 +51,8 @@ type Authenticator interface {
 // Engine is the engine that serves one principal.
 type Engine interface {
 	server.Engine
-	server.Passthrough
-	server.Tasker
+	server.PassthroughEngine
+	server.TaskEngine
 	server.LogWanter
 	// Running returns the number of the principal's executions that have not ended.
 	Running() int
@@ -75,7 +75,7 @@ type Options struct {
 	// Refused is called for calls with invalid tokens, at a bounded rate. It must not block. It may be nil.
 	Refused func(RefusedLogins)
 	Server  server.Options
-	Limits  Limits
+	Limits  ListenerLimits
 	Log     *slog.Logger // nil: nobody is told
 }
 
@@ -94,11 +94,11 @@ type Listener struct {
 	refused  refusalLog
 
 	mu      sync.Mutex
-	tenants map[string]*tenant
+	tenants map[string]*principalTenant
 }
 
-// Listen returns a Listener on the address in the options. Its errors are *core.Error.
-func Listen(o Options) (*Listener, error) {
+// OpenListener returns a Listener on the address in the options. Its errors are *core.Error.
+func OpenListener(o Options) (*Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.Addr)
 	if err != nil {
 		return nil, core.Errorf(
@@ -140,7 +140,7 @@ func newListener(o Options, loopback bool) *Listener {
 		o.Server.Rounds = server.NewRequestStates()
 	}
 	l := &Listener{
-		Options: o, loopback: loopback, tenants: map[string]*tenant{}, slots: make(chan struct{}, o.Limits.Programs),
+		Options: o, loopback: loopback, tenants: map[string]*principalTenant{}, slots: make(chan struct{}, o.Limits.Programs),
 		refused: refusalLog{tell: o.Refused},
 	}
 	l.http = &http.Server{
@@ -192,8 +192,8 @@ func (l *Listener) acceptRequests() error {
 	return l.http.ServeTLS(limited, "", "")
 }
 
-// answering is how long the listener waits until the answers of cancelled calls are sent.
-const answering = 2 * time.Second
+// drainAnswerTimeout is how long the listener waits until the answers of cancelled calls are sent.
+const drainAnswerTimeout = 2 * time.Second
 
 func (l *Listener) drainRequests() {
 	l.draining.Store(true)
@@ -205,7 +205,7 @@ func (l *Listener) drainRequests() {
 	if l.Cancel != nil {
 		l.Cancel()
 	}
-	l.waitUntilQuiet(answering)
+	l.waitUntilQuiet(drainAnswerTimeout)
 }
 
 // waitUntilQuiet waits until no call is being answered and no program runs, for at most the time patience. It returns

@@ -42,15 +42,15 @@ func TestMain(m *testing.M) {
 // tokens is an authenticator whose tokens are "token-" and the name.
 type tokens struct{}
 
-func (tokens) Authenticate(_ context.Context, bearer string) (web.Principal, error) {
+func (tokens) Authenticate(_ context.Context, bearer string) (web.BearerPrincipal, error) {
 	name, ok := strings.CutPrefix(bearer, "token-")
 	switch {
 	case name == "narrow":
-		return web.Principal{}, insufficient{}
+		return web.BearerPrincipal{}, insufficient{}
 	case !ok:
-		return web.Principal{}, errors.New("no")
+		return web.BearerPrincipal{}, errors.New("no")
 	}
-	return web.Principal{Name: name}, nil
+	return web.BearerPrincipal{Name: name}, nil
 }
 
 func (tokens) Challenge(*http.Request) string { return `Bearer realm="retort"` }
@@ -90,7 +90,7 @@ func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *pl
 	if change != nil {
 		change(&o)
 	}
-	l, err := web.Listen(o)
+	l, err := web.OpenListener(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestGuards(t *testing.T) {
 			}
 		})
 	}
-	if n := len(p.files.Effects()); n != 0 {
+	if n := len(p.files.RecordedEffects()); n != 0 {
 		t.Fatalf("%d effects of what was refused", n)
 	}
 	for _, headers := range [][]string{nil, {"Host: localhost:1"}, {"Host: RETORT.example."}, {"Origin: http://localhost:3000"}, {"Origin: https://app.example"}, {"Sec-Fetch-Site: none"}, {"Sec-Fetch-Site: same-origin"}, {"Origin: https://app.example", "Sec-Fetch-Site: cross-site"}} {
@@ -231,7 +231,7 @@ func TestGuards(t *testing.T) {
 			t.Errorf("%v: %s %s", headers, r.Status, text)
 		}
 	}
-	if n := len(p.files.Effects()); n != 1 { // the folder is there then
+	if n := len(p.files.RecordedEffects()); n != 1 { // the folder is there then
 		t.Errorf("%d effects", n)
 	}
 }
@@ -286,8 +286,8 @@ func TestClients(t *testing.T) {
 				t.Error(got)
 			}
 			got := call("execute_code", map[string]any{"code": `await files.writeFile({path: '/srv/nordlys/x.txt', content: 'one'}); return 'written'`})
-			if !strings.Contains(got, `"written"`) || asked.Load() != 1 || len(p.files.Effects()) != 1 {
-				t.Errorf("%s, asked %d times, effects %v", got, asked.Load(), p.files.Effects())
+			if !strings.Contains(got, `"written"`) || asked.Load() != 1 || len(p.files.RecordedEffects()) != 1 {
+				t.Errorf("%s, asked %d times, effects %v", got, asked.Load(), p.files.RecordedEffects())
 			}
 		})
 	}
@@ -376,15 +376,15 @@ func TestRequestState(t *testing.T) {
 		"for another program":   answered(asked.RequestState, code+" ", ann),
 		"without its signature": answered(strings.Split(asked.RequestState, ".")[0], code, ann),
 	} {
-		if !strings.Contains(got, "nothing ran") || len(p.files.Effects()) != 0 {
-			t.Errorf("%s: %s, effects %v", name, got, p.files.Effects())
+		if !strings.Contains(got, "nothing ran") || len(p.files.RecordedEffects()) != 0 {
+			t.Errorf("%s: %s, effects %v", name, got, p.files.RecordedEffects())
 		}
 	}
-	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, `"result":"written"`) || len(p.files.Effects()) != 1 {
-		t.Fatalf("%s, effects %v", got, p.files.Effects())
+	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, `"result":"written"`) || len(p.files.RecordedEffects()) != 1 {
+		t.Fatalf("%s, effects %v", got, p.files.RecordedEffects())
 	}
-	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, "was used before; nothing ran") || len(p.files.Effects()) != 1 {
-		t.Errorf("%s, effects %v", got, p.files.Effects())
+	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, "was used before; nothing ran") || len(p.files.RecordedEffects()) != 1 {
+		t.Errorf("%s, effects %v", got, p.files.RecordedEffects())
 	}
 }
 
@@ -481,8 +481,8 @@ func TestLostStream(t *testing.T) {
 		got, text = p.send("GET", "/mcp", "", session, "Mcp-Protocol-Version: 2025-11-25", "Last-Event-ID: "+id)
 		return got.StatusCode != http.StatusConflict
 	})
-	if got.StatusCode != 200 || !strings.Contains(text, `"result":"made"`) || len(p.files.Effects()) != 1 {
-		t.Errorf("%s %q, effects %v", got.Status, text, p.files.Effects())
+	if got.StatusCode != 200 || !strings.Contains(text, `"result":"made"`) || len(p.files.RecordedEffects()) != 1 {
+		t.Errorf("%s %q, effects %v", got.Status, text, p.files.RecordedEffects())
 	}
 }
 
@@ -491,7 +491,7 @@ func TestQuotas(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) {
 		o.Authenticator = tokens{}
-		o.Limits = web.Limits{Requests: 6, Executions: 1, Sessions: 1}
+		o.Limits = web.ListenerLimits{Requests: 6, Executions: 1, Sessions: 1}
 	})
 	ann, bob := "Authorization: Bearer token-ann", "Authorization: Bearer token-bob"
 	refused := func(body string, headers ...string) {
@@ -521,7 +521,7 @@ func TestQuotas(t *testing.T) {
 	}
 	p.begin(bob)
 	refused(hello, bob) // six requests in this minute
-	if n := len(p.files.Effects()); n != 0 {
+	if n := len(p.files.RecordedEffects()); n != 0 {
 		t.Errorf("%d effects", n)
 	}
 }
@@ -553,14 +553,14 @@ func TestDrainCancels(t *testing.T) {
 func TestWhereToListen(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
-		_, err := web.Listen(web.Options{Addr: addr})
+		_, err := web.OpenListener(web.Options{Addr: addr})
 		var refused *core.Error
 		if !errors.As(err, &refused) || refused.Kind != core.KindPolicy {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
 	for _, addr := range []string{"here", "127.0.0.1"} {
-		if _, err := web.Listen(web.Options{Addr: addr, Authenticator: tokens{}}); err == nil {
+		if _, err := web.OpenListener(web.Options{Addr: addr, Authenticator: tokens{}}); err == nil {
 			t.Errorf("%q is listened to", addr)
 		}
 	}

@@ -48,7 +48,7 @@ r["titel"] = 1`: "",
 		`a = b = c = a
 print(a["x"], github.get_me())`: "",
 	} {
-		checked, refusal := c.Check(t.Context(), ProgramSource{Code: code, Level: rules.Standard}, tools)
+		checked, refusal := c.CheckProgram(t.Context(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 		if refusal != nil {
 			t.Errorf("%s: %v", code, refusal)
 			continue

@@ -23,7 +23,7 @@ type CodeParser interface {
 // ProgramSource is a program in its original form.
 type ProgramSource struct {
 	Code   string
-	Level  rules.Level
+	Level  rules.StrictnessLevel
 	Skills source.SkillLibrary // nil has none
 }
 
@@ -35,7 +35,7 @@ type CheckedProgram struct {
 	Unknown    bool                   // the program computes names, so that Tools are all
 	Skills     []*LinkedSkill         // that it imports, and those that they import
 	Warnings   []string
-	Report     rules.Report // of the program alone
+	Report     rules.RuleReport // of the program alone
 
 	lines, indent int // before the program, and before each of its lines
 }
@@ -44,8 +44,8 @@ type CheckedProgram struct {
 // points.
 func (c CheckedProgram) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
 
-// Checker checks programs. It is safe for concurrent use.
-type Checker struct {
+// PythonChecker checks programs. It is safe for concurrent use.
+type PythonChecker struct {
 	parser   CodeParser
 	builtins map[string]bool
 	made     source.MemoCache[*core.ToolServer, core.ServerNamespace]
@@ -54,9 +54,9 @@ type Checker struct {
 }
 
 // New returns a checker that parses programs with p.
-func New(p CodeParser) *Checker {
+func New(p CodeParser) *PythonChecker {
 	const servers, tools = 512, 4096
-	return &Checker{
+	return &PythonChecker{
 		parser: p, builtins: bindings.BuiltinNames(),
 		made:   source.NewMemo[*core.ToolServer, core.ServerNamespace](servers),
 		params: source.NewMemo[*core.Tool, bindings.ToolParameters](tools),
@@ -66,15 +66,15 @@ func New(p CodeParser) *Checker {
 
 // pythonProgram is a program that is being checked.
 type pythonProgram struct {
-	checker *Checker
+	checker *PythonChecker
 	written string // as it was sent
 	code    string
 	tools   *core.Toolset
 	failed  *syntaxError
 	facts   *programFacts
 	scopes  *scopeTable
-	tree    *rules.Tree
-	report  rules.Report
+	tree    *rules.SyntaxTree
+	report  rules.RuleReport
 	lines   int
 	indent  int
 	reach   *programReach
@@ -83,9 +83,9 @@ type pythonProgram struct {
 // maxCode bounds the code that is parsed, in bytes.
 const maxCode = 4 << 20
 
-// Check checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
+// CheckProgram checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
 // kind is syntax, policy, type, tool_not_found, limit or cancelled. All other errors come from the parser.
-func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
+func (c *PythonChecker) CheckProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
 	p, refusal := c.judgeProgram(ctx, src, tools)
 	if refusal != nil {
 		return CheckedProgram{}, refusal
@@ -103,7 +103,7 @@ func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Tool
 
 // judgeProgram checks a program, apart from the skills that it imports. It returns an error if the program is not
 // correct.
-func (c *Checker) judgeProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (*pythonProgram, *core.Error) {
+func (c *PythonChecker) judgeProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (*pythonProgram, *core.Error) {
 	if len(src.Code) > maxCode {
 		return nil, core.Errorf(core.KindLimit, "gate.python", "the program has more than 4 MB").
 			WithHint("put data into a workspace file and read it with open()")
@@ -119,7 +119,7 @@ func (c *Checker) judgeProgram(ctx context.Context, src ProgramSource, tools *co
 
 // parseProgram finds the program in the text, parses it, and judges it while the interpreter compiles it. If the
 // program does not compile, it is refused whatever the judgement is.
-func (c *Checker) parseProgram(
+func (c *PythonChecker) parseProgram(
 	ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error,
 ) (*pythonProgram, *core.Error) {
 	var first *pythonProgram
@@ -239,7 +239,7 @@ func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
 }
 
 // globalName returns the global name of a server in programs, or "" if the environment uses that name itself.
-func (c *Checker) globalName(s *core.ToolServer) string {
+func (c *PythonChecker) globalName(s *core.ToolServer) string {
 	if c.builtins[s.Python] {
 		return ""
 	}
@@ -247,7 +247,7 @@ func (c *Checker) globalName(s *core.ToolServer) string {
 }
 
 // namespaceOf returns the description of a server from which the guest makes its module.
-func (c *Checker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
+func (c *PythonChecker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: c.globalName(s)}
 	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {
 		if spelling != "" && !containsString(n.Modules, spelling) {
@@ -260,7 +260,7 @@ func (c *Checker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
 	return n
 }
 
-func (c *Checker) toolParameters(t *core.Tool) bindings.ToolParameters {
+func (c *PythonChecker) toolParameters(t *core.Tool) bindings.ToolParameters {
 	return c.params.Get(t, func() bindings.ToolParameters { return bindings.ParametersOf(t) })
 }
 

@@ -71,8 +71,8 @@ func olderThan310(t *testing.T, p CodeParser) bool {
 }
 
 // tell is what Check says of a program, for people to review.
-func tell(c *Checker, code string, tools *core.Toolset) string {
-	checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
+func tell(c *PythonChecker, code string, tools *core.Toolset) string {
+	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 	var b strings.Builder
 	if refusal != nil {
 		fmt.Fprintf(&b, "refused: %s at %d:%d", refusal.Kind, refusal.Line, refusal.Column)
@@ -108,13 +108,13 @@ func TestLocate(t *testing.T) {
 		"prose":    "Here it is:\n~~~~py\n\n  github.nope()\n~~~~\nDone.",
 		"tabs":     "\tif 1:\n\t\tgithub.nope()",
 	} {
-		_, refusal := c.Check(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
+		_, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 		lines := strings.Split(strings.TrimPrefix(code, "\ufeff"), "\n")
 		if refusal == nil || refusal.Line < 1 || !strings.HasPrefix(lines[refusal.Line-1][refusal.Column-1:], "nope") {
 			t.Errorf("%s: %+v", name, refusal)
 		}
 	}
-	checked, refusal := c.Check(context.Background(), ProgramSource{Code: "text\n```py\n  x = 1\n```", Level: rules.Standard}, tools)
+	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: "text\n```py\n  x = 1\n```", Level: rules.Standard}, tools)
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
@@ -126,7 +126,7 @@ func TestLocate(t *testing.T) {
 // TestNamespaces shows what the guest is told of tools.
 func TestNamespaces(t *testing.T) {
 	c, tools := New(parsertest.NewInterpreter(t)), sample()
-	checked, refusal := c.Check(context.Background(), ProgramSource{Code: "google_drive.search(query='x')\ngithub.put({'a': 1})", Level: rules.Standard}, tools)
+	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: "google_drive.search(query='x')\ngithub.put({'a': 1})", Level: rules.Standard}, tools)
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
@@ -159,14 +159,14 @@ func (s says) Parse(context.Context, string) (core.ParsedProgram, error) {
 // TestHostileFacts shows that a guest that lies harms nobody.
 func TestHostileFacts(t *testing.T) {
 	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
-	if _, refusal := New(says{"{}", empty, "{}"}).Check(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal != nil {
+	if _, refusal := New(says{"{}", empty, "{}"}).CheckProgram(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal != nil {
 		t.Fatal(refusal)
 	}
 	for _, s := range []says{
 		{"", empty, "{}"}, {"null1", empty, "{}"}, {"[]", empty, "{}"}, {`{"error":{"line":-1}}`, empty, "{}"}, {`{"error":{"line":3,"column":1}}`, empty, "{}"},
 		{"{}", "", "{}"}, {"{}", empty, ""}, {"{}", empty, "[]"}, {"{}", empty, `{"error":{"line":0}}`},
 	} {
-		if _, refusal := New(s).Check(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != core.KindInternal {
+		if _, refusal := New(s).CheckProgram(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != core.KindInternal {
 			t.Errorf("%.100q: %v", s, refusal)
 		}
 	}
@@ -182,7 +182,7 @@ func TestTooMuchToCheck(t *testing.T) {
 		{"{}", "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}(\x8c\x04body](\x8c\x03ast\x8c\x04Name\x93)R}(\x8c\x02idX\xb8\x0b\x00\x00" + strings.Repeat("x", 3000) +
 			"\x8c\x03ctx\x8c\x03ast\x8c\x04Load\x93)R}bubeub.", "{}"},
 	} {
-		if _, refusal := New(s).Check(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != core.KindLimit || refusal.Hint == "" {
+		if _, refusal := New(s).CheckProgram(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal == nil || refusal.Kind != core.KindLimit || refusal.Hint == "" {
 			t.Errorf("%.100q: %v", s, refusal)
 		}
 	}
@@ -207,7 +207,7 @@ func FuzzFacts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, known, tree []byte) {
 		c := New(says{string(known), string(tree), "{}"})
 		const code = "one line\ntwo lines\nthree é"
-		checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
+		checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 		if refusal == nil {
 			if checked.Code != code {
 				t.Error("the program has changed")

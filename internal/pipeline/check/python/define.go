@@ -159,7 +159,7 @@ func (s *syntaxTree) annotationSchema(id nodeID, depth int) map[string]any {
 			return map[string]any{"type": t}
 		}
 	case classConstant:
-		if s.get(id, fieldValue).sort == sortNone {
+		if s.fieldValue(id, fieldValue).sort == sortNone {
 			return map[string]any{"const": nil}
 		}
 	case classBinOp:

@@ -42,7 +42,7 @@ func describedArgument(a argumentFact) string {
 }
 
 // drawn is a tree in one line, as the test of the other language's tree draws it.
-func drawn(t *rules.Tree) string {
+func drawn(t *rules.SyntaxTree) string {
 	var b strings.Builder
 	var draw func(i int)
 	draw = func(i int) {

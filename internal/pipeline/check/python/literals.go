@@ -30,7 +30,7 @@ func (v *factVisitor) readArguments(id nodeID) *callFact {
 	}
 	for _, item := range v.s.fieldList(id, fieldKeywords) {
 		k := nodeOf(item)
-		name := v.s.get(k, fieldArg)
+		name := v.s.fieldValue(k, fieldArg)
 		if name.sort != sortText {
 			c.DoubleStar = true
 			continue
@@ -91,7 +91,7 @@ func (s *syntaxTree) argumentKind(id nodeID) string {
 	case classDict, classDictComp:
 		return "dict"
 	case classConstant:
-		return constantKinds[s.get(id, fieldValue).sort]
+		return constantKinds[s.fieldValue(id, fieldValue).sort]
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMess
 	}
 	switch s.classOf(id) {
 	case classConstant:
-		return s.appendConstant(b, s.get(id, fieldValue), false)
+		return s.appendConstant(b, s.fieldValue(id, fieldValue), false)
 	case classUnaryOp:
 		return s.appendNegative(b, id, depth)
 	case classList:
@@ -129,7 +129,7 @@ func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMes
 		minus = !minus
 		id = s.childNode(id, fieldOperand)
 	}
-	value := s.get(id, fieldValue)
+	value := s.fieldValue(id, fieldValue)
 	if depth > deepestLiteral || s.classOf(id) != classConstant ||
 		value.sort != sortFloat && value.sort != sortInteger && value.sort != sortLong {
 		return nil, false

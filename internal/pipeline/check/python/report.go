@@ -11,7 +11,7 @@ import (
 )
 
 // findingPlace returns the position of a rule's finding in the original program.
-func (p *pythonProgram) findingPlace(f rules.Finding) (line, column, width int) {
+func (p *pythonProgram) findingPlace(f rules.RuleFinding) (line, column, width int) {
 	before := p.code[:min(f.Start, len(p.code))]
 	start := strings.LastIndexAny(before, "\n\r") + 1
 	line = strings.Count(before, "\n") + strings.Count(before, "\r") + 1
@@ -20,7 +20,7 @@ func (p *pythonProgram) findingPlace(f rules.Finding) (line, column, width int) 
 }
 
 // judgeTree applies the rules to the program. It returns an error if they refuse it.
-func (p *pythonProgram) judgeTree(level rules.Level) *core.Error {
+func (p *pythonProgram) judgeTree(level rules.StrictnessLevel) *core.Error {
 	var err error
 	if p.report, err = rules.JudgeTree(p.tree); err != nil {
 		return failureError(err)
@@ -32,9 +32,9 @@ func (p *pythonProgram) judgeTree(level rules.Level) *core.Error {
 	return e
 }
 
-// Judge returns the findings of the rules in a program. It does not check the program against the tools.
-func (c *Checker) Judge(ctx context.Context, code string) (rules.Report, *core.Error) {
-	var report rules.Report
+// JudgeProgram returns the findings of the rules in a program. It does not check the program against the tools.
+func (c *PythonChecker) JudgeProgram(ctx context.Context, code string) (rules.RuleReport, *core.Error) {
+	var report rules.RuleReport
 	_, refusal := c.parseProgram(ctx, code, core.NewToolset(nil), func(p *pythonProgram) *core.Error {
 		refusal := p.judgeTree(rules.Permissive)
 		report = p.report

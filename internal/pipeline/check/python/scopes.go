@@ -112,7 +112,7 @@ func (x *scopeTable) importedName(v scopeVariable) string {
 
 // importLevel returns the number of dots at the beginning of a relative import.
 func (s *syntaxTree) importLevel(id nodeID) int32 {
-	if v := s.get(id, fieldLevel); v.sort == sortInteger {
+	if v := s.fieldValue(id, fieldLevel); v.sort == sortInteger {
 		return v.at
 	}
 	return 0

@@ -23,20 +23,20 @@ type LinkedSkill struct {
 // skillKey has everything that the result of checking a skill's text depends on.
 type skillKey struct {
 	name, code string
-	level      rules.Level
+	level      rules.StrictnessLevel
 	tools      *core.Toolset
 }
 
 // skillLinker checks the skills that a program uses. It checks each skill only once.
 type skillLinker struct {
-	checker *Checker
+	checker *PythonChecker
 	library source.SkillLibrary
-	level   rules.Level
+	level   rules.StrictnessLevel
 	tools   *core.Toolset
 	linked  map[string]*LinkedSkill
 }
 
-func (c *Checker) newLinker(src ProgramSource, tools *core.Toolset) *skillLinker {
+func (c *PythonChecker) newLinker(src ProgramSource, tools *core.Toolset) *skillLinker {
 	library := src.Skills
 	if library == nil {
 		library = source.NoSkills{}
@@ -210,8 +210,8 @@ func (r *programReach) joinReach(o *programReach) {
 }
 
 // ExamineSkill checks a skill that has not been saved yet.
-func (c *Checker) ExamineSkill(
-	ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset,
+func (c *PythonChecker) ExamineSkill(
+	ctx context.Context, skill core.Skill, level rules.StrictnessLevel, library source.SkillLibrary, tools *core.Toolset,
 ) (*LinkedSkill, *core.Error) {
 	l := c.newLinker(ProgramSource{Level: level, Skills: library}, tools)
 	chain, refusal := source.ImportChain{}.WithSkill(skill.Name, 0)

@@ -272,8 +272,8 @@ type syntaxTree struct {
 	floats   []float64
 }
 
-// get returns a field of a node.
-func (s *syntaxTree) get(id nodeID, name fieldLabel) attrValue {
+// fieldValue returns a field of a node.
+func (s *syntaxTree) fieldValue(id nodeID, name fieldLabel) attrValue {
 	n := &s.nodes[id]
 	for i := n.first; i < n.first+n.count; i++ {
 		if s.fields[i].name == name {
@@ -284,7 +284,9 @@ func (s *syntaxTree) get(id nodeID, name fieldLabel) attrValue {
 }
 
 // childNode returns the node in a field, or 0.
-func (s *syntaxTree) childNode(id nodeID, name fieldLabel) nodeID { return nodeOf(s.get(id, name)) }
+func (s *syntaxTree) childNode(id nodeID, name fieldLabel) nodeID {
+	return nodeOf(s.fieldValue(id, name))
+}
 
 func nodeOf(v attrValue) nodeID {
 	if v.sort != sortNode {
@@ -295,7 +297,7 @@ func nodeOf(v attrValue) nodeID {
 
 // fieldList returns the list in a field.
 func (s *syntaxTree) fieldList(id nodeID, name fieldLabel) []attrValue {
-	if v := s.get(id, name); v.sort == sortList {
+	if v := s.fieldValue(id, name); v.sort == sortList {
 		return s.lists[v.at]
 	}
 	return nil
@@ -303,7 +305,7 @@ func (s *syntaxTree) fieldList(id nodeID, name fieldLabel) []attrValue {
 
 // fieldText returns the text ID in a field, or 0.
 func (s *syntaxTree) fieldText(id nodeID, name fieldLabel) textID {
-	if v := s.get(id, name); v.sort == sortText {
+	if v := s.fieldValue(id, name); v.sort == sortText {
 		return v.at
 	}
 	return 0
@@ -316,7 +318,7 @@ func (s *syntaxTree) fieldString(id nodeID, name fieldLabel) string {
 
 // fieldSymbol returns the operator or context in a field.
 func (s *syntaxTree) fieldSymbol(id nodeID, name fieldLabel) nodeClass {
-	if v := s.get(id, name); v.sort == sortClass {
+	if v := s.fieldValue(id, name); v.sort == sortClass {
 		return nodeClass(v.at)
 	}
 	return classOther
@@ -358,7 +360,7 @@ func (s *syntaxTree) internText(text string) textID {
 
 // isText reports whether a node is a string literal.
 func (s *syntaxTree) isText(id nodeID) bool {
-	return id != 0 && s.classOf(id) == classConstant && s.get(id, fieldValue).sort == sortText
+	return id != 0 && s.classOf(id) == classConstant && s.fieldValue(id, fieldValue).sort == sortText
 }
 
 func isFunction(c nodeClass) bool {

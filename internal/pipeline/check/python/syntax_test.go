@@ -17,7 +17,7 @@ import (
 )
 
 // listed is a tree, a line for each node with its depth, bytes and variable.
-func listed(t *rules.Tree) string {
+func listed(t *rules.SyntaxTree) string {
 	var b strings.Builder
 	var ends []int
 	for i, n := range t.Nodes {
@@ -70,7 +70,7 @@ func TestSyntax(t *testing.T) {
 		if got != expected && !*update {
 			t.Errorf("%s\n--- got\n%s--- want\n%s", f.Name, got, expected)
 		}
-		if err := p.tree.Check(); err != nil {
+		if err := p.tree.CheckStructure(); err != nil {
 			t.Error(f.Name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func FuzzUnpickle(f *testing.F) {
 		x := scopesOf(s)
 		tree, err := treeOf(code, x)
 		if err == nil {
-			err = tree.Check()
+			err = tree.CheckStructure()
 		}
 		if err != nil && err != rules.ErrDeep && err != rules.ErrLarge {
 			t.Error(err)

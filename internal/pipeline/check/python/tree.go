@@ -25,17 +25,17 @@ func (w nodeContext) inScope(scope scopeID) nodeContext {
 type treeBuilder struct {
 	s         *syntaxTree
 	x         *scopeTable
-	tree      *rules.Tree
+	tree      *rules.SyntaxTree
 	lines     []int // the offsets of lines
 	variables map[scopeVariable]int32
 	large     bool
 }
 
 // treeOf returns a program's syntax tree for package rules. The error is rules.ErrLarge.
-func treeOf(code string, x *scopeTable) (*rules.Tree, error) {
+func treeOf(code string, x *scopeTable) (*rules.SyntaxTree, error) {
 	b := &treeBuilder{
 		s: x.s, x: x, lines: lineStarts(code), variables: map[scopeVariable]int32{},
-		tree: &rules.Tree{Language: rules.Python, Source: code, Nodes: make([]rules.TreeNode, 0, min(len(x.s.nodes), maxTree))},
+		tree: &rules.SyntaxTree{Language: rules.Python, Source: code, Nodes: make([]rules.TreeNode, 0, min(len(x.s.nodes), maxTree))},
 	}
 	w := nodeContext{scope: x.module}
 	b.addNode(rules.Other, "", w, func() { b.addList(x.s.root, fieldBody, w) })
@@ -97,7 +97,7 @@ func (b *treeBuilder) addWithFields(kind rules.Kind, text string, id nodeID, w n
 
 // addField adds the nodes in a field.
 func (b *treeBuilder) addField(id nodeID, name fieldLabel, w nodeContext) {
-	switch v := b.s.get(id, name); v.sort {
+	switch v := b.s.fieldValue(id, name); v.sort {
 	case sortNode:
 		b.addTree(v.at, w)
 	case sortList:
@@ -165,7 +165,7 @@ func (b *treeBuilder) addAtom(id nodeID, c nodeClass, w nodeContext) bool {
 	case className:
 		b.openNode(rules.Name, s.fieldString(id, fieldID), b.variableNumber(s.fieldText(id, fieldID), w.scope), w)
 	case classConstant:
-		kind, text := s.constantText(s.get(id, fieldValue))
+		kind, text := s.constantText(s.fieldValue(id, fieldValue))
 		b.openNode(kind, text, 0, w)
 	case classAttribute:
 		b.addWithFields(rules.Member, s.fieldString(id, fieldAttr), id, w, fieldValue)
@@ -348,7 +348,7 @@ func (b *treeBuilder) addAssignment(id nodeID, w nodeContext) {
 
 func (b *treeBuilder) addSlice(id nodeID, w nodeContext) {
 	s, step, text := b.s, b.s.childNode(id, fieldStep), ""
-	if one := s.get(s.childNode(step, fieldOperand), fieldValue); s.childNode(id, fieldLower) == 0 && s.childNode(id, fieldUpper) == 0 &&
+	if one := s.fieldValue(s.childNode(step, fieldOperand), fieldValue); s.childNode(id, fieldLower) == 0 && s.childNode(id, fieldUpper) == 0 &&
 		s.classOf(step) == classUnaryOp &&
 		s.isOne(one) {
 		text = "::-1"

@@ -41,7 +41,7 @@ func TestTree(t *testing.T) {
 			t.Errorf("%s: %s", test.code, refusal.Message)
 			continue
 		}
-		if err := p.tree.Check(); err != nil {
+		if err := p.tree.CheckStructure(); err != nil {
 			t.Errorf("%s: %v", test.code, err)
 			continue
 		}
@@ -54,7 +54,7 @@ func TestTree(t *testing.T) {
 func TestPlace(t *testing.T) {
 	c := New(parsertest.NewInterpreter(t))
 	code := "Here:\n```python\n  ø = 'æ'; x = eval(ø)\n```"
-	report, refusal := c.Judge(context.Background(), code)
+	report, refusal := c.JudgeProgram(context.Background(), code)
 	if refusal != nil || len(report.Findings) != 1 {
 		t.Fatal(refusal, report.Findings)
 	}

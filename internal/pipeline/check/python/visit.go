@@ -54,8 +54,8 @@ func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 		v.lacks[[2]string{l.Module, l.Name}] = l
 	}
 	v.visitNode(x.s.root, x.module, false)
-	slices.SortStableFunc(v.Uses, func(a, b nameChain) int { return a.compare(b.sourcePlace) })
-	slices.SortStableFunc(v.Imports, func(a, b importedModule) int { return a.compare(b.sourcePlace) })
+	slices.SortStableFunc(v.Uses, func(a, b nameChain) int { return a.compareTo(b.sourcePlace) })
+	slices.SortStableFunc(v.Imports, func(a, b importedModule) int { return a.compareTo(b.sourcePlace) })
 	if len(v.Uses) > maxItems || len(v.Imports) > maxItems { // too many to follow
 		v.Computes = true
 	}
@@ -66,7 +66,7 @@ func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	return &v.programFacts
 }
 
-func (p sourcePlace) compare(q sourcePlace) int {
+func (p sourcePlace) compareTo(q sourcePlace) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 

@@ -2,10 +2,10 @@ package rules
 
 import "slices"
 
-// Rule describes one rule that programs are judged by.
-type Rule struct {
+// CheckRule describes one rule that programs are judged by.
+type CheckRule struct {
 	ID       string // "class.name"; it never changes
-	Severity Severity
+	Severity RuleSeverity
 	Message  string // what the program does
 	Hint     string // what to do instead
 	Fires    []RuleExample
@@ -19,26 +19,26 @@ type RuleExample struct {
 }
 
 // RuleOf returns the rule with an ID.
-func RuleOf(id string) (Rule, bool) {
-	k := slices.IndexFunc(allRules, func(r Rule) bool { return r.ID == id })
+func RuleOf(id string) (CheckRule, bool) {
+	k := slices.IndexFunc(allRules, func(r CheckRule) bool { return r.ID == id })
 	if k < 0 {
-		return Rule{}, false
+		return CheckRule{}, false
 	}
 	return allRules[k], true
 }
 
 // AllRules returns all rules, in the order of the documentation.
-func AllRules() []Rule { return slices.Clone(allRules) }
+func AllRules() []CheckRule { return slices.Clone(allRules) }
 
-var severityByRule = func() map[string]Severity {
-	m := map[string]Severity{}
+var severityByRule = func() map[string]RuleSeverity {
+	m := map[string]RuleSeverity{}
 	for _, r := range allRules {
 		m[r.ID] = r.Severity
 	}
 	return m
 }()
 
-func severityOf(id string) Severity { return severityByRule[id] }
+func severityOf(id string) RuleSeverity { return severityByRule[id] }
 
 func jsExamples(code ...string) []RuleExample { return newExamples(Script, code) }
 func pyExamples(code ...string) []RuleExample { return newExamples(Python, code) }
@@ -53,7 +53,7 @@ func newExamples(l TreeLanguage, code []string) []RuleExample {
 
 const noProcess = "programs start no processes and threads: call a tool; Promise.all and asyncio.gather run calls side by side"
 
-var allRules = []Rule{
+var allRules = []CheckRule{
 	{ID: "code.eval", Severity: Medium, Message: "it runs text as code", Hint: "write the code itself; JSON.parse, json.loads and ast.literal_eval read data",
 		Fires: append(jsExamples("eval('1 + 1')", "const e = eval; e('x')", "(0, globalThis['eval'])('1')", "setTimeout('x()', 1)"),
 			pyExamples("eval('1 + 1')", "exec(code)", "import builtins\nbuiltins.eval('1')", "f = compile('1', 'x', 'eval')")...),

@@ -41,7 +41,7 @@ func TestDocumentation(t *testing.T) {
 func levelTable() string {
 	var b strings.Builder
 	b.WriteString("| level | info | low | medium | high | critical |\n|---|---|---|---|---|---|\n")
-	for _, l := range []Level{Permissive, Standard, Strict, Maximum} {
+	for _, l := range []StrictnessLevel{Permissive, Standard, Strict, Maximum} {
 		fmt.Fprintf(&b, "| `%s` |", l)
 		for s := Info; s <= Critical; s++ {
 			fmt.Fprintf(&b, " %s |", l.ActionFor(s))

@@ -2,15 +2,15 @@ package rules
 
 // JoinReports merges the reports on a program and its skills. If one of them repeats calls, all calls of the others
 // count as repeated, too, because they may be made inside the repetition.
-func JoinReports(program Report, skills []Report) Report {
-	all := append([]Report{program}, skills...)
+func JoinReports(program RuleReport, skills []RuleReport) RuleReport {
+	all := append([]RuleReport{program}, skills...)
 	repeating := 0
 	for _, r := range all {
 		if r.Impact.Repeats {
 			repeating++
 		}
 	}
-	joined := Report{}
+	joined := RuleReport{}
 	for _, r := range all {
 		others := repeating
 		if r.Impact.Repeats {
@@ -21,7 +21,7 @@ func JoinReports(program Report, skills []Report) Report {
 	return joined
 }
 
-func (j *Report) addReport(r Report, repeated bool) {
+func (j *RuleReport) addReport(r RuleReport, repeated bool) {
 	j.Findings = append(j.Findings, r.Findings...)
 	j.Complexity = max(j.Complexity, r.Complexity)
 	m := &j.Impact

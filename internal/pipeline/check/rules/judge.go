@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Finding locates one place where a program violates a rule.
-type Finding struct {
+// RuleFinding locates one place where a program violates a rule.
+type RuleFinding struct {
 	Rule       string // its ID
-	Severity   Severity
+	Severity   RuleSeverity
 	Start, End int    // bytes in the source
 	Detail     string // what was found, as short as possible: "os.system"
 }
 
-// Report has everything that the rules found in a program. It depends only on the program.
-type Report struct {
-	Findings   []Finding // in source order
+// RuleReport has everything that the rules found in a program. It depends only on the program.
+type RuleReport struct {
+	Findings   []RuleFinding // in source order
 	Impact     ProgramImpact
 	Complexity int // the highest cyclomatic complexity of a function, or of the code outside of functions
 }
@@ -29,9 +29,9 @@ const (
 
 // JudgeTree applies all rules to a program. Its time is bounded by the size of the tree. The error is ErrTree or
 // ErrDeep.
-func JudgeTree(t *Tree) (Report, error) {
-	if err := t.Check(); err != nil {
-		return Report{}, err
+func JudgeTree(t *SyntaxTree) (RuleReport, error) {
+	if err := t.CheckStructure(); err != nil {
+		return RuleReport{}, err
 	}
 	j := &treeJudge{analyzedTree: newProgram(t), said: map[string]int{}}
 	for i := range t.Nodes {
@@ -40,13 +40,13 @@ func JudgeTree(t *Tree) (Report, error) {
 	j.findComplexity()
 	j.judgeLetters()
 	j.judgeSymbols()
-	slices.SortStableFunc(j.found, func(a, b Finding) int { return a.Start - b.Start })
-	return Report{Findings: j.found, Impact: j.findImpact(), Complexity: j.most}, nil
+	slices.SortStableFunc(j.found, func(a, b RuleFinding) int { return a.Start - b.Start })
+	return RuleReport{Findings: j.found, Impact: j.findImpact(), Complexity: j.most}, nil
 }
 
 type treeJudge struct {
 	*analyzedTree
-	found []Finding
+	found []RuleFinding
 	said  map[string]int
 	most  int // complexity
 	// commands counts the bytes of commands in tool arguments that were examined.
@@ -58,11 +58,11 @@ func (j *treeJudge) addFinding(rule string, i int32, detail string) {
 	j.findAs(rule, severityOf(rule), i, detail)
 }
 
-func (j *treeJudge) findAs(rule string, s Severity, i int32, detail string) {
+func (j *treeJudge) findAs(rule string, s RuleSeverity, i int32, detail string) {
 	j.findAt(rule, s, int(j.Nodes[i].Start), int(j.Nodes[i].End), detail)
 }
 
-func (j *treeJudge) findAt(rule string, s Severity, start, end int, detail string) {
+func (j *treeJudge) findAt(rule string, s RuleSeverity, start, end int, detail string) {
 	for k := range j.found {
 		if f := &j.found[k]; f.Rule == rule && f.Start == start {
 			f.Severity = max(f.Severity, s)
@@ -77,11 +77,11 @@ func (j *treeJudge) findAt(rule string, s Severity, start, end int, detail strin
 	if r := []rune(detail); len(r) > maxDetail {
 		detail = string(r[:maxDetail]) + "…"
 	}
-	j.found = append(j.found, Finding{rule, s, start, end, detail})
+	j.found = append(j.found, RuleFinding{rule, s, start, end, detail})
 }
 
 // makeRoom drops a finding that is less severe than severity, if the report is full.
-func (j *treeJudge) makeRoom(s Severity) bool {
+func (j *treeJudge) makeRoom(s RuleSeverity) bool {
 	mildest := 0
 	for k, f := range j.found {
 		if f.Severity < j.found[mildest].Severity {

@@ -12,10 +12,10 @@ import (
 
 // grown makes a valid tree from any bytes: each takes three for a node, and closes
 // some of those that are open.
-func grown(data []byte) *Tree {
+func grown(data []byte) *SyntaxTree {
 	words := []string{"", "=", "of", "+", ",", "eval", "constructor", "__proto__", "a", "globalThis", "crm", "run", "command", "rm -rf /", "fs", "join", "map", "::-1", "Function",
 		"__class__", "os", "system", "?:", "*", "**", "getattr", "import", "97", "require", "format", "{0.__class__}", "fromCharCode", "String", "of", "prototype", "\u202e"}
-	t := &Tree{Language: TreeLanguage(len(data) % 2), Source: strings.Repeat("x\\x41", 20)}
+	t := &SyntaxTree{Language: TreeLanguage(len(data) % 2), Source: strings.Repeat("x\\x41", 20)}
 	var open []int
 	t.Nodes = append(t.Nodes, TreeNode{Kind: Other})
 	open = append(open, 0)
@@ -70,34 +70,34 @@ func FuzzJudge(f *testing.F) {
 }
 
 func TestCheckTree(t *testing.T) {
-	good := func() *Tree {
-		return &Tree{Source: "ab", Nodes: []TreeNode{{Size: 3, End: 2}, {Size: 2, End: 2}, {Kind: Name, Text: "a", Size: 1, End: 1}}}
+	good := func() *SyntaxTree {
+		return &SyntaxTree{Source: "ab", Nodes: []TreeNode{{Size: 3, End: 2}, {Size: 2, End: 2}, {Kind: Name, Text: "a", Size: 1, End: 1}}}
 	}
-	if err := good().Check(); err != nil {
+	if err := good().CheckStructure(); err != nil {
 		t.Fatal(err)
 	}
-	for name, spoil := range map[string]func(*Tree){
-		"empty":       func(t *Tree) { t.Nodes = nil },
-		"short":       func(t *Tree) { t.Nodes[0].Size = 2 },
-		"overlap":     func(t *Tree) { t.Nodes[2].Size = 2 },
-		"no size":     func(t *Tree) { t.Nodes[1].Size = 0 },
-		"negative":    func(t *Tree) { t.Nodes[1].Start = -1 },
-		"beyond":      func(t *Tree) { t.Nodes[1].End = 3 },
-		"backwards":   func(t *Tree) { t.Nodes[1].Start = 2; t.Nodes[1].End = 1 },
-		"kind":        func(t *Tree) { t.Nodes[1].Kind = kindCount },
-		"variable":    func(t *Tree) { t.Nodes[1].Bind = 4 },
-		"no variable": func(t *Tree) { t.Nodes[1].Bind = -1 },
+	for name, spoil := range map[string]func(*SyntaxTree){
+		"empty":       func(t *SyntaxTree) { t.Nodes = nil },
+		"short":       func(t *SyntaxTree) { t.Nodes[0].Size = 2 },
+		"overlap":     func(t *SyntaxTree) { t.Nodes[2].Size = 2 },
+		"no size":     func(t *SyntaxTree) { t.Nodes[1].Size = 0 },
+		"negative":    func(t *SyntaxTree) { t.Nodes[1].Start = -1 },
+		"beyond":      func(t *SyntaxTree) { t.Nodes[1].End = 3 },
+		"backwards":   func(t *SyntaxTree) { t.Nodes[1].Start = 2; t.Nodes[1].End = 1 },
+		"kind":        func(t *SyntaxTree) { t.Nodes[1].Kind = kindCount },
+		"variable":    func(t *SyntaxTree) { t.Nodes[1].Bind = 4 },
+		"no variable": func(t *SyntaxTree) { t.Nodes[1].Bind = -1 },
 	} {
 		tree := good()
-		if spoil(tree); !errors.Is(tree.Check(), ErrTree) {
-			t.Errorf("%s: %v", name, tree.Check())
+		if spoil(tree); !errors.Is(tree.CheckStructure(), ErrTree) {
+			t.Errorf("%s: %v", name, tree.CheckStructure())
 		}
 	}
 }
 
 // nested is a tree of one kind, each node in the one before.
-func nested(n int, kind Kind, text string) *Tree {
-	t := &Tree{Nodes: make([]TreeNode, n)}
+func nested(n int, kind Kind, text string) *SyntaxTree {
+	t := &SyntaxTree{Nodes: make([]TreeNode, n)}
 	for i := range t.Nodes {
 		t.Nodes[i] = TreeNode{Kind: kind, Text: text, Size: int32(n - i)}
 	}
@@ -105,8 +105,8 @@ func nested(n int, kind Kind, text string) *Tree {
 }
 
 // flat is a tree of n copies of a subtree.
-func flat(n int, part ...TreeNode) *Tree {
-	t := &Tree{Nodes: []TreeNode{{Kind: Other, Size: int32(1 + n*len(part))}}}
+func flat(n int, part ...TreeNode) *SyntaxTree {
+	t := &SyntaxTree{Nodes: []TreeNode{{Kind: Other, Size: int32(1 + n*len(part))}}}
 	for range n {
 		t.Nodes = append(t.Nodes, part...)
 	}
@@ -114,7 +114,7 @@ func flat(n int, part ...TreeNode) *Tree {
 }
 
 // chain is a program of n variables, each given by the one before.
-func chain(n int, op string) *Tree {
+func chain(n int, op string) *SyntaxTree {
 	t := flat(0)
 	for i := 1; i <= n; i++ {
 		before := TreeNode{Kind: Name, Text: "a", Bind: int32(i - 1), Size: 1}
@@ -137,21 +137,21 @@ func TestJudgeIsLinear(t *testing.T) {
 	member := []TreeNode{{Kind: Call, Size: 3}, {Kind: Name, Text: "eval", Size: 1}, {Kind: Name, Text: "x", Size: 1}}
 	for name, c := range map[string]struct {
 		size int
-		tree func(size int) *Tree
+		tree func(size int) *SyntaxTree
 	}{
-		"loops":       {maxDepth, func(n int) *Tree { return nested(n, Loop, "for") }},
-		"functions":   {maxDepth, func(n int) *Tree { return nested(n, Function, "") }},
-		"calls":       {maxDepth, func(n int) *Tree { return nested(n, Call, "") }},
-		"members":     {maxDepth, func(n int) *Tree { return nested(n, Member, "constructor") }},
-		"binary":      {maxDepth, func(n int) *Tree { return nested(n, Binary, "+") }},
-		"logical":     {maxDepth, func(n int) *Tree { return nested(n, Logical, "||") }},
-		"templates":   {maxDepth, func(n int) *Tree { return nested(n, Template, "") }},
-		"patterns":    {maxDepth, func(n int) *Tree { return nested(n, Object, "") }},
-		"assignments": {maxDepth, func(n int) *Tree { return nested(n, Assign, "=") }},
-		"evals":       {100_000, func(n int) *Tree { return flat(n, member...) }},
-		"aliases":     {60_000, func(n int) *Tree { return chain(n, ",") }},
-		"doubling":    {60_000, func(n int) *Tree { return chain(n, "+") }},
-		"arguments": {200_000, func(n int) *Tree {
+		"loops":       {maxDepth, func(n int) *SyntaxTree { return nested(n, Loop, "for") }},
+		"functions":   {maxDepth, func(n int) *SyntaxTree { return nested(n, Function, "") }},
+		"calls":       {maxDepth, func(n int) *SyntaxTree { return nested(n, Call, "") }},
+		"members":     {maxDepth, func(n int) *SyntaxTree { return nested(n, Member, "constructor") }},
+		"binary":      {maxDepth, func(n int) *SyntaxTree { return nested(n, Binary, "+") }},
+		"logical":     {maxDepth, func(n int) *SyntaxTree { return nested(n, Logical, "||") }},
+		"templates":   {maxDepth, func(n int) *SyntaxTree { return nested(n, Template, "") }},
+		"patterns":    {maxDepth, func(n int) *SyntaxTree { return nested(n, Object, "") }},
+		"assignments": {maxDepth, func(n int) *SyntaxTree { return nested(n, Assign, "=") }},
+		"evals":       {100_000, func(n int) *SyntaxTree { return flat(n, member...) }},
+		"aliases":     {60_000, func(n int) *SyntaxTree { return chain(n, ",") }},
+		"doubling":    {60_000, func(n int) *SyntaxTree { return chain(n, "+") }},
+		"arguments": {200_000, func(n int) *SyntaxTree {
 			return flat(1, slices.Concat([]TreeNode{{Kind: Call, Size: int32(n + 1)}}, slices.Repeat([]TreeNode{{Kind: Name, Text: "a", Size: 1}}, n))...)
 		}},
 	} {
@@ -193,7 +193,7 @@ func TestRulesAreWhole(t *testing.T) {
 
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
-		level Level
+		level StrictnessLevel
 		want  string
 	}{{Permissive, "ignore ignore warn warn warn"}, {Standard, "ignore ignore warn deny deny"}, {Strict, "ignore warn deny deny deny"}, {Maximum, "warn deny deny deny deny"}} {
 		var got []string
@@ -208,7 +208,7 @@ func TestLevels(t *testing.T) {
 
 // What is grave is not lost among what is not.
 func TestGraveFindingsStay(t *testing.T) {
-	j := &treeJudge{analyzedTree: &analyzedTree{Tree: &Tree{Source: strings.Repeat("x", 100)}}, said: map[string]int{}}
+	j := &treeJudge{analyzedTree: &analyzedTree{SyntaxTree: &SyntaxTree{Source: strings.Repeat("x", 100)}}, said: map[string]int{}}
 	for k := range 60 {
 		j.findAt(AllRules()[k%len(allRules)].ID, Medium, k, k+1, "")
 	}

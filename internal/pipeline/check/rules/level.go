@@ -1,27 +1,27 @@
 package rules
 
-// Severity grades a finding.
-type Severity uint8
+// RuleSeverity grades a finding.
+type RuleSeverity uint8
 
 // Severities, mildest first.
 const (
-	Info     Severity = iota + 1 // worth a note
-	Low                          // has ordinary uses
-	Medium                       // has none in most programs, and can do little harm in a sandbox
-	High                         // aims at more than a program is given, or destroys
-	Critical                     // has no purpose but harm
+	Info     RuleSeverity = iota + 1 // worth a note
+	Low                              // has ordinary uses
+	Medium                           // has none in most programs, and can do little harm in a sandbox
+	High                             // aims at more than a program is given, or destroys
+	Critical                         // has no purpose but harm
 )
 
 var severityNames = []string{"", "info", "low", "medium", "high", "critical"}
 
-func (s Severity) String() string { return severityNames[min(int(s), len(severityNames)-1)] }
+func (s RuleSeverity) String() string { return severityNames[min(int(s), len(severityNames)-1)] }
 
-// Level says how strictly programs are judged.
-type Level uint8
+// StrictnessLevel says how strictly programs are judged.
+type StrictnessLevel uint8
 
 // The levels of strictness. The zero value is Standard.
 const (
-	Standard Level = iota
+	Standard StrictnessLevel = iota
 	// Permissive is the row of actions for the permissive level; the columns are the severities info, low, medium,
 	// high and critical.
 	Permissive
@@ -30,19 +30,19 @@ const (
 )
 
 // Networked is added to a level if programs have network access, so that using the network is not reported.
-const Networked Level = 1 << 7
+const Networked StrictnessLevel = 1 << 7
 
 // Commanding is added to a level if programs may start commands, so that starting commands is not reported.
-const Commanding Level = 1 << 6
+const Commanding StrictnessLevel = 1 << 6
 
 // baseLevel returns the level without Networked and Commanding.
-func (l Level) baseLevel() int { return int(l &^ (Networked | Commanding)) }
+func (l StrictnessLevel) baseLevel() int { return int(l &^ (Networked | Commanding)) }
 
 // LevelOf returns the level with this name in the settings. For an unknown name it returns Standard.
-func LevelOf(name string) Level {
+func LevelOf(name string) StrictnessLevel {
 	for l, n := range levelNames {
 		if n == name {
-			return Level(l)
+			return StrictnessLevel(l)
 		}
 	}
 	return Standard
@@ -50,7 +50,7 @@ func LevelOf(name string) Level {
 
 var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
-func (l Level) String() string { return levelNames[min(l.baseLevel(), len(levelNames)-1)] }
+func (l StrictnessLevel) String() string { return levelNames[min(l.baseLevel(), len(levelNames)-1)] }
 
 // FindingAction is the consequence of a finding for the program: none, a warning or a refusal.
 type FindingAction uint8
@@ -76,12 +76,12 @@ var actionTable = [...][6]FindingAction{
 }
 
 // ActionFor returns the level's action for a severity.
-func (l Level) ActionFor(s Severity) FindingAction {
+func (l StrictnessLevel) ActionFor(s RuleSeverity) FindingAction {
 	return actionTable[min(l.baseLevel(), len(actionTable)-1)][min(s, Critical)]
 }
 
 // findingAction returns the level's action for a finding.
-func (l Level) findingAction(f Finding) FindingAction {
+func (l StrictnessLevel) findingAction(f RuleFinding) FindingAction {
 	if l&Networked != 0 && f.Rule == "network.fetch" {
 		return l.ActionFor(min(f.Severity, Low))
 	}

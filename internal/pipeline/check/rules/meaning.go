@@ -8,7 +8,7 @@ import (
 // analyzedTree is a syntax tree with facts that the rules need: the parent of each node, the meanings of names, and
 // constant strings.
 type analyzedTree struct {
-	*Tree
+	*SyntaxTree
 	parents []int32
 	defs    [][]variableDef // of each variable
 	loops   []bool          // nodes that may run more than once
@@ -50,9 +50,9 @@ const (
 	maxStars  = 20  // imports of everything
 )
 
-func newProgram(t *Tree) *analyzedTree {
+func newProgram(t *SyntaxTree) *analyzedTree {
 	p := &analyzedTree{
-		Tree: t, parents: make([]int32, len(t.Nodes)), paths: make([]nodeMemo[[]string], len(t.Nodes)),
+		SyntaxTree: t, parents: make([]int32, len(t.Nodes)), paths: make([]nodeMemo[[]string], len(t.Nodes)),
 		texts:  make([]nodeMemo[string], len(t.Nodes)),
 		budget: maxFolded,
 	}

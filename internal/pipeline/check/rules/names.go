@@ -5,8 +5,8 @@ import "strings"
 // nameDanger says which rule a name belongs to.
 type nameDanger struct {
 	rule     string
-	severity Severity // 0 is the rule's own
-	whole    bool     // its members are meant too
+	severity RuleSeverity // 0 is the rule's own
+	whole    bool         // its members are meant too
 }
 
 // lookupDanger returns the rule for a path: for the path itself, for a module or object that contains it, or for
@@ -170,7 +170,7 @@ func setOf(names ...string) map[string]bool {
 }
 
 // globalNames returns the global names of the language.
-func (t *Tree) globalNames() map[string]bool {
+func (t *SyntaxTree) globalNames() map[string]bool {
 	if t.Language == Python {
 		return pythonGlobals
 	}

@@ -9,11 +9,11 @@ import (
 
 // PlaceFunc returns the position of a finding in the program as it was written: line and column, counting from 1, and its
 // width on its first line, in code points.
-type PlaceFunc func(f Finding) (line, column, width int)
+type PlaceFunc func(f RuleFinding) (line, column, width int)
 
 // RefusalError returns the error for a program that the level refuses, or nil. It describes the most severe finding
 // in full and some others in one line each.
-func (r Report) RefusalError(l Level, at PlaceFunc) (e *core.Error, width int) {
+func (r RuleReport) RefusalError(l StrictnessLevel, at PlaceFunc) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
 		if l.findingAction(f) == Deny && (worst < 0 || f.Severity > r.Findings[worst].Severity) {
@@ -37,7 +37,7 @@ const (
 )
 
 // otherFindings describes the first finding of each further rule that refuses the program.
-func (r Report) otherFindings(l Level, rule string, at PlaceFunc) string {
+func (r RuleReport) otherFindings(l StrictnessLevel, rule string, at PlaceFunc) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
 	for _, f := range r.Findings {
@@ -55,7 +55,7 @@ func (r Report) otherFindings(l Level, rule string, at PlaceFunc) string {
 }
 
 // messageText describes a finding with its rule.
-func (f Finding) messageText() string {
+func (f RuleFinding) messageText() string {
 	rule, _ := RuleOf(f.Rule)
 	if f.Detail == "" {
 		return fmt.Sprintf("%s (rule %s)", rule.Message, f.Rule)
@@ -64,7 +64,7 @@ func (f Finding) messageText() string {
 }
 
 // ListWarnings returns the level's warnings about a program that it does not refuse, one line each.
-func (r Report) ListWarnings(l Level, at PlaceFunc) []string {
+func (r RuleReport) ListWarnings(l StrictnessLevel, at PlaceFunc) []string {
 	var list []string
 	said := map[string]bool{}
 	for _, f := range r.Findings {

@@ -35,7 +35,7 @@ type ProgramRisk struct {
 	Unknown bool       // it computes which tools it calls, so that Uses are all
 	Impact  ProgramImpact
 
-	report Report
+	report RuleReport
 }
 
 // WithoutUses returns the risk that the program would have without those tool uses for which told returns true.
@@ -46,7 +46,7 @@ func (r ProgramRisk) WithoutUses(told func(UsedTool) bool) ProgramRisk {
 
 // UsesNetwork reports whether a program, or a skill that it uses, names something that accesses the network.
 func (r ProgramRisk) UsesNetwork() bool {
-	return slices.ContainsFunc(r.report.Findings, func(f Finding) bool { return strings.HasPrefix(f.Rule, "network.") })
+	return slices.ContainsFunc(r.report.Findings, func(f RuleFinding) bool { return strings.HasPrefix(f.Rule, "network.") })
 }
 
 // The weights in the risk score.
@@ -71,7 +71,7 @@ var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
 // WeighRisk computes the risk of a program that can call these tools. unknown means that the program computes names
 // of tools.
-func WeighRisk(r Report, uses []UsedTool, unknown bool) ProgramRisk {
+func WeighRisk(r RuleReport, uses []UsedTool, unknown bool) ProgramRisk {
 	slices.SortStableFunc(uses, func(a, b UsedTool) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
 	w := &riskWeighing{risk: ProgramRisk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
 	w.weighTools(uses, unknown)
@@ -180,7 +180,7 @@ func (w *riskWeighing) weighFiles(m ProgramImpact) {
 
 // weighFindings adds the points for findings: all for the most severe one, a few for each other one. It also adds
 // points for a function with many branches.
-func (w *riskWeighing) weighFindings(r Report) {
+func (w *riskWeighing) weighFindings(r RuleReport) {
 	worst := -1
 	for k, f := range r.Findings {
 		if worst < 0 || f.Severity > r.Findings[worst].Severity {

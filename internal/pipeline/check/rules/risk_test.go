@@ -14,7 +14,7 @@ func TestWeigh(t *testing.T) {
 	often := func(u UsedTool) UsedTool { u.Loop = true; return u }
 	for _, c := range []struct {
 		name    string
-		report  Report
+		report  RuleReport
 		uses    []UsedTool
 		unknown bool
 		score   int
@@ -28,10 +28,10 @@ func TestWeigh(t *testing.T) {
 		{name: "destroys", uses: []UsedTool{destroy}, score: 50, level: RiskHigh, reason: "which cannot be taken back"},
 		{name: "destroys often", uses: []UsedTool{read, write, often(destroy)}, score: 77, level: RiskHigh},
 		{name: "computes", uses: []UsedTool{read, write, often(destroy)}, unknown: true, score: 87, level: RiskCritical, reason: "it computes which of 3 tools it calls"},
-		{name: "evaluates", report: Report{Findings: []Finding{{Rule: "code.eval", Severity: Medium, Detail: "eval"}}}, score: 15, level: RiskLow, reason: "it runs text as code: eval"},
-		{name: "escapes", report: Report{Findings: []Finding{{Rule: "dunder.walk", Severity: High}, {Rule: "code.decoded", Severity: Critical}}}, score: 72, level: RiskHigh, reason: "decodes"},
-		{name: "files", report: Report{Impact: ProgramImpact{Writes: []string{"a"}, Deletes: []string{"b"}, Domains: []string{"x", "y", "z", "w"}}}, score: 22, level: RiskLow, reason: "it deletes b"},
-		{name: "everything", report: Report{Findings: []Finding{{Rule: "code.decoded", Severity: Critical}}, Complexity: 99}, uses: []UsedTool{often(destroy)}, unknown: true, score: 100, level: RiskCritical},
+		{name: "evaluates", report: RuleReport{Findings: []RuleFinding{{Rule: "code.eval", Severity: Medium, Detail: "eval"}}}, score: 15, level: RiskLow, reason: "it runs text as code: eval"},
+		{name: "escapes", report: RuleReport{Findings: []RuleFinding{{Rule: "dunder.walk", Severity: High}, {Rule: "code.decoded", Severity: Critical}}}, score: 72, level: RiskHigh, reason: "decodes"},
+		{name: "files", report: RuleReport{Impact: ProgramImpact{Writes: []string{"a"}, Deletes: []string{"b"}, Domains: []string{"x", "y", "z", "w"}}}, score: 22, level: RiskLow, reason: "it deletes b"},
+		{name: "everything", report: RuleReport{Findings: []RuleFinding{{Rule: "code.decoded", Severity: Critical}}, Complexity: 99}, uses: []UsedTool{often(destroy)}, unknown: true, score: 100, level: RiskCritical},
 	} {
 		r := WeighRisk(c.report, c.uses, c.unknown)
 		if r.Score != c.score || r.Level != c.level {

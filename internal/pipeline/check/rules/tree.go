@@ -87,8 +87,8 @@ const (
 	Python
 )
 
-// Tree is a program as a list of nodes in preorder: the children of a node follow it.
-type Tree struct {
+// SyntaxTree is a program as a list of nodes in preorder: the children of a node follow it.
+type SyntaxTree struct {
 	Language TreeLanguage
 	Source   string
 	Nodes    []TreeNode
@@ -107,9 +107,9 @@ var (
 	ErrLarge = errors.New("the program is too large to be judged")
 )
 
-// Check returns an error unless every node lies within its parent and the source code, and no node is nested too
+// CheckStructure returns an error unless every node lies within its parent and the source code, and no node is nested too
 // deeply.
-func (t *Tree) Check() error {
+func (t *SyntaxTree) CheckStructure() error {
 	if len(t.Nodes) == 0 || len(t.Nodes) > MaxNodes || int(t.Nodes[0].Size) != len(t.Nodes) {
 		return ErrTree
 	}
@@ -131,7 +131,7 @@ func (t *Tree) Check() error {
 }
 
 // nthChild returns the n-th child of a node, or -1.
-func (t *Tree) nthChild(i int32, n int) int32 {
+func (t *SyntaxTree) nthChild(i int32, n int) int32 {
 	end := i + t.Nodes[i].Size
 	for c := i + 1; c < end; c += t.Nodes[c].Size {
 		if n == 0 {
@@ -143,7 +143,7 @@ func (t *Tree) nthChild(i int32, n int) int32 {
 }
 
 // childNodes yields the children of a node.
-func (t *Tree) childNodes(i int32) func(func(int32) bool) {
+func (t *SyntaxTree) childNodes(i int32) func(func(int32) bool) {
 	return func(yield func(int32) bool) {
 		end := i + t.Nodes[i].Size
 		for c := i + 1; c < end; c += t.Nodes[c].Size {
@@ -155,7 +155,7 @@ func (t *Tree) childNodes(i int32) func(func(int32) bool) {
 }
 
 // subtreeNodes yields the nodes of a subtree, the root first.
-func (t *Tree) subtreeNodes(i int32) func(func(int32) bool) {
+func (t *SyntaxTree) subtreeNodes(i int32) func(func(int32) bool) {
 	return func(yield func(int32) bool) {
 		for c := i; c < i+t.Nodes[i].Size; c++ {
 			if !yield(c) {
@@ -166,7 +166,7 @@ func (t *Tree) subtreeNodes(i int32) func(func(int32) bool) {
 }
 
 // hasKind reports whether i is a node of one of the kinds.
-func (t *Tree) hasKind(i int32, kinds ...Kind) bool {
+func (t *SyntaxTree) hasKind(i int32, kinds ...Kind) bool {
 	if i < 0 {
 		return false
 	}
@@ -179,4 +179,4 @@ func (t *Tree) hasKind(i int32, kinds ...Kind) bool {
 }
 
 // sourceOf returns the source text of a node.
-func (t *Tree) sourceOf(i int32) string { return t.Source[t.Nodes[i].Start:t.Nodes[i].End] }
+func (t *SyntaxTree) sourceOf(i int32) string { return t.Source[t.Nodes[i].Start:t.Nodes[i].End] }

@@ -14,7 +14,7 @@ type CheckedSkill struct {
 	Unknown   bool
 	Uses      []string // skills that it imports, sorted
 	Warnings  []string
-	Report    rules.Report
+	Report    rules.RuleReport
 	// Locate converts a line and column in the module's code to those in the skill's own code.
 	Locate func(line, column int) (int, int)
 }

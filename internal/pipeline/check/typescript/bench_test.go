@@ -52,12 +52,12 @@ return { rows: rows.length, closed: closed.items.length, next: labelled.next };
 func benchmark(b *testing.B, code string, tools *core.Toolset) {
 	b.Helper()
 	c := newChecker(b)
-	c.Warm()
+	c.StartWarmup()
 	src := ProgramSource{Code: code, Name: "program.ts", Language: core.TypeScript}
 	check := func(i int) {
 		// Each program is another one, as in life.
 		src.Code = fmt.Sprintf("%s// %d\n", code, i)
-		if _, refusal := c.Check(context.Background(), src, tools); refusal != nil {
+		if _, refusal := c.CheckProgram(context.Background(), src, tools); refusal != nil {
 			b.Fatalf("%s\n%s", refusal.Message, refusal.Frame)
 		}
 	}
@@ -98,7 +98,7 @@ return [issues, me, page, read, graph];
 func BenchmarkWarm(b *testing.B) {
 	for b.Loop() {
 		c := New(inside)
-		c.Warm()
+		c.StartWarmup()
 		_ = c.Close()
 	}
 }

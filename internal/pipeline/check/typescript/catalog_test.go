@@ -24,7 +24,7 @@ func checkCatalog(t *testing.T, tools *core.Toolset) {
 		for _, tool := range s.Tools {
 			fmt.Fprintf(&b, "all.push((x: any) => server.%s(x));\n", tool.TypeScript)
 		}
-		checked, refusal := c.Check(context.Background(), ProgramSource{Code: b.String() + "return all.length;\n", Language: core.TypeScript}, tools)
+		checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: b.String() + "return all.length;\n", Language: core.TypeScript}, tools)
 		if refusal != nil {
 			t.Errorf("%s: %s\n%s", s.Name, refusal.Message, refusal.Frame)
 			continue
@@ -43,7 +43,7 @@ func checkCatalog(t *testing.T, tools *core.Toolset) {
 
 // checkDeclaration checks a declaration as if it were a program: the check of
 // a program does not look into declaration files.
-func checkDeclaration(t *testing.T, c *Checker, tool *core.Tool) {
+func checkDeclaration(t *testing.T, c *ScriptChecker, tool *core.Tool) {
 	t.Helper()
 	text := strings.ReplaceAll("\n"+c.wrappers.declareTool(declaredTool{tool, true}), "\nexport function ", "\nexport declare function ")
 	ctx := context.Background()

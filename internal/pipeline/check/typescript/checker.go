@@ -19,7 +19,7 @@ type ProgramSource struct {
 	Code     string
 	Name     string // file name, for messages
 	Language core.Language
-	Level    rules.Level
+	Level    rules.StrictnessLevel
 	Skills   source.SkillLibrary // nil has none
 }
 
@@ -31,7 +31,7 @@ type CheckedProgram struct {
 	Skills     []*LinkedSkill         // that it imports, and those that they import
 	Unknown    bool                   // the program computes names, so that Tools are all
 	Warnings   []string               // what the rules and the type check say that is no reason to refuse
-	Report     rules.Report           // of the program alone
+	Report     rules.RuleReport       // of the program alone
 
 	result *tsc.Result
 	lines  int // before the program, in the text as written
@@ -47,8 +47,8 @@ func (c CheckedProgram) Locate(line, column int) (int, int) {
 	return line + c.lines, column
 }
 
-// Checker checks programs. It is safe for concurrent use.
-type Checker struct {
+// ScriptChecker checks programs. It is safe for concurrent use.
+type ScriptChecker struct {
 	compilers *compilerPool
 	wrappers  *wrapperMaker
 	names     serverNames
@@ -59,27 +59,27 @@ type Checker struct {
 
 // New returns a Checker. start starts the processes in which its compiler runs. Unless Warm was called before, the
 // first check waits for one. The caller must close the Checker.
-func New(start ProcessStarter) *Checker {
-	return &Checker{
+func New(start ProcessStarter) *ScriptChecker {
+	return &ScriptChecker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
 		names: serverNames{bindings.BuiltinNames()}, made: source.NewMemo[*core.ToolServer, core.ServerNamespace](512),
 		skills: source.NewMemo[skillKey, *LinkedSkill](256), parsed: source.NewMemo[[2]string, *scriptProgram](256),
 	}
 }
 
-// Warm starts a compiler process if none was started before, and returns when it is ready.
-func (c *Checker) Warm() { c.compilers.warmProcess() }
+// StartWarmup starts a compiler process if none was started before, and returns when it is ready.
+func (c *ScriptChecker) StartWarmup() { c.compilers.warmProcess() }
 
 // Close ends the compiler processes.
-func (c *Checker) Close() error {
-	c.compilers.close()
+func (c *ScriptChecker) Close() error {
+	c.compilers.closePool()
 	return nil
 }
 
-// Check checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
+// CheckProgram checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
 // kind is syntax, policy, type, tool_not_found, limit or cancelled; if the cause is the compiler, its kind is
 // internal.
-func (c *Checker) Check(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
+func (c *ScriptChecker) CheckProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
 		return CheckedProgram{}, (&scriptProgram{src: src}).failureError(err)
@@ -116,7 +116,7 @@ type scriptProgram struct {
 	src    ProgramSource
 	tools  *core.Toolset
 	source *tsc.Source
-	report rules.Report
+	report rules.RuleReport
 	lines  int // before source's text
 	reach  *programReach
 	module bool // it is a skill
@@ -185,7 +185,7 @@ func (p *scriptProgram) failureError(err error) *core.Error {
 }
 
 // serverNamespaces returns descriptions of the servers that the guest makes available to the program.
-func (c *Checker) serverNamespaces(r *programReach) []core.ServerNamespace {
+func (c *ScriptChecker) serverNamespaces(r *programReach) []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range r.namedServers() {
 		n := c.made.Get(s, func() core.ServerNamespace { return namespaceOf(s, c.names.globalName(s)) })

@@ -47,12 +47,12 @@ func TestPrograms(t *testing.T) {
 }
 
 // told is what Check says of a program, for people to review.
-func told(c *Checker, name, code string, tools *core.Toolset) string {
+func told(c *ScriptChecker, name, code string, tools *core.Toolset) string {
 	language := core.TypeScript
 	if strings.HasSuffix(name, ".js") {
 		language = core.JavaScript
 	}
-	checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Name: name, Language: language}, tools)
+	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Name: name, Language: language}, tools)
 	var b strings.Builder
 	if refusal != nil {
 		fmt.Fprintf(&b, "refused: %s at %d:%d", refusal.Kind, refusal.Line, refusal.Column)

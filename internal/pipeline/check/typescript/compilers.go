@@ -45,7 +45,7 @@ type compilerRequest struct {
 // compilerResponse holds the answer to a request, or an error.
 type compilerResponse struct {
 	Parsed  tsc.Parsed
-	Report  rules.Report // with Parsed
+	Report  rules.RuleReport // with Parsed
 	Checked tsc.Checked
 	Early   bool // Checked is there with Parsed, for a program that reaches no server
 	Fault   string
@@ -181,7 +181,7 @@ func (c *compilerPool) returnProcess(p *compilerProcess) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.broken || c.closed {
-		p.close()
+		p.closeProcess()
 		return
 	}
 	c.idle = append(c.idle, p)
@@ -192,18 +192,18 @@ func (c *compilerPool) keepOne() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.idle) > 1 {
-		c.idle[0].close()
+		c.idle[0].closeProcess()
 		c.idle = c.idle[1:]
 	}
 }
 
-// close ends the processes. Programs that are being checked fail.
-func (c *compilerPool) close() {
+// closePool ends the processes. Programs that are being checked fail.
+func (c *compilerPool) closePool() {
 	c.mu.Lock()
 	c.closed = true
 	c.thin.Stop()
 	for _, p := range c.idle {
-		p.close()
+		p.closeProcess()
 	}
 	c.idle = nil
 	c.mu.Unlock()
@@ -235,8 +235,8 @@ type compilerProcess struct {
 	out    *gob.Encoder
 	buffer *bufio.Writer
 	broken bool
-	early  *tsc.Checked // of the text that was parsed last
-	report rules.Report // of that too
+	early  *tsc.Checked     // of the text that was parsed last
+	report rules.RuleReport // of that too
 }
 
 func newProcess(start ProcessStarter, limit time.Duration) *compilerProcess {
@@ -256,7 +256,7 @@ func (p *compilerProcess) startProcess() (err error) {
 	return nil
 }
 
-func (p *compilerProcess) close() {
+func (p *compilerProcess) closeProcess() {
 	if p.conn != nil {
 		_ = p.conn.Close()
 	}
@@ -268,7 +268,7 @@ func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.K
 	reused := p.conn != nil
 	answer, err := p.sendRequest(ctx, compilerRequest{Text: text, Kind: kind})
 	if reused && errors.Is(err, errGone) && ctx.Err() == nil {
-		p.close()
+		p.closeProcess()
 		*p = *newProcess(p.start, p.limit)
 		answer, err = p.sendRequest(ctx, compilerRequest{Text: text, Kind: kind})
 	}
@@ -312,7 +312,7 @@ func (p *compilerProcess) sendRequest(ctx context.Context, r compilerRequest) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
-	release := context.AfterFunc(ctx, p.close)
+	release := context.AfterFunc(ctx, p.closeProcess)
 	answer, err := p.exchangeMessages(r)
 	inTime := release()
 	switch {

@@ -30,8 +30,8 @@ func doubling(lines int) string {
 	return b.String()
 }
 
-func checkCode(c *Checker, ctx context.Context, code string) *core.Error {
-	_, refusal := c.Check(ctx, ProgramSource{Code: code, Language: core.TypeScript}, sample())
+func checkCode(c *ScriptChecker, ctx context.Context, code string) *core.Error {
+	_, refusal := c.CheckProgram(ctx, ProgramSource{Code: code, Language: core.TypeScript}, sample())
 	return refusal
 }
 
@@ -88,7 +88,7 @@ func (c *closing) Close() error {
 func TestCancelledCheck(t *testing.T) {
 	var started, ended atomic.Int32
 	c := checkerWith(t, counted(inside, &started, &ended))
-	c.Warm()
+	c.StartWarmup()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if refusal := checkCode(c, ctx, "return 1"); refusal == nil || refusal.Kind != core.KindCancelled {
@@ -107,7 +107,7 @@ func TestLostProcess(t *testing.T) {
 		conns = append(conns, conn)
 		return conn, err
 	})
-	c.Warm()
+	c.StartWarmup()
 	_ = conns[0].Close()
 	if refusal := checkCode(c, t.Context(), "return 1"); refusal != nil {
 		t.Error(refusal)

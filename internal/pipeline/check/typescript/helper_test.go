@@ -81,9 +81,9 @@ func (c *child) Close() error {
 	return nil
 }
 
-func newChecker(t testing.TB) *Checker { return checkerWith(t, inside) }
+func newChecker(t testing.TB) *ScriptChecker { return checkerWith(t, inside) }
 
-func checkerWith(t testing.TB, start ProcessStarter) *Checker {
+func checkerWith(t testing.TB, start ProcessStarter) *ScriptChecker {
 	c := New(start)
 	c.compilers.limit = testenv.Patience
 	t.Cleanup(func() { _ = c.Close() })

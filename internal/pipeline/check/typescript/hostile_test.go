@@ -34,7 +34,7 @@ func TestStrangeNames(t *testing.T) {
 			fmt.Fprintf(&b, "got.push(await it.%s({}));\n", tool.TypeScript)
 		}
 		b.WriteString("return got;\n")
-		checked, refusal := c.Check(context.Background(), ProgramSource{Code: b.String(), Language: core.TypeScript}, set)
+		checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: b.String(), Language: core.TypeScript}, set)
 		if refusal != nil {
 			t.Errorf("server %q: %s\n%s", s.Name, refusal.Message, refusal.Frame)
 			continue
@@ -44,7 +44,7 @@ func TestStrangeNames(t *testing.T) {
 		}
 		for _, tool := range s.Tools {
 			code := fmt.Sprintf("return await callMCPTool(%q, {});", s.Name+"__"+tool.Name)
-			if _, refusal := c.Check(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, set); refusal != nil {
+			if _, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, set); refusal != nil {
 				t.Fatalf("by its raw name: %q: %s", s.Name+"__"+tool.Name, refusal.Message)
 			}
 			break
@@ -66,7 +66,7 @@ func TestManyTools(t *testing.T) {
 	}
 	set, c := toolset(server("big", tools...)), newChecker(t)
 	check := func(code string) (CheckedProgram, *core.Error) {
-		return c.Check(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, set)
+		return c.CheckProgram(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, set)
 	}
 	if checked, refusal := check("return await big.tool9999({a: 'x'})"); refusal != nil || len(checked.Tools) != 1 {
 		t.Errorf("%v, %d tools", refusal, len(checked.Tools))
@@ -130,7 +130,7 @@ func TestHostilePrograms(t *testing.T) {
 		"bidi":                "const admin = false; /*\u202e } \u2066if (admin)\u2069 \u2066 begin */ return 1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, refusal := c.Check(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, set)
+			_, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, set)
 			if refusal == nil {
 				return
 			}
@@ -157,7 +157,7 @@ func FuzzCheck(f *testing.F) {
 		if typed {
 			language = core.TypeScript
 		}
-		checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Language: language}, set)
+		checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Language: language}, set)
 		switch {
 		case refusal == nil:
 			checked.Locate(1, 1)

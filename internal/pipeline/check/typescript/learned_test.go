@@ -56,7 +56,7 @@ func TestLearnedTypesAdvise(t *testing.T) {
 			if language == core.JavaScript && (strings.Contains(tt.code, ": string") || strings.Contains(tt.code, "type I")) {
 				continue
 			}
-			checked, refusal := c.Check(t.Context(), ProgramSource{Code: getIssue + tt.code, Language: language, Level: rules.Standard}, learning(tt.answers, tt.steady))
+			checked, refusal := c.CheckProgram(t.Context(), ProgramSource{Code: getIssue + tt.code, Language: language, Level: rules.Standard}, learning(tt.answers, tt.steady))
 			if refusal != nil {
 				t.Errorf("%s: refused: %v", tt.code, refusal)
 				continue
@@ -67,7 +67,7 @@ func TestLearnedTypesAdvise(t *testing.T) {
 		}
 	}
 	refused := getIssue + `return github.getIssue({owner: i.titel, repo: 'r', number: 'x'})`
-	if _, refusal := c.Check(t.Context(), ProgramSource{Code: refused, Level: rules.Standard}, learning(10, 5)); refusal == nil || refusal.Line != 2 {
+	if _, refusal := c.CheckProgram(t.Context(), ProgramSource{Code: refused, Level: rules.Standard}, learning(10, 5)); refusal == nil || refusal.Line != 2 {
 		t.Errorf("what is declared is a fact: %v", refusal)
 	}
 }
@@ -83,7 +83,7 @@ func BenchmarkCheckLearned(b *testing.B) {
 	}{"without": {sample(), program}, "with": {learning(10, 5), program}, "twice": {learning(10, 5), "const x: number = 'x';\n" + program}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, refusal := c.Check(b.Context(), ProgramSource{Code: run.code, Level: rules.Standard}, run.tools); refusal != nil {
+				if _, refusal := c.CheckProgram(b.Context(), ProgramSource{Code: run.code, Level: rules.Standard}, run.tools); refusal != nil {
 					b.Fatal(refusal)
 				}
 			}

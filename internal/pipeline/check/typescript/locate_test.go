@@ -23,7 +23,7 @@ func TestLocate(t *testing.T) {
 		"prose":       "Here:\n\n~~~typescript\n" + program + declared + "~~~\nDone.",
 		"CRLF, prose": strings.ReplaceAll("Here:\n\n```\n"+program+declared+"```\n", "\n", "\r\n"),
 	} {
-		checked, refusal := c.Check(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, tools)
+		checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Language: core.TypeScript}, tools)
 		if refusal != nil {
 			t.Errorf("%s: %s", name, refusal.Message)
 			continue
@@ -34,7 +34,7 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%s: got %d:%d, want %d:%d", name, line, column, wantLine, wantColumn)
 		}
 		broken := strings.Replace(code, "boom(E", "bang(E", 1)
-		_, refusal = c.Check(context.Background(), ProgramSource{Code: broken, Language: core.TypeScript}, tools)
+		_, refusal = c.CheckProgram(context.Background(), ProgramSource{Code: broken, Language: core.TypeScript}, tools)
 		if refusal == nil || refusal.Line != wantLine || refusal.Column != wantColumn || !strings.Contains(refusal.Frame, "bang(E.Y)") {
 			t.Errorf("%s: got %+v, want it at %d:%d", name, refusal, wantLine, wantColumn)
 		}

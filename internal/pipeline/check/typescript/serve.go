@@ -16,8 +16,8 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// Serve answers requests in a compiler process until the input in ends. It uses no files and no network.
-func Serve(in io.Reader, out io.Writer) error { return serveRequests(in, out, tsc.Limits{}) }
+// ServeCompiler answers requests in a compiler process until the input in ends. It uses no files and no network.
+func ServeCompiler(in io.Reader, out io.Writer) error { return serveRequests(in, out, tsc.Limits{}) }
 
 func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
 	s := &compilerService{

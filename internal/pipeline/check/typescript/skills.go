@@ -28,22 +28,22 @@ type LinkedSkill struct {
 // skillKey has everything that the result of checking a skill depends on.
 type skillKey struct {
 	closure string
-	level   rules.Level
+	level   rules.StrictnessLevel
 	tools   *core.Toolset
 }
 
 // skillLinker checks the skills that a program uses. It checks each skill only once.
 type skillLinker struct {
-	checker  *Checker
+	checker  *ScriptChecker
 	compiler *compilerProcess
 	library  source.SkillLibrary
-	level    rules.Level
+	level    rules.StrictnessLevel
 	tools    *core.Toolset
 	linked   map[string]*LinkedSkill
 	dirty    bool // the compiler has parsed skills since it has the program
 }
 
-func (c *Checker) newLinker(compiler *compilerProcess, src ProgramSource, tools *core.Toolset) *skillLinker {
+func (c *ScriptChecker) newLinker(compiler *compilerProcess, src ProgramSource, tools *core.Toolset) *skillLinker {
 	library := src.Skills
 	if library == nil {
 		library = source.NoSkills{}
@@ -291,8 +291,8 @@ func functionsOf(facts tsc.Facts) []source.SkillFunction {
 }
 
 // ExamineSkill checks a skill that has not been saved yet.
-func (c *Checker) ExamineSkill(
-	ctx context.Context, skill core.Skill, level rules.Level, library source.SkillLibrary, tools *core.Toolset,
+func (c *ScriptChecker) ExamineSkill(
+	ctx context.Context, skill core.Skill, level rules.StrictnessLevel, library source.SkillLibrary, tools *core.Toolset,
 ) (*LinkedSkill, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {

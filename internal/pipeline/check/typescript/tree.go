@@ -11,9 +11,9 @@ import (
 )
 
 // treeOf returns a program's syntax tree for package rules.
-func treeOf(src *tsc.Source) *rules.Tree {
+func treeOf(src *tsc.Source) *rules.SyntaxTree {
 	nodes := src.Tree()
-	t := &rules.Tree{Language: rules.Script, Source: src.Text(), Nodes: make([]rules.TreeNode, len(nodes))}
+	t := &rules.SyntaxTree{Language: rules.Script, Source: src.Text(), Nodes: make([]rules.TreeNode, len(nodes))}
 	for i, n := range nodes {
 		kind, _ := rules.KindOf(n.Kind)
 		t.Nodes[i] = rules.TreeNode{Kind: kind, Text: n.Text, Start: int32(n.Start), End: int32(n.End), Size: int32(n.Size), Bind: int32(n.Bind)}
@@ -22,15 +22,15 @@ func treeOf(src *tsc.Source) *rules.Tree {
 }
 
 // judgeSource returns the rules' report on a program.
-func (s *compilerService) judgeSource(src *tsc.Source) (rules.Report, error) {
+func (s *compilerService) judgeSource(src *tsc.Source) (rules.RuleReport, error) {
 	if len(src.Errors()) > 0 {
-		return rules.Report{}, nil
+		return rules.RuleReport{}, nil
 	}
 	return rules.JudgeTree(treeOf(src))
 }
 
 // findingPlace returns the position of a rule's finding.
-func (p *scriptProgram) findingPlace(f rules.Finding) (line, column, width int) {
+func (p *scriptProgram) findingPlace(f rules.RuleFinding) (line, column, width int) {
 	line, column = p.originalPosition(f.Start)
 	return line, column, p.findingWidth(checkFinding{start: f.Start, end: f.End})
 }
@@ -44,16 +44,16 @@ func (p *scriptProgram) checkPolicy() *core.Error {
 	return e
 }
 
-// Judge returns the findings of the rules in a program. It does not check the program against the tools.
-func (c *Checker) Judge(ctx context.Context, src ProgramSource) (rules.Report, *core.Error) {
+// JudgeProgram returns the findings of the rules in a program. It does not check the program against the tools.
+func (c *ScriptChecker) JudgeProgram(ctx context.Context, src ProgramSource) (rules.RuleReport, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
-		return rules.Report{}, (&scriptProgram{src: src}).failureError(err)
+		return rules.RuleReport{}, (&scriptProgram{src: src}).failureError(err)
 	}
 	defer c.compilers.returnProcess(compiler)
 	p, refusal := parseProgram(ctx, compiler, src, core.NewToolset(nil))
 	if refusal != nil {
-		return rules.Report{}, refusal
+		return rules.RuleReport{}, refusal
 	}
 	return p.report, nil
 }

@@ -114,7 +114,7 @@ func (a *toolAnalyzer) addField(f toolField, texts ...string) {
 			}
 		})
 	}
-	a.grow()
+	a.growTables()
 	p := &a.tuning.fields[f]
 	weight := p.weight / (1 - p.slope + p.slope*float64(len(a.field))/p.typical)
 	for _, t := range a.field {
@@ -126,7 +126,7 @@ func (a *toolAnalyzer) addField(f toolField, texts ...string) {
 	}
 }
 
-func (a *toolAnalyzer) grow() {
+func (a *toolAnalyzer) growTables() {
 	if missing := int(a.words.count) - len(a.weights); missing > 0 {
 		a.weights = append(a.weights, make([]float64, missing)...)
 		a.naming = append(a.naming, make([]bool, missing)...)

@@ -70,7 +70,7 @@ func benchQueries() []string {
 func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{2_000, 100_000} {
 		x := New()
-		x.Update(synthetic(n))
+		x.UpdateTools(synthetic(n))
 		queries := benchQueries()
 		b.Run(fmt.Sprint("tools=", n), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
@@ -90,19 +90,19 @@ func BenchmarkUpdate(b *testing.B) {
 		ts := synthetic(n)
 		b.Run(fmt.Sprint("all/tools=", n), func(b *testing.B) {
 			for b.Loop() {
-				New().Update(ts)
+				New().UpdateTools(ts)
 			}
 		})
 		b.Run(fmt.Sprint("one/tools=", n), func(b *testing.B) {
 			x := New()
-			x.Update(ts)
+			x.UpdateTools(ts)
 			for i := 0; b.Loop(); i++ {
 				changed := *ts.Servers[0]
 				changed.Tools = append([]*core.Tool(nil), changed.Tools...)
 				tool := *changed.Tools[0]
 				tool.Pin = fmt.Sprint(i)
 				changed.Tools[0] = &tool
-				x.Update(&core.Toolset{Servers: append([]*core.ToolServer{&changed}, ts.Servers[1:]...)})
+				x.UpdateTools(&core.Toolset{Servers: append([]*core.ToolServer{&changed}, ts.Servers[1:]...)})
 			}
 		})
 		b.Run(fmt.Sprint("memory/tools=", n), func(b *testing.B) {
@@ -110,7 +110,7 @@ func BenchmarkUpdate(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			x := New()
-			x.Update(ts)
+			x.UpdateTools(ts)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MB")

@@ -11,29 +11,29 @@ import (
 	"retort/internal/core"
 )
 
-// Index is an inverted index over a toolset. Searches never wait: they read an immutable snapshot, which Update
+// ToolIndex is an inverted index over a toolset. Searches never wait: they read an immutable snapshot, which Update
 // replaces as a whole.
-type Index struct {
+type ToolIndex struct {
 	tuning  rankingTuning
 	updates sync.Mutex
 	current atomic.Pointer[indexSnapshot]
 }
 
 // New returns an empty index.
-func New() *Index { return newTuned(defaultTuning()) }
+func New() *ToolIndex { return newTuned(defaultTuning()) }
 
-func newTuned(t rankingTuning) *Index {
-	x := &Index{tuning: t}
+func newTuned(t rankingTuning) *ToolIndex {
+	x := &ToolIndex{tuning: t}
 	x.current.Store(&indexSnapshot{tuning: &x.tuning, tools: core.NewToolset(nil), words: newVocabulary(t.stem), starts: []uint32{0}})
 	return x
 }
 
 // Toolset returns the indexed toolset.
-func (x *Index) Toolset() *core.Toolset { return x.current.Load().tools }
+func (x *ToolIndex) Toolset() *core.Toolset { return x.current.Load().tools }
 
-// Update changes the index to the toolset ts. Tools whose server, name and pin are unchanged are reused. The other
+// UpdateTools changes the index to the toolset ts. Tools whose server, name and pin are unchanged are reused. The other
 // tools are analysed, and the postings are copied once.
-func (x *Index) Update(ts *core.Toolset) {
+func (x *ToolIndex) UpdateTools(ts *core.Toolset) {
 	x.updates.Lock()
 	defer x.updates.Unlock()
 	old := x.current.Load()
@@ -128,7 +128,7 @@ func (s *indexSnapshot) readFresh(fresh []*core.Tool) termBatch {
 	if len(fresh) == 0 {
 		return b
 	}
-	s.words = s.words.clone()
+	s.words = s.words.cloneVocabulary()
 	a := toolAnalyzer{tuning: s.tuning, words: s.words}
 	s.entries = slices.Grow(s.entries, len(fresh))
 	for _, t := range fresh {

@@ -24,13 +24,13 @@ func server(name string, tools ...string) *core.ToolServer {
 	return s
 }
 
-func indexOf(servers ...*core.ToolServer) *Index {
+func indexOf(servers ...*core.ToolServer) *ToolIndex {
 	x := New()
-	x.Update(core.NewToolset(servers))
+	x.UpdateTools(core.NewToolset(servers))
 	return x
 }
 
-func desk() *Index {
+func desk() *ToolIndex {
 	crm := server("crm", "create_contact: Creates a contact person", "search_contacts: Finds contact persons by name", "delete_contact: Removes a contact")
 	crm.Tools[1].InputSchema = json.RawMessage(`{"properties":{"company":{"description":"employer of the person"}}}`)
 	crm.Tools[0].Category = "crm"
@@ -42,7 +42,7 @@ func desk() *Index {
 	)
 }
 
-func names(hits []Hit) []string {
+func names(hits []SearchHit) []string {
 	all := []string{}
 	for _, h := range hits {
 		all = append(all, h.Tool.Server+"."+h.Tool.Name)
@@ -135,7 +135,7 @@ func TestEqualScoresAreOrderedByName(t *testing.T) {
 // TestLimitKeepsTheBest holds the heap against a full sort.
 func TestLimitKeepsTheBest(t *testing.T) {
 	x := New()
-	x.Update(synthetic(3_000))
+	x.UpdateTools(synthetic(3_000))
 	for _, q := range benchQueries()[:20] {
 		all, total := x.Search(q, SearchFilter{}, 0)
 		for _, limit := range []int{1, 2, 7, 100} {
@@ -172,18 +172,18 @@ func TestUpdateIsLikeBuilding(t *testing.T) {
 			servers = append(servers, c)
 		}
 		ts := core.NewToolset(servers)
-		updated.Update(ts)
+		updated.UpdateTools(ts)
 		built := New()
-		built.Update(ts)
+		built.UpdateTools(ts)
 		sameAnswers(t, built, updated)
 	}
-	updated.Update(core.NewToolset(nil))
+	updated.UpdateTools(core.NewToolset(nil))
 	if s := updated.current.Load(); len(s.words.words)+len(s.words.stems)+len(s.docs)+len(s.exact) != 0 {
 		t.Error("an emptied index keeps something")
 	}
 }
 
-func sameAnswers(t *testing.T, want, got *Index) {
+func sameAnswers(t *testing.T, want, got *ToolIndex) {
 	t.Helper()
 	for _, q := range append(benchQueries()[:30], "stamechanqk", "bakcek") {
 		a, n := want.Search(q, SearchFilter{}, 20)
@@ -206,7 +206,7 @@ func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	next := server("s", "a: apple", "b: banana")
 	next.Tools[0].Description = "unread"
 	next.Tools[1].Description, next.Tools[1].Pin = "cherry", "new"
-	x.Update(core.NewToolset([]*core.ToolServer{next}))
+	x.UpdateTools(core.NewToolset([]*core.ToolServer{next}))
 	for query, want := range map[string]int{"apple": 1, "unread": 0, "banana": 0, "cherry": 1} {
 		if _, total := x.Search(query, SearchFilter{}, 10); total != want {
 			t.Errorf("%q finds %d tools, want %d", query, total, want)
@@ -246,7 +246,7 @@ func TestUpdateKeepsTwins(t *testing.T) {
 	x := New()
 	for range 3 {
 		s := server("s", "same: twin", "same: twin", "other: x")
-		x.Update(core.NewToolset([]*core.ToolServer{s}))
+		x.UpdateTools(core.NewToolset([]*core.ToolServer{s}))
 		if _, total := x.Search("twin", SearchFilter{}, 10); total != 2 {
 			t.Fatalf("%d tools", total)
 		}
@@ -282,7 +282,7 @@ func TestSearchDuringUpdates(t *testing.T) {
 		})
 	}
 	for i := range 30 {
-		x.Update(sets[i%len(sets)])
+		x.UpdateTools(sets[i%len(sets)])
 	}
 	wg.Wait()
 }

@@ -95,7 +95,7 @@ func (f figures) String() string {
 
 // measure answers the questions that pass and compares. For nDCG, tools of one
 // name count as one.
-func (c collection) measure(x *Index, pass func(question) bool) figures {
+func (c collection) measure(x *ToolIndex, pass func(question) bool) figures {
 	var f figures
 	n := 0.0
 	for _, q := range c.questions {
@@ -104,7 +104,7 @@ func (c collection) measure(x *Index, pass func(question) bool) figures {
 		}
 		n++
 		hits, _ := x.Search(q.Query, SearchFilter{}, 50)
-		first := slices.IndexFunc(hits, func(h Hit) bool { return slices.Contains(q.Any, c.ids[h.Tool]) })
+		first := slices.IndexFunc(hits, func(h SearchHit) bool { return slices.Contains(q.Any, c.ids[h.Tool]) })
 		for _, at := range []struct {
 			k   int
 			sum *float64
@@ -118,7 +118,7 @@ func (c collection) measure(x *Index, pass func(question) bool) figures {
 	return figures{f.hit1 / n, f.hit5 / n, f.hit10 / n, f.ndcg / n}
 }
 
-func (c collection) ndcg(q question, hits []Hit) float64 {
+func (c collection) ndcg(q question, hits []SearchHit) float64 {
 	base := func(id string) string { name, _, _ := strings.Cut(id, "~"); return name }
 	wanted := map[string]bool{}
 	for _, id := range q.Gold {
@@ -164,7 +164,7 @@ func TestAblation(t *testing.T) {
 			tuned := defaultTuning()
 			v.change(&tuned)
 			x := newTuned(tuned)
-			x.Update(c.tools)
+			x.UpdateTools(c.tools)
 			seen := c.measure(x, func(q question) bool { return half(q) == 0 })
 			held := c.measure(x, func(q question) bool { return half(q) == 1 })
 			t.Logf("%-24s seen %v   held out %v", v.name, seen, held)
@@ -207,7 +207,7 @@ func variants() []variant {
 func TestQuality(t *testing.T) {
 	c := loadCollection(t, "testdata/tools.jsonl", "testdata/queries.jsonl")
 	x := New()
-	x.Update(c.tools)
+	x.UpdateTools(c.tools)
 	got := c.measure(x, func(question) bool { return true })
 	t.Log(got)
 	if floor := (figures{81, 92, 94, 88}); got.hit1 < floor.hit1 || got.hit5 < floor.hit5 || got.hit10 < floor.hit10 || got.ndcg < floor.ndcg {

@@ -64,12 +64,12 @@ func (r *schemaReader) readPiece(kind jsonscan.Kind, p []byte) bool {
 	case jsonscan.Key:
 		r.readKey(p[1 : len(p)-1])
 	case jsonscan.Open:
-		r.open = append(r.open, openValue{r.valueRole(r.scan.Depth() - 1), p[0] == '['})
-		return r.scan.Depth() <= maxDepth
+		r.open = append(r.open, openValue{r.valueRole(r.scan.NestingDepth() - 1), p[0] == '['})
+		return r.scan.NestingDepth() <= maxDepth
 	case jsonscan.Close:
-		r.open = r.open[:r.scan.Depth()]
+		r.open = r.open[:r.scan.NestingDepth()]
 	case jsonscan.String:
-		if role := r.valueRole(r.scan.Depth()); role == prose || role == words {
+		if role := r.valueRole(r.scan.NestingDepth()); role == prose || role == words {
 			r.addText(p[1 : len(p)-1])
 		}
 	}

@@ -19,8 +19,8 @@ func (f SearchFilter) IsMatch(t *core.Tool) bool {
 	return (f.Server == "" || f.Server == t.Server) && (f.Category == "" || f.Category == t.Category) && (f.Hidden == nil || !f.Hidden(t))
 }
 
-// Hit describes one tool that was found.
-type Hit struct {
+// SearchHit describes one tool that was found.
+type SearchHit struct {
 	Tool  *core.Tool
 	Score float64 // comparable within one search only
 	Exact bool    // the query spells out the tool's name
@@ -29,7 +29,7 @@ type Hit struct {
 // Search finds the tools that contain words of the query, best first, and returns how many there are in total. It
 // returns at most limit hits, or all if limit is not positive. Tools whose name the query spells out come first, with
 // or without the server's name. Equal scores are ordered by name. An empty query finds nothing.
-func (x *Index) Search(query string, f SearchFilter, limit int) (hits []Hit, total int) {
+func (x *ToolIndex) Search(query string, f SearchFilter, limit int) (hits []SearchHit, total int) {
 	s := x.current.Load()
 	found := s.scoreDocuments(s.parseQuery(query))
 	defer s.pool.Put(found)
@@ -42,7 +42,7 @@ func (x *Index) Search(query string, f SearchFilter, limit int) (hits []Hit, tot
 		t := s.entries[d].tool
 		if f.IsMatch(t) {
 			total++
-			best.offerHit(rankedDocument{Hit{t, found.weighDocument(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
+			best.offerHit(rankedDocument{SearchHit{t, found.weighDocument(s, d), found.cells[d].rank != byWords}, found.cells[d].rank})
 		}
 	}
 	return best.sortedHits(), total
@@ -120,7 +120,7 @@ func (f *scoreTable) weighDocument(s *indexSnapshot, d uint32) float64 {
 }
 
 type rankedDocument struct {
-	Hit
+	SearchHit
 	rank nameRank
 }
 
@@ -172,11 +172,11 @@ func (r *topRanking) sinkRoot(i int) {
 	}
 }
 
-func (r *topRanking) sortedHits() []Hit {
+func (r *topRanking) sortedHits() []SearchHit {
 	slices.SortFunc(r.heap, compareRanked)
-	hits := make([]Hit, len(r.heap))
+	hits := make([]SearchHit, len(r.heap))
 	for i, h := range r.heap {
-		hits[i] = h.Hit
+		hits[i] = h.SearchHit
 	}
 	return hits
 }

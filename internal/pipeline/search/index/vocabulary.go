@@ -33,7 +33,7 @@ func newVocabulary(stem func(string) string) *termVocabulary {
 	return &termVocabulary{index: map[string]uint32{}, stems: map[string]termID{}, stem: stem}
 }
 
-func (v *termVocabulary) clone() *termVocabulary {
+func (v *termVocabulary) cloneVocabulary() *termVocabulary {
 	return &termVocabulary{words: slices.Clone(v.words), index: maps.Clone(v.index), stems: maps.Clone(v.stems), count: v.count, stem: v.stem}
 }
 

@@ -27,7 +27,7 @@ func benchmarkProgram(b *testing.B, warm bool, code string) {
 			testenv.FallsAsleep(g.cmd.Process.Pid)
 		}
 		b.StartTimer()
-		end, err := wire.Serve(context.Background(), conn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
+		end, err := wire.ServeProgram(context.Background(), conn, core.CheckedProgram{Code: code, Limits: core.DefaultLimits(), Namespaces: demoNamespaces}, h)
 		if err != nil || end.Status != core.StatusOK {
 			b.Fatal(err, end.Status, end.Error)
 		}
@@ -60,7 +60,7 @@ func BenchmarkParse(b *testing.B) {
 	conn, g := newStarter(b).start(b)
 	testenv.FallsAsleep(g.cmd.Process.Pid)
 	for b.Loop() {
-		if _, _, err := wire.Parse(context.Background(), conn, smallProgram); err != nil {
+		if _, _, err := wire.ParseCode(context.Background(), conn, smallProgram); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := wire.AwaitCompiled(context.Background(), conn); err != nil {

@@ -29,7 +29,7 @@ func TestBusy(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			g.out.NotifyOn("before\n", cancel)
-			end, err := wire.Serve(ctx, conn, p, &fakeHost{})
+			end, err := wire.ServeProgram(ctx, conn, p, &fakeHost{})
 			if err != nil || end.Status != core.StatusCancelled || string(end.Output) != "before\n" {
 				t.Errorf("%v, %s %q", err, end.Status, end.Output)
 			}
@@ -179,7 +179,7 @@ func TestParse(t *testing.T) {
 		"\x00", "\xff", "# coding: utf-7\nx = 1", "def f(a, a): pass", "from __future__ import nothing", strings.Repeat("if 1:\n ", 3), "é = 1\nlambda: (yield)",
 		strings.Repeat("x = 1\n", 20_000),
 	} {
-		raw, tree, err := wire.Parse(context.Background(), conn, program)
+		raw, tree, err := wire.ParseCode(context.Background(), conn, program)
 		if err != nil {
 			t.Fatalf("%.40q: %v", program, err)
 		}
@@ -198,7 +198,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%.40q: %.200s", program, compiled)
 		}
 	}
-	end, err := wire.Serve(context.Background(), conn, core.CheckedProgram{Code: "print('ran')\n1", Limits: core.DefaultLimits()}, &fakeHost{})
+	end, err := wire.ServeProgram(context.Background(), conn, core.CheckedProgram{Code: "print('ran')\n1", Limits: core.DefaultLimits()}, &fakeHost{})
 	if err != nil || string(end.Value) != "1" || string(end.Output) != "ran\n" {
 		t.Errorf("%v %+v", err, end)
 	}

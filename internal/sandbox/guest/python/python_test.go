@@ -79,7 +79,7 @@ func (s starter) compiled(t testing.TB) starter {
 }
 
 // start starts a guest, which has greeted when it returns.
-func (s starter) start(t testing.TB) (*wire.Conn, *guestProcess) {
+func (s starter) start(t testing.TB) (*wire.FrameConn, *guestProcess) {
 	t.Helper()
 	in, toGuest, err := os.Pipe()
 	if err != nil {
@@ -117,7 +117,7 @@ func (s starter) run(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.
 	t.Helper()
 	p.Limits = p.Limits.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
 	conn, g := s.start(t)
-	end, err := wire.Serve(context.Background(), conn, p, h)
+	end, err := wire.ServeProgram(context.Background(), conn, p, h)
 	if err != nil {
 		_ = g.cmd.Wait()
 		t.Fatalf("%s\n%v: %v: %s", p.Code, err, g.cmd.ProcessState, g.stderr.String())

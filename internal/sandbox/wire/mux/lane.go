@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Stream is one stream of a connection. It is a net.Conn whose directions can be closed separately.
-type Stream struct {
-	mux     *Mux
+// MuxStream is one stream of a connection. It is a net.Conn whose directions can be closed separately.
+type MuxStream struct {
+	mux     *StreamMux
 	id      uint32
 	changed sync.Cond // guarded by the lock of mux
 
@@ -34,7 +34,7 @@ type waitDeadline struct {
 }
 
 // Read implements net.Conn.
-func (l *Stream) Read(b []byte) (int, error) {
+func (l *MuxStream) Read(b []byte) (int, error) {
 	n, owed, err := l.takeData(b)
 	if owed > 0 {
 		_ = l.mux.sendFrame(kindWindow, l.id, owed, nil) // the next read reports a failure
@@ -43,7 +43,7 @@ func (l *Stream) Read(b []byte) (int, error) {
 }
 
 // takeData waits for data and copies it to b. owed is the number of bytes to acknowledge to the other side.
-func (l *Stream) takeData(b []byte) (n, owed int, err error) {
+func (l *MuxStream) takeData(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
 	for l.waiting == 0 && !l.ended && !l.closed && !l.read.passed && len(b) > 0 {
@@ -72,7 +72,7 @@ func (l *Stream) takeData(b []byte) (n, owed int, err error) {
 }
 
 // Write implements net.Conn. It waits until the other side has room.
-func (l *Stream) Write(b []byte) (int, error) {
+func (l *MuxStream) Write(b []byte) (int, error) {
 	written := 0
 	for written < len(b) {
 		n, err := l.waitRoom(len(b) - written)
@@ -88,7 +88,7 @@ func (l *Stream) Write(b []byte) (int, error) {
 }
 
 // waitRoom waits until up to most bytes may be sent, and returns how many.
-func (l *Stream) waitRoom(want int) (int, error) {
+func (l *MuxStream) waitRoom(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
 	for l.credit == 0 && !l.gone && !l.done && l.mux.err == nil && !l.write.passed {
@@ -102,13 +102,13 @@ func (l *Stream) waitRoom(want int) (int, error) {
 	case l.write.passed:
 		return 0, os.ErrDeadlineExceeded
 	}
-	n := min(want, l.credit, portion)
+	n := min(want, l.credit, maxFrameData)
 	l.credit -= n
 	return n, nil
 }
 
 // CloseWrite closes the sending direction. Data can still be read.
-func (l *Stream) CloseWrite() error {
+func (l *MuxStream) CloseWrite() error {
 	l.mux.mu.Lock()
 	was := l.done
 	l.done = true
@@ -121,7 +121,7 @@ func (l *Stream) CloseWrite() error {
 }
 
 // Close implements net.Conn. It is idempotent.
-func (l *Stream) Close() error {
+func (l *MuxStream) Close() error {
 	l.mux.mu.Lock()
 	was := l.closed
 	l.closed, l.done, l.in, l.waiting = true, true, nil, 0
@@ -135,25 +135,25 @@ func (l *Stream) Close() error {
 }
 
 // SetDeadline implements net.Conn.
-func (l *Stream) SetDeadline(t time.Time) error {
+func (l *MuxStream) SetDeadline(t time.Time) error {
 	l.setDeadline(&l.read, t)
 	l.setDeadline(&l.write, t)
 	return nil
 }
 
 // SetReadDeadline implements net.Conn.
-func (l *Stream) SetReadDeadline(t time.Time) error {
+func (l *MuxStream) SetReadDeadline(t time.Time) error {
 	l.setDeadline(&l.read, t)
 	return nil
 }
 
 // SetWriteDeadline implements net.Conn.
-func (l *Stream) SetWriteDeadline(t time.Time) error {
+func (l *MuxStream) SetWriteDeadline(t time.Time) error {
 	l.setDeadline(&l.write, t)
 	return nil
 }
 
-func (l *Stream) setDeadline(d *waitDeadline, t time.Time) {
+func (l *MuxStream) setDeadline(d *waitDeadline, t time.Time) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
 	if d.timer != nil {
@@ -181,7 +181,7 @@ func (laneAddress) Network() string { return "lane" }
 func (laneAddress) String() string  { return "lane" }
 
 // LocalAddr implements net.Conn.
-func (l *Stream) LocalAddr() net.Addr { return laneAddress{} }
+func (l *MuxStream) LocalAddr() net.Addr { return laneAddress{} }
 
 // RemoteAddr implements net.Conn.
-func (l *Stream) RemoteAddr() net.Addr { return laneAddress{} }
+func (l *MuxStream) RemoteAddr() net.Addr { return laneAddress{} }

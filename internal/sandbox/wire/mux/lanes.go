@@ -28,22 +28,22 @@ const (
 	// MaxStreams limits the number of concurrent streams in addition to the first.
 	MaxStreams = 128
 	// windowSize limits the number of bytes that wait in a stream.
-	windowSize = 256 << 10
-	portion    = 32 << 10 // maximum data in one frame
-	headerSize = 1 + 4 + 4
+	windowSize   = 256 << 10
+	maxFrameData = 32 << 10 // maximum data in one frame
+	headerSize   = 1 + 4 + 4
 )
 
-// Mux is one end of a connection that carries several streams. It is safe for concurrent use.
-type Mux struct {
+// StreamMux is one end of a connection that carries several streams. It is safe for concurrent use.
+type StreamMux struct {
 	rw     io.ReadWriteCloser
-	accept func(*Stream)
+	accept func(*MuxStream)
 
 	opening sync.Mutex // streams are announced in their order
 	writing sync.Mutex
 	frame   []byte // that is being written
 
 	mu    sync.Mutex
-	lanes map[uint32]*Stream
+	lanes map[uint32]*MuxStream
 	next  uint32
 	err   error         // the reason why the connection ended
 	over  chan struct{} // closed then
@@ -51,25 +51,25 @@ type Mux struct {
 
 // New returns one end of the connection rw. If accept is not nil, the other end can open streams: accept is called
 // for each on its own goroutine and must close it. The caller must call Serve.
-func New(rw io.ReadWriteCloser, accept func(*Stream)) *Mux {
-	m := &Mux{rw: rw, accept: accept, lanes: map[uint32]*Stream{}, frame: make([]byte, 0, headerSize+portion), over: make(chan struct{})}
+func New(rw io.ReadWriteCloser, accept func(*MuxStream)) *StreamMux {
+	m := &StreamMux{rw: rw, accept: accept, lanes: map[uint32]*MuxStream{}, frame: make([]byte, 0, headerSize+maxFrameData), over: make(chan struct{})}
 	m.addStream(0)
 	return m
 }
 
 // FirstStream returns the stream that exists from the beginning.
-func (m *Mux) FirstStream() *Stream {
+func (m *StreamMux) FirstStream() *MuxStream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lanes[0]
 }
 
 // Done returns a channel that is closed when the connection has ended.
-func (m *Mux) Done() <-chan struct{} { return m.over }
+func (m *StreamMux) Done() <-chan struct{} { return m.over }
 
 // addStream adds a stream. The caller must hold m.mu, unless m is not shared yet.
-func (m *Mux) addStream(id uint32) *Stream {
-	l := &Stream{mux: m, id: id, credit: windowSize}
+func (m *StreamMux) addStream(id uint32) *MuxStream {
+	l := &MuxStream{mux: m, id: id, credit: windowSize}
 	l.changed.L = &m.mu
 	m.lanes[id] = l
 	return l
@@ -78,7 +78,7 @@ func (m *Mux) addStream(id uint32) *Stream {
 var errFull = errors.New("mux: too many streams")
 
 // Open opens a stream.
-func (m *Mux) Open() (*Stream, error) {
+func (m *StreamMux) Open() (*MuxStream, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
 	m.mu.Lock()
@@ -99,9 +99,9 @@ func (m *Mux) Open() (*Stream, error) {
 	return l, nil
 }
 
-// Serve reads the connection until it ends, and then ends all streams. A stream that its user does not read does not
+// ServeFrames reads the connection until it ends, and then ends all streams. A stream that its user does not read does not
 // block it.
-func (m *Mux) Serve() error {
+func (m *StreamMux) ServeFrames() error {
 	err := m.serveFrames()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *Mux) Serve() error {
 	return err
 }
 
-func (m *Mux) serveFrames() error {
+func (m *StreamMux) serveFrames() error {
 	in := bufio.NewReaderSize(m.rw, 64<<10)
 	var header [headerSize]byte
 	for {
@@ -128,7 +128,7 @@ func (m *Mux) serveFrames() error {
 			}
 			continue
 		}
-		if n > portion {
+		if n > maxFrameData {
 			return fmt.Errorf("mux: %d bytes in one frame", n)
 		}
 		data := make([]byte, n)
@@ -142,7 +142,7 @@ func (m *Mux) serveFrames() error {
 }
 
 // addData handles a frame with data.
-func (m *Mux) addData(id uint32, data []byte) error {
+func (m *StreamMux) addData(id uint32, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.lanes[id]
@@ -160,7 +160,7 @@ func (m *Mux) addData(id uint32, data []byte) error {
 }
 
 // handleFrame handles every kind of frame except data.
-func (m *Mux) handleFrame(kind byte, id, n uint32) error {
+func (m *StreamMux) handleFrame(kind byte, id, n uint32) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.lanes[id]
@@ -191,14 +191,14 @@ func (m *Mux) handleFrame(kind byte, id, n uint32) error {
 }
 
 // forgetStream removes a stream that both sides have closed. The caller must hold m.mu.
-func (m *Mux) forgetStream(l *Stream) {
+func (m *StreamMux) forgetStream(l *MuxStream) {
 	if l.closed && l.gone && l.id != 0 {
 		delete(m.lanes, l.id)
 	}
 }
 
 // sendFrame writes a frame.
-func (m *Mux) sendFrame(kind byte, id uint32, n int, data []byte) error {
+func (m *StreamMux) sendFrame(kind byte, id uint32, n int, data []byte) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	m.frame = binary.BigEndian.AppendUint32(append(m.frame[:0], kind), id)

@@ -19,13 +19,13 @@ import (
 )
 
 // both are the ends of a stream, of which far opens lanes that accept gets.
-func both(t *testing.T, accept func(*Stream)) (near, far *Mux) {
+func both(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
 	t.Helper()
 	a, b := net.Pipe()
 	near, far = New(a, accept), New(b, nil)
 	var ended sync.WaitGroup
-	for _, m := range []*Mux{near, far} {
-		ended.Go(func() { _ = m.Serve() })
+	for _, m := range []*StreamMux{near, far} {
+		ended.Go(func() { _ = m.ServeFrames() })
 	}
 	t.Cleanup(func() {
 		_, _ = a.Close(), b.Close()
@@ -45,7 +45,7 @@ func random(n int) []byte {
 // Many lanes at once carry what is put in, in both directions, and the end of one direction
 // leaves the other.
 func TestLanes(t *testing.T) {
-	echo := func(l *Stream) {
+	echo := func(l *MuxStream) {
 		defer l.Close()
 		data, err := io.ReadAll(l)
 		if err == nil {
@@ -79,7 +79,7 @@ func TestLanes(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
-	for _, m := range []*Mux{near, far} {
+	for _, m := range []*StreamMux{near, far} {
 		testenv.WaitUntil(t, "all lanes but the first are closed", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return len(m.lanes) == 1 })
 	}
 }
@@ -87,8 +87,8 @@ func TestLanes(t *testing.T) {
 // A lane that nobody reads from holds up no other, and takes no more than its room.
 func TestUnreadLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opened := make(chan *Stream, 1)
-		_, far := both(t, func(l *Stream) { opened <- l })
+		opened := make(chan *MuxStream, 1)
+		_, far := both(t, func(l *MuxStream) { opened <- l })
 		l, err := far.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -143,8 +143,8 @@ func TestDeadlines(t *testing.T) {
 
 // There are so many lanes and no more.
 func TestMost(t *testing.T) {
-	_, far := both(t, func(l *Stream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
-	var open []*Stream
+	_, far := both(t, func(l *MuxStream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
+	var open []*MuxStream
 	for range MaxStreams {
 		l, err := far.Open()
 		if err != nil {
@@ -174,12 +174,12 @@ func frame(kind byte, id, n uint32, data string) string {
 
 // What breaks the rules ends the stream, and with it every lane.
 func TestViolations(t *testing.T) {
-	full := frame(kindData, 0, portion, strings.Repeat("x", portion))
+	full := frame(kindData, 0, maxFrameData, strings.Repeat("x", maxFrameData))
 	for name, sent := range map[string]string{
 		"no kind":             frame(0, 0, 0, ""),
 		"another kind":        frame(kindClose+1, 0, 0, ""),
-		"a long frame":        frame(kindData, 0, portion+1, ""),
-		"too much":            strings.Repeat(full, windowSize/portion) + full,
+		"a long frame":        frame(kindData, 0, maxFrameData+1, ""),
+		"too much":            strings.Repeat(full, windowSize/maxFrameData) + full,
 		"room from nowhere":   frame(kindWindow, 0, 1, ""),
 		"much room":           frame(kindWindow, 0, 1<<31, ""),
 		"the first stream":    frame(kindOpen, 0, 0, ""),
@@ -188,9 +188,9 @@ func TestViolations(t *testing.T) {
 		"more lanes than fit": lanesFrom(MaxStreams + 1),
 	} {
 		a, b := net.Pipe()
-		m := New(a, func(l *Stream) {})
+		m := New(a, func(l *MuxStream) {})
 		go func() { _, _ = io.WriteString(b, sent) }()
-		err := m.Serve()
+		err := m.ServeFrames()
 		if err == nil || !strings.HasPrefix(err.Error(), "mux: ") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -216,7 +216,7 @@ func lanesFrom(n int) string {
 func TestOneOpens(t *testing.T) {
 	a, b := net.Pipe()
 	go func() { _, _ = io.WriteString(b, frame(kindOpen, 1, 0, "")) }()
-	if err := New(a, nil).Serve(); err == nil || !strings.HasPrefix(err.Error(), "mux: ") {
+	if err := New(a, nil).ServeFrames(); err == nil || !strings.HasPrefix(err.Error(), "mux: ") {
 		t.Error(err)
 	}
 }

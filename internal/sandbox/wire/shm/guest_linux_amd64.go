@@ -26,7 +26,7 @@ func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 		return nil
 	}
 	_ = unix.Close(descriptor)
-	if binary.LittleEndian.Uint64(mapped[atMagic:]) != magic {
+	if binary.LittleEndian.Uint64(mapped[atMagic:]) != memoryMagic {
 		_ = unix.Munmap(mapped)
 		return nil
 	}

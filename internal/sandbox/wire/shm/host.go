@@ -22,9 +22,9 @@ type SharedMemory struct {
 	nonce [8]byte
 }
 
-// Host is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest does
+// HostEnd is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest does
 // not support shared memory, and the Host only passes on the stream.
-type Host struct {
+type HostEnd struct {
 	stream io.ReadWriter
 	end    *RingEnd
 	memory *SharedMemory
@@ -43,7 +43,7 @@ func CreateMemory(path string) (*SharedMemory, error) {
 		return nil, err
 	}
 	first := make([]byte, usedSize) // the whole content, so that its disk space is allocated
-	binary.LittleEndian.PutUint64(first[atMagic:], magic)
+	binary.LittleEndian.PutUint64(first[atMagic:], memoryMagic)
 	_, _ = rand.Read(first[atNonce : atNonce+8]) // which does not fail
 	return newMemory(f, first)
 }
@@ -76,8 +76,8 @@ func newMemory(f *os.File, content []byte) (*SharedMemory, error) {
 	return m, nil
 }
 
-// Save writes the memory's content to a file, for CopyMemory. A nil SharedMemory writes nothing.
-func (m *SharedMemory) Save(path string) error {
+// SaveTo writes the memory's content to a file, for CopyMemory. A nil SharedMemory writes nothing.
+func (m *SharedMemory) SaveTo(path string) error {
 	if m == nil {
 		return nil
 	}
@@ -88,21 +88,21 @@ func (m *SharedMemory) Save(path string) error {
 	return os.WriteFile(path, content, 0o600)
 }
 
-// Path returns the path of the file, or "" for a nil SharedMemory.
-func (m *SharedMemory) Path() string {
+// FilePath returns the path of the file, or "" for a nil SharedMemory.
+func (m *SharedMemory) FilePath() string {
 	if m == nil {
 		return ""
 	}
 	return m.file.Name()
 }
 
-// File returns the file, so that it can be locked.
-func (m *SharedMemory) File() *os.File { return m.file }
+// OpenedFile returns the file, so that it can be locked.
+func (m *SharedMemory) OpenedFile() *os.File { return m.file }
 
 // RemoveName deletes the file's name, so that no other process can open it. The memory stays usable.
 func (m *SharedMemory) RemoveName() {
 	if m != nil {
-		_ = os.Remove(m.Path())
+		_ = os.Remove(m.FilePath())
 	}
 }
 
@@ -121,15 +121,15 @@ const EmulatedCallTime = time.Millisecond
 // NewHost returns the engine's end of a connection. stream carries what does not fit into the memory. soon is the
 // time within which the guest's next call counts as immediate, so that spinning for it pays; zero means the default
 // for real processors.
-func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *Host {
-	h := &Host{stream: stream, memory: m}
+func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *HostEnd {
+	h := &HostEnd{stream: stream, memory: m}
 	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, immediateTime))
 	h.end.side = h
 	return h
 }
 
 // Read implements io.Reader.
-func (h *Host) Read(b []byte) (int, error) {
+func (h *HostEnd) Read(b []byte) (int, error) {
 	if !h.begun {
 		if err := h.detectGuest(); err != nil {
 			return 0, err
@@ -148,7 +148,7 @@ func (h *Host) Read(b []byte) (int, error) {
 }
 
 // detectGuest waits for the guest's first bytes and detects whether the guest supports shared memory.
-func (h *Host) detectGuest() error {
+func (h *HostEnd) detectGuest() error {
 	r := &h.end.reader
 	for len(r.in) == 0 {
 		if err := h.end.ReadStream(); err != nil {
@@ -164,7 +164,7 @@ func IsRingGuest(said []byte) bool { return len(said) > 0 && said[0]&(lengthMark
 
 // Write implements io.Writer. Before the first Read it sends over the stream, because it does not yet know whether
 // the guest supports shared memory.
-func (h *Host) Write(b []byte) (int, error) {
+func (h *HostEnd) Write(b []byte) (int, error) {
 	if h.plain || !h.begun {
 		return h.stream.Write(b)
 	}
@@ -172,7 +172,7 @@ func (h *Host) Write(b []byte) (int, error) {
 }
 
 // isUsable implements ringSide. It reports whether the guest has proved that it sees the memory.
-func (h *Host) isUsable() bool {
+func (h *HostEnd) isUsable() bool {
 	var seen [8]byte
 	if !h.proven.Load() && h.end.mem.readAt(atSeen, seen[:]) == nil && seen == h.memory.nonce {
 		h.proven.Store(true)
@@ -180,18 +180,18 @@ func (h *Host) isUsable() bool {
 	return h.proven.Load()
 }
 
-// Nudge wakes a guest that supports shared memory, although the memory has no data for it. No write to the stream may
+// SendBell wakes a guest that supports shared memory, although the memory has no data for it. No write to the stream may
 // be in progress.
-func Nudge(stream io.Writer) error {
-	_, err := stream.Write(appendHeader(nil, 0, bell))
+func SendBell(stream io.Writer) error {
+	_, err := stream.Write(appendHeader(nil, 0, bellFrame))
 	return err
 }
 
 // IsUsed reports whether data goes through the memory, because the guest has proved that it sees the memory.
-func (h *Host) IsUsed() bool { return h.isUsable() }
+func (h *HostEnd) IsUsed() bool { return h.isUsable() }
 
 // setMet implements ringSide.
-func (h *Host) setMet() {
+func (h *HostEnd) setMet() {
 	var answer [8]byte
 	if h.answered || h.end.mem.readAt(atAnswer, answer[:]) != nil || answer != invertNonce(h.memory.nonce) {
 		return
@@ -211,7 +211,7 @@ func invertNonce(nonce [8]byte) [8]byte {
 var spinningSides atomic.Int32
 
 // mayWait implements ringSide.
-func (*Host) mayWait() (done func(), ok bool) {
+func (*HostEnd) mayWait() (done func(), ok bool) {
 	if int(spinningSides.Add(1)) >= runtime.GOMAXPROCS(0) {
 		spinningSides.Add(-1)
 		return nil, false
@@ -220,7 +220,7 @@ func (*Host) mayWait() (done func(), ok bool) {
 }
 
 // pauseSpin implements ringSide.
-func (*Host) pauseSpin(int) {
+func (*HostEnd) pauseSpin(int) {
 	runtime.Gosched()
 	yieldProcessor()
 }

@@ -40,7 +40,7 @@ const (
 	maxRingPart = ringSize / 4 // longer parts are sent over the stream
 	maxPart     = 1 << 30      // maximum length of a part
 	lengthMark  = 1 << 31      // bit that is set in the length of a header
-	bell        = ^uint32(0)   // takes the place of a part's number
+	bellFrame   = ^uint32(0)   // takes the place of a part's number
 )
 
 // Offsets of the control words in the file. Each end writes only its own words, which are on their own cache line.
@@ -59,7 +59,7 @@ const (
 	sleepsOffset   = 256 // by the reader: odd while it sleeps
 )
 
-const magic = 0x676e6972_746f7465 // "etotring"
+const memoryMagic = 0x676e6972_746f7465 // "etotring"
 
 // memoryAccess reads and writes the shared memory for one end. The other end sees stores in the order of the calls. A
 // load is not executed before earlier stores are visible.
@@ -260,7 +260,7 @@ func (r *ringReader) takePart() (bool, error) {
 		switch {
 		case err != nil:
 			return false, err
-		case number == bell && n == 0:
+		case number == bellFrame && n == 0:
 			r.in = r.in[headerSize:]
 			continue
 		case n == 0:
@@ -306,7 +306,7 @@ func (e *RingEnd) ReadStream() error {
 	return err
 }
 
-const between = 16 // checks between two readings of the clock
+const checksPerClockRead = 16 // checks between two readings of the clock
 
 // SpinUntil spins for a short time, if spinning has paid before, but not beyond deadline unless that is zero. It
 // reports whether data has arrived in the ring.
@@ -333,7 +333,7 @@ func (e *RingEnd) spinForInput(deadline time.Time) (came, comes bool) {
 	defer done()
 	began := time.Now()
 	for n := 0; ; n++ {
-		for range between {
+		for range checksPerClockRead {
 			if came, comes = e.checkInput(); came || comes {
 				e.waits.recordWait(time.Since(began))
 				return came, comes
@@ -464,6 +464,6 @@ func (e *RingEnd) wakePeer() error {
 		return nil //nolint:nilerr // a side without shared memory is always awake
 	}
 	w.rung = state
-	_, err = e.stream.Write(appendHeader(w.record[:0], 0, bell))
+	_, err = e.stream.Write(appendHeader(w.record[:0], 0, bellFrame))
 	return err
 }

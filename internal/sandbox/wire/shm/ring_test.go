@@ -21,7 +21,7 @@ import (
 
 // pair is two sides and what is between them.
 type pair struct {
-	host   *Host
+	host   *HostEnd
 	guest  *RingEnd
 	memory *SharedMemory
 	stream net.Conn // the guest's end
@@ -71,13 +71,13 @@ func meet(t testing.TB) *pair {
 	t.Helper()
 	a, b := connected(t)
 	m := made(t)
-	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, m.Path())), m, b}
+	p := &pair{NewHost(a, m, 0), NewGuest(b, opened(t, m.FilePath())), m, b}
 	if p.guest == nil {
 		t.Fatal("no guest")
 	}
 	say(t, p.guest, "hello")
 	expect(t, p.host, "hello")
-	if _, err := os.Stat(m.Path()); !os.IsNotExist(err) {
+	if _, err := os.Stat(m.FilePath()); !os.IsNotExist(err) {
 		t.Error("the file has a name although the guest has opened it:", err)
 	}
 	return p
@@ -242,7 +242,7 @@ func TestPlain(t *testing.T) {
 func TestOther(t *testing.T) {
 	a, b := connected(t)
 	m := made(t)
-	data, err := os.ReadFile(m.Path())
+	data, err := os.ReadFile(m.FilePath())
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err != nil || os.WriteFile(copied, data, 0o600) != nil {
 		t.Fatal(err)

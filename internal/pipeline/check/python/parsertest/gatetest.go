@@ -22,7 +22,7 @@ type GuestParser struct {
 	Version string // of Python: "3.11.7"
 
 	mu   sync.Mutex
-	conn *wire.Conn
+	conn *wire.FrameConn
 }
 
 type guestPipes struct {
@@ -71,11 +71,11 @@ func NewInterpreter(t testing.TB) *GuestParser {
 	return &GuestParser{Version: ready.Version, conn: conn}
 }
 
-// Parse parses a program for a python.Checker.
+// Parse parses a program for a python.PythonChecker.
 func (i *GuestParser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	known, tree, err := wire.Parse(ctx, i.conn, code)
+	known, tree, err := wire.ParseCode(ctx, i.conn, code)
 	if err != nil {
 		return core.ParsedProgram{}, err
 	}
