@@ -48,7 +48,7 @@ var layers = []struct {
 	{"internal/pipeline/bindings", []string{"internal/privacy/pii"}, "pure: schema in, text out"},
 	{"internal/pipeline/check", []string{"internal/pipeline/check/typescript", "internal/pipeline/check/python", "internal/pipeline/check/rules", "internal/pipeline/check/source", "internal/policy/effect"}, "judges a program before anything happens, so it can do nothing"},
 	{"internal/pipeline/check/rules", nil, "pure: a tree in, findings out"},
-	{"internal/pipeline/check/typescript", []string{"internal/pipeline/bindings", "internal/pipeline/check/rules", "internal/pipeline/check/source"}, "hides the compiler, which checks against what emit writes"},
+	{"internal/pipeline/check/typescript", []string{"internal/base/memory", "internal/pipeline/bindings", "internal/pipeline/check/rules", "internal/pipeline/check/source"}, "hides the compiler, which checks against what emit writes"},
 	{"internal/pipeline/check/python", []string{"internal/pipeline/bindings", "internal/pipeline/check/rules", "internal/pipeline/check/source"}, "judges facts that it is given; the sandbox they come from is an interface"},
 	{"internal/pipeline/approval", []string{"internal/base/reaper", "internal/base/seal", "internal/base/webhook"}, "a table that everybody who may answer reads; it knows none of them, and asks who was started by an engine"},
 	{"internal/pipeline/check/source", []string{"internal/pipeline/check/rules"}, "what checkers have in common, what the rules say of it too; it knows none of them"},

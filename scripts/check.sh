@@ -33,6 +33,12 @@ formatted() {
 # optimisation: half the time, and the same answer.
 builds() { GOOS=$1 GOARCH=$2 go build -gcflags=all='-N -l' -o /dev/null ./cmd/retort; }
 
+# others vets the packages with files for systems and processors that no other check compiles.
+others() {
+  GOOS=linux GOARCH=riscv64 go vet ./internal/sandbox/confine ./internal/sandbox/vm &&
+    GOOS=freebsd GOARCH=amd64 go vet ./internal/sandbox/process
+}
+
 vulnerabilities() {
   local out rc
   out=$(tool govulncheck ./... 2>&1)
@@ -52,6 +58,7 @@ check "go vet (typescript)" go vet github.com/microsoft/typescript-go/tsc/...
 check "layers and house rules" go test ./internal
 check "go build for darwin" builds darwin arm64
 check "go build for windows" builds windows amd64
+check "go vet for other systems" others
 check staticcheck tool staticcheck ./... github.com/microsoft/typescript-go/tsc/...
 check golangci-lint tool golangci-lint run ./...
 check govulncheck vulnerabilities

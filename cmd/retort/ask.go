@@ -72,7 +72,7 @@ func (a askCommands) enqueueTask(t engine.Task, f askFlags) error {
 	if err != nil {
 		return err
 	}
-	return taskCommands{a.app}.enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline})
+	return taskCommands(a).enqueueJob(j, runFlags{priority: f.priority, deadline: f.deadline})
 }
 
 func (a askCommands) taskOf(f askFlags, args []string) (engine.Task, error) {

@@ -46,7 +46,7 @@ sockets of engines that have died. It touches no client's file.`,
 			if err != nil {
 				return err
 			}
-			if p, err := (clientCommands{a.app}).findClientPaths("", false); err == nil && len(servers) == 0 {
+			if p, err := clientCommands(a).findClientPaths("", false); err == nil && len(servers) == 0 {
 				d.Clients = clientChecks(clientfiles.SurveyClients(p.env), d.Files)
 			}
 			if a.asJSON {

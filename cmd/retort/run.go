@@ -54,7 +54,7 @@ func (a runCommands) command() *cobra.Command {
 				if f.show || f.dry {
 					return core.Errorf(core.KindInvalidArguments, "run", "--queue cannot be combined with --dry-run or --show-pii")
 				}
-				return taskCommands{a.app}.enqueueProgram(req, f)
+				return taskCommands(a).enqueueProgram(req, f)
 			}
 			e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Limits.Timeout, c.Reserve = f.timeout, engine.ReserveOne })
 			if err != nil {
