@@ -52,7 +52,7 @@ func (r Request) internal() core.ExecutionRequest {
 	}
 }
 
-// Task is an agent task: work described in words, for which a model writes programs.
+// Task represents an agent task: work described in words, for which a model writes programs.
 type Task struct {
 	ID            string // made if empty
 	Description   string
@@ -281,7 +281,7 @@ func newFound(f core.FoundTools) Found {
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }
 func newDefinition(d core.ToolDefinition) Definition { return Definition(d) }
 
-// Approval is a question that waits for a person. Text has everything that the person must see to decide.
+// Approval represents a question that waits for a person. Text has everything that the person must see to decide.
 type Approval struct {
 	ID        string          `json:"id"`
 	Digest    string          `json:"digest"` // the answer is valid for exactly this question
@@ -351,7 +351,7 @@ func WithChannel(ctx context.Context, c Channel) context.Context {
 	})
 }
 
-// Job is a program in the job queue, with its progress and result.
+// Job represents a program in the job queue, with its progress and result.
 type Job struct {
 	ID        string // also of its execution
 	Status    string // "queued", "running", "pending_approval", or the Status of its Outcome

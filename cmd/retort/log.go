@@ -32,7 +32,7 @@ func (a *app) newLogger() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// lossyWriter is a writer that never blocks. If its reader is too slow, it drops lines and counts them.
+// lossyWriter represents a writer that never blocks. If its reader is too slow, it drops lines and counts them.
 type lossyWriter struct {
 	lines    chan []byte
 	lost     atomic.Int64

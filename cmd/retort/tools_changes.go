@@ -33,7 +33,7 @@ func (a toolCommands) printChanges(cmd *cobra.Command, e *engine.Engine, args []
 	return nil
 }
 
-// changeJSON is a change with the suspicious content in the current definition.
+// changeJSON represents a change with the suspicious content in the current definition.
 type changeJSON struct {
 	*engine.Change
 	Flags []engine.Flag `json:"flags,omitempty"`

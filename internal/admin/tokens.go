@@ -13,7 +13,7 @@ import (
 // Token describes an access token, with which a principal calls over the network. It does not hold the token's text.
 type Token = auth.Token
 
-// NewToken is a token together with its text. The text is stored nowhere.
+// NewToken represents a token together with its text. The text is stored nowhere.
 type NewToken struct {
 	Token
 	Text     string   `json:"token"`

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is a kind of unusual activity. The set of kinds is closed; new versions only add to it. Settings use the same
+// Kind represents a kind of unusual activity. The set of kinds is closed; new versions only add to it. Settings use the same
 // names.
 type Kind string
 

@@ -22,7 +22,7 @@ type AnomalyWatcher struct {
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
-// activeHold is an action because of a finding that lasts until a given time.
+// activeHold represents an action because of a finding that lasts until a given time.
 type activeHold struct {
 	kind  Kind
 	words string

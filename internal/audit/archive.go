@@ -59,7 +59,7 @@ func (s ArchiveSeal) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, s.Key, s.Sig, s.signedText())
 }
 
-// archiveFile is a file of entries that were moved out of the store, or the remaining seal of a deleted archive.
+// archiveFile represents a file of entries that were moved out of the store, or the remaining seal of a deleted archive.
 type archiveFile struct {
 	path        string
 	chain       string
@@ -347,7 +347,10 @@ func (s ArchiveSeal) writeArchive(dir string, rows iter.Seq2[LogRow, error], sig
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return a, err
 	}
-	err := seal.ReplaceWith(a.path, seal.ReplaceOptions{Temporary: tempArchivePrefix + "*"}, func(w io.Writer) error { return s.packRows(w, rows, sign) })
+	err := seal.ReplaceWith(
+		a.path, seal.ReplaceOptions{Temporary: tempArchivePrefix + "*"},
+		func(w io.Writer) error { return s.packRows(w, rows, sign) },
+	)
 	if err != nil {
 		return a, err
 	}

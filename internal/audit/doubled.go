@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp is a chain whose file became unreliable, so that another chain continues it.
+// givenUp represents a chain whose file became unreliable, so that another chain continues it.
 type givenUp struct {
 	continuationFacts
 	next string // the chain that goes on

@@ -44,7 +44,7 @@ type keylessBodies struct {
 	erased map[string]int64   // when, by id
 }
 
-// lostKey is a missing key, with the first entry that needs it or, for a session's key, the last.
+// lostKey represents a missing key, with the first entry that needs it or, for a session's key, the last.
 type lostKey struct {
 	chain, id string
 	seq, at   int64
@@ -137,7 +137,7 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	}
 }
 
-// StoreChecker is a Store that can check its tables against the entries.
+// StoreChecker represents a Store that can check its tables against the entries.
 type StoreChecker interface {
 	// Check returns one sentence for each fault: damage of the file, incomplete indexes, unknown tables, or a table
 	// of chains that contradicts the entries.

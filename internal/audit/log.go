@@ -84,7 +84,7 @@ type Log struct {
 	last    time.Time // of the newest entry
 }
 
-// queuedRow is a row in the write queue.
+// queuedRow represents a row in the write queue.
 type queuedRow struct {
 	row     LogRow
 	key     *bodyKey // of its body, or of the execution that it opens

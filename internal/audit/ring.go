@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// bodyKey is a key that encrypts bodies. If it is destroyed in the store while its execution runs, the engine goes on
+// bodyKey represents a key that encrypts bodies. If it is destroyed in the store while its execution runs, the engine goes on
 // using it until the execution ends; bodies that it encrypts can never be read.
 type bodyKey struct {
 	BodyKey

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// IndexChecker is a Store that answers Find and Groups from indexes.
+// IndexChecker represents a Store that answers Find and Groups from indexes.
 type IndexChecker interface {
 	// Indexes returns an error if the store's indexes do not match its entries.
 	Indexes(ctx context.Context) error

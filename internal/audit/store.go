@@ -38,7 +38,7 @@ type BodyKey struct {
 	Wrapped   []byte
 }
 
-// WriteBatch is a set of rows and keys that is written completely or not at all.
+// WriteBatch represents a set of rows and keys that is written completely or not at all.
 type WriteBatch struct {
 	Rows   []LogRow // of one chain, in order, right after its head
 	Keys   []BodyKey
@@ -88,7 +88,7 @@ type UsageGroup struct {
 	MaxRisk                         int64
 }
 
-// BriefFinder is a Store that can return entries without reading all their columns.
+// BriefFinder represents a Store that can return entries without reading all their columns.
 type BriefFinder interface {
 	// Brief works like Find, but ignores Before and fills in only At, Seq, Principal, Status, Micros, Returned and
 	// Avoided of each row.

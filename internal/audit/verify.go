@@ -223,7 +223,7 @@ func (k *chainCheck) verifyRows(ctx context.Context) error {
 	return failed
 }
 
-// verifyJob is a batch of rows to verify.
+// verifyJob represents a batch of rows to verify.
 type verifyJob struct {
 	rows   []LogRow
 	before []byte       // the hash before the first

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// unconfirmedBatch is a batch of entries whose write was neither confirmed nor refused by the database.
+// unconfirmedBatch represents a batch of entries whose write was neither confirmed nor refused by the database.
 type unconfirmedBatch struct {
 	items []*queuedRow
 	seq   int64 // of its last row

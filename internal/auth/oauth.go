@@ -91,7 +91,7 @@ type tokenClaims struct {
 	Verified     any             `json:"email_verified"`
 }
 
-// textOrList is a claim that is a string or a list of strings. Any other value counts as an empty list.
+// textOrList represents a claim that is a string or a list of strings. Any other value counts as an empty list.
 type textOrList []string
 
 func (t *textOrList) UnmarshalJSON(data []byte) error {

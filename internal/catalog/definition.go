@@ -16,7 +16,7 @@ const (
 	maxTools = 50_000 // of one server
 )
 
-// CatalogProblem is a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
+// CatalogProblem represents a problem that retort doctor reports: a definition that was skipped or used only in part, or a file that
 // was ignored.
 type CatalogProblem struct {
 	Server  string // empty if it is about a file

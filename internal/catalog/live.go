@@ -19,13 +19,13 @@ type ToolLister interface {
 	List(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
-// ConnectionLister is a ToolLister that knows the state of its connections.
+// ConnectionLister represents a ToolLister that knows the state of its connections.
 type ConnectionLister interface {
 	// Link returns how many connections to the server were made so far. up reports whether the last one is open.
 	Link(server string) (count int, up bool)
 }
 
-// ConnectionProber is a ToolLister that can list a server over the same connection that a call would use.
+// ConnectionProber represents a ToolLister that can list a server over the same connection that a call would use.
 type ConnectionProber interface {
 	// Own reports whether the core.Caller of ctx has a connection of its own to a server.
 	Own(ctx context.Context, server string) bool

@@ -27,7 +27,7 @@ func (e *syntaxError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.message)
 }
 
-// textPosition is a position in a text. It moves forward only.
+// textPosition represents a position in a text. It moves forward only.
 type textPosition struct {
 	src          []byte
 	offset       int // in bytes

@@ -125,7 +125,7 @@ type IntendedCall struct {
 	Pin       string          `json:"-"` // of the tool's definition
 }
 
-// Approval is a question that waits for a person's decision.
+// Approval represents a question that waits for a person's decision.
 type Approval struct {
 	ID      string    `json:"id"`
 	Digest  string    `json:"digest"`
@@ -293,7 +293,7 @@ func ParseScope(s string) (ApprovalScope, *Error) {
 	return ApprovalScope(s), nil
 }
 
-// ApprovalAnswer is a person's decision on a question.
+// ApprovalAnswer represents a person's decision on a question.
 type ApprovalAnswer struct {
 	Approve bool          `json:"approve"`
 	Scope   ApprovalScope `json:"scope,omitempty"` // of an approval; ScopeOnce if empty

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// HeldMemory is a share of the engine's memory budget for answers. Free releases all of it and may be called more
+// HeldMemory represents a share of the engine's memory budget for answers. Free releases all of it and may be called more
 // than once. Shrink releases all but n bytes.
 type HeldMemory interface {
 	Shrink(n int64)

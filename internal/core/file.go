@@ -6,7 +6,7 @@ type FileWritten struct {
 	Bytes int64  `json:"bytes"` // of the whole file now
 }
 
-// FilePart is a part of a workspace file, with personal data and secrets hidden.
+// FilePart represents a part of a workspace file, with personal data and secrets hidden.
 type FilePart struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`

@@ -96,7 +96,7 @@ func ProgramJob(r ExecutionRequest) (Job, error) {
 	return Job{Kind: JobProgram, Title: r.Name, Session: r.Session, Client: r.Client, Payload: payload}, nil
 }
 
-// JobState is a Job with its progress and result.
+// JobState represents a Job with its progress and result.
 type JobState struct {
 	ID        string        `json:"id"`             // also of its execution
 	Name      string        `json:"name,omitempty"` // that of the Job

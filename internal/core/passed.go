@@ -2,7 +2,7 @@ package core
 
 import "encoding/json"
 
-// PassthroughRequest is a client's request that is passed to a server: a tool call or another MCP method.
+// PassthroughRequest represents a client's request that is passed to a server: a tool call or another MCP method.
 type PassthroughRequest struct {
 	Server string
 	// Method is the MCP method. Empty means tools/call.

@@ -20,7 +20,7 @@ type ClientPeer struct {
 	Ask func(ctx context.Context, a ServerRequest) (json.RawMessage, *Error)
 }
 
-// ServerRequest is a request that a server sends to the client during a call.
+// ServerRequest represents a request that a server sends to the client during a call.
 type ServerRequest struct {
 	Server, Tool string // of the call
 	Method       string

@@ -124,7 +124,7 @@ func firstNonZero[T comparable](a, b T) T {
 	return b
 }
 
-// CheckedProgram is a program that has passed the check, ready for a sandbox to run.
+// CheckedProgram represents a program that has passed the check, ready for a sandbox to run.
 type CheckedProgram struct {
 	ID         string            // of the execution
 	Name       string            // file name shown in stack traces

@@ -2,7 +2,7 @@ package core
 
 import "strings"
 
-// Skill is a saved program that other programs can import.
+// Skill represents a saved program that other programs can import.
 type Skill struct {
 	Name     string   `json:"name"` // as ValidSkillName says
 	Language Language `json:"language"`
@@ -18,7 +18,7 @@ func (s Skill) FileName() string {
 	return "skills/" + s.Name + "/skill.ts"
 }
 
-// SkillModule is a skill that has passed the check, ready for a sandbox to evaluate.
+// SkillModule represents a skill that has passed the check, ready for a sandbox to evaluate.
 type SkillModule struct {
 	Name   string `json:"name"`             // of the skill
 	Global string `json:"global,omitempty"` // its name as a member of the global skills; empty if the program does not name it there
@@ -138,7 +138,7 @@ type SkillInfo struct {
 	Warnings    []string `json:"warnings,omitempty"`
 }
 
-// LoadedSkill is a skill with its code and everything known about it.
+// LoadedSkill represents a skill with its code and everything known about it.
 type LoadedSkill struct {
 	Name        string   `json:"name"`
 	Version     string   `json:"version"`

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// AgentTask is an agent task: a task in natural language, which a model writes programs for.
+// AgentTask represents an agent task: a task in natural language, which a model writes programs for.
 type AgentTask struct {
 	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
 	Description   string

@@ -53,7 +53,7 @@ type ToolAnnotations struct {
 	OpenWorld   *bool `json:"openWorldHint,omitempty"`
 }
 
-// ToolServer is a server with its tools, in the order in which the server lists them.
+// ToolServer represents a server with its tools, in the order in which the server lists them.
 type ToolServer struct {
 	Name         string           // the name in the configuration
 	TypeScript   string           // identifier in TypeScript, unique: googleDrive

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// TraceContext is a position in a distributed trace, in the form of W3C Trace Context. The zero value means no trace.
+// TraceContext represents a position in a distributed trace, in the form of W3C Trace Context. The zero value means no trace.
 type TraceContext struct{ Parent, State string }
 
 const (

@@ -74,7 +74,7 @@ func (c *callers) Routes() map[string]http.Handler {
 	return routes
 }
 
-// refusal is an authentication error that writes its own HTTP response.
+// refusal represents an authentication error that writes its own HTTP response.
 type refusal struct {
 	error
 	guard *auth.Guard

@@ -74,7 +74,7 @@ func (e *Engine) holdTask(q *jobs.Queue, id string) (free func(), refused *core.
 // directTask identifies a task that is performed without the queue. Its id is empty if the caller gave none.
 type directTask struct{ principal, id string }
 
-// attached is a task in the queue whose caller waits for it. The task can use what the caller's request offers: a
+// attached represents a task in the queue whose caller waits for it. The task can use what the caller's request offers: a
 // model, a person to ask.
 type attached struct {
 	caller   atomic.Pointer[context.Context] // of the request that waits now, or nil
@@ -85,7 +85,7 @@ type attached struct {
 	ended    chan struct{} // closed when the job has been done
 }
 
-// resumption is a request to continue a task that waits for a person.
+// resumption represents a request to continue a task that waits for a person.
 type resumption struct {
 	ctx      context.Context
 	patience time.Duration

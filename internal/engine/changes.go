@@ -82,7 +82,7 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	).WithHint("retort tools lists all servers and tools")
 }
 
-// FlaggedTool is a tool whose definition has suspicious content.
+// FlaggedTool represents a tool whose definition has suspicious content.
 type FlaggedTool struct {
 	Tool     string `json:"tool"`
 	Withheld string `json:"withheld,omitempty"` // where the definition says for what no model is offered the tool

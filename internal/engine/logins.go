@@ -65,7 +65,7 @@ func oauthOf(c *config.Config, server string) config.OAuthClient {
 	return c.Settings.Servers[server].OAuth
 }
 
-// Login is an unfinished login at a server. It must be closed.
+// Login represents an unfinished login at a server. It must be closed.
 type Login struct {
 	*oauth.LoginFlow
 	server, principal string

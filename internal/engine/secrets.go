@@ -147,7 +147,7 @@ func maskedChannel(m *secrets.Masker, ask core.ApprovalChannel) core.ApprovalCha
 	}
 }
 
-// maskedLog is a log handler that removes secrets from messages and attributes.
+// maskedLog represents a log handler that removes secrets from messages and attributes.
 type maskedLog struct {
 	slog.Handler
 	secrets *secrets.Masker

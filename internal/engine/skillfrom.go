@@ -9,7 +9,7 @@ import (
 	"retort/internal/skills/extract"
 )
 
-// RecordedProgram is a program from the audit log, and how it ended.
+// RecordedProgram represents a program from the audit log, and how it ended.
 type RecordedProgram struct {
 	Code     string // with tokens for what is personal
 	Language core.Language

@@ -27,7 +27,7 @@ func ProgramJob(r Request) (Job, error) { return core.ProgramJob(r) }
 
 var _ server.TaskEngine = (*Engine)(nil)
 
-// line is an engine's job queue, opened on first use.
+// line represents an engine's job queue, opened on first use.
 type line struct {
 	open func() (*jobs.Queue, error)
 	jobs map[string]func(*Engine) jobs.RunFunc // by the kind of the job

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Dir is a data directory: of a project, of a user, or a temporary one that is removed when its engine ends. Its
+// Dir represents a data directory: of a project, of a user, or a temporary one that is removed when its engine ends. Its
 // methods only join names; they create nothing. The methods of an empty Dir return paths relative to the working
 // directory, so callers that must not write files check for "" first.
 type Dir string

@@ -77,7 +77,7 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// jobEntry is a job as this process knows it. Its payload is only on disk.
+// jobEntry represents a job as this process knows it. Its payload is only on disk.
 type jobEntry struct {
 	core.JobState
 	size      int64
@@ -91,7 +91,9 @@ type jobEntry struct {
 
 // Open opens a queue. No job runs before Work or WorkOn is called.
 func Open(o Options) (*Queue, error) {
-	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, core.DefaultJobSlots), cmp.Or(o.Waiting, core.DefaultWaitingJobs), cmp.Or(o.Keep, core.DefaultJobExpiry)
+	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, core.DefaultJobSlots), cmp.Or(
+		o.Waiting, core.DefaultWaitingJobs,
+	), cmp.Or(o.Keep, core.DefaultJobExpiry)
 	o.Marks = cmp.Or(o.Marks, filepath.Join(o.Dir, "begun"))
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

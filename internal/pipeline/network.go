@@ -52,7 +52,7 @@ func (x *programExecution) allowedNetwork() *egress.Network {
 	return x.reach.currentNetwork()
 }
 
-// proxyHost is a Host that also serves the network connections of its program.
+// proxyHost represents a Host that also serves the network connections of its program.
 type proxyHost struct {
 	sandbox.ToolHost
 	sandbox.ConnectionProxy

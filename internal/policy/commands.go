@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// AllowedCommand is a rule for a host command that programs may start: its name and the arguments that it accepts. If
+// AllowedCommand represents a rule for a host command that programs may start: its name and the arguments that it accepts. If
 // several rules have the same name, a call needs to match only one of them.
 type AllowedCommand struct {
 	Name string

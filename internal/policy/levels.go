@@ -27,7 +27,7 @@ type LevelRules struct {
 // Scratch is the folder of the workspace that ReadOnly may write to.
 const Scratch = "scratch"
 
-// FileUse is a kind of access to a file of the workspace.
+// FileUse represents a kind of access to a file of the workspace.
 type FileUse uint8
 
 // The kinds of access to a file.

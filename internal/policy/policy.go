@@ -73,7 +73,7 @@ const (
 	Deny
 )
 
-// AccessDecision is a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
+// AccessDecision represents a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
 // "servers.crm.deny: delete_*". The verdict Allow has no rule.
 type AccessDecision struct {
 	Verdict AccessVerdict
@@ -93,7 +93,7 @@ func (d AccessDecision) Error(t *core.Tool) *core.Error {
 		WithHint("%s; only the person who runs Retort can change the rule", hint).AtTool(t.Server, t.Name)
 }
 
-// Policy is a compiled set of rules. It is safe for concurrent use.
+// Policy represents a compiled set of rules. It is safe for concurrent use.
 type Policy struct {
 	everybody *principalSight
 	named     map[string]*principalSight
@@ -162,7 +162,7 @@ func (p *Policy) sightOf(principal string) *principalSight {
 	return p.everybody
 }
 
-// limitLayer is a compiled set of limits: those of the default, of a level or of a principal.
+// limitLayer represents a compiled set of limits: those of the default, of a level or of a principal.
 type limitLayer struct {
 	closed  string // the rule that denies everything, or ""
 	prefix  string // of the names of its rules
@@ -177,7 +177,7 @@ type serverRules struct {
 	conditions []callCondition
 }
 
-// namePattern is a name pattern with its case-folded form for comparisons.
+// namePattern represents a name pattern with its case-folded form for comparisons.
 type namePattern struct{ written, folded string }
 
 type callCondition struct {

@@ -166,7 +166,7 @@ type principalSight struct {
 	decided map[*core.Tool]toolDecision
 }
 
-// toolDecision is a Decision on a tool, with the data for decisions on its calls.
+// toolDecision represents a Decision on a tool, with the data for decisions on its calls.
 type toolDecision struct {
 	AccessDecision
 	judge *effect.EffectJudge

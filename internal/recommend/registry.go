@@ -18,7 +18,7 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// RegistryServer is a server in a registry. Its description comes from its author and is not verified.
+// RegistryServer represents a server in a registry. Its description comes from its author and is not verified.
 type RegistryServer struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`

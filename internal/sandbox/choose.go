@@ -70,7 +70,7 @@ func (c *BackendChooser) Prepare(ctx context.Context, backend string, s SandboxS
 	return labelledSandbox{sandbox, chosen.Kind(), IsolationName(chosen.Capabilities().Strength)}, nil
 }
 
-// labelledSandbox is a sandbox that adds its strength to its reports.
+// labelledSandbox represents a sandbox that adds its strength to its reports.
 type labelledSandbox struct {
 	Sandbox
 	kind      BackendKind

@@ -75,7 +75,7 @@ type CommandResult struct {
 	Truncated      bool // it was ended because it wrote too much
 }
 
-// CommandStarter is an optional interface of a Sandbox that runs host commands for its program. Each command runs in its
+// CommandStarter represents an optional interface of a Sandbox that runs host commands for its program. Each command runs in its
 // own sandbox, at least as strong as the program's, and sees nothing of the program except its input.
 type CommandStarter interface {
 	// Start runs the command. It returns when the command and all its processes have ended. The error is a

@@ -49,14 +49,14 @@ type ToolHost interface {
 	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
-// ConnectionProxy is an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
+// ConnectionProxy represents an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
 // that needs a proxy runs only in a backend whose Capabilities have Proxies set.
 type ConnectionProxy interface {
 	// ServeConn serves one connection until it or ctx ends, and closes it. It must be safe for concurrent use.
 	ServeConn(ctx context.Context, conn net.Conn)
 }
 
-// HostFunc is a function that implements Host.
+// HostFunc represents a function that implements Host.
 type HostFunc func(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 
 // Call calls f.

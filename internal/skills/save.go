@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// SkillDraft is a skill to be saved. The caller has already checked its code.
+// SkillDraft represents a skill to be saved. The caller has already checked its code.
 type SkillDraft struct {
 	core.Skill
 	SkillDocument

@@ -37,7 +37,7 @@ const (
 	User    SkillOrigin = "user"
 )
 
-// Skill is a skill as it is on disk.
+// Skill represents a skill as it is on disk.
 type Skill struct {
 	core.Skill
 	SkillDocument
@@ -48,7 +48,7 @@ type Skill struct {
 	Versions []string // kept versions, the newest first; they include the current one unless Edited
 }
 
-// SkillPlace is a folder that contains skills.
+// SkillPlace represents a folder that contains skills.
 type SkillPlace struct {
 	Origin SkillOrigin
 	Dir    string
@@ -71,7 +71,7 @@ func New(words DocumentRenderer, places ...SkillPlace) *SkillStore {
 	return &SkillStore{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
 }
 
-// BrokenFolder is a folder that is not a valid skill, with the reason.
+// BrokenFolder represents a folder that is not a valid skill, with the reason.
 type BrokenFolder struct {
 	Name   string
 	Origin SkillOrigin

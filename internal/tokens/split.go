@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// charClass is a set of character classes that occur in the splitting pattern of the encoding o200k_base.
+// charClass represents a set of character classes that occur in the splitting pattern of the encoding o200k_base.
 type charClass uint8
 
 const (

@@ -27,7 +27,7 @@ type tokenVocabulary struct {
 	text  string      // all tokens in the order of their ranks
 }
 
-// numberTable is a table of little-endian numbers of cellSize bytes each.
+// numberTable represents a table of little-endian numbers of cellSize bytes each.
 type numberTable string
 
 func (c numberTable) numberAt(i uint32) uint32 {
@@ -126,7 +126,7 @@ func (v *tokenVocabulary) mergePairs(piece string) int {
 	return left
 }
 
-// mergePart is a part of a piece; its index is the offset at which it starts.
+// mergePart represents a part of a piece; its index is the offset at which it starts.
 type mergePart struct {
 	prev, next int32
 	rank       uint32 // of the token that it and the next would be
@@ -141,7 +141,7 @@ func (p mergePair) isBefore(q mergePair) bool {
 	return p.rank < q.rank || p.rank == q.rank && p.at < q.at
 }
 
-// pairHeap is a heap of pairs. The pair to be merged next comes first.
+// pairHeap represents a heap of pairs. The pair to be merged next comes first.
 type pairHeap []mergePair
 
 func (h *pairHeap) pushPair(p mergePair) {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/base/seal"
 )
 
-// usageCounter is a file that holds a session's usage, shared by all engines of one data directory. An engine that
+// usageCounter represents a file that holds a session's usage, shared by all engines of one data directory. An engine that
 // changes a workspace locks the file, reads the usage and writes the new one. During the change the file is marked as
 // unfinished. An engine that finds the mark measures the folder, because another engine has died during a change. On
 // systems without file locks there is no counter, and each engine counts for itself.

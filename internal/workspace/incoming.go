@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// IncomingFile is a workspace file that is being written. It becomes visible as a whole with Commit. A caller that
+// IncomingFile represents a workspace file that is being written. It becomes visible as a whole with Commit. A caller that
 // does not commit must call Abort.
 type IncomingFile struct {
 	workspace *Workspace

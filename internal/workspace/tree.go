@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// VirtualFolder is a folder of generated files in the file tree that a program sees. It is read-only unless Write is
+// VirtualFolder represents a folder of generated files in the file tree that a program sees. It is read-only unless Write is
 // set.
 type VirtualFolder struct {
 	// File returns the text of a file, given its path within the folder.
@@ -33,7 +33,7 @@ type FileTree struct {
 	May func(name string, use AccessKind) *core.Error
 }
 
-// AccessKind is a kind of access to a file.
+// AccessKind represents a kind of access to a file.
 type AccessKind uint8
 
 // The kinds of access to a file.

@@ -52,7 +52,7 @@ type Options struct {
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
-// ModelEndpoint is a model that is reached over HTTP.
+// ModelEndpoint represents a model that is reached over HTTP.
 type ModelEndpoint struct {
 	o      Options
 	client *http.Client
@@ -107,7 +107,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }
 
-// guardedDialer is a dialer that checks each address before it connects.
+// guardedDialer represents a dialer that checks each address before it connects.
 type guardedDialer struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
 	local bool // this machine only

@@ -21,7 +21,7 @@ type PromptMessage struct {
 	Text string
 }
 
-// ModelPrompt is a request to a model. The caller has already removed everything that the model must not see.
+// ModelPrompt represents a request to a model. The caller has already removed everything that the model must not see.
 type ModelPrompt struct {
 	System    string
 	Messages  []PromptMessage

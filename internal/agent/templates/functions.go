@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// templateFunc is a function that templates can call.
+// templateFunc represents a function that templates can call.
 type templateFunc struct {
 	least, most int // arguments
 	call        func(args []any) (any, error)

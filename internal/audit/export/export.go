@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Format is an export format.
+// Format represents an export format.
 type Format string
 
 // Export formats.

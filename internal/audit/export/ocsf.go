@@ -12,7 +12,7 @@ import (
 // removed or restricted.
 const ocsfVersion = "1.2.0"
 
-// eventClass is an event class of the OCSF schema, with the activity of an entry.
+// eventClass represents an event class of the OCSF schema, with the activity of an entry.
 type eventClass struct {
 	uid      int
 	name     string
@@ -136,7 +136,7 @@ func isFinding(e *audit.Entry) bool {
 	return false
 }
 
-// ocsfEvent is an OCSF event, with the attributes that entries can fill.
+// ocsfEvent represents an OCSF event, with the attributes that entries can fill.
 type ocsfEvent struct {
 	ActivityID   int          `json:"activity_id"`
 	ActivityName string       `json:"activity_name"`

@@ -33,7 +33,7 @@ const (
 	JSON     ReportFormat = "json"
 )
 
-// EntrySource is an audit log that can be read and verified.
+// EntrySource represents an audit log that can be read and verified.
 type EntrySource interface {
 	After(ctx context.Context, f audit.Filter, text string, places audit.ReadPositions, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.VerifyResult, error)
@@ -46,7 +46,7 @@ type SettingValue struct {
 	Value string `json:"value"`
 }
 
-// PrincipalAccess is a principal in the settings, with its permissions.
+// PrincipalAccess represents a principal in the settings, with its permissions.
 type PrincipalAccess struct {
 	Name string `json:"name"` // empty: everybody whom the settings don't name
 	May  string `json:"may"`  // in words
@@ -71,7 +71,7 @@ type Options struct {
 	Progress func(what string, entries int64)
 }
 
-// PeriodReport is a compliance report for a period. Its JSON has version 1; later releases may add fields to it.
+// PeriodReport represents a compliance report for a period. Its JSON has version 1; later releases may add fields to it.
 type PeriodReport struct {
 	Version    int                `json:"version"`
 	Standard   ReportStandard     `json:"standard"`

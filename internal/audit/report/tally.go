@@ -54,7 +54,7 @@ type ActivitySummary struct {
 	millis            float64 // of all executions that ended
 }
 
-// HighRiskAction is a call with an irreversible effect.
+// HighRiskAction represents a call with an irreversible effect.
 type HighRiskAction struct {
 	At        time.Time `json:"at"`
 	Execution string    `json:"execution"`
@@ -69,13 +69,13 @@ type HighRiskActions struct {
 	List  []HighRiskAction `json:"list"`
 }
 
-// NamedCount is a name with the number of its occurrences.
+// NamedCount represents a name with the number of its occurrences.
 type NamedCount struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 }
 
-// ExecutionSummary is an execution in a list.
+// ExecutionSummary represents an execution in a list.
 type ExecutionSummary struct {
 	ID        string    `json:"execution"`
 	At        time.Time `json:"at"`
@@ -91,7 +91,7 @@ type ExecutionList struct {
 	List  []ExecutionSummary `json:"list"`
 }
 
-// SettingChange is a rare event that is listed with its time.
+// SettingChange represents a rare event that is listed with its time.
 type SettingChange struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
@@ -276,7 +276,9 @@ func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 		t.addCount(&t.Tools, toolOf(e), 1)
 		if f.Effect == core.EffectDestructive.String() {
 			t.Actions.Total++
-			t.Actions.List = append(makeRoom(t.Actions.List), HighRiskAction{e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known")})
+			t.Actions.List = append(makeRoom(t.Actions.List), HighRiskAction{
+				e.At, e.Execution, e.Principal, toolOf(e), cmp.Or(f.Approval, "not known"),
+			})
 		}
 	}
 	if e.Status != "ok" && e.Status != "" {

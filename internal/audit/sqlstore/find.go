@@ -20,7 +20,7 @@ type columnCondition struct {
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// filterQuery is a filter translated to columns and the numbers of names.
+// filterQuery represents a filter translated to columns and the numbers of names.
 type filterQuery struct {
 	conditions []columnCondition
 	where      string // what is asked besides

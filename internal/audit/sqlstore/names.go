@@ -60,7 +60,7 @@ func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	return string(name), err
 }
 
-// rowQuerier is a connection pool, a connection or a transaction.
+// rowQuerier represents a connection pool, a connection or a transaction.
 type rowQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }

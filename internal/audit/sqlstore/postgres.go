@@ -27,7 +27,7 @@ const writeTimeout = 30 * time.Second
 // sessionPollInterval is the interval between checks whether the server has ended a session.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgresEngine is a PostgreSQL database to which several engines write, each its own chain. An engine claims its
+// postgresEngine represents a PostgreSQL database to which several engines write, each its own chain. An engine claims its
 // chain with an advisory lock of its connection. Therefore the connection must be direct or go through a pooler in
 // session mode.
 type postgresEngine struct {

@@ -33,7 +33,7 @@ func queryList[T any](ctx context.Context, q interface {
 	return all, rows.Err()
 }
 
-// rawRow is a row with the numbers of its names instead of the names.
+// rawRow represents a row with the numbers of its names instead of the names.
 type rawRow struct {
 	audit.LogRow
 	chain                                          int64

@@ -31,7 +31,7 @@ type ChartBar struct {
 	Parts []BarPart
 }
 
-// BarPart is a labelled length of a bar. Parts with the same name have the same colour within a section.
+// BarPart represents a labelled length of a bar. Parts with the same name have the same colour within a section.
 type BarPart struct {
 	Name   string
 	Length float64

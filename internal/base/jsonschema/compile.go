@@ -24,7 +24,7 @@ type schemaCompiler struct {
 	patterns int // what is left for them
 }
 
-// pendingRef is a reference that is resolved after the node that contains it was built.
+// pendingRef represents a reference that is resolved after the node that contains it was built.
 type pendingRef struct {
 	ref  string
 	home *resourceOrigin

@@ -86,7 +86,7 @@ type appliedRules struct {
 	not, when, yes, no  *schemaNode
 }
 
-// dynamicRef is a dynamic reference. It refers to the outermost resource on the current path that has the anchor or,
+// dynamicRef represents a dynamic reference. It refers to the outermost resource on the current path that has the anchor or,
 // if there is none, to the target.
 type dynamicRef struct {
 	target    *schemaNode
@@ -96,7 +96,7 @@ type dynamicRef struct {
 
 type unevaluatedRules struct{ properties, items *schemaNode }
 
-// schemaResource is a part of the document with its own identifier.
+// schemaResource represents a part of the document with its own identifier.
 type schemaResource struct {
 	place     schemaPlace
 	anchors   map[string]schemaPlace // names of both kinds of anchors
@@ -140,7 +140,7 @@ func (n *enumRule) hasValue(e *evaluator, v any) bool {
 	return false
 }
 
-// typeSet is a set of JSON types.
+// typeSet represents a set of JSON types.
 type typeSet uint8
 
 const (

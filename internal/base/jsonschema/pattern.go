@@ -8,7 +8,7 @@ import (
 // maxPatterns bounds the total size of the compiled patterns of a schema, in instructions.
 const maxPatterns = 200_000
 
-// compiledPattern is a compiled regular expression. re is nil if Go's package regexp does not support the expression.
+// compiledPattern represents a compiled regular expression. re is nil if Go's package regexp does not support the expression.
 type compiledPattern struct {
 	source string
 	re     *regexp.Regexp

@@ -28,7 +28,7 @@ const (
 	maxDepth       = 4_000
 )
 
-// Schema is a compiled schema. It is immutable and safe for concurrent use.
+// Schema represents a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	root    *schemaNode
 	dynamic bool // there is a reference that depends on how it was reached

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// directChild is a child of this process together with its group. On Unix, that is the process group that the child
+// directChild represents a child of this process together with its group. On Unix, that is the process group that the child
 // leads, on Windows its job object.
 type directChild struct {
 	cmd   *exec.Cmd

@@ -50,7 +50,7 @@ func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 	return watchedTree{d, s}, nil
 }
 
-// watchedTree is a child whose process group the helper watches.
+// watchedTree represents a child whose process group the helper watches.
 type watchedTree struct {
 	*directChild
 	system *systemStarter

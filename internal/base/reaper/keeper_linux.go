@@ -23,7 +23,7 @@ const (
 	stopPatience = 10 * time.Second
 )
 
-// keptChild is a child that a keeper has started. A keeper is a process that watches one child and kills its
+// keptChild represents a child that a keeper has started. A keeper is a process that watches one child and kills its
 // descendants.
 type keptChild struct {
 	keeper *exec.Cmd

@@ -95,14 +95,14 @@ func (r *Reaper) runningProcesses() []*ReapedProcess {
 	return live
 }
 
-// ReapedProcess is a running child with its descendants.
+// ReapedProcess represents a running child with its descendants.
 type ReapedProcess struct {
 	tree  processTree
 	done  chan struct{} // closed when nothing is left
 	state string
 }
 
-// processTree is a child with its descendants, as far as the operating system lets this process track them.
+// processTree represents a child with its descendants, as far as the operating system lets this process track them.
 type processTree interface {
 	processID() int
 	// stopTree requests all processes of the tree to end. Those that remain after grace are killed, possibly after

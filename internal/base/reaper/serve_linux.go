@@ -25,12 +25,12 @@ type startOrder struct {
 	Args, Env [][]byte
 }
 
-// keeperRequest is a message to a keeper after the first.
+// keeperRequest represents a message to a keeper after the first.
 type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// keeperReport is a message from a keeper.
+// keeperReport represents a message from a keeper.
 type keeperReport struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be

@@ -2,7 +2,7 @@ package throttle
 
 import "time"
 
-// Rate is a number of events that are allowed within a time.
+// Rate represents a number of events that are allowed within a time.
 type Rate struct {
 	Most int
 	Per  time.Duration

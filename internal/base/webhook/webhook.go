@@ -28,7 +28,7 @@ const (
 	maxClockSkew   = 5 * time.Minute  // between the clocks of both sides
 )
 
-// WebhookEndpoint is a web address together with the secret that signs the messages to it. It is safe for concurrent use.
+// WebhookEndpoint represents a web address together with the secret that signs the messages to it. It is safe for concurrent use.
 type WebhookEndpoint struct {
 	url    string
 	secret []byte

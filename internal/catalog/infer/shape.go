@@ -14,7 +14,7 @@ const (
 	MaxNodes = 400 // of types in one shape
 )
 
-// kindSet is a set of JSON types.
+// kindSet represents a set of JSON types.
 type kindSet uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	object
 )
 
-// formatSet is a set of text formats.
+// formatSet represents a set of text formats.
 type formatSet uint8
 
 const (
@@ -116,7 +116,10 @@ func EqualShapes(a, b *AnswerShape) bool {
 	}
 	return a.kinds == b.kinds && a.formats == b.formats && a.plain == b.plain && a.cut == b.cut && EqualShapes(a.others, b.others) &&
 		EqualShapes(a.items, b.items) &&
-		slices.EqualFunc(a.fields, b.fields, func(f, g shapeField) bool { return f.name == g.name && f.always == g.always && EqualShapes(f.of, g.of) })
+		slices.EqualFunc(
+			a.fields, b.fields,
+			func(f, g shapeField) bool { return f.name == g.name && f.always == g.always && EqualShapes(f.of, g.of) },
+		)
 }
 
 // boundNodes reduces a shape to its first MaxNodes nodes, ordered by depth and then by name. The result does not

@@ -23,7 +23,7 @@ const (
 	minReadable = 8  // bytes of decoded text
 )
 
-// textView is a text as some reader may see it, for example with its escapes decoded. places maps each byte to the
+// textView represents a text as some reader may see it, for example with its escapes decoded. places maps each byte to the
 // offset of its source in the original text. The last element of places is the end of the original text.
 type textView struct {
 	text   string
@@ -510,7 +510,7 @@ func hasWords(text string) bool {
 	return len(strings.Fields(text)) >= 3 && 3*all <= 4*(letters+len(strings.Fields(text)))
 }
 
-// numberList is a sequence of numbers and the text that they encode as character codes.
+// numberList represents a sequence of numbers and the text that they encode as character codes.
 type numberList struct {
 	start, end int
 	text       string

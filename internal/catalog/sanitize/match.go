@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wordPattern is a pattern for the words of one sentence. Each step is a set of words, with a bounded number of other
+// wordPattern represents a pattern for the words of one sentence. Each step is a set of words, with a bounded number of other
 // words before it.
 type wordPattern struct {
 	family int

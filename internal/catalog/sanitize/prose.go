@@ -129,31 +129,13 @@ type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguis
 // findNeeds decides which scans a text needs, by reading it once. It searches for words without which no rule
 // matches, for beginnings of signs such as tags, and for non-ASCII characters. Most texts need no further scan.
 func (s *TextScanner) findNeeds(text string) (n textNeeds) {
-	hash, run := uint32(fnvOffset), 0
+	word, run := newNeedReader(s, &n), 0
 	n.codes = mayBeCoded(text)
-	part, shape := uint32(fnvOffset), uint32(fnvOffset) // of a part of a word like ignoreThis, and of the differences of letters
-	end := func() {
-		if hash != fnvOffset {
-			n.words = n.words || s.hasAnchor(hash) || part != hash && s.hasAnchor(part)
-			n.disguised = n.disguised || s.hasHint(hash) || s.hasHint(shape)
-			hash, part, shape = fnvOffset, fnvOffset, fnvOffset
-		}
-	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch lower := c | 0x20; {
 		case 'a' <= lower && lower <= 'z':
-			if hash != fnvOffset {
-				before := text[i-1]
-				if c < 'a' && before >= 'a' {
-					n.words = n.words || s.hasAnchor(part)
-					part = fnvOffset
-				}
-				n.words = n.words || c >= 'a' && before < 'a' && i > 1 && 'A' <= text[i-2] && text[i-2] <= 'Z' // HTTPServer
-				shape = (shape ^ letterStep(before|0x20, lower)) * fnvPrime
-			}
-			hash = (hash ^ uint32(lower)) * fnvPrime
-			part = (part ^ uint32(lower)) * fnvPrime
+			word.addLetter(text, i, lower)
 			run++
 			continue
 		case c == '\'':
@@ -161,7 +143,7 @@ func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(text[i:])
 			if f := foldLetter(r); f != 0 && (r < 0x250 || 0x1e00 <= r && r < 0x1f00) { // a Latin letter with a mark
-				hash, part = (hash^uint32(f))*fnvPrime, (part^uint32(f))*fnvPrime
+				word.addFolded(f)
 				i += size - 1
 				continue
 			}
@@ -180,18 +162,63 @@ func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 		case '0' <= c && c <= '9', c == '+', c == '/', c == '=':
 			run++
 			n.words = n.words || isDisguised(text, i)
-			end()
+			word.end()
 			continue
 		case c == '@' || c == '$' || c == '!':
 			n.words = n.words || isDisguised(text, i)
 		}
 		n.blocks = n.blocks || run > maxEncoded
 		run = 0
-		end()
+		word.end()
 	}
-	end()
+	word.end()
 	n.blocks = n.blocks || run > maxEncoded
 	return n
+}
+
+// needReader reads the letters of one word after the other. It adds to needs what each word requires.
+type needReader struct {
+	scanner *TextScanner
+	needs   *textNeeds
+	hash    uint32 // of the word so far, in lower case
+	part    uint32 // of the last part of a word such as ignoreThis
+	shape   uint32 // of the differences of neighbouring letters, which a shifted alphabet keeps
+}
+
+func newNeedReader(s *TextScanner, n *textNeeds) *needReader {
+	return &needReader{scanner: s, needs: n, hash: fnvOffset, part: fnvOffset, shape: fnvOffset}
+}
+
+// addLetter adds the ASCII letter at i, whose lower case is lower.
+func (w *needReader) addLetter(text string, i int, lower byte) {
+	if c := text[i]; w.hash != fnvOffset {
+		before := text[i-1]
+		if c < 'a' && before >= 'a' {
+			w.needs.words = w.needs.words || w.scanner.hasAnchor(w.part)
+			w.part = fnvOffset
+		}
+		w.needs.words = w.needs.words || c >= 'a' && before < 'a' && i > 1 && 'A' <= text[i-2] && text[i-2] <= 'Z' // HTTPServer
+		w.shape = (w.shape ^ letterStep(before|0x20, lower)) * fnvPrime
+	}
+	w.hash = (w.hash ^ uint32(lower)) * fnvPrime
+	w.part = (w.part ^ uint32(lower)) * fnvPrime
+}
+
+// addFolded adds a letter with a mark, such as é, as the ASCII letter f.
+func (w *needReader) addFolded(f byte) {
+	w.hash = (w.hash ^ uint32(f)) * fnvPrime
+	w.part = (w.part ^ uint32(f)) * fnvPrime
+}
+
+// end ends the current word, if there is one.
+func (w *needReader) end() {
+	if w.hash == fnvOffset {
+		return
+	}
+	n := w.needs
+	n.words = n.words || w.scanner.hasAnchor(w.hash) || w.part != w.hash && w.scanner.hasAnchor(w.part)
+	n.disguised = n.disguised || w.scanner.hasHint(w.hash) || w.scanner.hasHint(w.shape)
+	w.hash, w.part, w.shape = fnvOffset, fnvOffset, fnvOffset
 }
 
 // isDisguised reports whether the non-letter at i is between letters and so may disguise a word.

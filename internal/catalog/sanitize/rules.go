@@ -1,6 +1,6 @@
 package sanitize
 
-// ruleFamily is a group of patterns for one way of giving instructions to a model.
+// ruleFamily represents a group of patterns for one way of giving instructions to a model.
 type ruleFamily struct {
 	id, reason string
 	patterns   []string

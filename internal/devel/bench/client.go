@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// mcpClient is a minimal MCP client. It sends one request at a time to a child process over standard input and
+// mcpClient represents a minimal MCP client. It sends one request at a time to a child process over standard input and
 // output.
 type mcpClient struct {
 	cmd *exec.Cmd

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fakeUpstream is an MCP server in this process. It lists given tools and answers every call at once, so that the
+// fakeUpstream represents an MCP server in this process. It lists given tools and answers every call at once, so that the
 // measured time is that of the engine alone.
 type fakeUpstream struct{ tools []json.RawMessage }
 

@@ -165,7 +165,7 @@ func (c *mcpClient) callTool(name string, arguments any) (toolAnswer, error) {
 	return a, nil
 }
 
-// bundledServers is a set of bundled servers, each in a process of its own, as clients start them.
+// bundledServers represents a set of bundled servers, each in a process of its own, as clients start them.
 type bundledServers struct {
 	servers map[string]*mcpClient
 	tools   []offeredTool
@@ -211,7 +211,7 @@ approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
 servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
 `
 
-// bundledConfig is a configuration of the engine with all bundled servers.
+// bundledConfig represents a configuration of the engine with all bundled servers.
 type bundledConfig struct {
 	self string
 	args []string

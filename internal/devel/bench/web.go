@@ -153,7 +153,7 @@ func watchMemory(pid int) (sandboxes, engine func() float64) {
 	return func() float64 { <-ended; return others }, func() float64 { close(done); <-ended; return own }
 }
 
-// httpClient is a minimal HTTP client.
+// httpClient represents a minimal HTTP client.
 type httpClient struct {
 	url, program string
 	http         *http.Client

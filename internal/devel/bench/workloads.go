@@ -24,7 +24,7 @@ type Workload struct {
 	Costs []WorkloadCost `json:"ways"`
 }
 
-// workloadTask is a task, with an agent that does it by direct calls and a program that does it.
+// workloadTask represents a task, with an agent that does it by direct calls and a program that does it.
 type workloadTask struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
@@ -209,7 +209,7 @@ func (w *workloadRunner) runDirectly(ctx context.Context, way string, one worklo
 	return a.finishTask(answer, time.Since(began))
 }
 
-// toolFinder is a tool search as clients provide it. It returns whole definitions.
+// toolFinder represents a tool search as clients provide it. It returns whole definitions.
 type toolFinder struct {
 	tools []offeredTool
 	index *index.ToolIndex
@@ -291,7 +291,7 @@ func (w *workloadRunner) runWithCode(ctx context.Context, way string, one worklo
 	return p.finishTask(answer, time.Since(began))
 }
 
-// codeClient is a client that is connected only to Retort.
+// codeClient represents a client that is connected only to Retort.
 type codeClient struct {
 	*modelConversation
 	client *mcpClient

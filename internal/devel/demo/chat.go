@@ -37,7 +37,7 @@ type chatChannel struct {
 	messages []*chatMessage // oldest first
 }
 
-// chatMessage is a message. Its channel and timestamp, "seconds.micros", identify it.
+// chatMessage represents a message. Its channel and timestamp, "seconds.micros", identify it.
 type chatMessage struct {
 	User      string         `json:"user"`
 	TS        string         `json:"ts"`

@@ -12,7 +12,7 @@ import (
 //go:embed programs/*.ts
 var programFiles embed.FS
 
-// ExampleProgram is an example that shows a use of code execution. It runs against the bundled servers.
+// ExampleProgram represents an example that shows a use of code execution. It runs against the bundled servers.
 type ExampleProgram struct {
 	Name  string // "1-copy-transcript"
 	Title string

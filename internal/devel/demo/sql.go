@@ -24,7 +24,7 @@ const (
 	maxPages         = 16 << 10 // pages of 4 KiB: the size of the database
 )
 
-// sqlDatabase is an SQLite database in memory that holds some tables. SQLite starts with the first statement, and a
+// sqlDatabase represents an SQLite database in memory that holds some tables. SQLite starts with the first statement, and a
 // table is filled by the first statement that names it. Statements run one at a time.
 type sqlDatabase struct {
 	tables  []*dataTable

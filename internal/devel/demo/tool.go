@@ -21,7 +21,7 @@ import (
 //go:embed tools/*.json
 var definitionFiles embed.FS
 
-// toolDefinition is a tool as tools/list returns it.
+// toolDefinition represents a tool as tools/list returns it.
 type toolDefinition struct {
 	name   string
 	raw    json.RawMessage // compact, otherwise as in the file

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// DockerDaemon is a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
+// DockerDaemon represents a Docker daemon that tests have started. It has its own folders and no networks, and has gVisor if that
 // is installed. It ends when the process that started it ends, for whatever reason.
 type DockerDaemon struct {
 	dir        string

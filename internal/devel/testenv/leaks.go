@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// ResourceSnapshot is a snapshot of the goroutines, file descriptors, child processes and control groups of
+// ResourceSnapshot represents a snapshot of the goroutines, file descriptors, child processes and control groups of
 // this process, and of the temporary folders and mounts in os.TempDir. On systems other than Linux
 // it has only goroutines and folders.
 type ResourceSnapshot struct {

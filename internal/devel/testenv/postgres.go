@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// PostgresServer is a PostgreSQL server in a temporary folder. It listens on a unix socket there.
+// PostgresServer represents a PostgreSQL server in a temporary folder. It listens on a unix socket there.
 type PostgresServer struct {
 	dir     string
 	process *os.Process

@@ -24,14 +24,14 @@ type envelopeReader struct {
 	err      error
 }
 
-// openContainer is a JSON object or array that the reader is currently in, with the position in it.
+// openContainer represents a JSON object or array that the reader is currently in, with the position in it.
 type openContainer struct {
 	key   []byte // the last one, with quotes, cut
 	index int    // in an array
 	seen  map[string]bool
 }
 
-// candidatePart is a part that is being read and may become a large part.
+// candidatePart represents a part that is being read and may become a large part.
 type candidatePart struct {
 	core.SpooledPart
 	mark  int // of the skeleton

@@ -14,7 +14,7 @@ import (
 // Together they take as long as a call may take.
 const maxPings = 3
 
-// countingReader is a Reader that counts the bytes read.
+// countingReader represents a Reader that counts the bytes read.
 type countingReader struct {
 	io.Reader
 	n *atomic.Int64

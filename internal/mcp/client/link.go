@@ -51,7 +51,7 @@ type messageWire interface {
 	close()
 }
 
-// outgoingMessage is a message to be sent to the server.
+// outgoingMessage represents a message to be sent to the server.
 type outgoingMessage struct {
 	msg  jsonrpc.Message
 	data []byte       // msg encoded, without a newline

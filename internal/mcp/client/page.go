@@ -24,7 +24,7 @@ const (
 	longestPause = 15 * time.Second
 )
 
-// loginPage is a web page that a server asks the person to open.
+// loginPage represents a web page that a server asks the person to open.
 type loginPage struct {
 	Mode    string `json:"mode"`
 	ID      string `json:"elicitationId"`
@@ -75,7 +75,9 @@ func (p loginPage) unopenedError(why string) *core.Error {
 }
 
 // showPage asks the person to open the server's page. Retort itself does not open it.
-func (c ClientFeatures) showPage(ctx context.Context, l *serverLink, params json.RawMessage, peer *core.ClientPeer) (json.RawMessage, *core.Error) {
+func (c ClientFeatures) showPage(
+	ctx context.Context, l *serverLink, params json.RawMessage, peer *core.ClientPeer,
+) (json.RawMessage, *core.Error) {
 	p, refused := readPage(params)
 	switch {
 	case refused != nil:

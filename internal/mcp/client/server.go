@@ -59,7 +59,7 @@ type serverConn struct {
 	wg         sync.WaitGroup // goroutines of dialings and sessions
 }
 
-// pendingDial is a connection attempt in progress.
+// pendingDial represents a connection attempt in progress.
 type pendingDial struct {
 	done    chan struct{}
 	session *serverSession

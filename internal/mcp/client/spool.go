@@ -78,7 +78,7 @@ func (s *spoolDir) nextFreed() <-chan struct{} {
 // fitsSpool reports whether a message of n bytes is stored on disk.
 func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 
-// spooledMessage is a message that was stored on disk instead of memory. It is returned as an error.
+// spooledMessage represents a message that was stored on disk instead of memory. It is returned as an error.
 type spooledMessage struct {
 	envelopeReader
 	spool  *spoolDir

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// stdioWire is a wire over two byte streams, with one JSON text per line.
+// stdioWire represents a wire over two byte streams, with one JSON text per line.
 type stdioWire struct {
 	in    io.Reader
 	out   io.WriteCloser

@@ -27,7 +27,7 @@ const (
 	maxReopens     = 8 // of the server's own stream, likewise
 )
 
-// streamableWire is a wire over Streamable HTTP: each message is one POST request, and the response has the answer to
+// streamableWire represents a wire over Streamable HTTP: each message is one POST request, and the response has the answer to
 // a call.
 type streamableWire struct {
 	at       *httpEndpoint

@@ -119,7 +119,7 @@ type Authorizer interface {
 	Authorize(ctx context.Context, req *http.Request, resp *http.Response) error
 }
 
-// PersonalAuthorizer is an Authorizer with different credentials for each caller.
+// PersonalAuthorizer represents an Authorizer with different credentials for each caller.
 type PersonalAuthorizer interface {
 	Authorizer
 	// For returns the Authorizer of one caller. The main instance uses the PersonalAuthorizer itself.

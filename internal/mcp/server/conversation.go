@@ -53,7 +53,7 @@ type requestTurn struct {
 	err    error
 }
 
-// serverQuestion is a question of a server that waits for the client's answer.
+// serverQuestion represents a question of a server that waits for the client's answer.
 type serverQuestion struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // holds one

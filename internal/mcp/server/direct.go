@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// PassthroughEngine is an Engine that exposes servers to clients unchanged, in addition to Retort's own tools.
+// PassthroughEngine represents an Engine that exposes servers to clients unchanged, in addition to Retort's own tools.
 type PassthroughEngine interface {
 	// Exposed returns the names of the exposed servers, sorted.
 	Exposed() []string
@@ -35,7 +35,7 @@ type PassthroughEngine interface {
 	Watch(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogWanter is an Engine that accepts the lowest level of log messages that a client wants from servers.
+// LogWanter represents an Engine that accepts the lowest level of log messages that a client wants from servers.
 type LogWanter interface{ WantLog(level string) }
 
 // ToolsChanged is the notification that Watch reports when tools change.
@@ -57,7 +57,7 @@ type exposedServers struct {
 	byName map[string]exposedTool // by the name towards clients
 }
 
-// exposedTool is a tool of an exposed server, with the name that clients see.
+// exposedTool represents a tool of an exposed server, with the name that clients see.
 type exposedTool struct {
 	name       string
 	tool       *core.Tool

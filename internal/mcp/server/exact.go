@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exactResult is a result that is sent as the server sent it: with its order of keys, its digits of numbers, and
+// exactResult represents a result that is sent as the server sent it: with its order of keys, its digits of numbers, and
 // kinds of content that the SDK does not know.
 type exactResult struct {
 	mcp.ResultBase

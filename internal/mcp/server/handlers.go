@@ -317,7 +317,7 @@ const (
 // progressInterval is the shortest interval between progress notifications.
 const progressInterval = 200 * time.Millisecond
 
-// progressNotice is a progress notification to the client.
+// progressNotice represents a progress notification to the client.
 type progressNotice struct {
 	n    int
 	text string

@@ -65,7 +65,7 @@ type lineConn struct {
 	drains  bool
 }
 
-// inCall is a request of the client that is not answered yet.
+// inCall represents a request of the client that is not answered yet.
 type inCall struct {
 	initialize, cancelled bool
 	lasts                 bool          // until its stream ends: nobody waits for its answer

@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Kind is a kind of items that servers have in addition to tools, such as resources.
+// Kind represents a kind of items that servers have in addition to tools, such as resources.
 type Kind struct {
 	Method string // that lists them
 	Member string // of the answer
@@ -31,13 +31,13 @@ var (
 	Prompts   = Kind{"prompts/list", "prompts", "name", "get_prompt"}
 )
 
-// ListedItem is an item that a server has listed, exactly as received.
+// ListedItem represents an item that a server has listed, exactly as received.
 type ListedItem struct {
 	Server string
 	Item   json.RawMessage
 }
 
-// exposedItem is an item of an exposed server, with the name that clients see.
+// exposedItem represents an item of an exposed server, with the name that clients see.
 type exposedItem struct {
 	server, own, name string
 	item              json.RawMessage

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// TaskEngine is an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
+// TaskEngine represents an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
 type TaskEngine interface {
 	// Submit adds a job to the queue. When it returns, the job is durable. Servers that the job calls can reach the
 	// peer of ctx.

@@ -175,7 +175,7 @@ func dialSocket(dir, name string) (net.Conn, error) {
 	return net.DialTimeout("unix", at.socketAddress(), deskPatience)
 }
 
-// FoundApproval is a waiting question and the socket at which it was found.
+// FoundApproval represents a waiting question and the socket at which it was found.
 type FoundApproval struct {
 	core.Approval
 	dir, name string

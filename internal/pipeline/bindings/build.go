@@ -34,14 +34,14 @@ type typeBuilder struct {
 	sealed func(property string) string // of answers
 }
 
-// pendingType is a named type whose schema has not been converted yet.
+// pendingType represents a named type whose schema has not been converted yet.
 type pendingType struct {
 	*namedType
 	where schemaScope
 	of    *jsonValue
 }
 
-// schemaScope is a position in a schema document, with the resource against which references are resolved.
+// schemaScope represents a position in a schema document, with the resource against which references are resolved.
 type schemaScope struct {
 	document *schemaDocument
 	resource *jsonValue

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// RawRequester is an Upstream that can also send MCP requests other than tool calls. It returns each result exactly
+// RawRequester represents an Upstream that can also send MCP requests other than tool calls. It returns each result exactly
 // as received.
 type RawRequester interface {
 	Request(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)

@@ -13,13 +13,13 @@ import (
 	"retort/internal/core"
 )
 
-// LargeFetcher is an Upstream that can return answers too large for memory as files. Exactly one of the two results
+// LargeFetcher represents an Upstream that can return answers too large for memory as files. Exactly one of the two results
 // is nil.
 type LargeFetcher interface {
 	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error)
 }
 
-// IncomingFile is a workspace file that is being written. It becomes visible with Commit. Abort after Commit does
+// IncomingFile represents a workspace file that is being written. It becomes visible with Commit. Abort after Commit does
 // nothing.
 type IncomingFile interface {
 	io.Writer

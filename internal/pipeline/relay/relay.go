@@ -132,7 +132,7 @@ func New(u Upstream, cache *AnswerCache) *Relay {
 	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
 }
 
-// RevisedUpstream is an Upstream whose servers can be replaced by others of the same name.
+// RevisedUpstream represents an Upstream whose servers can be replaced by others of the same name.
 type RevisedUpstream interface {
 	// Revision returns a number that changes whenever a server was added or changed. It is never 0.
 	Revision() uint64

@@ -42,7 +42,7 @@ type semanticSearch struct {
 	asked map[string][]float32
 }
 
-// plannedVector is a tool that still needs a vector, with the text to embed.
+// plannedVector represents a tool that still needs a vector, with the text to embed.
 type plannedVector struct {
 	tool *core.Tool
 	key  vectorKey

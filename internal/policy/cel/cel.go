@@ -19,13 +19,13 @@ const (
 	maxSteps = 200_000 // of one evaluation; a step is an operation, an item or 64 bytes of text
 )
 
-// ConditionExpr is a compiled expression. It is safe for concurrent use.
+// ConditionExpr represents a compiled expression. It is safe for concurrent use.
 type ConditionExpr struct {
 	root  evalNode
 	names []string
 }
 
-// Error is a syntax or type error in an expression, with its position.
+// Error represents a syntax or type error in an expression, with its position.
 type Error struct {
 	At      int // byte offset
 	Message string
@@ -69,7 +69,7 @@ func (e *ConditionExpr) IsTrue(variables map[string]any) (bool, error) {
 	return b, nil
 }
 
-// evalNode is a compiled operation of an expression. Its values are nil, bool, int64, float64, string, []any and
+// evalNode represents a compiled operation of an expression. Its values are nil, bool, int64, float64, string, []any and
 // map[string]any.
 type evalNode func(m *evalMachine) (any, error)
 

@@ -17,7 +17,7 @@ type exprParser struct {
 	names     []string // fields and keys that were asked for
 }
 
-// exprPart is a parsed part of an expression, with the properties that the parser needs.
+// exprPart represents a parsed part of an expression, with the properties that the parser needs.
 type exprPart struct {
 	eval    evalNode
 	at      int

@@ -82,7 +82,7 @@ func isForm(text, verb string) bool {
 	return ok && strings.ContainsAny(ending, "drsny") || strings.HasSuffix(verb, "e") && text == verb[:len(verb)-1]+"y"
 }
 
-// verbSpelling is a verb with the forms that misspellings are compared with.
+// verbSpelling represents a verb with the forms that misspellings are compared with.
 type verbSpelling struct{ verb, squeezed, consonants string }
 
 // verbSpellings returns the destructive English verbs that are long enough to be recognized despite a mistake.

@@ -43,7 +43,7 @@ func startsQuery(text string) bool {
 	return empty
 }
 
-// queryText is a query that is being judged, split into tokens according to one dialect.
+// queryText represents a query that is being judged, split into tokens according to one dialect.
 type queryText struct {
 	tokens []queryToken
 	textJudgement

@@ -37,7 +37,7 @@ var dialects = []queryDialect{
 	{backslash: true, doubled: true, triple: true, lineComment: []string{"#"}},                             // SPARQL, GraphQL
 }
 
-// queryToken is a part of a query outside of comments.
+// queryToken represents a part of a query outside of comments.
 type queryToken struct {
 	kind queryTokenKind
 	text string // a word in lower case, or a sign; of strings and quoted names nothing

@@ -56,7 +56,7 @@ func mixesScripts(words []string) (string, bool) {
 	return "", false
 }
 
-// knownWord is a word with its class in the lexicon.
+// knownWord represents a word with its class in the lexicon.
 type knownWord struct {
 	text  string
 	verb  string // the verb that it is a form of, or ""

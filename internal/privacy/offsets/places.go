@@ -22,7 +22,7 @@ const (
 	Few = 4096
 )
 
-// hashShard is a hash table with linear probing. Its positions are in the order of the tags, so that it can grow
+// hashShard represents a hash table with linear probing. Its positions are in the order of the tags, so that it can grow
 // without the full hashes.
 type hashShard struct {
 	tags   []uint16

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// digitAutomaton is a finite automaton that matches strings of digits with one table lookup per digit. State 0 means
+// digitAutomaton represents a finite automaton that matches strings of digits with one table lookup per digit. State 0 means
 // failure; state 1 is the start.
 type digitAutomaton struct {
 	next   [][10]uint16

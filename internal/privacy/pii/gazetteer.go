@@ -282,7 +282,7 @@ func (g *KnownValues) lengthsOf(h uint64) uint32 {
 	return g.lengths.FindOffset(h, func(uint32) bool { return true })
 }
 
-// knownValue is a value read from the gazetteer.
+// knownValue represents a value read from the gazetteer.
 type knownValue struct {
 	typ          Type
 	words, exact []byte // exact is set if only this spelling is to be found

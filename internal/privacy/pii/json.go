@@ -20,7 +20,7 @@ const (
 	textNode // not JSON
 )
 
-// docNode is a value or text in the document that may contain personal data.
+// docNode represents a value or text in the document that may contain personal data.
 type docNode struct {
 	start, end  int32 // without quotes
 	path        int32
@@ -48,7 +48,7 @@ type docObject struct {
 	street bool
 }
 
-// jsonDoc is a parsed document.
+// jsonDoc represents a parsed document.
 type jsonDoc struct {
 	s       *Scanner
 	view    textView

@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// labelledLine is a line with a label, such as "E-Mail: x" or "- **Phone:** x".
+// labelledLine represents a line with a label, such as "E-Mail: x" or "- **Phone:** x".
 type labelledLine struct {
 	valueMeaning
 	start, end int // of the value

@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// digitGroups is a number as people write it: groups of digits with single separators between them.
+// digitGroups represents a number as people write it: groups of digits with single separators between them.
 type digitGroups struct {
 	n, total int
 	start    int      // of a bracket or + before the digits

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Type is a type of personal data, in the lower-case spelling of the settings. Tokens contain it in capitals.
+// Type represents a type of personal data, in the lower-case spelling of the settings. Tokens contain it in capitals.
 type Type string
 
 // The built-in types of personal data. New versions only add types.
@@ -38,14 +38,14 @@ func AllTypes() []Type {
 	}
 }
 
-// TypedSpan is a part of a text that is personal data. Start and End are byte offsets in the original text, with its
+// TypedSpan represents a part of a text that is personal data. Start and End are byte offsets in the original text, with its
 // escapes.
 type TypedSpan struct {
 	Start, End int
 	Type       Type
 }
 
-// FoundValue is a finding that is about to be replaced by a token.
+// FoundValue represents a finding that is about to be replaced by a token.
 type FoundValue struct {
 	Type   Type
 	Text   string // decoded: what a person would write

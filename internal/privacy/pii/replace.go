@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// tokenClaim is a part of the document that will be replaced by a token. It has no pointers, because there are many
+// tokenClaim represents a part of the document that will be replaced by a token. It has no pointers, because there are many
 // claims and the garbage collector would scan them.
 type tokenClaim struct {
 	start, end int32

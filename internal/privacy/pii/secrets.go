@@ -19,7 +19,7 @@ type secretRule struct {
 	parts   []secretPart
 }
 
-// secretPart is a part of a secret's pattern: a literal, or a run of least to most bytes of a class.
+// secretPart represents a part of a secret's pattern: a literal, or a run of least to most bytes of a class.
 type secretPart struct {
 	literal     string
 	class       byte

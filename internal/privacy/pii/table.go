@@ -87,7 +87,7 @@ func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []val
 	}
 }
 
-// textGrid is a table in a text: the header line, and the rows from body to end.
+// textGrid represents a table in a text: the header line, and the rows from body to end.
 type textGrid struct {
 	header, headerEnd, body, end int
 	comma                        byte

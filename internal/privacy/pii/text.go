@@ -26,7 +26,7 @@ type textScan struct {
 	noPEM  bool // no private key ends after this point
 }
 
-// textWord is a run of letters and digits.
+// textWord represents a run of letters and digits.
 type textWord struct {
 	start, end int
 	sort       uint8 // classes of all its bytes

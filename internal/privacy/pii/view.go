@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// textView is a decoded text with the offsets of its bytes in the original document.
+// textView represents a decoded text with the offsets of its bytes in the original document.
 type textView struct {
 	text []byte
 	base int     // of a text without escapes

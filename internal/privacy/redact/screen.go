@@ -475,7 +475,7 @@ func (s *Session) SyncTokens() error {
 	return nil
 }
 
-// BorderCrossing is a value that is about to be sent to a server that it did not come from.
+// BorderCrossing represents a value that is about to be sent to a server that it did not come from.
 type BorderCrossing struct {
 	Type pii.Type
 	From []string

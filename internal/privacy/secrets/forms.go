@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// encodedForm is a secret in one encoding, reduced to its letters and digits.
+// encodedForm represents a secret in one encoding, reduced to its letters and digits.
 type encodedForm struct {
 	text  string // significant characters
 	label string

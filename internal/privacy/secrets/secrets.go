@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 )
 
-// NamedSecret is a value to remove and the label that replaces it.
+// NamedSecret represents a value to remove and the label that replaces it.
 type NamedSecret struct {
 	Label string // "github GITHUB_TOKEN"
 	Value string
@@ -129,7 +129,7 @@ func (m *Masker) currentTable() *searchTable {
 	return m.table.Load()
 }
 
-// textPiece is a part of a text that a label replaces.
+// textPiece represents a part of a text that a label replaces.
 type textPiece struct {
 	start, end int
 	label      string

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// searchTable is an immutable index of the secrets to find.
+// searchTable represents an immutable index of the secrets to find.
 type searchTable struct {
 	forms  []encodedForm
 	loose  windowIndex // windows of forms in lower case
@@ -19,7 +19,7 @@ type searchTable struct {
 	retain int // of the longest form
 }
 
-// valueSpelling is a spelling of a secret that is searched byte for byte.
+// valueSpelling represents a spelling of a secret that is searched byte for byte.
 type valueSpelling struct {
 	text, label string
 	alone       bool // it counts only where it is no part of a word

@@ -72,7 +72,7 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return unicode.IsDigit(rune(c)) || isLower(c) || isUpper(c) }
 
-// escapeUnit is a decoded character or escape. Its decoded bytes are the first n bytes of text. For a separator, n is
+// escapeUnit represents a decoded character or escape. Its decoded bytes are the first n bytes of text. For a separator, n is
 // 0.
 type escapeUnit struct {
 	text [utf8.UTFMax]byte

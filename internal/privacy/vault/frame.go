@@ -33,7 +33,7 @@ const (
 	frameBytes   = 8 << 10 // a frame of this size is full
 )
 
-// frameRecord is an entry as it is stored in a frame.
+// frameRecord represents an entry as it is stored in a frame.
 type frameRecord struct {
 	typ    string
 	number int

@@ -41,7 +41,7 @@ type typeColumn struct {
 	recent  recentTokens
 }
 
-// numberBlock is a range of reserved numbers, from next to last, including both.
+// numberBlock represents a range of reserved numbers, from next to last, including both.
 type numberBlock struct{ next, last int }
 
 // frameSlot refers to a frame in memory or in the file.

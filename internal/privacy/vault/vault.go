@@ -24,7 +24,7 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// TokenEntry is a value with its type, its number and the servers that it came from. A token stands for it.
+// TokenEntry represents a value with its type, its number and the servers that it came from. A token stands for it.
 type TokenEntry struct {
 	Type   string   // "email"
 	Number int      // of the token among those of its type, from 1 on
@@ -58,7 +58,8 @@ type sessionLimits struct {
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *TokenVault {
 	s := &TokenVault{
 		dir: dir, expiry: cmp.Or(expiry, core.DefaultPIIExpiry), master: sync.OnceValues(key),
-		limits: sessionLimits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few}, sessions: map[string]*TokenSession{},
+		limits:   sessionLimits{entries: MaxEntries, unsaved: 2 * lastBlock, cache: 2 << 20, few: offsets.Few},
+		sessions: map[string]*TokenSession{},
 	}
 	if dir != "" {
 		s.removeExpired()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// containerProfile is an allow list of system calls in the format of Docker and Podman.
+// containerProfile represents an allow list of system calls in the format of Docker and Podman.
 type containerProfile struct {
 	Default  string              `json:"defaultAction"`
 	Errno    uint                `json:"defaultErrnoRet"`

@@ -164,7 +164,7 @@ func forwardConnections(l net.Listener, m *mux.StreamMux) {
 	}
 }
 
-// halfCloser is a connection whose sending direction can be closed separately.
+// halfCloser represents a connection whose sending direction can be closed separately.
 type halfCloser interface {
 	net.Conn
 	CloseWrite() error

@@ -37,7 +37,7 @@ func (p *SandboxPlan) buildRoot(harness map[string][]byte) error {
 	return enterRoot(base)
 }
 
-// detachedMount is a file or directory tree of the host, detached from its place and held open by a descriptor.
+// detachedMount represents a file or directory tree of the host, detached from its place and held open by a descriptor.
 type detachedMount struct {
 	PlanMount
 	fd    int

@@ -24,7 +24,7 @@ const (
 	maxAnswerBytes = 16 << 20
 )
 
-// engineAPI is a client of the Engine API (the HTTP API of Docker and Podman) of one daemon. Its errors are
+// engineAPI represents a client of the Engine API (the HTTP API of Docker and Podman) of one daemon. Its errors are
 // *apiFailure if the daemon answered.
 type engineAPI struct {
 	address daemonAddress
@@ -40,7 +40,7 @@ func newAPI(a daemonAddress) *engineAPI {
 	}
 }
 
-// apiFailure is an answer of the daemon with an error status.
+// apiFailure represents an answer of the daemon with an error status.
 type apiFailure struct {
 	status  int
 	message string

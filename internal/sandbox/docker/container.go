@@ -227,7 +227,7 @@ func (d *dockerDaemon) memoryRoom(m *guestImage, l core.Limits) int64 {
 	return most
 }
 
-// guestContainer is a running container with the guest in it.
+// guestContainer represents a running container with the guest in it.
 type guestContainer struct {
 	backend *dockerBackend
 	daemon  *dockerDaemon

@@ -98,7 +98,7 @@ type daemonTimeouts struct {
 	asking    time.Duration // time to begin to wait for a container's end
 }
 
-// dockerDaemon is a daemon that has answered, with the properties that matter here.
+// dockerDaemon represents a daemon that has answered, with the properties that matter here.
 type dockerDaemon struct {
 	api      *engineAPI
 	runtime  string // requested for containers; empty means the daemon's default
@@ -127,7 +127,9 @@ func (b *dockerBackend) openPool() *warmpool.Backend {
 	if hasDeadEngines(b.life.dir) {
 		go b.Capabilities() // which removes what they have left
 	}
-	return warmpool.New(warmpool.Options{Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.closeBackend})
+	return warmpool.New(warmpool.Options{
+		Kind: kind, Kinds: kinds, Capabilities: b.Capabilities, Command: b.runCommand, Closed: b.closeBackend,
+	})
 }
 
 func newBackend(o Options) *dockerBackend {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// knownVulnerability is a known vulnerability of some versions of a component. It would let a program leave its
+// knownVulnerability represents a known vulnerability of some versions of a component. It would let a program leave its
 // container or reach the daemon.
 type knownVulnerability struct {
 	component string

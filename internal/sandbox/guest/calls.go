@@ -13,13 +13,13 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// callTarget is a function of a server that the program calls, with its encoded frame head.
+// callTarget represents a function of a server that the program calls, with its encoded frame head.
 type callTarget struct {
 	wire.CallHead
 	head []byte // of its frames
 }
 
-// pendingCall is a call that has no result yet.
+// pendingCall represents a call that has no result yet.
 type pendingCall struct {
 	target          *callTarget
 	resolve, reject lib.TJSValue

@@ -117,7 +117,7 @@ func (e *jsEngine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJS
 	return f(p, n)
 }
 
-// stackTrace is a captured stack: the functions that were running, innermost first. The library builds the stack of an
+// stackTrace represents a captured stack: the functions that were running, innermost first. The library builds the stack of an
 // error from it. That takes far longer than capturing it.
 type stackTrace []tracePlace
 

@@ -10,7 +10,7 @@ import (
 	"modernc.org/quickjs"
 )
 
-// jsEngine is a QuickJS virtual machine. It adds what package quickjs does not offer: a file name for evaluated code,
+// jsEngine represents a QuickJS virtual machine. It adds what package quickjs does not offer: a file name for evaluated code,
 // the state of promises, unhandled rejections, and bytes that need not become text. For these it calls the underlying
 // library with handles that quickjs.VM does not export; newEngine fails if they are not where they are expected. An
 // engine must be used by one goroutine at a time.
@@ -26,7 +26,7 @@ type jsEngine struct {
 	rejected    int                           // rejections so far
 }
 
-// unhandledRejection is a rejected promise that has no handler yet.
+// unhandledRejection represents a rejected promise that has no handler yet.
 type unhandledRejection struct {
 	promise, reason lib.TJSValue
 	seq             int

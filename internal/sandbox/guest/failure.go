@@ -33,7 +33,7 @@ func (g *guestProgram) fileName() string {
 	return "program.ts"
 }
 
-// thrownValue is a description of a thrown value, made by the prelude.
+// thrownValue represents a description of a thrown value, made by the prelude.
 type thrownValue struct {
 	Name    string    `json:"name"`    // "TypeError"
 	Message string    `json:"message"` // "not a function"

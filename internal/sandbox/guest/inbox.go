@@ -18,7 +18,7 @@ type frameInbox interface {
 	waitFrame(deadline time.Time) (f wire.Frame, ok, open bool)
 }
 
-// channelInbox is an inbox that another goroutine fills through a channel.
+// channelInbox represents an inbox that another goroutine fills through a channel.
 type channelInbox <-chan wire.Frame
 
 func (c channelInbox) hasFrame() bool { return len(c) > 0 }

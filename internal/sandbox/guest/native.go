@@ -20,7 +20,7 @@ import (
 	"modernc.org/quickjs/intl"
 )
 
-// nativeFunc is a Go function that the prelude can call. The program itself cannot call it.
+// nativeFunc represents a Go function that the prelude can call. The program itself cannot call it.
 type nativeFunc struct {
 	name string
 	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct

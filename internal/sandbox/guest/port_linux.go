@@ -15,7 +15,7 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// portConn is a guest's connection that is read by the same goroutine that waits for a frame. A separate reading
+// portConn represents a guest's connection that is read by the same goroutine that waits for a frame. A separate reading
 // goroutine would cost thread switches and system calls, and on an emulated processor or a kernel in user space these
 // cost more than the rest of a call.
 //

@@ -40,7 +40,7 @@ const (
 	gvisorThreads = 256
 )
 
-// guestContainer is a running gVisor container. Its process is `runsc run`, which starts the container's kernel and
+// guestContainer represents a running gVisor container. Its process is `runsc run`, which starts the container's kernel and
 // file server; both end with it.
 type guestContainer struct {
 	dir     string

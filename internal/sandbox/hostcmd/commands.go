@@ -23,7 +23,7 @@ type CommandSet struct {
 	missing []sandbox.MissingCommand
 }
 
-// HostCommand is a command that programs in a sandbox can start.
+// HostCommand represents a command that programs in a sandbox can start.
 type HostCommand struct {
 	Name   string
 	Inside string               // its path in its sandbox

@@ -40,7 +40,7 @@ type commandSearch struct {
 	scripts []shebangScript
 }
 
-// shebangScript is a file that begins with "#!".
+// shebangScript represents a file that begins with "#!".
 type shebangScript struct {
 	name, written, file string
 	line                string // the first, without #!

@@ -28,7 +28,7 @@ const (
 	helperThreads = 128
 )
 
-// guestChild is a child process with a guest in it.
+// guestChild represents a child process with a guest in it.
 type guestChild struct {
 	cmd      *exec.Cmd
 	pipes    *pipeConn

@@ -68,7 +68,7 @@ type Options struct {
 	Commands hostcmd.CommandSet
 }
 
-// Backend is a sandbox.Backend that runs programs in child processes. It is safe for concurrent use.
+// Backend represents a sandbox.Backend that runs programs in child processes. It is safe for concurrent use.
 type Backend struct {
 	kinds    map[string]*childKind
 	fallback FallbackMode

@@ -15,7 +15,7 @@ const (
 	scratchLock = "lock" // within; whoever holds it uses the directory
 )
 
-// scratchDir is a directory of this engine that children can read. An engine that is killed leaves its directory behind,
+// scratchDir represents a directory of this engine that children can read. An engine that is killed leaves its directory behind,
 // and the next one removes it.
 type scratchDir struct {
 	dir  string

@@ -8,7 +8,7 @@ import (
 // maxHead is the number of bytes that a StderrHead keeps.
 const maxHead = 8 << 10
 
-// StderrHead is a writer that keeps the first bytes of a guest's standard error and discards the rest. The first
+// StderrHead represents a writer that keeps the first bytes of a guest's standard error and discards the rest. The first
 // bytes matter, because the message of a crash precedes its stack traces. It is safe for concurrent use.
 type StderrHead struct {
 	mu   sync.Mutex

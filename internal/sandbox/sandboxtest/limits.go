@@ -16,7 +16,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// limitedProgram is a program that must reach a limit.
+// limitedProgram represents a program that must reach a limit.
 type limitedProgram struct {
 	name   string
 	code   programText

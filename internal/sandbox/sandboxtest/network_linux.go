@@ -81,7 +81,7 @@ func networkAttempts() []escapeAttempt {
 	}})
 }
 
-// echoProxy is a Host that sends a greeting and then echoes what it receives.
+// echoProxy represents a Host that sends a greeting and then echoes what it receives.
 type echoProxy struct {
 	sandbox.HostFunc
 	served atomic.Int64

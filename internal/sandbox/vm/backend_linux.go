@@ -35,7 +35,7 @@ type vmBackend struct {
 	spawner procgroup.LazySpawner
 }
 
-// savedImage is an image of a runtime together with the folder of its saved machine.
+// savedImage represents an image of a runtime together with the folder of its saved machine.
 type savedImage struct {
 	*machineImage
 	dir string

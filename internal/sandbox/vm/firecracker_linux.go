@@ -106,7 +106,7 @@ func makeSparseFile(name string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Close())
 }
 
-// apiObject is a JSON object of Firecracker's API.
+// apiObject represents a JSON object of Firecracker's API.
 type apiObject = map[string]any
 
 func (f firecrackerDriver) configureMachine(ctx context.Context, i *machineImage, p *machinePorts) error {

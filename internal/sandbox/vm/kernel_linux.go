@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// guestKernel is a Linux kernel for machines, with the kernel modules that machines need.
+// guestKernel represents a Linux kernel for machines, with the kernel modules that machines need.
 type guestKernel struct {
 	vmlinuz string
 	dir     string // of its modules

@@ -37,7 +37,7 @@ const (
 	monitorThreads = 64
 )
 
-// virtualMachine is a running virtual machine, with the process of its monitor.
+// virtualMachine represents a running virtual machine, with the process of its monitor.
 type virtualMachine struct {
 	*machinePorts
 	image   *machineImage
@@ -252,7 +252,7 @@ func (m *virtualMachine) readGreeting() ([]byte, error) {
 	return seen.Bytes(), err
 }
 
-// teeReader is a reader that keeps a copy of all data read through it.
+// teeReader represents a reader that keeps a copy of all data read through it.
 type teeReader struct {
 	*os.File
 	seen *bytes.Buffer

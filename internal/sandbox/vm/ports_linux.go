@@ -63,13 +63,13 @@ func (p *machinePorts) closeAll() {
 	_ = p.shared.Close()
 }
 
-// monitorCommand is a command of QEMU's monitor protocol.
+// monitorCommand represents a command of QEMU's monitor protocol.
 type monitorCommand struct {
 	Execute   string `json:"execute"`
 	Arguments any    `json:"arguments,omitempty"`
 }
 
-// monitorAnswer is a message from QEMU's monitor: a return value, an error or an event.
+// monitorAnswer represents a message from QEMU's monitor: a return value, an error or an event.
 type monitorAnswer struct {
 	Return json.RawMessage `json:"return"`
 	Error  *struct {

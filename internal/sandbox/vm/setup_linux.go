@@ -65,7 +65,7 @@ func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
 }
 
-// kernelSource is a folder with a kernel and a description of its origin.
+// kernelSource represents a folder with a kernel and a description of its origin.
 type kernelSource func(ctx context.Context) (dir, origin string, err error)
 
 // kernelSources returns the places where a kernel can be found, local ones first.

@@ -113,7 +113,7 @@ func requestPort(conn *net.UnixConn, port int) error {
 	return nil
 }
 
-// firecrackerAPI is a client of Firecracker's HTTP API.
+// firecrackerAPI represents a client of Firecracker's HTTP API.
 type firecrackerAPI struct {
 	conn *net.UnixConn
 	said *bufio.Reader

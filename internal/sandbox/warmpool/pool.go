@@ -23,7 +23,7 @@ const (
 // ErrClosed is the error of a pool or a backend that is closed.
 var ErrClosed = errors.New("the backend is closed")
 
-// PoolItem is an item that a Pool keeps ready.
+// PoolItem represents an item that a Pool keeps ready.
 type PoolItem interface {
 	comparable
 	IsAlive() bool // reports whether it still runs

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayedGuest is a guest that the host reaches through a relay, which multiplexes the wire and the program's
+// relayedGuest represents a guest that the host reaches through a relay, which multiplexes the wire and the program's
 // connections over one stream.
 type relayedGuest struct {
 	Guest

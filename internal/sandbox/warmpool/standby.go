@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Guest is a started guest. It runs one program and is then discarded.
+// Guest represents a started guest. It runs one program and is then discarded.
 type Guest interface {
 	// ReadWriteCloser is the wire. Closing it ends the guest.
 	io.ReadWriteCloser
@@ -73,7 +73,7 @@ type Options struct {
 	Closed func() error
 }
 
-// Backend is a sandbox.Backend that keeps started guests in pools. It is safe for concurrent use.
+// Backend represents a sandbox.Backend that keeps started guests in pools. It is safe for concurrent use.
 type Backend struct {
 	Options
 	kinds map[string]*guestPool
@@ -125,7 +125,7 @@ func (b *Backend) openPool(k GuestKind) *guestPool {
 	return opened
 }
 
-// greetedGuest is a guest that has sent its ready frame.
+// greetedGuest represents a guest that has sent its ready frame.
 type greetedGuest struct {
 	guest Guest
 	conn  *wire.FrameConn

@@ -54,7 +54,7 @@ type ProgramStart struct {
 	Result     int64              `json:"result"` // bytes of the value's JSON
 }
 
-// ToolNamespace is a core.ServerNamespace in encoded form. The guest decodes its functions only if the program uses them.
+// ToolNamespace represents a core.ServerNamespace in encoded form. The guest decodes its functions only if the program uses them.
 type ToolNamespace struct {
 	Server    string          `json:"server"`
 	Global    string          `json:"global,omitempty"`

@@ -91,7 +91,7 @@ var topReturn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^return\b`)
 })
 
-// sourceProgram is a program that is being converted to a function.
+// sourceProgram represents a program that is being converted to a function.
 type sourceProgram struct {
 	code   string
 	python bool
@@ -102,7 +102,7 @@ type sourceProgram struct {
 	edits  []textEdit
 }
 
-// textEdit is a replacement of a part of the program by another text.
+// textEdit represents a replacement of a part of the program by another text.
 type textEdit struct {
 	start, end int
 	text       string

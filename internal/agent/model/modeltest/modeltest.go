@@ -36,7 +36,7 @@ type ReceivedRequest struct {
 	Last   string // the last message
 }
 
-// FakeServer is a fake model behind a real HTTP server.
+// FakeServer represents a fake model behind a real HTTP server.
 type FakeServer struct {
 	URL string
 

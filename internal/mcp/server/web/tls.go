@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// reloadingCertificate is a TLS certificate that is loaded again when its files change.
+// reloadingCertificate represents a TLS certificate that is loaded again when its files change.
 type reloadingCertificate struct {
 	cert, key string
 

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// takenKey is a key that a program reads from a tool's answer, as in issues[0]["title"] or issue.get("title").
+// takenKey represents a key that a program reads from a tool's answer, as in issues[0]["title"] or issue.get("title").
 type takenKey struct {
 	key   string
 	path  []accessStep
@@ -19,7 +19,7 @@ type takenKey struct {
 	sourcePlace
 }
 
-// accessStep is a step from an answer to a part of it: to the value of a key, or to a list item if the key is empty.
+// accessStep represents a step from an answer to a part of it: to the value of a key, or to a list item if the key is empty.
 type accessStep struct{ key string }
 
 // Bounds on following values: maxTaken is the number of keys that are examined, maxPath how far each is followed,
@@ -39,7 +39,7 @@ type valueFlow struct {
 	left  int // steps
 }
 
-// nameOrigin is an expression that a name is bound to. If element is set, the name is bound to an item of the
+// nameOrigin represents an expression that a name is bound to. If element is set, the name is bound to an item of the
 // expression's value.
 type nameOrigin struct {
 	value   nodeID // 0: it is not known

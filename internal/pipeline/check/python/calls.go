@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkedCall is a call of a tool that is being checked.
+// checkedCall represents a call of a tool that is being checked.
 type checkedCall struct {
 	program *pythonProgram
 	tool    *core.Tool

@@ -20,14 +20,14 @@ type CodeParser interface {
 	Parse(ctx context.Context, code string) (core.ParsedProgram, error)
 }
 
-// ProgramSource is a program in its original form.
+// ProgramSource represents a program in its original form.
 type ProgramSource struct {
 	Code   string
 	Level  rules.StrictnessLevel
 	Skills source.SkillLibrary // nil has none
 }
 
-// CheckedProgram is a program that has passed the check.
+// CheckedProgram represents a program that has passed the check.
 type CheckedProgram struct {
 	Code       string
 	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
@@ -64,7 +64,7 @@ func New(p CodeParser) *PythonChecker {
 	}
 }
 
-// pythonProgram is a program that is being checked.
+// pythonProgram represents a program that is being checked.
 type pythonProgram struct {
 	checker *PythonChecker
 	written string // as it was sent

@@ -46,7 +46,7 @@ type usedName struct {
 	sourcePlace
 }
 
-// nameChain is a chain of names such as github.list_issues. Its root is an unbound name (Free), or a name bound by an
+// nameChain represents a chain of names such as github.list_issues. Its root is an unbound name (Free), or a name bound by an
 // import of servers or client; in that case the path begins with the imported path.
 type nameChain struct {
 	Path []string
@@ -92,7 +92,7 @@ type guestFacts struct {
 	Large    bool // the program has too large a tree to be sent
 }
 
-// missingName is a name that a module does not have, with its replacement.
+// missingName represents a name that a module does not have, with its replacement.
 type missingName struct {
 	Module, Name string
 	Near         []string

@@ -12,7 +12,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// refusalFinding is a reason to refuse a program, with its position.
+// refusalFinding represents a reason to refuse a program, with its position.
 type refusalFinding struct {
 	kind         core.Kind
 	message      string

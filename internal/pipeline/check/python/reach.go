@@ -21,7 +21,7 @@ type serverNeeds struct {
 	whole bool // any of its tools may be meant
 }
 
-// absentName is a server or tool that a program names but that does not exist.
+// absentName represents a server or tool that a program names but that does not exist.
 type absentName struct {
 	server *core.ToolServer // nil if it is the server that does not exist
 	name   string

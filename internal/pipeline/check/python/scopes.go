@@ -12,7 +12,7 @@ const (
 	scopeComprehension
 )
 
-// nameScope is a part of the program with its own names, such as a function.
+// nameScope represents a part of the program with its own names, such as a function.
 type nameScope struct {
 	kind      scopeKind
 	parent    scopeID

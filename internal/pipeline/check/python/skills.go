@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill is a checked skill, with the data that is needed to link it into a module that imports it.
+// LinkedSkill represents a checked skill, with the data that is needed to link it into a module that imports it.
 type LinkedSkill struct {
 	source.CheckedSkill
 
@@ -44,7 +44,7 @@ func (c *PythonChecker) newLinker(src ProgramSource, tools *core.Toolset) *skill
 	return &skillLinker{checker: c, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// namedSkill is a skill that a program names, with the position.
+// namedSkill represents a skill that a program names, with the position.
 type namedSkill struct {
 	skill  string
 	member string // that is imported from it; "" if it is the whole

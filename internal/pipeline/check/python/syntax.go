@@ -2,7 +2,7 @@ package python
 
 import "unicode/utf8"
 
-// nodeClass is a class of nodes in Python's module ast.
+// nodeClass represents a class of nodes in Python's module ast.
 type nodeClass uint8
 
 // Node classes that the checks distinguish. All others are classOther: classes of newer Python versions, and those
@@ -246,7 +246,7 @@ type nodeField struct {
 	value attrValue
 }
 
-// syntaxNode is a node of a syntax tree.
+// syntaxNode represents a node of a syntax tree.
 type syntaxNode struct {
 	class        nodeClass
 	depth        int32 // of its subtree
@@ -260,7 +260,7 @@ type nodeID = int32
 // textID is the index of a text. Index 0 is the empty text. Equal texts have the same index.
 type textID = int32
 
-// syntaxTree is a syntax tree as Python's parser makes it. Every node except the root has exactly one parent.
+// syntaxTree represents a syntax tree as Python's parser makes it. Every node except the root has exactly one parent.
 type syntaxTree struct {
 	root     nodeID
 	nodes    []syntaxNode

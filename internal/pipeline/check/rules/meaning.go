@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// analyzedTree is a syntax tree with facts that the rules need: the parent of each node, the meanings of names, and
+// analyzedTree represents a syntax tree with facts that the rules need: the parent of each node, the meanings of names, and
 // constant strings.
 type analyzedTree struct {
 	*SyntaxTree

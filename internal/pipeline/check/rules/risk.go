@@ -19,7 +19,7 @@ const (
 	RiskCritical RiskLevel = "critical" // 80 and more
 )
 
-// UsedTool is a tool that a program can call.
+// UsedTool represents a tool that a program can call.
 type UsedTool struct {
 	Tool   string // as programs write it: github.listIssues
 	Effect core.EffectInfo

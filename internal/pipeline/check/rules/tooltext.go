@@ -179,7 +179,7 @@ func (j *treeJudge) commandText(i int32, key, text string) {
 
 var sqlComment = compileLazily(`(?s)/\*.*?\*/|--[^\n]*`)
 
-// destructiveText is a pattern of commands that destroy something when they are run.
+// destructiveText represents a pattern of commands that destroy something when they are run.
 type destructiveText struct {
 	rule    string
 	pattern func() *regexp.Regexp

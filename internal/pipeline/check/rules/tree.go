@@ -78,7 +78,7 @@ type TreeNode struct {
 	Bind       int32 // which variable a name means, from 1 on; 0 for one that the program does not declare
 }
 
-// TreeLanguage is a family of languages: JavaScript with TypeScript, or Python.
+// TreeLanguage represents a family of languages: JavaScript with TypeScript, or Python.
 type TreeLanguage uint8
 
 // Families of languages.
@@ -87,7 +87,7 @@ const (
 	Python
 )
 
-// SyntaxTree is a program as a list of nodes in preorder: the children of a node follow it.
+// SyntaxTree represents a program as a list of nodes in preorder: the children of a node follow it.
 type SyntaxTree struct {
 	Language TreeLanguage
 	Source   string

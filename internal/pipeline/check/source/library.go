@@ -14,7 +14,7 @@ type SkillLibrary interface {
 	FindSkill(name string, lang core.Language) (core.Skill, *core.Error)
 }
 
-// NoSkills is a SkillLibrary without any skills.
+// NoSkills represents a SkillLibrary without any skills.
 type NoSkills struct{}
 
 // FindSkill returns an error that says that there are no skills.

@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// UnknownField is a field that a program reads from a tool's answer although no answer has had it so far.
+// UnknownField represents a field that a program reads from a tool's answer although no answer has had it so far.
 type UnknownField struct {
 	Tool *core.Tool // with the learned answer schema
 	Name string     // of the field

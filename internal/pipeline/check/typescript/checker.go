@@ -14,7 +14,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// ProgramSource is a program in its original form.
+// ProgramSource represents a program in its original form.
 type ProgramSource struct {
 	Code     string
 	Name     string // file name, for messages
@@ -23,7 +23,7 @@ type ProgramSource struct {
 	Skills   source.SkillLibrary // nil has none
 }
 
-// CheckedProgram is a program that has passed the check.
+// CheckedProgram represents a program that has passed the check.
 type CheckedProgram struct {
 	Code       string                 // the body of an async function, in JavaScript
 	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
@@ -111,7 +111,7 @@ func (c *ScriptChecker) CheckProgram(ctx context.Context, src ProgramSource, too
 	}, nil
 }
 
-// scriptProgram is a program that is being checked.
+// scriptProgram represents a program that is being checked.
 type scriptProgram struct {
 	src    ProgramSource
 	tools  *core.Toolset

@@ -35,7 +35,7 @@ const (
 	maxMessage = 128 << 20
 )
 
-// compilerRequest is a request for one of the two steps of package tsc: parse or check.
+// compilerRequest represents a request for one of the two steps of package tsc: parse or check.
 type compilerRequest struct {
 	Text  string // to be parsed
 	Kind  tsc.Kind
@@ -56,7 +56,7 @@ type compilerResponse struct {
 // knownErrors lists the errors of package tsc that keep their identity when they are sent to another process.
 var knownErrors = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 
-// compilerFault is an error that occurred in a compiler process.
+// compilerFault represents an error that occurred in a compiler process.
 type compilerFault struct {
 	text   string
 	reason error

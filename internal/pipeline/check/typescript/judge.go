@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkFinding is a problem in a program. Without a kind it is a warning, otherwise a reason to refuse the program.
+// checkFinding represents a problem in a program. Without a kind it is a warning, otherwise a reason to refuse the program.
 type checkFinding struct {
 	kind       core.Kind
 	message    string

@@ -44,7 +44,7 @@ type serverNeeds struct {
 // member with that name.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
-// absentName is a server, tool or module that a program names but that does not exist.
+// absentName represents a server, tool or module that a program names but that does not exist.
 type absentName struct {
 	server     *core.ToolServer // nil if it is the server that does not exist
 	name       string

@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill is a checked skill, with the data that is needed to link it into a module that imports it.
+// LinkedSkill represents a checked skill, with the data that is needed to link it into a module that imports it.
 type LinkedSkill struct {
 	source.CheckedSkill
 

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// toolField is a part of a tool that is searched: server, name, title, description or parameters.
+// toolField represents a part of a tool that is searched: server, name, title, description or parameters.
 type toolField int
 
 const (

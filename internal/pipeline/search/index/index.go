@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// ToolIndex is an inverted index over a toolset. Searches never wait: they read an immutable snapshot, which Update
+// ToolIndex represents an inverted index over a toolset. Searches never wait: they read an immutable snapshot, which Update
 // replaces as a whole.
 type ToolIndex struct {
 	tuning  rankingTuning

@@ -45,7 +45,7 @@ const (
 	data                         // a value that is no schema: default, const, examples
 )
 
-// openValue is an object or an array that is being read.
+// openValue represents an object or an array that is being read.
 type openValue struct {
 	role  schemaRole
 	array bool

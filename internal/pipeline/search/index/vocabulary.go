@@ -12,7 +12,7 @@ import (
 // termID is the number of a stem. Documents and queries share these numbers.
 type termID = uint32
 
-// indexedWord is a word in lower case, with its term.
+// indexedWord represents a word in lower case, with its term.
 type indexedWord struct {
 	text    string
 	term    termID

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// TestHost is a Host for test programs. It implements the servers that they call, and files in memory.
+// TestHost represents a Host for test programs. It implements the servers that they call, and files in memory.
 type TestHost struct {
 	Files map[string]string
 	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
@@ -27,7 +27,7 @@ type TestHost struct {
 	met, let onceEvent
 }
 
-// onceEvent is an event that happens at most once. Goroutines can wait for it.
+// onceEvent represents an event that happens at most once. Goroutines can wait for it.
 type onceEvent struct {
 	mu       sync.Mutex
 	happened chan struct{}

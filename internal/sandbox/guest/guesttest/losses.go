@@ -9,7 +9,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// lossyProgram is a program whose value JSON cannot represent exactly. It has the JSON that the value must become and
+// lossyProgram represents a program whose value JSON cannot represent exactly. It has the JSON that the value must become and
 // a part of the expected warning, which is empty if nothing is lost.
 type lossyProgram struct{ code, json, warning string }
 

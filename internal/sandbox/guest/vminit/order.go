@@ -28,7 +28,7 @@ type CommandOrder struct {
 	Stdin int64               // bytes
 }
 
-// OrderFile is a file that is created in the machine for a command. Everybody may read and execute it.
+// OrderFile represents a file that is created in the machine for a command. Everybody may read and execute it.
 type OrderFile struct {
 	Path string // absolute
 	Size int64  // bytes
