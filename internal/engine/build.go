@@ -386,7 +386,6 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	if err := p.observe(); err != nil {
 		return err
 	}
-	scanner := sanitize.New()
 	files, states := OpenWorkspaces(p.home, limits.Disk)
 	p.warm = warming(g, c.Reserve)
 	p.pipeline = &pipeline.Pipeline{
@@ -396,7 +395,7 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 		Secrets: p.secrets, Privacy: p.screen, Network: p.network, Learner: learner{p.catalog},
 		RestoreToModel: p.config.Settings.PII.RestoreToModel.IsOn(),
 		ShowInForms:    p.config.Settings.PII.ShowInForms.IsOn(),
-		Skills:         p.skills(), Prose: func(text string) (string, []string) { return cleaned(scanner, text) },
+		Skills:         p.skills(), Prose: func(text string) (string, []string) { return cleaned(sanitize.New(), text) },
 		Routing: pipeline.SandboxRouting{ByRisk: p.config.Settings.SandboxMode == config.SandboxAuto, Level: levels[p.config.Settings.SecurityLevel], Least: floors[p.config.Settings.SandboxFloor]},
 		Wrapper: p.wrapper(), Stub: p.stub(),
 		Runtime: p.config.Settings.Runtime, Approvals: approvals, Flights: pipeline.NewFlights(approval.NewJournals(p.home.Pending())),

@@ -56,8 +56,12 @@ func AllRules() []TextRule {
 	return append(list, signRules...)
 }
 
-// New returns a Scanner. Compiling the rules takes some tens of microseconds.
-func New() *TextScanner {
+// New returns the scanner of all rules. The first call compiles them, which takes about two milliseconds.
+func New() *TextScanner { return compiledRules() }
+
+var compiledRules = sync.OnceValue(compileRules)
+
+func compileRules() *TextScanner {
 	s := &TextScanner{exact: map[string]bool{}, shapes: map[uint32]byte{}, words: map[string]int{}, rare: make([][]int, 1)}
 	for i, f := range ruleFamilies {
 		for _, text := range f.patterns {
