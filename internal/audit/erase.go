@@ -162,7 +162,8 @@ func (e *subjectEraser) scanRows(rows []LogRow) error {
 	return nil
 }
 
-// isMentioned reports whether a body mentions the subject, in the whole text or in any name or string of its JSON.
+// isMentioned reports whether a body mentions the subject. It searches the body as text and each name and string of
+// its JSON in decoded form.
 func (e *subjectEraser) isMentioned(r *LogRow, body json.RawMessage) bool {
 	return anyText(body, func(text string) bool { return e.mentions(r.Principal, r.Session, text) })
 }

@@ -168,8 +168,8 @@ func isAccess(kind string) bool {
 	return false
 }
 
-// checkClaims returns an error unless the token is valid now and meant for this server. It also refuses a token bound
-// to a key of its client.
+// checkClaims returns an error unless the token is valid now and meant for this server. It also refuses a token that
+// only the holder of a key may use (claim cnf), because this server cannot check that the client holds the key.
 func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {

@@ -36,7 +36,7 @@ const (
 	DefaultDrainTimeout = 30 * time.Second // of a listener that ends
 )
 
-// DefaultCommand returns the usual name of the program that is a runtime.
+// DefaultCommand returns the usual command name of a runtime, such as python3 for python.
 func DefaultCommand(runtime string) string {
 	if runtime == "python" {
 		return "python3"

@@ -286,8 +286,9 @@ func (p *proxyConn) requestURL(h requestHead) (*url.URL, Target, *core.Error) {
 	return parseURL("http://" + p.origin.String() + h.target)
 }
 
-// upgradeToHTTPS returns the target to use for an http request to a host with a secret header: https, unless the settings
-// allow http there. The proxy has to speak TLS itself to add the header.
+// upgradeToHTTPS returns the target for an http request. If the settings add a secret header for the host, the target
+// is https, unless they allow http there. The program has to send plain http to such a host, so that the proxy can
+// add the header.
 func (p *proxyConn) upgradeToHTTPS(t Target) Target {
 	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != defaultPorts[http1] {
 		return t

@@ -46,8 +46,8 @@ func (r *Relay) sendRequest(ctx context.Context, x ExecutionContext, c core.Tool
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }
 
-// HideAround applies hide to the JSON and texts of an MCP result or of a request's params, but not to base64 data
-// that is not text: images contain no readable personal data, and a change would break them.
+// HideAround applies hide to the JSON and texts of an MCP result or of a request's params. It leaves out base64 that
+// contains binary data, such as images: they hold no readable personal data, and a change would break them.
 func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	spans := findBinary(document)
 	for i, s := range spans {

@@ -129,7 +129,7 @@ var (
 	credentials = wordSet("secret key token credential password passphrase passcode certificate cert pin")
 	// renewing contains verbs that invalidate the old credential.
 	renewing = wordSet("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
-	// stores contains nouns for data that is lost when an older copy replaces it: restore_database.
+	// stores contains nouns for things whose current data is lost when a backup is restored over them: restore_database.
 	stores = wordSet(
 		"database db table schema backup snapshot cluster instance volume disk system image checkpoint state version revision server vm site environment",
 	)

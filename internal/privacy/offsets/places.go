@@ -182,7 +182,7 @@ func (n *ByNumber) OffsetAt(number int) uint32 {
 	return 0
 }
 
-// Set sets the place of a number.
+// Set stores the place of the entry with a number.
 func (n *ByNumber) Set(number int, place uint32) {
 	i := number / pageSize
 	if i >= len(n.pages) {

@@ -117,7 +117,8 @@ func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[
 
 func isYYYYMMDD(d []byte) bool { return isYear(parseNumber(d[:4])) && isYYMMDD(d[2:8]) }
 
-// cardIssuers lists the prefixes of payment card numbers with the number of digits that follow from them.
+// cardIssuers lists the prefixes of payment card numbers. lengths has a byte for each possible length of the whole
+// number.
 var cardIssuers = []struct {
 	low, high, digits int // of the prefix
 	lengths           string

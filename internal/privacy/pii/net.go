@@ -55,8 +55,8 @@ func (sc *textScan) findMAC(i int) int {
 	return sc.addFinding(start, end, MAC)
 }
 
-// macOfThree finds a MAC address written as three groups of four hex digits with dots (0012.3456.789a). It must begin
-// at most a few bytes after i, the end of a word that announces it.
+// macOfThree finds a MAC address written as three groups of four hex digits with dots (0012.3456.789a). i is the end
+// of a word that announces an address, such as MAC. The address must begin within a few bytes of i.
 func macOfThree(text []byte, i int) (start, end int) {
 	for start = i; start < len(text) && start < i+12; start++ {
 		if b := text[start]; class[b]&isHex == 0 || isAlnumByte(text[start-1]) {

@@ -418,9 +418,9 @@ func (c *guestContainer) endContainer() {
 	_ = c.daemon.api.callJSON(ctx, http.MethodPost, "/containers/"+c.id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil)
 }
 
-// awaitRemoval asks the daemon to report when it has removed the container. The request must be sent before the
-// container starts: for a container that has just been removed, the daemon would wait for ever, because it still
-// knows the name for a while.
+// awaitRemoval asks the daemon to report when it has removed the container. It must be called before the container
+// starts. The daemon remembers the name of a removed container for a while, and never answers a request that is sent
+// in that time.
 func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	asked := make(chan struct{})
 	go c.waitRemoved(asked)

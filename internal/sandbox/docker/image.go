@@ -416,7 +416,7 @@ type baseImage struct {
 	Config struct{ Env []string }
 }
 
-// programOf returns the path of the interpreter in the image that the settings name.
+// programOf returns the path of the interpreter inside the image. The settings name the image.
 func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error) {
 	var base baseImage
 	err := a.callJSON(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)

@@ -85,7 +85,8 @@ func newPort(in, out int) *portConn {
 	return p
 }
 
-// setEmulated adapts the port to a processor that is probably emulated.
+// setEmulated makes the port poll its shared memory for longer, because each check takes longer on an emulated
+// processor.
 func (p *portConn) setEmulated() {
 	if p.ring != nil {
 		p.ring.SetEmulated()

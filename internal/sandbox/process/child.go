@@ -71,8 +71,8 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	return b.greetChild(k, weak, nil)
 }
 
-// greetChild starts a child and waits until it is ready for a program. If code is not empty, the child is first sent
-// this compiled harness.
+// greetChild starts a child and waits until it is ready for a program. If code is not empty, it is a compiled harness
+// that is sent to the child first.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
 	c, err := b.startChild(k, weak)
 	if err != nil {

@@ -38,7 +38,7 @@ const (
 	usual = 512 << 20
 )
 
-// firstOutput is what each of these programs prints first. The report must contain this output.
+// firstOutput is what each program that exceeds a limit prints first. The execution's report must still contain it.
 const firstOutput = "before\n"
 
 func (s *backendSuite) testLimits(t *testing.T) {

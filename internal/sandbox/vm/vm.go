@@ -55,7 +55,7 @@ type Options struct {
 // chosenFile is the file in Options.Dir that records which kernel SetupMachines has chosen.
 const chosenFile = "setup.json"
 
-// chosenKernel is the content of the file with which SetupMachines tells backends which kernel it chose.
+// chosenKernel represents the file in which SetupMachines stores the kernel for the backends.
 type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used

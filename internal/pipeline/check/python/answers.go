@@ -233,7 +233,8 @@ func (p *pythonProgram) adviseAnswers() []string {
 	return said
 }
 
-// adviseKey returns a warning if a program reads a key that no answer has had, or "".
+// adviseKey returns a warning if a program reads a key that no earlier result of the tool had. Otherwise it returns
+// "".
 func (p *pythonProgram) adviseKey(t *core.Tool, k takenKey) string {
 	at := answerOf(t.Learned.Schema)
 	for _, s := range k.path {

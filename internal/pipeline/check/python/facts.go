@@ -181,7 +181,7 @@ func failureError(err error) *core.Error {
 	return core.Errorf(core.KindInternal, "gate.python", "the program could not be parsed: %w", err)
 }
 
-// firstName returns the first name of a dotted one.
+// firstName returns the part of a dotted name before the first dot.
 func firstName(dotted string) string {
 	first, _, _ := strings.Cut(dotted, ".")
 	return first

@@ -197,7 +197,7 @@ func (w *riskWeighing) weighFindings(r RuleReport) {
 	}
 }
 
-// listNames returns the first names of a list.
+// listNames returns the first three names of a list and the number of the others, as text for a message.
 func listNames(names []string) string {
 	const most = 3
 	if len(names) <= most {
