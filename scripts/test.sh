@@ -174,10 +174,11 @@ list_race() {
     grep -vE '\t.*(os/exec|retort|retort/internal/engine|retort/internal/sandbox/((process|docker|gvisor|vm|confine|warmpool|procgroup|hostcmd|interpreter|sandboxtest)[a-z/]*|guest)) ' | cut -f1,2
 }
 
-# run_sandboxes [FLAGS] runs the tests that list_sandboxes lists, one package per core at a time.
+# run_sandboxes [FLAGS] runs the tests that list_sandboxes lists, one package per core at a time. Results are not cached,
+# for the reason that "longest" gives below.
 run_sandboxes() {
   list_sandboxes | tr '\t' '\n' |
-    RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-w -timeout 60m "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
+    RETORT_SANDBOXES=1 xargs -d '\n' -n 2 -P "$(getconf _NPROCESSORS_ONLN)" bash -c 'flags=("${@:1:$#-2}"); exec go test -ldflags=-w -timeout 60m -count=1 "${flags[@]}" -run "${@: -1}" "${@: -2:1}"' bash "$@" || status=$?
 }
 
 # The packages that take longest, in this order. They run first and without go's cache of results: they open a million
