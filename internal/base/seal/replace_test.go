@@ -64,7 +64,7 @@ func TestReplaceKeepsTheOldFile(t *testing.T) {
 
 func TestReplaceWith(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links and permissions are other")
+		t.Skip("symbolic links and permissions work differently on Windows")
 	}
 	dir := t.TempDir()
 	path, target := filepath.Join(dir, "file"), filepath.Join(dir, "target")
