@@ -7,8 +7,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// exported returns the code that defines what a module exports. It runs before the module's own code. Functions are
-// available from the start, and values when they are first read.
+// exported writes the code that defines what a module exports. It runs before the module's own code. Exported
+// functions can be called at once. Exported values are evaluated when they are first read.
 func (b *bodyWriter) exported() {
 	for _, s := range b.exports {
 		b.exportDefault(s)

@@ -125,7 +125,7 @@ func (h *heard) next() bool {
 	return more
 }
 
-// answer is the next line that is none of a request.
+// answer returns the next line that does not belong to a request.
 func (h *heard) answer() string {
 	for h.Scan() {
 		if !strings.Contains(h.Text(), `"method":`) {

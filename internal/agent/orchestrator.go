@@ -83,7 +83,7 @@ type Orchestrator struct {
 	Screen    TextRedactor
 	Recorder  ProgressRecorder
 	Templates PromptRenderer
-	// Model returns the model for a task in this context, or nil if there is none.
+	// Model returns the model for a task in this context. It returns nil if no model is configured and the client offers none.
 	Model     func(ctx context.Context) model.Model
 	Count     func(text string) int // tokens
 	Parked    *ParkedTasks

@@ -152,8 +152,8 @@ func (d *anomalyDetector) handleEvent(e core.AuditEvent) {
 
 func unixSeconds(e core.AuditEvent) int64 { return e.At.Unix() }
 
-// localTime returns the day and the hour of an event in the users' time zone, both counted from 1970, and the hour of
-// the day.
+// localTime returns when an event happened in the users' time zone: its day since 1970, its hour since 1970, and its
+// hour of the day.
 func (d *anomalyDetector) localTime(e core.AuditEvent) (day, slot int64, at int) {
 	t := e.At.In(d.o.Zone)
 	_, offset := t.Zone()

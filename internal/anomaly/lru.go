@@ -18,7 +18,7 @@ func newLRU[K comparable, V any](most int) *lruCache[K, V] {
 	return &lruCache[K, V]{most: most, by: map[K]*list.Element{}}
 }
 
-// getValue returns the value of a key. ok is false if there is none.
+// getValue returns the value of a key. ok is false for an unknown key.
 func (l *lruCache[K, V]) getValue(key K) (v V, ok bool) {
 	e, ok := l.by[key]
 	if !ok {

@@ -148,8 +148,8 @@ type hourProfile struct {
 	count int // executions within it
 }
 
-// addExecution counts an execution at an hour of the day. It reports whether it is the third within an hour at which
-// there was hardly ever any activity before.
+// addExecution counts an execution at an hour of the day. It returns true for the third execution within one hour, if
+// that hour of the day was almost always idle before.
 func (h *hourProfile) addExecution(slot int64, at, enough int) bool {
 	around := h.daysAround(at)
 	if !h.begun || slot != h.slot {

@@ -50,9 +50,9 @@ func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 
 // Judgement is the decision about a call.
 type Judgement struct {
-	Refused *core.Error // it must not leave
+	Refused *core.Error // not nil: the call must not be sent
 	// Kinds lists the kinds of the findings that make the call need approval, separated by commas. It is empty if
-	// there are none. Rule gives the reason as text.
+	// no finding does. Rule gives the reason as text.
 	Kinds, Rule string
 }
 

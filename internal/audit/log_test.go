@@ -539,11 +539,11 @@ func TestCut(t *testing.T) {
 			r.Hash = r.computeHash(rows[len(rows)-1].Hash)
 			m.rows["c1"] = append(rows, r)
 		},
-		"anew": func(m *memory, rows []LogRow) {
+		"rewritten": func(m *memory, rows []LogRow) {
 			rows = slices.Clone(rows)
 			var before []byte
 			for i := range rows {
-				rows[i].Status = "anew"
+				rows[i].Status = "rewritten"
 				rows[i].Hash = rows[i].computeHash(before)
 				before = rows[i].Hash
 			}

@@ -129,8 +129,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 	return ChainHead{Chain: k.chain}, err
 }
 
-// nextArchive returns the archive that already contains the first row of the store because a run was killed before it
-// deleted the row.
+// nextArchive returns the archive that already contains the first row of the store, and whether there is such an
+// archive. An earlier run left it if it was killed after writing the archive and before deleting the rows.
 func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)

@@ -412,7 +412,7 @@ func (k *chainCheck) reportGap(seq int64) {
 	k.addFault(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// reportForged reports an entry that follows the entry before it but whose MAC was made without the key.
+// reportForged reports an entry that is linked to the previous entry, but whose MAC was not made with the key.
 func (k *chainCheck) reportForged(ctx context.Context, r *LogRow) error {
 	switch {
 	case k.found:

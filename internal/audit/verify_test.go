@@ -72,8 +72,8 @@ func TestVerify(t *testing.T) {
 // tamper changes rows, which are a copy.
 type tamper func(rows []LogRow) []LogRow
 
-// anew hashes rows anew from an index on, as one without the key does.
-func anew(rows []LogRow, from int) []LogRow {
+// rehash recomputes the hashes of rows from an index on, as an attacker without the key would.
+func rehash(rows []LogRow, from int) []LogRow {
 	var before []byte
 	if from > 0 {
 		before = rows[from-1].Hash
@@ -132,10 +132,10 @@ func tampers() map[string]struct {
 			f.Hash = f.computeHash(rows[98].Hash)
 			return numbered(slices.Insert(rows, 99, f))
 		}},
-		"appended":      {Inserted, 802, func(rows []LogRow) []LogRow { return anew(append(rows, fake(802)), 801) }},
-		"anew":          {Rehashed, 100, func(rows []LogRow) []LogRow { rows[99].Status = "x"; return anew(rows, 99) }},
-		"anew, deleted": {Rehashed, 100, func(rows []LogRow) []LogRow { return anew(numbered(slices.Delete(rows, 99, 102)), 99) }},
-		"anew, one": {Rehashed, 100, func(rows []LogRow) []LogRow {
+		"appended":          {Inserted, 802, func(rows []LogRow) []LogRow { return rehash(append(rows, fake(802)), 801) }},
+		"rehashed":          {Rehashed, 100, func(rows []LogRow) []LogRow { rows[99].Status = "x"; return rehash(rows, 99) }},
+		"rehashed, deleted": {Rehashed, 100, func(rows []LogRow) []LogRow { return rehash(numbered(slices.Delete(rows, 99, 102)), 99) }},
+		"rehashed, one": {Rehashed, 100, func(rows []LogRow) []LogRow {
 			rows[99].Status = "x"
 			rows[99].Hash = rows[99].computeHash(rows[98].Hash)
 			return rows
@@ -162,7 +162,7 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// Who has the key, or took the machine over while the engine ran, can hash and seal anew; checkpoints tell.
+// TestTamperingWithTheKey checks that checkpoints reveal entries that an attacker with the key hashed and sealed again.
 func TestTamperingWithTheKey(t *testing.T) {
 	m, r, _, _ := written(t, 200)
 	away := filepath.Join(t.TempDir(), "away.jsonl")
@@ -173,7 +173,7 @@ func TestTamperingWithTheKey(t *testing.T) {
 	keys, _ := testKeys().signingKeys()
 	rows := m.all()
 	rows[99].Status = "x"
-	anew(rows, 99)
+	rehash(rows, 99)
 	for i := range rows {
 		rows[i].Code = hashMAC(keys.mac, rows[i].Hash)
 	}
@@ -288,7 +288,7 @@ func BenchmarkVerify(b *testing.B) {
 	for i := range rows {
 		rows[i].Body = body
 	}
-	rows = anew(rows, 0)
+	rows = rehash(rows, 0)
 	keys, _ := testKeys().signingKeys()
 	for i := range rows {
 		rows[i].Code = hashMAC(keys.mac, rows[i].Hash)

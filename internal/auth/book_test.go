@@ -211,7 +211,7 @@ func TestAnotherKey(t *testing.T) {
 	}
 }
 
-// A file that was tampered with can be begun anew, and nothing comes back with it.
+// A file that was tampered with can be replaced by a new one, which has nothing of the old one.
 func TestBeginAnew(t *testing.T) {
 	d := newDesk(t)
 	text, _ := d.make("anna", 0)

@@ -145,7 +145,7 @@ func (p *jsonParser) skipSpace() {
 }
 
 // findMember returns the value of a key in an object; if the key occurs more than once, the last value. ok is false
-// if there is none or the value is null.
+// if the key is missing or its value is null.
 func (n jsonNode) findMember(key string) (jsonNode, bool) {
 	for i := len(n.keys) - 1; i >= 0; i-- {
 		if text, ok := unquoteJSON(n.keys[i]); ok && text == key {

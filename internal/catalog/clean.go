@@ -191,7 +191,7 @@ func (c *definitionCleaner) cleanPattern(n jsonNode) []byte {
 	return n.raw
 }
 
-// inPatterns lists the rules that do not apply to regular expressions.
+// inPatterns lists the rules that are skipped in a regular expression, such as the pattern of a schema.
 var inPatterns = []string{"link", "encoded", "homoglyph"}
 
 // splitName splits a name like ignoreThis into words. It returns "" if the text is not such a name or too short.

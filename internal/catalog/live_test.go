@@ -185,7 +185,7 @@ func BenchmarkVet(b *testing.B) {
 	}
 }
 
-// A server that is dropped is listed no more, keeps nobody waiting, and begins anew when it is added again.
+// A server that is dropped is listed no more, keeps nobody waiting, and starts from the beginning when it is added again.
 func TestDropAndAddAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)

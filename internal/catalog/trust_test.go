@@ -108,7 +108,7 @@ func TestTrustOnFirstUse(t *testing.T) {
 }
 
 // TestUnknownTrust: whatever is done to the file, nothing is trusted by it that was
-// not before, and a person can begin anew.
+// not before, and a person can start again.
 func TestUnknownTrust(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, s *shelf, old []byte){
 		"removed": func(t *testing.T, s *shelf, _ []byte) { remove(t, s.file()) },

@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // machine is a made-up machine: a home with a project in it.
 type machine struct {

@@ -120,7 +120,7 @@ func isDomain(s string) bool {
 			return false
 		}
 	}
-	if strings.Trim(parts[len(parts)-1], "0123456789") == "" { // an address is none
+	if strings.Trim(parts[len(parts)-1], "0123456789") == "" { // an IP address is not a domain
 		return false
 	}
 	return len(s) <= 253

@@ -31,7 +31,7 @@ func (p *policyBlocks) checkConflicts(r *nodeReader, n *valueNode, s Settings) {
 	}
 }
 
-// translateSettings returns s with the policies added as settings. It changes neither p nor s.
+// translateSettings returns a copy of s to which the policies p are added as settings. It changes neither.
 func (p *policyBlocks) translateSettings(s Settings) Settings {
 	notes := slices.Clone(p.notes)
 	if p.hasPolicy {

@@ -39,8 +39,8 @@ func NearestNames(name string, names []string, n int) []string {
 	return out
 }
 
-// CorrectSpelling returns the element of names that name misspells, or "". A misspelling differs only in case and
-// separators, or in at most one letter of four.
+// CorrectSpelling returns the element of names that name was probably meant to be, or "". They may differ in case and
+// separators, and in one letter for every four letters of name.
 func CorrectSpelling(name string, names []string) string {
 	want := []rune(foldName(name))
 	limit := max(1, len(want)/4)

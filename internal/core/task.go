@@ -21,7 +21,7 @@ type AgentTask struct {
 	Client        string // name and version of the MCP client, if any
 	// Progress is called with each step. It may be nil, must not block and may be called from several goroutines.
 	Progress func(TaskStep) `json:"-"`
-	// Job is the id of the job that performs the task, if there is one. The task's programs are named after the job,
+	// Job is the id of the job that performs the task. It is empty for a task that is not in the queue. The task's programs are named after the job,
 	// and calls that may have effects are stored on disk before they are sent.
 	Job string `json:"-"`
 }

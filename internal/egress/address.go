@@ -63,5 +63,6 @@ func forbiddenReason(a netip.Addr) string {
 	return ""
 }
 
-// plainAddr returns an address in the form used for comparison: resolvers return IPv4 addresses in either form.
+// plainAddr returns an address in the form used for comparison. Resolvers return an IPv4 address as such or mapped
+// into IPv6.
 func plainAddr(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }

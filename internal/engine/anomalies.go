@@ -120,8 +120,8 @@ func (w *watching) recall() {
 	}
 }
 
-// Judge implements pipeline.AnomalyWatch. The first calls of an engine wait, at most 5 s, for the replay: it tells
-// which executions were stopped when the engine before this one ended.
+// Judge implements pipeline.AnomalyWatch. After a start, the first calls wait up to 5 s until the audit log is
+// replayed. Only then it is known which executions were stopped before the previous engine ended.
 func (w *watching) Judge(ctx context.Context, call core.AuditEvent) (pipeline.AnomalyVerdict, *core.Error) {
 	select {
 	case <-w.ready:

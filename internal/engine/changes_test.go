@@ -42,7 +42,7 @@ func (s *chameleon) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return p.dial(ctx)
 }
 
-// trusted is an engine that has trusted the first definition, started anew after the
+// trusted is an engine that has trusted the first definition, started again after the
 // server has become another one.
 func trusted(t *testing.T, settings string) (*engine.Engine, *chameleon) {
 	t.Helper()

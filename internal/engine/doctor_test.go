@@ -302,7 +302,7 @@ func TestExamine(t *testing.T) {
 	lacks(examined(t, c, false), "warning", "broken", "mended")
 	open()
 	if again, err := os.ReadFile(kept[0]); err != nil || len(again) < 1000 {
-		t.Errorf("the definitions are not written anew: %v", err)
+		t.Errorf("the definitions are not rewritten: %v", err)
 	}
 
 	records, _ := filepath.Glob(filepath.Join(home, "audit", "record-*"))

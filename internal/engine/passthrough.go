@@ -97,7 +97,7 @@ func (e *Engine) fits(definition string) bool {
 	return ok
 }
 
-// Awaited waits at most for patience until all exposed servers have been listed or have failed.
+// Awaited waits until all exposed servers have been listed or have failed, but no longer than patience.
 func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

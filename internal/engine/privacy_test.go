@@ -147,7 +147,7 @@ func TestErrorsAreHidden(t *testing.T) {
 }
 
 // Tokens are good in the session that they come from, also after the engine has
-// started anew, and nowhere else.
+// started again, and nowhere else.
 func TestTokensOfSessions(t *testing.T) {
 	e, _, crm, personal := move(t, "servers: {crm: {pii: {reveal: [email]}}}")
 	o := e.Execute(t.Context(), engine.Request{Session: "a", Code: `const r: any = await drive.getRows({}); return r[0].email`})

@@ -14,8 +14,9 @@ import (
 	"retort/internal/policy"
 )
 
-// reloader applies changes of the configuration files while the engine serves clients. It trusts the files as the
-// start does. It applies all of a change or nothing: an error in one file leaves everything as it was.
+// reloader applies changes of the configuration files while the engine serves clients. It applies the same checks to
+// the files as a start. A change is applied completely or not at all: an error in one file leaves everything as it
+// was.
 type reloader struct {
 	p     *parts
 	c     Config

@@ -201,7 +201,7 @@ func TestReloadTellsClients(t *testing.T) {
 	}
 }
 
-// A server whose entry changes is connected anew, for what begins afterwards.
+// A server whose entry changes is reconnected. Executions that begin afterwards use the new connection.
 func TestReloadChangesAServer(t *testing.T) {
 	r := reloadable(t, "")
 	r.Settle(t.Context())

@@ -33,7 +33,7 @@ func skilled(t *testing.T, settings string) *engine.Engine {
 }
 
 // A person who is asked about a program is asked about its skills, too: a yes to one
-// version is none to another.
+// version does not cover another one.
 func TestApprovalOfSkills(t *testing.T) {
 	e := skilled(t, "approval: {autoApproveLow: false, autoApproveMedium: true}")
 	asked := func(version string) core.Approval {

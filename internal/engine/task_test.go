@@ -167,7 +167,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// A person is shown what was made before, and a yes to one call is none to the same one again.
+// A person is shown what was made before, and approving a call does not approve the same call again.
 func TestTaskRepeats(t *testing.T) {
 	var asked []core.Approval
 	yes := func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {

@@ -91,7 +91,7 @@ func (d Dir) Sandbox(backend string) string { return d.join(backend) }
 func (d Dir) Clients() string { return d.join("clients") }
 
 // Machines returns the directory of kernels and saved virtual machines. All engines of a user share it. It is in the
-// user's cache directory or, if there is none, in d.
+// user's cache directory, or in d if the user has no cache directory.
 func (d Dir) Machines() string {
 	if caches, err := os.UserCacheDir(); err == nil {
 		return filepath.Join(caches, "retort", "machines")

@@ -416,7 +416,7 @@ func (p *Pipeline) skillWarnings(s skills.Skill) []string {
 		said = append(said, "its description has what does not belong there, which is left out: "+strings.Join(flagged, "; "))
 	}
 	if _, flagged := p.cleanProse(s.Code); len(flagged) > 0 {
-		said = append(said, "its code has text that reads like instructions to a model, which are none: "+strings.Join(flagged, "; "))
+		said = append(said, "its code has text that reads like instructions to a model but is only data: "+strings.Join(flagged, "; "))
 	}
 	return append(said, p.describeDrift(s)...)
 }

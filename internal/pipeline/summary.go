@@ -209,7 +209,7 @@ func countUnits(what string, n int, unit string) string {
 	return fmt.Sprintf("%s %d %s", what, n, unit)
 }
 
-// describeResult adds a description of the result by the ResultDescriber to the Outcome, if there is one. Personal
+// describeResult adds a description of the result to the Outcome. It does nothing without a ResultDescriber. Personal
 // data and secrets are removed from the describer's input and output. The text is quoted, so that readers of the
 // summary know that it is data.
 func (x *programExecution) describeResult(ctx context.Context, o core.Outcome) core.Outcome {

@@ -40,9 +40,9 @@ func (c *CurrentPolicy) ViewFor(principal string) *PrincipalView {
 // Principal returns the principal of the View. The empty principal is the user of this machine.
 func (v *PrincipalView) Principal() string { return v.principal }
 
-// FreezePolicy returns a View for an operation that starts now, such as an execution. Its actions must be allowed by the
-// policy in force now and by each policy that replaces it during the operation. A View returned by Begin returns
-// itself.
+// FreezePolicy returns a View for an operation that starts now, such as an execution. The operation may do only what
+// both the policy of its start and the policy in force allow. So a change of the policy can restrict it, but not
+// extend it. A View that FreezePolicy has returned returns itself.
 func (v *PrincipalView) FreezePolicy() *PrincipalView {
 	if v.began != nil {
 		return v

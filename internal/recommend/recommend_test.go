@@ -103,7 +103,7 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// A repeated call with another answer, of somebody else, or long after is none that a cache would spare.
+// A repeated call with another answer, of another user, or long after is not a call that a cache would save.
 func TestRepeatedCalls(t *testing.T) {
 	s := newStory(t)
 	for i := range 30 {

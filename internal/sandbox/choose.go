@@ -35,8 +35,8 @@ type BackendChooser struct {
 	backends []Backend
 }
 
-// NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard names the
-// backend to use when a request names none, or Auto.
+// NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard is the name
+// of the backend for requests that name none. It may be Auto.
 func NewChooser(standard string, backends ...Backend) *BackendChooser {
 	return &BackendChooser{standard: standard, backends: backends}
 }

@@ -59,7 +59,7 @@ func sendMetrics(t *testing.T) {
 			found[one.Name] = one
 		}
 		if len(m.ProtoReflect().GetUnknown()) > 0 {
-			t.Error("fields that are none")
+			t.Error("the message has unknown fields")
 		}
 		return http.StatusOK
 	})

@@ -33,7 +33,7 @@ func TestDraft(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"write": d.Write("a.txt", []byte("other")), "append": d.AppendFile("sub/b.txt", []byte("more")),
-		"append anew": d.AppendFile("new.txt", []byte("new")), "remove": d.RemovePath("c.txt", false), "rename": d.RenamePath("d.txt", "sub/d.txt"),
+		"append to a new file": d.AppendFile("new.txt", []byte("new")), "remove": d.RemovePath("c.txt", false), "rename": d.RenamePath("d.txt", "sub/d.txt"),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)

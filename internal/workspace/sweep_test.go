@@ -76,7 +76,7 @@ func TestSweep(t *testing.T) {
 	if _, err := os.Stat(states.stateFile("b")); err == nil {
 		t.Error("the state of a session that is gone is there")
 	}
-	// A session that was swept away begins anew.
+	// A session that was swept away starts empty.
 	w, err := store.Open("b")
 	if err != nil || w.Write("x", nil) != nil {
 		t.Error(err)

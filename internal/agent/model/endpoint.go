@@ -241,7 +241,7 @@ func statusError(resp *http.Response) *core.Error {
 	return e
 }
 
-// errorOf returns the error message in an endpoint's response, or "" if there is none.
+// errorOf returns the error message in an endpoint's response. It returns "" for a response without one.
 func errorOf(text []byte) string {
 	var said struct {
 		Error json.RawMessage `json:"error"`

@@ -77,7 +77,7 @@ func (s *sqlStore) checkChain(ctx context.Context, c *sql.Conn, name int64) (say
 	}
 	if !from.Valid {
 		if seq != base {
-			return fmt.Sprintf("it has the entries %d to %d, and there are none", base+1, seq), nil
+			return fmt.Sprintf("it says that it has the entries %d to %d, but it has no entries", base+1, seq), nil
 		}
 		return "", nil
 	}

@@ -347,7 +347,7 @@ func (e *postgresEngine) beforeCondition(p audit.RowPosition) (condition string,
 	return "(at, chain) <= (?, ?)", []any{p.At, largestChainBelow(p.Chain)}
 }
 
-// largestChainBelow returns the largest chain number whose name sorts before name.
+// largestChainBelow returns the largest number among the chains whose names sort before name.
 func largestChainBelow(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {

@@ -27,7 +27,7 @@ type Options struct {
 	ReadOnly bool
 	// Owner identifies the owner of the audit log. A chain of another owner is not continued.
 	Owner string
-	// Left opens an existing chain that no process is writing. If there is none, the error wraps ErrNone.
+	// Left opens an existing chain that no process is writing. Without such a chain, the error wraps ErrNone.
 	Left bool
 	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
 	Fresh bool

@@ -86,8 +86,8 @@ type appliedRules struct {
 	not, when, yes, no  *schemaNode
 }
 
-// dynamicRef represents a dynamic reference. It refers to the outermost resource on the current path that has the anchor or,
-// if there is none, to the target.
+// dynamicRef represents a dynamic reference. It refers to the outermost resource on the current path that has the anchor. Without
+// such a resource, it refers to the target.
 type dynamicRef struct {
 	target    *schemaNode
 	anchor    string

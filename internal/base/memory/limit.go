@@ -46,8 +46,8 @@ func firstField(s string) string {
 	return ""
 }
 
-// groupLimit returns the smallest memory limit of this process's control groups, of versions 1 and 2, or 0 if there
-// is none.
+// groupLimit returns the smallest memory limit of this process's control groups, of versions 1 and 2, or 0 if
+// they set no limit.
 func groupLimit(read func(name string) string) (least int64) {
 	groups, mounts := read("/proc/self/cgroup"), read("/proc/self/mountinfo")
 	for _, line := range strings.Split(groups, "\n") {

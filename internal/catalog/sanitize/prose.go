@@ -214,7 +214,7 @@ func (w *needReader) addFolded(f byte) {
 	w.part = (w.part ^ uint32(f)) * fnvPrime
 }
 
-// end ends the current word, if there is one.
+// end ends the current word. It does nothing between words.
 func (w *needReader) end() {
 	if w.hash == fnvOffset {
 		return

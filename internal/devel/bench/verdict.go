@@ -9,8 +9,8 @@ import (
 // work with such a model.
 const contextWindow = 200_000
 
-// ListVerdicts describes where programs save tokens and where they cost more, each compared with the better of the two
-// ways without programs.
+// ListVerdicts describes where programs save tokens and where they cost more. It compares them with the cheaper of
+// direct calls with all definitions and direct calls with tool search.
 func (w Workload) ListVerdicts() []string {
 	direct, code := w.cheapestWay(WayDirect, WaySearch), w.cheapestWay(WayFull, WayLean)
 	verdicts := []string{compareCosts(direct, code)}

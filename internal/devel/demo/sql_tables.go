@@ -143,7 +143,7 @@ func (d *sqlDatabase) insertRows(ctx context.Context, t *dataTable) (err error) 
 	return tx.Commit()
 }
 
-// own runs a statement of the server's own.
+// own runs a statement written by the server itself, not by a client.
 func (d *sqlDatabase) own(ctx context.Context, statement string) error {
 	d.guard.trusted = true
 	defer func() { d.guard.trusted = false }()

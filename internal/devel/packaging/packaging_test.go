@@ -191,7 +191,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// The template of the entry is none that a registry takes.
+// No registry accepts the template of the entry.
 func TestTemplateIsNoEntry(t *testing.T) {
 	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", "registry/server.schema.json"))
 	if err != nil {

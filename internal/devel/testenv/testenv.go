@@ -61,9 +61,9 @@ func findProgram(t testing.TB, name string) (path string, err error) {
 	return exec.LookPath(name)
 }
 
-// IsWanted reports whether tests that need name are enabled. Tests of containers and virtual machines
-// take minutes, so they are enabled only if RETORT_SANDBOXES is 1, as "make test-sandboxes" sets it,
-// or if RETORT_REQUIRE lists name. All other tests always are.
+// IsWanted reports whether tests that need name are enabled. Tests of containers and virtual machines take minutes.
+// They are enabled only if RETORT_SANDBOXES is 1, as "make test-sandboxes" sets it, or if RETORT_REQUIRE lists name.
+// All other tests are always enabled.
 func IsWanted(name string) bool {
 	optional := slices.Contains([]string{"dockerd", "runsc", "qemu", "firecracker"}, name)
 	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || IsRequired(name)

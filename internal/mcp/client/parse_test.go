@@ -373,7 +373,7 @@ func TestBindingsRefused(t *testing.T) {
 	}
 }
 
-// A result of an unknown type is none, and one without a type is complete.
+// A result of an unknown type is an error, and one without a type is complete.
 func TestResultTypes(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"content":[]}`: "", `{"resultType":"complete","content":[]}`: "", `{"resultType" : "complete"}`: "", `{"resultType":null}`: "",

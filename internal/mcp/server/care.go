@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// careArguments has the arguments of execute_code with which a client asks for stricter rules than the settings. The
-// pipeline refuses values that are less strict.
+// careArguments holds the arguments of execute_code with which a client asks for stricter rules than those of the
+// settings. The pipeline refuses values that are less strict.
 type careArguments struct {
 	ForceApproval   bool            `json:"force_approval"`
 	MemoryLimit     json.RawMessage `json:"memory_limit"`

@@ -451,7 +451,7 @@ func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRe
 		if err := json.Unmarshal(a.Params, &p); err != nil {
 			return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the request for sampling can't be read: %v", err)
 		}
-		p.Meta, p.IncludeContext = nil, "none" // what others have said is none of its business
+		p.Meta, p.IncludeContext = nil, "none" // it must not see messages of other servers
 		return &p, nil
 	}
 	if a.Page != "" {

@@ -228,7 +228,7 @@ func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) 
 	return s.answerOutcome(req, s.engine.Resume(withApprovalChannel(ctx, req), a.ID, approvalTimeout(req)), 0), nil
 }
 
-// StatsKeeper counts what was done.
+// StatsKeeper returns the statistics of executions, tool calls and tokens.
 type StatsKeeper interface {
 	Stats(ctx context.Context, session string) any
 }

@@ -124,7 +124,7 @@ func (c *speaker) close() {
 	}
 }
 
-// oddLines are lines of a client with what must be in their answer; empty: there is none.
+// oddLines are lines of a client with what the answer must contain. Empty means that no answer is sent.
 var oddLines = map[string]string{
 	`{}`: `"id":null,"error":{"code":-32600,`, `[]`: `-32600`, `7`: `-32600`, `null`: `-32600`, `"x"`: `-32600`, `true`: `-32600`, `[[]]`: `-32600`, `[1,2]`: `-32600`,
 	`nonsense`: `-32700`, `{"jsonrpc":"2.0"`: `-32700`, `{} {}`: `-32700`, "\ufeff{}": `-32700`, "{}\x00": `-32700`,

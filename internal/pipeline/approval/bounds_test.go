@@ -74,7 +74,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// A yes begins the count of noes anew, and a session has its own bound within an hour.
+// An approval resets the count of refusals, and a session has its own bound within an hour.
 func TestBoundsOfSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)

@@ -44,7 +44,7 @@ func askUnusual(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first() != nil || second() != nil {
-		t.Error("a yes is none")
+		t.Error("the approval has no effect")
 	}
 	later := ask(q)
 	for i, refused := range append(left, later) {

@@ -237,7 +237,7 @@ func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schema
 	return fields
 }
 
-// otherProperties returns the type of undeclared properties, or nil if there are none. An object without declared
+// otherProperties returns the type of undeclared properties, or nil if undeclared properties are not allowed. An object without declared
 // properties may have any. An object with declared properties is assumed to have no others, so that misspelt names
 // are found.
 func (b *typeBuilder) otherProperties(v *jsonValue, inner schemaScope, bare bool) *typeNode {

@@ -51,7 +51,7 @@ func sealedType(n *typeNode, typ string) *typeNode {
 	return &c
 }
 
-// sealedName returns the TypeScript name of a string type that may be sealed.
+// sealedName returns the TypeScript name of a string type whose values may be tokens that stand for personal data.
 func sealedName(typ string) string {
 	switch {
 	case typ == "":

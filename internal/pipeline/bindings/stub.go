@@ -82,7 +82,7 @@ func orderedCall(name string, types *toolTypes) string {
 	return name + "(" + strings.Join(names, ", ") + ")"
 }
 
-// fullDeclaration returns a tool's TypeScript declarations, preceded by the call.
+// fullDeclaration returns a tool's TypeScript declarations. They begin with the signature of the tool's function.
 func fullDeclaration(name string, t *core.Tool) string {
 	types := buildOutline(t)
 	p := tsPrinter{bare: true}

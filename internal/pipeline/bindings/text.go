@@ -205,7 +205,7 @@ func startsSentence(s string) bool {
 	return !unicode.IsLower(r)
 }
 
-// shortenText cuts s to at most n characters, at a word boundary if there is one near.
+// shortenText cuts s to at most n characters, preferably at a word boundary.
 func shortenText(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s

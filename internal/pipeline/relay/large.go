@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// LargeFetcher represents an Upstream that can return answers too large for memory as files. Exactly one of the two results
-// is nil.
+// LargeFetcher represents an Upstream that can return an answer too large for memory as a file. Without an error,
+// Fetch returns either the answer or the file, and nil for the other.
 type LargeFetcher interface {
 	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error)
 }

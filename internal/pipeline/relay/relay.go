@@ -302,8 +302,8 @@ func (x ExecutionContext) refreshOnChange(ctx context.Context, t *core.Tool) fun
 	}
 }
 
-// vetTool returns the current tool, and a context in which the call is sent only if the server still lists that
-// definition.
+// vetTool returns the current definition of a tool, and a context for the call. The context lets the call be sent
+// only if the server still lists the definition that was vetted.
 func (x ExecutionContext) vetTool(ctx context.Context, t *core.Tool) (*core.Tool, context.Context, *core.Error) {
 	if x.Supervisor == nil {
 		return t, ctx, nil

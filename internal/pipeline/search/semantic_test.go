@@ -425,7 +425,7 @@ func TestUnneededVectorsAreForgotten(t *testing.T) {
 	}
 	again, err := openVectors(filepath.Dir(v.path), "m")
 	if err != nil || again.getVector(keyOf("s", "new")) == nil || again.getVector(keyOf("s", "0")) == nil {
-		t.Errorf("the file written anew lacks vectors: %v", err)
+		t.Errorf("the rewritten file lacks vectors: %v", err)
 	}
 	again.closeFile()
 }

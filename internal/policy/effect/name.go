@@ -234,9 +234,9 @@ func nounOf(text string) string {
 	return singularOf(text)
 }
 
-// readsNoun returns the judgement of a tool's name after a check for nouns. It changes the judgement to read-only if
-// the name begins with a noun and has a reading verb at the end (order_get) or directly after the noun
-// (order_get_status). end is the number of words without an insignificant tail.
+// readsNoun changes the judgement of a tool's name to read-only if the name begins with a noun and has a reading verb
+// at the end (order_get) or directly after the noun (order_get_status). Only the first end words count; the rest are
+// insignificant.
 func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j

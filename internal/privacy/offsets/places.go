@@ -1,5 +1,5 @@
 // Package offsets maps hashes and numbers to places, for very many items in little memory. A place is a 32-bit number
-// that the caller chooses, such as an offset in a file; 0 means that there is none.
+// that the caller chooses, such as an offset in a file; 0 means that the entry has no place.
 package offsets
 
 import (

@@ -22,7 +22,7 @@ var (
 )
 
 // findStreet finds a street address that contains the word w. It returns the offset at which the scan continues, or 0
-// if there is none.
+// if w belongs to no address.
 func (sc *textScan) findStreet(w textWord) int {
 	text := sc.text
 	s := string(text[w.start:w.end])

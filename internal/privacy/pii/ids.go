@@ -119,7 +119,7 @@ func putForm(lists *[seps]formList, f idForm) {
 	}
 }
 
-// matchAt matches the pattern against text at start. end is the end of the match, or 0 if there is none. n is the
+// matchAt matches the pattern against text at start. end is the end of the match, or 0 if it does not match. n is the
 // number of letters and digits, which are written to id unless id is nil.
 func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {

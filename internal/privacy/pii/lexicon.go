@@ -33,7 +33,7 @@ func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 // mayBegin reports whether a phrase may begin with a word of this hash. It may return true although no phrase does.
 func (l *phraseLexicon[T]) mayBegin(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the value and the end of the longest phrase that begins at start. end is 0 if there is none.
+// longestMatch returns the value and the end of the longest phrase that begins at start. end is 0 if no phrase matches.
 func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {

@@ -76,8 +76,8 @@ var people = sync.OnceValue(func() *roleLexicon {
 	return l
 })
 
-// capitalLatin returns s with its first letter as a capital. It is for letters whose case is not ignored by
-// comparisons.
+// capitalLatin returns w with a capital as its first letter, if that letter is beyond U+00FF. Comparisons ignore the
+// case of letters up to U+00FF only.
 func capitalLatin(w string) string {
 	if r, n := utf8.DecodeRuneInString(w); r > 0xFF {
 		return string(unicode.ToUpper(r)) + w[n:]

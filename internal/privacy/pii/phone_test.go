@@ -11,7 +11,7 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-var update = flag.Bool("update", false, "write phones.txt and goldens anew")
+var update = flag.Bool("update", false, "rewrite phones.txt and goldens")
 
 const phonesHead = `# Numbering plans, made from the metadata of libphonenumber (https://github.com/google/libphonenumber,
 # Copyright The Libphonenumber Authors, Apache License 2.0, https://www.apache.org/licenses/LICENSE-2.0)

@@ -164,7 +164,7 @@ func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost floa
 	return nil
 }
 
-// bitBudget returns how many bits of a value of this type comparisons may reveal.
+// bitBudget returns how many bits comparisons may reveal about a value of this type.
 func bitBudget(typ string) float64 {
 	switch pii.Type(typ) {
 	case pii.Email, pii.Name, pii.Company, pii.Address:

@@ -249,7 +249,7 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// decodeNumber parses a number in the given base between opens and a closing brace. end is 0 if there is none at i.
+// decodeNumber parses a number in the given base between opens and a closing brace. end is 0 if no number begins at i.
 func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
@@ -266,7 +266,7 @@ func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) 
 	return rune(v), i + n + 1
 }
 
-// readOctal parses three octal digits at i. end is 0 if there are none.
+// readOctal parses three octal digits at i. end is 0 if the text at i is something else.
 func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
@@ -322,7 +322,7 @@ func readPercent(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// percentByte decodes a percent-encoded byte at i. end is 0 if there is none.
+// percentByte decodes a percent-encoded byte at i. end is 0 if the text at i is something else.
 func percentByte(text []byte, i int) (c byte, end int) {
 	if i >= len(text) || text[i] != '%' {
 		return 0, 0

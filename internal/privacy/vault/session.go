@@ -38,7 +38,7 @@ func errFull() error {
 		)
 }
 
-// MintToken returns the token of a value. If there is none, it creates one. It also stores servers from which the value
+// MintToken returns the token of a value. It creates a token for a new value. It also stores servers from which the value
 // has not come before. The token's number is reserved on disk before it is given out, so it never stands for another
 // value. If the session is full, the error is a *core.Error of kind limit.
 func (s *TokenSession) MintToken(e TokenEntry) (token string, err error) {
@@ -100,7 +100,7 @@ func (s *TokenSession) mintToken(e *TokenEntry) (token string, changes int, err 
 	return token, 0, nil
 }
 
-// findEntry returns the entry of a value. at is 0 if the value is unknown.
+// findEntry returns the entry of a value and its position, counted from 1. The position is 0 if the value is unknown.
 func (s *TokenSession) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil
@@ -210,7 +210,7 @@ func parseToken(token string) (typ string, number int, ok bool) {
 	return strings.ToLower(inner[:cut]), number, true
 }
 
-// FindValue returns the entry of a value of a type.
+// FindValue returns the entry of a value with this type, and whether it is known.
 func (s *TokenSession) FindValue(typ, value string) (TokenEntry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -257,7 +257,7 @@ func (s *TokenSession) savePending() error {
 	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
-// RefreshTokens removes values from memory that another process has erased. If there are none, it costs one stat call.
+// RefreshTokens removes values from memory that another process has erased. Without such values, it costs one stat call.
 func (s *TokenSession) RefreshTokens() error {
 	if s.store.dir == "" {
 		return nil

@@ -32,7 +32,7 @@ func TestContainerProfile(t *testing.T) {
 		}
 	}
 	if _, err := ContainerProfile("none", NoNetwork); err == nil {
-		t.Error("a profile that is none")
+		t.Error("an invalid profile is accepted")
 	}
 }
 

@@ -228,7 +228,7 @@ func TestHardened(t *testing.T) {
 	}
 }
 
-// What comes from an attached container is taken apart; what is none of that ends it.
+// The stream of an attached container is split into its parts. Invalid data ends it.
 func TestDemux(t *testing.T) {
 	frame := func(stream byte, text string) string {
 		return string(binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))) + text

@@ -46,7 +46,7 @@ func TestTimers(t *testing.T) {
 	}
 	timers.addTimer(4, at(10))
 	timers.addTimer(5, at(40))
-	timers.addTimer(5, at(5)) // starts anew
+	timers.addTimer(5, at(5)) // starts again
 	timers.removeTimer(3)
 	timers.removeTimer(99)
 	if id, due := timers.takeDue(at(4)); due {

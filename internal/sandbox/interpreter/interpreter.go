@@ -105,7 +105,8 @@ func PythonAt(found string) (string, error) {
 	return said.Executable, err
 }
 
-// PythonImage returns the files that a Python needs. The executable itself appears at the path inside.
+// PythonImage returns the files that a Python installation needs. inside is the path in the sandbox at which its
+// executable appears.
 func PythonImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Sources: map[string]string{}}
 	if err := m.addPython(program); err != nil {

@@ -26,7 +26,7 @@ type compiledHarness struct {
 	code     atomic.Pointer[[]byte]
 }
 
-// compiledHarness returns the compiled harness of k, or nil if there is none yet. It is compiled in the background
+// compiledHarness returns the compiled harness of k, or nil until it has been compiled. It is compiled in the background
 // when the second child starts, because a user who runs a single program does not need it.
 func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {

@@ -54,7 +54,7 @@ func TestCompiledHarness(t *testing.T) {
 			nonsense := []byte{4, 'm', 'a', 'i', 'n', 3, 1, 2, 3}
 			k.harness.code.Store(&nonsense)
 			if now := value(); now != first || k.harness.code.Load() != nil {
-				t.Errorf("with a harness that is none: %s, as text %s", now, first)
+				t.Errorf("with an invalid harness: %s, as text %s", now, first)
 			}
 		})
 	}

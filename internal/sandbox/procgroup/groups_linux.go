@@ -297,7 +297,8 @@ func (o *ChildGroup) PeakBytes() int64 {
 	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
 }
 
-// readBytes reads a number from the control group's file of version 2 or, if that does not exist, of version 1.
+// readBytes reads a number of bytes from a file of the control group: two for version 2 of control groups, one for
+// version 1. It returns 0 if it cannot read the number.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0

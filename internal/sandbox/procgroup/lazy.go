@@ -19,7 +19,7 @@ func (l *LazySpawner) Ensure() *ChildSpawner {
 	return l.spawner
 }
 
-// Close closes the spawner if there is one. All children must have ended.
+// Close closes the spawner if it was created. All children must have ended.
 func (l *LazySpawner) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

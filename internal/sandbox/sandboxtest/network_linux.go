@@ -119,7 +119,7 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	h.served.Store(0)
 	triedWith(t, b, runtime, code, echo)
 	if h.served.Load() != 0 {
-		t.Error("there is a proxy for a host that is none")
+		t.Error("there is a proxy for an invalid host")
 	}
 }
 

@@ -76,7 +76,8 @@ func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*c
 	}, nil
 }
 
-// bootPlan creates the files into which the machine will be saved, and lets Firecracker write to them.
+// bootPlan returns the plan of a machine that boots in order to be saved. It creates the files for the saved machine,
+// and lets Firecracker write to them.
 func (f firecrackerDriver) bootPlan(i *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	kernel, err := readVmlinux(i.kernel.vmlinuz)
 	if err == nil {

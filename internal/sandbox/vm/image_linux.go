@@ -211,7 +211,7 @@ func (i *machineImage) imageKey(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }
 
-// ensureMachine returns the folder of the image's saved machine. If there is none yet, it first boots the machine and
+// ensureMachine returns the folder of the image's saved machine. If the machine was not saved yet, it first boots the machine and
 // saves it.
 func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	version, err := b.driver.driverVersion()

@@ -33,7 +33,7 @@ const (
 	ending        = 5 * time.Second
 	// lastMessageTimeout bounds the time that a machine may take to report why its guest ended.
 	lastMessageTimeout = 2 * time.Second
-	// monitorThreads bounds the threads of QEMU.
+	// monitorThreads bounds the threads of the process that runs a machine, QEMU or Firecracker.
 	monitorThreads = 64
 )
 
@@ -360,8 +360,8 @@ func (m *virtualMachine) checkMemory(l core.Limits) {
 
 func (m *virtualMachine) measurePeak() int64 { return m.peak.Note(m.usedMemory()) }
 
-// usedMemory returns the memory that the machine and QEMU use themselves, in bytes. Unchanged pages of the saved
-// machine are not included.
+// usedMemory returns the private memory of the virtual machine, including QEMU, in bytes. Pages that it still shares
+// with the saved machine do not count.
 func (m *virtualMachine) usedMemory() int64 { return procgroup.OwnMemory(m.cmd.Process.Pid) }
 
 // Peak implements warmpool.Guest.

@@ -93,10 +93,10 @@ func appendHeader(b []byte, f Frame) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(len(f.Head)))
 }
 
-// readFrame reads one frame. The error is io.EOF if the input ends between two frames, and io.ErrUnexpectedEOF within
-// a frame. A frame that is too large or whose kind is not in sizes gives a *Violation, and no memory is allocated for
-// it. A call that is too large gives an *errLarge. If admit is not nil, it is called before memory is allocated; it
-// may wait until there is room, or refuse.
+// readFrame reads one frame. sizes has the permitted kinds of frames with their largest sizes. A frame of another
+// kind, or one that is too large, gives a *Violation; a call that is too large gives an *errLarge instead. Neither
+// takes memory. The error is io.EOF if the input ends between two frames, and io.ErrUnexpectedEOF within a frame. If
+// admit is not nil, it is called before memory is allocated. It may wait until memory is free, or refuse.
 func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -221,8 +221,8 @@ func (c *Client) checkMetadata(ctx context.Context, m serverMetadata) error {
 	return c.checkAddress(ctx, m.Authorize)
 }
 
-// checkAddress applies the rules for requests to an address that a browser will open. It allows a host that cannot be
-// resolved, because the browser may know it.
+// checkAddress checks an address that the user's browser will open, by the rules for the engine's own requests. It
+// allows a host that cannot be resolved here, because the browser may be able to resolve it.
 func (c *Client) checkAddress(ctx context.Context, address string) error {
 	if address == "" {
 		return nil

@@ -75,6 +75,6 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	if _, err := web.OpenListener(web.Options{Addr: "127.0.0.1:0", Cert: filepath.Join(dir, "key.pem"), Key: filepath.Join(dir, "key.pem")}); err == nil {
-		t.Error("a certificate that is none is taken")
+		t.Error("an invalid certificate is accepted")
 	}
 }

@@ -16,7 +16,7 @@ const (
 	hugeString    = 32_000 // bytes of one string
 	minCodes      = 10     // numbers that spell a text
 	minSymbols    = 150    // nodes of a program of signs
-	symbolShare   = 0.8    // of them that are none of names and numbers
+	symbolShare   = 0.8    // of them that are neither names nor numbers
 	maxIdentifier = 400    // bytes of a name that is looked at
 )
 

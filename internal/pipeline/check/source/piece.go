@@ -44,8 +44,8 @@ func openingFence(lines []string) (int, string) {
 	return -1, ""
 }
 
-// closingFence returns the index of the last line that closes the fence at line first. If there is none, because the
-// program was cut off, the program extends to the end of the text.
+// closingFence returns the index of the last line that closes the fence at line first. If that line is missing,
+// because the program was cut off, the program extends to the end of the text.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
 		marker, info := ParseFence(lines[i])

@@ -150,7 +150,7 @@ func (c *compilerPool) warmingDone() <-chan struct{} {
 	return c.warmed
 }
 
-// warmProcess starts a process if there is none, and returns when it is ready. The process checks an empty program,
+// warmProcess starts a process unless one is running, and returns when it is ready. The process checks an empty program,
 // so that the compiler has parsed the declarations that all programs share.
 func (c *compilerPool) warmProcess() {
 	p := c.firstProcess()

@@ -61,7 +61,7 @@ var lossyPrograms = []struct {
 		lossyProgram{`return [0.1, 1e21]`, `[0.1,1e+21]`, ""},
 		lossyProgram{"from decimal import Decimal as D\n[D('1.10'), D('12345678901234567890.123456789'), D('12345678901234567890'), D('1E+3'), D('1E+400'), D(1) / 3]",
 			`[1.10,"12345678901234567890.123456789",12345678901234567890,1E+3,1E+400,"0.3333333333333333333333333333"]`, ""}},
-	{"decimals that are none",
+	{"invalid decimals",
 		lossyProgram{`return [NaN]`, `[null]`, "$[0]: NaN became null"},
 		lossyProgram{
 			"from decimal import Decimal as D\n[D('NaN'), D('-Infinity')]", `[null,null]`,

@@ -37,7 +37,7 @@ func TestOrder(t *testing.T) {
 	if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o755 {
 		t.Error(info, err)
 	}
-	for n := range whole { // half an order is none
+	for n := range whole { // half an order is not valid
 		if _, _, err := receiveOrder(bytes.NewReader(whole[:n]), t.TempDir()); err == nil {
 			t.Errorf("the first %d of %d bytes are an order", n, len(whole))
 		}
