@@ -113,7 +113,7 @@ func readDefinition(server string, raw json.RawMessage, s *sanitize.TextScanner)
 	if cleanDefinition(t, d, s); t.Withheld != "" {
 		notes = append(
 			notes,
-			fmt.Sprintf("it is withheld from models: what its definition says at %s is hidden or speaks to the model", t.Withheld),
+			fmt.Sprintf("it is withheld from models: its definition has hidden text or instructions to the model at %s", t.Withheld),
 		)
 	}
 	return t, notes, nil

@@ -13,15 +13,15 @@ const (
 	maxJoined = 4 << 10 // bytes that are read together
 )
 
-// checkTogether withholds a definition whose fields pass one by one and give instructions when they are read in a row: a
-// title that goes on in the description, names of properties one after the other, descriptions of several properties.
+// checkTogether withholds a tool's definition if its fields pass the check alone but, read one after the other, give
+// instructions to the model. Examples are a title that continues in the description, and the names of several properties.
 func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	if c.withheld != "" {
 		return
 	}
 	for _, row := range [][]string{{t.Title, t.Description}, {t.Name, t.Description}, c.prose, c.names, c.all} {
 		if f, text, ok := c.scanTogether(row); ok {
-			c.where = [][]byte{[]byte("several fields")}
+			c.where = [][]byte{[]byte("several fields, read together")}
 			c.addFlags(text, []sanitize.TextFinding{f})
 			c.withholdDefinition()
 			c.where = nil

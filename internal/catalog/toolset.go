@@ -47,7 +47,7 @@ func (c *Catalog) buildToolset() *core.Toolset {
 		case t.Withheld != "":
 			return core.Errorf(
 				core.KindPolicy, "catalog",
-				"the tool is withheld: what its definition says at %s is hidden or speaks to the model", t.Withheld,
+				"the tool is withheld: its definition has hidden text or instructions to the model at %s", t.Withheld,
 			).
 				WithHint("a person can look: retort tools %s", t.Server)
 		case t.Change != nil && t.Change.Policy == core.ChangesBlock:

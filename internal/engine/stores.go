@@ -22,8 +22,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Stores opens what a configuration keeps: the audit log, tokens, personal values, workspaces and the job queue. An
-// engine is built on it, and so is everything that the command does without an engine.
+// Stores gives access to the stores of a configuration: the audit log, tokens, personal values, workspaces and the job
+// queue. An engine uses it, and so do commands that need no engine.
 type Stores struct {
 	log     *slog.Logger
 	secrets *secrets.Masker

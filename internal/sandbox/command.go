@@ -46,9 +46,9 @@ func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
 func NoFolders(command, backend string) *core.Error {
 	return core.Errorf(
 		core.KindSandboxUnavailable, "isolate.command",
-		"%s names files of the workspace, which commands in the %s sandbox cannot see", command, backend,
+		"an argument of %s names a file of the workspace, which commands in the %s sandbox cannot read", command, backend,
 	).WithHint(
-		"read the file in the program and pass its content as stdin, or have the person who runs Retort set sandboxMode: process",
+		"read the file in your program and pass its content as stdin, or ask the person who runs Retort to set sandboxMode: process",
 	)
 }
 

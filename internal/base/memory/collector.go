@@ -9,10 +9,9 @@ import (
 // minHeap is the heap size in bytes at which Go starts the first collection with GOGC=100.
 const minHeap = 4 << 20
 
-// DelayFirstCollection makes the first garbage collection of this process start when its heap has size bytes, and then
-// sets the percentage of GOGC to percent. A short command ends before that. A collection while the process starts would
-// find hardly any garbage. The variable GOGC takes precedence. It must be called once, before the process has a large
-// heap.
+// DelayFirstCollection makes the first garbage collection of this process start when its heap has size bytes. From then on
+// the garbage collector runs with GOGC=percent. A short command ends before its first collection, which would find hardly any
+// garbage. If the environment variable GOGC is set, this function does nothing. It must be called once, while the heap is small.
 func DelayFirstCollection(size, percent int) {
 	if os.Getenv("GOGC") != "" {
 		return

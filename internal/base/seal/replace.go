@@ -29,9 +29,10 @@ func ReplaceFile(path string, data []byte) error {
 	})
 }
 
-// ReplaceWith replaces a file atomically by what write writes. Whatever fails, and whenever the machine stops, there is
-// either the old or the new file: the new one is synced before it gets the name. A symbolic link of that name is
-// replaced and not followed. After an error nothing of the new file is left. The directory must exist.
+// ReplaceWith replaces a file atomically with the output of write, or creates it. Whatever fails, and whenever the machine
+// stops, the name has either the old content or the new: the new file is synced before it gets the name. A symbolic link of that
+// name is replaced and not followed. After an error the temporary file is removed; if the machine stops, it may stay. The directory
+// must exist.
 func ReplaceWith(path string, o ReplaceOptions, write func(io.Writer) error) error {
 	made, err := writeTemp(path, o, write)
 	if err != nil {

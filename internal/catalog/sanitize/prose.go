@@ -180,7 +180,8 @@ func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 	return n
 }
 
-// needReader reads the letters of one word after the other. It adds to needs what each word requires.
+// needReader collects which scans the words of a text need. It hashes each word while its letters are read once, and looks
+// the hashes up in the words that rules ask for. So most texts need no slower scan.
 type needReader struct {
 	scanner *TextScanner
 	needs   *textNeeds

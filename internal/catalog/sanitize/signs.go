@@ -175,8 +175,8 @@ var (
 	}
 )
 
-// maskedSecret is the beginning of what stands for a known secret in a text, behind the bracket. It counts only before words
-// that address the model, because the engine itself puts it there.
+// maskedSecret begins the mark that the engine itself puts in the place of a known secret: "[SECRET github TOKEN]". So this
+// mark, unlike "[SYSTEM]" and the like, is suspicious only if the text after it addresses the model.
 const maskedSecret = "SECRET "
 
 // badgeLength returns the length of a line that begins with a false speaker in brackets, such as "[SYSTEM] You must …". It

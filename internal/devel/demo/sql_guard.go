@@ -14,7 +14,7 @@ var (
 	errOnlyRows    = errors.New("the database knows SELECT, INSERT, UPDATE and DELETE")
 )
 
-// statementGuard decides what statements of clients may do, and records what the current one does. SQLite asks it while
+// statementGuard decides what statements of clients may do, and records what the current one does. SQLite calls it while
 // it compiles a statement.
 type statementGuard struct {
 	keys map[string]string // by table, the column that identifies a row

@@ -128,7 +128,8 @@ func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser,
 }
 
 // oneThread is the environment variable that makes Go's runtime run Go code on one thread at a time. Setting that from the
-// start is cheaper than runtime.GOMAXPROCS in the process, which stops all threads. An interpreter does not receive it.
+// start is cheaper than runtime.GOMAXPROCS in the process, which stops all threads. It is not passed on to interpreters such
+// as Python, whose environment programs can see.
 const oneThread = "GOMAXPROCS=1"
 
 func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
