@@ -1,12 +1,13 @@
 package internal_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"retort/internal/devel/testenv"
 )
 
 // TestLinksResolve checks that each relative link of a page leads to a file, and to a heading if it names one.
@@ -66,33 +67,10 @@ func TestEveryPageIsListed(t *testing.T) {
 
 // docPages returns the pages for people, as paths below the root of the module.
 func docPages(t *testing.T) []string {
-	t.Helper()
-	pages := []string{"README.md", "SECURITY.md", "CONTRIBUTING.md"}
-	for _, dir := range []string{"docs", "examples"} {
-		err := fs.WalkDir(os.DirFS(root), dir, func(file string, e fs.DirEntry, err error) error {
-			if err == nil && e.Name() == "node_modules" {
-				return fs.SkipDir
-			}
-			if err == nil && strings.HasSuffix(file, ".md") {
-				pages = append(pages, file)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return pages
+	return append([]string{"README.md", "SECURITY.md", "CONTRIBUTING.md"}, testenv.MarkdownPages(t, root, []string{"docs", "examples"})...)
 }
 
-func readPage(t *testing.T, page string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
+func readPage(t *testing.T, page string) string { return testenv.ReadPage(t, root, page) }
 
 var (
 	codeBlock  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")

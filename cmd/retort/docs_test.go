@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"retort/internal/devel/testenv"
 )
 
 var updateDocs = flag.Bool("update", false, "write docs/reference/cli.md from the commands")
@@ -271,28 +272,7 @@ func TestConsolePattern(t *testing.T) {
 
 // userPages returns the README, SECURITY.md and the pages of docs/ for users.
 func userPages(t *testing.T) []string {
-	t.Helper()
-	pages := []string{"README.md", "SECURITY.md"}
-	err := fs.WalkDir(os.DirFS(repository), "docs", func(file string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && e.Name() == "contributing" {
-			return fs.SkipDir
-		}
-		if err == nil && strings.HasSuffix(file, ".md") {
-			pages = append(pages, file)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pages
+	return append([]string{"README.md", "SECURITY.md"}, testenv.MarkdownPages(t, repository, []string{"docs"}, "contributing")...)
 }
 
-func readDoc(t *testing.T, page string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
+func readDoc(t *testing.T, page string) string { return testenv.ReadPage(t, repository, page) }
