@@ -1,4 +1,5 @@
-// Package canonjson converts JSON to a canonical form. The engine compares two calls by this form. It does no I/O.
+// Package canonjson converts JSON to a canonical form, so that the engine can tell whether two calls have equal
+// arguments. It does no I/O.
 package canonjson
 
 import (
@@ -11,9 +12,9 @@ import (
 
 var errAmbiguous = errors.New("the JSON can be read in more than one way")
 
-// MarshalOrKeep returns the canonical form of raw. Unlike Marshal it accepts repeated member names and keeps the last
-// value. It returns raw unchanged if raw is not JSON. It must be used only where the result replaces raw, so that
-// every later reader sees the same value.
+// MarshalOrKeep returns the canonical form of raw. Unlike MarshalCanonical it accepts repeated member names and keeps
+// the last value. It returns raw unchanged if raw is not JSON. It must be used only where the result replaces raw, so
+// that every later reader sees the same value.
 func MarshalOrKeep(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -56,8 +57,8 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// OrRaw returns the canonical form of raw, or raw itself if Marshal fails. Two calls whose arguments have no
-// canonical form are equal only if the bytes are.
+// OrRaw returns the canonical form of raw, or raw itself if MarshalCanonical fails. Two texts without a canonical
+// form are thus considered equal only if their bytes are equal.
 func OrRaw(raw json.RawMessage) json.RawMessage {
 	if c, err := MarshalCanonical(raw); err == nil {
 		return c

@@ -25,7 +25,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-// TestAmbiguous checks that texts which servers could read differently have no canonical form.
+// TestAmbiguous checks that MarshalCanonical rejects JSON that servers could interpret in different ways.
 func TestAmbiguous(t *testing.T) {
 	for _, in := range []string{
 		``, `{`, `{} {}`, `1 2`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `[{"x":{"a":1,"a":1}}]`, `"\ud800"`, `{"\udc00":1}`,
@@ -40,7 +40,8 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// TestNormalize checks that ambiguous JSON gets one meaning, and that text that is not JSON stays.
+// TestNormalize checks that MarshalOrKeep makes ambiguous JSON unambiguous and leaves text that is not JSON
+// unchanged.
 func TestNormalize(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1, "a":2, "b":3}`: `{"a":2,"b":3}`, `nonsense`: `nonsense`, `{ "a": [1.50, "<"] }`: `{"a":[1.50,"<"]}`,

@@ -7,11 +7,11 @@ import (
 	"retort/internal/core"
 )
 
-// recheckInterval is the interval at which the Permit of an ongoing operation is checked.
+// recheckInterval is how often WhilePermitted checks that a running operation is still permitted.
 const recheckInterval = 500 * time.Millisecond
 
-// WhilePermitted returns a context that ends when the Permit of ctx ends, at most the time recheck later. Its cause
-// is the reason why the Permit has ended. The caller must call stop when it no longer needs the context.
+// WhilePermitted returns a context that ends within recheckInterval after the core.Permit of ctx becomes invalid. Its
+// cause is the reason for that. The caller must call stop when it no longer needs the context.
 func WhilePermitted(ctx context.Context) (permitted context.Context, stop context.CancelFunc) {
 	p := core.PermitOf(ctx)
 	permitted, end := context.WithCancelCause(ctx)

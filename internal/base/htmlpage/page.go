@@ -25,19 +25,19 @@ type PageSection struct {
 	Table PageTable
 }
 
-// ChartBar is one row of a chart, with stacked parts.
+// ChartBar represents one row of a chart: a bar of stacked segments.
 type ChartBar struct {
 	Name  string
 	Parts []BarPart
 }
 
-// BarPart represents a labelled length of a bar. Parts with the same name have the same colour within a section.
+// BarPart represents one segment of a bar. Segments with the same name have the same colour within a section.
 type BarPart struct {
 	Name   string
 	Length float64
 }
 
-// PageTable has a title for each column. All columns but the first hold numbers.
+// PageTable represents a table with column titles. All columns except the first hold numbers and are aligned right.
 type PageTable struct {
 	Columns []string
 	Rows    [][]string
@@ -123,7 +123,7 @@ func writeRow(b *strings.Builder, cell string, texts []string) {
 	b.WriteString("</tr>\n")
 }
 
-// Sizes of a chart, in its own units.
+// Dimensions of a chart, in units of its SVG coordinate system.
 const (
 	nameWidth  = 230
 	barsWidth  = 600

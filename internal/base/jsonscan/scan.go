@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// Kind is the kind of a piece of JSON.
+// Kind tells the pieces apart into which a Scanner splits JSON.
 type Kind uint8
 
-// The kinds of pieces.
+// The kinds of pieces that Scanner.Next returns.
 const (
 	Space Kind = iota
 	Open       // { or [
@@ -22,10 +22,10 @@ const (
 	Literal // a part of a number, or of true, false, null
 )
 
-// MaxDepth bounds how deep containers may be nested.
+// MaxDepth is the maximum nesting depth of objects and arrays. The scanner rejects deeper input.
 const MaxDepth = 1000
 
-// Error describes why the input is not valid JSON, and where.
+// Error says why the input is not valid JSON, and at which offset.
 type Error struct {
 	At       int64 // bytes before
 	What     string
@@ -58,14 +58,14 @@ type Scanner struct {
 	failed *Error
 }
 
-// NestingDepth returns the number of open objects and arrays. One counts from the end of its Open piece until its Close
-// piece is read.
+// NestingDepth returns the number of objects and arrays that are open. A container is open from the end of its Open
+// piece until its Close piece is read.
 func (s *Scanner) NestingDepth() int { return len(s.stack) }
 
 // InObject reports whether the innermost open container is an object and not an array.
 func (s *Scanner) InObject() bool { return len(s.stack) > 0 && s.stack[len(s.stack)-1] == '{' }
 
-// InString reports whether the last piece was part of a string that continues.
+// InString reports whether the scanner is inside a string, because the last piece did not contain its end.
 func (s *Scanner) InString() bool { return s.quoted }
 
 // ByteOffset returns the number of bytes read so far.
@@ -203,7 +203,8 @@ func (s *Scanner) readText(p []byte, i int) (Kind, int) {
 	return kind, len(p)
 }
 
-// plainLength returns how many bytes at the start of p neither end the string nor need a check.
+// plainLength returns how many bytes at the start of p can be skipped: they neither end the string nor need to be
+// validated.
 func plainLength(p []byte) int {
 	for i, c := range p {
 		if c == '"' || c == '\\' || c < ' ' {
@@ -226,7 +227,8 @@ func (s *Scanner) readEscaped(c byte) {
 	}
 }
 
-// readLiteral continues a number or a word such as true. n is 0 if it had already ended before p.
+// readLiteral continues to read a number or a word such as true. It returns n == 0 if the literal had already ended
+// before p.
 func (s *Scanner) readLiteral(p []byte) (n int) {
 	for n < len(p) && s.word != "" {
 		if p[n] != s.word[0] {
@@ -249,7 +251,7 @@ func (s *Scanner) readLiteral(p []byte) (n int) {
 	return n
 }
 
-// numberState is the state of the automaton that reads numbers.
+// numberState represents a state of the finite automaton that recognizes JSON numbers.
 type numberState uint8
 
 const (

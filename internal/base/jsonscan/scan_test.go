@@ -14,7 +14,8 @@ var documents = []string{
 	`{1:2}`, `[1 2]`, `]`, `}`, `[}`, `{]`, `tru`, `truex`, `nul`, "\"\n\"", `"\x"`, `"\u12g4"`, `{} {}`, `1 2`, ``, ` `, `[[[[]]]]`, `{"a":{"b":[{"c":[]}]}}`, `"\ud800"`, `[1.5E-3,"a"]`, `-0`, `+1`, `0x1`, "\xff", "\"\xff\"",
 }
 
-// whole scans data in pieces of at most n bytes.
+// whole scans data in pieces of at most n bytes. It reports whether data is valid and returns the greatest nesting
+// depth.
 func whole(data []byte, n int) (ok bool, depth int) {
 	var s Scanner
 	for len(data) > 0 {
@@ -32,7 +33,8 @@ func whole(data []byte, n int) (ok bool, depth int) {
 	return s.CheckEnd() == nil, depth
 }
 
-// The verdict is that of encoding/json, however the document is cut.
+// FuzzScanner checks that Scanner accepts exactly the documents that encoding/json accepts, however they are split
+// into pieces.
 func FuzzScanner(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d), 3)
@@ -74,7 +76,7 @@ func TestTrailing(t *testing.T) {
 	}
 }
 
-// Text says what encoding/json says, however the string is cut.
+// FuzzText checks that DecodeText decodes strings as encoding/json does, however the input is split.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{`a\"b`, `\u00e9\ud83d\ude00`, `\ud800x`, `\ud800\u0041`, `\\\\n`, `\n\t\r\b\f\/`, `x\udc00\ud83d\ude00`} {
 		f.Add(s)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// DecodeText returns a reader of the decoded text of a JSON string. r yields the string's content without the quotes, which
-// must be valid. Unpaired surrogates become U+FFFD.
+// DecodeText returns a reader that decodes the escapes of a JSON string. r must yield the content of a valid string
+// without its quotes. Unpaired surrogates become U+FFFD.
 func DecodeText(r io.Reader) io.Reader { return &textReader{in: r, raw: make([]byte, 0, 64<<10)} }
 
 type textReader struct {
@@ -41,10 +41,10 @@ func (t *textReader) Read(p []byte) (int, error) {
 
 var errEscape = errors.New("an invalid escape")
 
-// longest is the length in bytes of the longest escape, which is a surrogate pair.
+// longest is the length in bytes of the longest escape sequence: a surrogate pair such as \ud83d\ude00.
 const longest = 12
 
-// decodeBuffered decodes all complete characters and escapes in raw into buf.
+// decodeBuffered decodes all complete characters and escapes in the raw input and appends them to buf.
 func (t *textReader) decodeBuffered() error {
 	t.buf = t.buf[:0]
 	raw := t.raw
@@ -69,7 +69,7 @@ func (t *textReader) decodeBuffered() error {
 	return nil
 }
 
-// decodeEscape decodes the escape at the start of raw, and returns its length.
+// decodeEscape decodes the escape sequence at the start of the raw input and returns its length.
 func (t *textReader) decodeEscape(raw []byte) (int, error) {
 	if len(raw) < 2 {
 		return 0, errEscape

@@ -22,7 +22,8 @@ func nestedValue() string {
 	return `{"rows":[` + row + string(bytes.Repeat([]byte(","+row), 49)) + `]}`
 }
 
-// A check that a flat object passes is on the way of every call.
+// TestValidateAllocatesNothing checks that validating a flat object allocates no memory, because every tool call is
+// validated.
 func TestValidateAllocatesNothing(t *testing.T) {
 	s, err := Compile([]byte(flatSchema))
 	if err != nil {
@@ -79,7 +80,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// BenchmarkCompile is for all tools of the catalogues.
+// BenchmarkCompile measures compiling the input schemas of all tools in the test catalogues.
 func BenchmarkCompile(b *testing.B) {
 	schemas := inputSchemas(b)
 	b.Run("all", func(b *testing.B) {

@@ -9,8 +9,7 @@ import (
 
 type attack struct{ name, schema, value string }
 
-// hostile are schemas and values that would take a naive validator's time,
-// memory or stack.
+// hostile returns schemas and values with which a naive validator would exhaust time, memory or stack.
 func hostile() []attack {
 	doubling := func(keyword string) string {
 		var b strings.Builder
@@ -80,7 +79,7 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// Where a bound is hit the value passes, whatever else is wrong with it.
+// TestExhaustedChecksPass checks that a value is accepted if its check exceeds a bound such as maxSteps.
 func TestExhaustedChecksPass(t *testing.T) {
 	for _, schema := range []string{
 		`{"$ref":"#"}`,

@@ -89,7 +89,7 @@ func (c *schemaCompiler) resolveAll() error {
 	}
 }
 
-// makeAnchors builds the nodes that dynamic references may have as their target.
+// makeAnchors builds the nodes that may be the target of a dynamic reference.
 func (c *schemaCompiler) makeAnchors() (err error) {
 	for o := range maps.Clone(c.reached) {
 		r := o.resource
@@ -110,8 +110,8 @@ func (c *schemaCompiler) makeAnchors() (err error) {
 	return nil
 }
 
-// compileNode returns the node of a subschema, which it builds the first time. A value that is not a schema gets a node that
-// accepts everything.
+// compileNode returns the node of a subschema and builds it on the first call. For a value that is not a schema it
+// returns a node that accepts everything.
 func (c *schemaCompiler) compileNode(doc any, home *resourceOrigin, depth int) (*schemaNode, error) {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -141,7 +141,7 @@ func (c *schemaCompiler) compileNode(doc any, home *resourceOrigin, depth int) (
 	return n, b.err
 }
 
-// nodeBuilder reads the keywords of one subschema. It keeps the first error.
+// nodeBuilder builds the node of one subschema from its keywords. It keeps the first error.
 type nodeBuilder struct {
 	*schemaCompiler
 	obj   map[string]any
@@ -172,7 +172,7 @@ func (b *nodeBuilder) buildRules(n *schemaNode) {
 	}
 }
 
-// buildGroups builds the rules for the groups of keywords that occur.
+// buildGroups builds the rules for each keywordGroup that occurs in the subschema.
 func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	var there keywordGroup
 	for k := range b.obj {
@@ -195,7 +195,7 @@ func (b *nodeBuilder) buildGroups(n *schemaNode) {
 	}
 }
 
-// keywordGroup says which kind of value or rule a keyword is about.
+// keywordGroup is a set of kinds of keywords: those for objects, arrays, strings, numbers, or values of any type.
 type keywordGroup uint8
 
 const (
@@ -227,8 +227,8 @@ func (b *nodeBuilder) addReference(ref string, set func(*schemaNode, string)) {
 	b.pending = append(b.pending, pendingRef{ref: ref, home: b.home, set: set})
 }
 
-// allowedTypes returns the types in the keyword type. If a name in it is unknown, it returns 0, which allows all
-// types.
+// allowedTypes returns the types that the keyword "type" allows. If it names an unknown type, allowedTypes returns 0,
+// which allows all types.
 func (b *nodeBuilder) allowedTypes() typeSet {
 	list, ok := b.keywordValue("type").([]any)
 	if !ok {
@@ -316,7 +316,7 @@ func (b *nodeBuilder) buildPattern(source string) (p *compiledPattern) {
 	return p
 }
 
-// numberRules reads the rules for numbers, including the boolean exclusive bounds of draft-04.
+// numberRules reads the keywords for numbers, including draft-04's boolean exclusiveMinimum and exclusiveMaximum.
 func (b *nodeBuilder) numberRules() *numberRules {
 	r := &numberRules{
 		minimum: b.buildBound("minimum"), exclusiveMinimum: b.buildBound("exclusiveMinimum"),
@@ -353,7 +353,8 @@ func (b *nodeBuilder) appliedRules() *appliedRules {
 	return r
 }
 
-// dynamicRef reads a dynamic reference. It behaves dynamically only if its first target is a dynamic anchor.
+// dynamicRef reads a dynamic reference. Unless its static target is a dynamic anchor, it behaves like an ordinary
+// $ref.
 func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	b.schemaCompiler.dynamic = true
 	r, c := &dynamicRef{target: anyNode}, b.schemaCompiler
@@ -371,7 +372,7 @@ func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	return r
 }
 
-// isAnchor reports whether n has the dynamic anchor name.
+// isAnchor reports whether n is the subschema with the given name as its $dynamicAnchor.
 func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 	obj, ok := n.resource.anchors[name].doc.(map[string]any)
 	return ok && c.nodes[mapIdentity(obj)] == n && obj["$dynamicAnchor"] == name
@@ -380,7 +381,7 @@ func (c *schemaCompiler) isAnchor(n *schemaNode, name string) bool {
 // keywordValue returns the value of a keyword, or nil if the draft does not define the keyword.
 func (b *nodeBuilder) keywordValue(keyword string) any { return b.home.keywordValue(b.obj, keyword) }
 
-// subschemaNode returns the node of a keyword that holds a schema, or nil.
+// subschemaNode returns the node of a keyword whose value is a schema, or nil if the value is not one.
 func (b *nodeBuilder) subschemaNode(keyword string) *schemaNode {
 	v := b.keywordValue(keyword)
 	switch v.(type) {
@@ -423,7 +424,8 @@ func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
 	return nodes
 }
 
-// countOf returns the value of a keyword as an integer; 2.0 counts as 2.
+// countOf returns the value of a keyword as an integer, or otherwise if it is not a non-negative integer. 2.0 counts
+// as 2.
 func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// exactDecimal is the exact number digits × 10^exp. The digits neither begin nor end with 0. Zero has no digits.
+// exactDecimal represents the number digits × 10^exp exactly. The digits neither begin nor end with 0. Zero has no
+// digits.
 type exactDecimal struct {
 	negative bool
 	digits   string
 	exp      int64
 }
 
-// maxExp bounds the exponents of numbers. All larger numbers are treated as one infinite number, and all smaller ones
-// as zero.
+// maxExp bounds the exponents of numbers. Larger numbers are treated as infinite, smaller ones as zero.
 const maxExp = math.MaxInt32
 
 func numberText(v any) (string, bool) {
@@ -95,8 +95,8 @@ func (d exactDecimal) compareMagnitude(o exactDecimal) int {
 	return strings.Compare(d.digits, o.digits) // a prefix of the other is less
 }
 
-// maxDigits bounds the length of numbers in divisions, because the time of a division grows with the square of the
-// number of digits.
+// maxDigits bounds the digits of numbers that are divided, because the time of a division grows with the square of
+// the number of digits.
 const maxDigits = 2_000
 
 // multipleOf reports whether d is an integer multiple of o.
@@ -121,7 +121,7 @@ func (d exactDecimal) multipleOf(o exactDecimal) bool {
 	return a.Mul(a, scale).Mod(a, b).Sign() == 0
 }
 
-// isInteger reports whether v is an integer, which 1.0 and 1e3 are, too.
+// isInteger reports whether v is an integer. 1.0 and 1e3 are integers, too.
 func isInteger(v any) bool {
 	s, ok := numberText(v)
 	if !ok {

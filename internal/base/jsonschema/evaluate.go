@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// evaluator is the checking of one value. It stops at the first violation unless explaining is set; then it collects
-// all violations.
+// evaluator checks one value. It stops at the first violation unless explaining is set. Then it collects all
+// violations.
 type evaluator struct {
 	dynamic    bool
 	explaining bool
@@ -23,7 +23,7 @@ type evaluator struct {
 // maxFound bounds the number of violations that are collected for one value.
 const maxFound = 1_000
 
-// spendSteps counts steps. It returns false if the maximum is exceeded.
+// spendSteps adds to the number of steps that the check has taken. It returns false if the number exceeds maxSteps.
 func (e *evaluator) spendSteps(steps int) bool {
 	if e.steps += steps; e.steps > maxSteps {
 		e.exhausted = true
@@ -40,8 +40,8 @@ func (e *evaluator) addViolation(v Violation) bool {
 	return false
 }
 
-// applyNode checks a value against a node. Unless seen is nil, it adds the properties and items that the node evaluates
-// to seen.
+// applyNode checks a value against a node. It adds the properties and items that the node evaluates to seen, unless
+// seen is nil.
 func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if n.anyResult {
 		return true
@@ -68,8 +68,8 @@ func (e *evaluator) applyNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// applyHere applies another schema to the same value. The properties and items that it evaluates are added to seen
-// only if the value is valid.
+// applyHere checks the same value against another schema. If the value is valid, the properties and items that the
+// schema evaluates are added to seen.
 func (e *evaluator) applyHere(n *schemaNode, v any, seen *evaluatedSet) bool {
 	if seen == nil {
 		return e.applyNode(n, v, nil)
@@ -110,8 +110,8 @@ func (e *evaluator) checkNode(n *schemaNode, v any, seen *evaluatedSet) bool {
 	return ok
 }
 
-// checkBasic makes the checks after whose failure the evaluation ends, because further violations would not help the
-// user.
+// checkBasic checks the type, const and enum of a value. If one of them fails, the value is checked no further,
+// because more violations would not help the user.
 func (e *evaluator) checkBasic(n *schemaNode, v any) bool {
 	switch {
 	case n.types != 0 && !n.types.allowsValue(v):
@@ -212,8 +212,8 @@ func (e *evaluator) equalValues(a, b any) bool {
 	return a == b
 }
 
-// evaluatedSet is the set of properties and items of one value that schemas have evaluated. The keywords
-// unevaluatedProperties and unevaluatedItems need it.
+// evaluatedSet records which properties and items of one value schemas have evaluated, as unevaluatedProperties and
+// unevaluatedItems require.
 type evaluatedSet struct {
 	allProperties bool
 	allItems      bool
@@ -260,7 +260,7 @@ func (s *evaluatedSet) mergeSet(e *evaluator, o *evaluatedSet) bool {
 	return true
 }
 
-// applyInside checks a property or an item against a node.
+// applyInside checks a property or item against a node, and includes its name or index in the path of violations.
 func (e *evaluator) applyInside(n *schemaNode, v any, name string) bool {
 	if !e.explaining {
 		return e.applyNode(n, v, nil)

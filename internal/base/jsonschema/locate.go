@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// schemaPlace is the location of a subschema in the document, with the resource that it belongs to.
+// schemaPlace holds a subschema of the document and the resource that it belongs to.
 type schemaPlace struct {
 	doc  any
 	home *resourceOrigin
 }
 
-// resourceOrigin is the root of a schema resource, a part of the document with its own identifier. References in the
-// resource are relative to it.
+// resourceOrigin describes the root of a schema resource, a part of the document with its own identifier. References
+// inside the resource are relative to that identifier.
 type resourceOrigin struct {
 	base     *url.URL
 	draft    int
@@ -46,7 +46,7 @@ func draftOf(doc map[string]any, otherwise int) int {
 	return otherwise
 }
 
-// firstDraft returns the first draft that defines a keyword. In earlier drafts the keyword is ignored.
+// firstDraft returns the first draft that defines a keyword. Schemas of earlier drafts ignore the keyword.
 func firstDraft(keyword string) int {
 	switch keyword {
 	case "const", "contains", "propertyNames":
@@ -62,7 +62,7 @@ func firstDraft(keyword string) int {
 	return 4
 }
 
-// keywordShape says where the value of a keyword contains subschemas.
+// keywordShape says where a keyword has subschemas: as its value, in its array, or in its object.
 type keywordShape uint8
 
 const (
@@ -137,7 +137,7 @@ func listSubschemas(obj map[string]any) (subs []any) {
 	return subs
 }
 
-// identifyResource begins a new resource if obj has an identifier, and stores the anchors in obj.
+// identifyResource begins a new resource if obj has an identifier, and registers the anchors that obj defines.
 func (c *schemaCompiler) identifyResource(obj map[string]any, home *resourceOrigin) (*resourceOrigin, error) {
 	draft := draftOf(obj, home.draft)
 	keyword := "$id"
@@ -191,7 +191,7 @@ func (o *resourceOrigin) keywordValue(obj map[string]any, keyword string) any {
 	return obj[keyword]
 }
 
-// mapIdentity returns a map key that identifies an object in the document.
+// mapIdentity returns a map key that identifies a particular object in the document, not its content.
 func mapIdentity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
 // resolveReference returns the target of a reference and, if the reference uses an anchor, the anchor's name.
@@ -223,7 +223,7 @@ func (c *schemaCompiler) resolveReference(ref string, home *resourceOrigin) (to 
 	return to, anchor, err
 }
 
-// followPointer follows a JSON pointer from a place.
+// followPointer follows a JSON pointer that starts at a place in the document.
 func (c *schemaCompiler) followPointer(from schemaPlace, pointer string) (schemaPlace, error) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, token := range strings.Split(pointer, "/")[1:] {

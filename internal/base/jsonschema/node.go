@@ -2,8 +2,8 @@ package jsonschema
 
 import "encoding/json"
 
-// schemaNode is one compiled subschema. Rare rules are behind pointers, because most nodes have a type and little
-// else.
+// schemaNode represents one compiled subschema. Rules for rare keywords are behind pointers to save memory, because
+// most nodes have little more than a type.
 type schemaNode struct {
 	resource  *schemaResource
 	never     bool    // the schema false
@@ -21,7 +21,7 @@ type schemaNode struct {
 	anyResult bool // the schema true
 }
 
-// The nodes of the schemas true and false.
+// The nodes for the schemas true, which accepts every value, and false, which accepts none.
 var (
 	anyNode  = &schemaNode{anyResult: true}
 	noneNode = &schemaNode{never: true}
@@ -43,7 +43,7 @@ type patternRule struct {
 	node    *schemaNode
 }
 
-// dependentRule has the rules that apply only if an object has a certain property.
+// dependentRule holds the rules that apply only if an object has a certain property.
 type dependentRule struct {
 	name     string
 	required []string
@@ -79,15 +79,15 @@ type numberBound struct {
 	value exactDecimal
 }
 
-// appliedRules has the schemas that apply to the same value, such as allOf and $ref.
+// appliedRules holds the schemas that a keyword such as allOf applies to the same value.
 type appliedRules struct {
 	dynamicRef          *dynamicRef
 	allOf, anyOf, oneOf []*schemaNode
 	not, when, yes, no  *schemaNode
 }
 
-// dynamicRef represents a dynamic reference. It refers to the outermost resource on the current path that has the anchor. Without
-// such a resource, it refers to the target.
+// dynamicRef represents a dynamic reference. It resolves to the outermost resource on the current evaluation path
+// that defines the anchor. Without such a resource, it resolves to target.
 type dynamicRef struct {
 	target    *schemaNode
 	anchor    string

@@ -39,8 +39,8 @@ func (e *evaluator) checkSizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missingNames returns the required properties that an object lacks. If violations are not collected, it returns no
-// names, only whether any is missing (any).
+// missingNames returns the required properties that an object lacks, and whether there are any. If violations are not
+// collected, it returns no names.
 func (e *evaluator) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {
@@ -79,7 +79,8 @@ func (e *evaluator) checkProperties(r *objectRules, obj map[string]any, seen *ev
 	return all
 }
 
-// checkProperty checks one property of an object. known is false if additionalProperties forbids the property.
+// checkProperty checks one property of an object. known is false if neither properties nor patternProperties covers
+// the property and additionalProperties forbids it.
 func (e *evaluator) checkProperty(r *objectRules, name string, v any, seen *evaluatedSet) (ok, known bool) {
 	ok = true
 	if n, is := r.properties[name]; is {

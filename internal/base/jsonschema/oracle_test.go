@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// oracle compiles with the library that this package is held to, set to do
-// what this one does: no format, nothing loaded, lenient patterns.
+// oracle compiles a schema with the library against which this package is tested. The library is configured to behave
+// like this package: it asserts no formats, loads no documents and accepts patterns that Go cannot compile.
 func oracle(raw []byte) (s *jsonschema.Schema, lenient bool, err error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -54,8 +54,8 @@ type anything string
 func (anything) MatchString(string) bool { return true }
 func (a anything) String() string        { return string(a) }
 
-// inputSchemas are those of the catalogues of real servers, and those of the
-// folder that RETORT_CATALOGS names.
+// inputSchemas returns the tools' input schemas from the test catalogues of real servers, and from those in the
+// folder that the environment variable RETORT_CATALOGS names.
 func inputSchemas(tb testing.TB) map[string]json.RawMessage {
 	tb.Helper()
 	files, _ := filepath.Glob("../../pipeline/bindings/testdata/catalog/*.json")
@@ -92,7 +92,8 @@ func inputSchemas(tb testing.TB) map[string]json.RawMessage {
 	return schemas
 }
 
-// Every real schema accepts and refuses the same values as with the library.
+// TestAgreesWithTheLibrary checks that the schemas of real tools accept and reject the same values as with another
+// JSON Schema library.
 func TestAgreesWithTheLibrary(t *testing.T) {
 	valid, invalid := 0, 0
 	schemas := inputSchemas(t)
@@ -138,7 +139,7 @@ func agree(t *testing.T, got *Schema, want *jsonschema.Schema, lenient bool, raw
 	return v == nil
 }
 
-// generator makes values that nearly fit a schema, the same for the same seed.
+// generator creates random values that nearly fit a schema. Equal seeds give equal values.
 type generator struct {
 	rand *rand.Rand
 	root any
@@ -234,7 +235,7 @@ func (g *generator) scalar() any {
 	return []any{nil, true, "", "x", g.number(), []any{}, map[string]any{}, []any{"a", "a"}}[g.rand.IntN(8)]
 }
 
-// mutate changes one thing somewhere in a value.
+// mutate changes one random part of a value and returns the value.
 func (g *generator) mutate(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -261,7 +262,8 @@ func (g *generator) mutate(v any) any {
 	return g.scalar()
 }
 
-// exponents beyond these make the library count for long, or fall over.
+// largeExponent matches numbers with exponents of three or more digits, with which the comparison library takes very
+// long or fails.
 var largeExponent = regexp.MustCompile(`[eE][+-]?\d{3,}`)
 
 func FuzzValidate(f *testing.F) {

@@ -5,7 +5,8 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatterns bounds the total size of the compiled patterns of a schema, in instructions.
+// maxPatterns bounds the total size of a schema's compiled patterns, in instructions of the regular expression
+// program.
 const maxPatterns = 200_000
 
 // compiledPattern represents a compiled regular expression. re is nil if Go's package regexp does not support the expression.
@@ -15,7 +16,8 @@ type compiledPattern struct {
 	size   int // in instructions, about
 }
 
-// newPattern compiles a pattern and returns the remaining budget of instructions.
+// newPattern compiles a pattern. It returns the number of instructions that the schema's other patterns may still
+// use.
 func newPattern(source string, budget int) (*compiledPattern, int) {
 	p := &compiledPattern{source: source}
 	tree, err := syntax.Parse(source, syntax.Perl)

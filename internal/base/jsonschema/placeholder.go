@@ -17,9 +17,9 @@ const (
 	placeholderText   = 256
 )
 
-// PlaceholderFor returns a sample value with the shape that a schema describes: every property of an object, one item of
-// an array, and for a string a word that describes it. In a dry run, programs get it in place of a real result. It
-// satisfies simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
+// PlaceholderFor returns a sample value for a schema. An object has every property, an array has one item, and a
+// string contains a word that describes it. In a dry run, programs get it in place of a real result. It satisfies
+// simple schemas, but a pattern or a condition may still reject it. Without a schema it returns {}.
 func PlaceholderFor(raw []byte) json.RawMessage {
 	doc, err := Decode(raw)
 	if err != nil {
@@ -73,7 +73,8 @@ func (m *placeholderMaker) makeValue(s any, depth int) any {
 	return nil
 }
 
-// joinSchema merges a schema with the schema that it refers to and with the first of its alternatives.
+// joinSchema merges a schema with its $ref target, all schemas of its allOf and the first alternative of its anyOf
+// and oneOf. It returns nil if they refer to each other in a circle or are too large.
 func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	for range placeholderDepth {
 		var more []any
@@ -104,7 +105,7 @@ func (m *placeholderMaker) joinSchema(o map[string]any) map[string]any {
 	return nil // it leads in a circle
 }
 
-// firstChoice returns the first alternative that allows more than null.
+// firstChoice returns the first alternative whose type is not null.
 func firstChoice(of []any) any {
 	for _, s := range of {
 		if o, ok := s.(map[string]any); ok && o["type"] != "null" {
@@ -114,7 +115,7 @@ func firstChoice(of []any) any {
 	return nil
 }
 
-// propertyCount returns the number of properties that the schema s adds.
+// propertyCount returns the number of keywords and properties of the schema s, which measures the work of merging it.
 func propertyCount(s any) int {
 	o, _ := s.(map[string]any)
 	properties, _ := o["properties"].(map[string]any)
@@ -139,7 +140,7 @@ func mergeSchema(o map[string]any, s any) {
 	}
 }
 
-// followRef returns the target of a reference, a path or an anchor within the document.
+// followRef returns the target of a reference within the document, which may be a path or an anchor.
 func (m *placeholderMaker) followRef(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if path, err := url.PathUnescape(path); ok && err == nil {
@@ -167,8 +168,8 @@ func (m *placeholderMaker) followRef(ref string) any {
 	return nil
 }
 
-// kindOf returns the type for the sample value: the first allowed type other than null or, if no type is given, the
-// one that the keywords are about.
+// kindOf returns the type for the sample value. It is the first type other than null that the schema allows. If the
+// schema names no type, kindOf infers it from the other keywords.
 func kindOf(o map[string]any) string {
 	switch t := o["type"].(type) {
 	case string:
@@ -236,7 +237,7 @@ func (m *placeholderMaker) makeArray(o map[string]any, depth int) any {
 	return made
 }
 
-// ofFormat maps formats that programs parse to sample texts.
+// ofFormat maps the names of formats to sample texts that programs can parse.
 var ofFormat = map[string]string{
 	"date-time": "1970-01-01T00:00:00Z", "date": "1970-01-01", "time": "00:00:00Z", "duration": "PT0S",
 	"email": "dry-run@example.invalid", "uri": "https://example.invalid/dry-run", "url": "https://example.invalid/dry-run",
@@ -258,7 +259,7 @@ func textFor(o map[string]any) any {
 	return s
 }
 
-// numberFor returns 0, or the number closest to 0 that the schema's bounds allow.
+// numberFor returns 0, or a number near 0 that satisfies the schema's bounds.
 func numberFor(o map[string]any) any {
 	n := 0.0
 	if least, ok := limitOf(o["minimum"]); ok {

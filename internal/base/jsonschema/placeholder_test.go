@@ -30,7 +30,7 @@ func TestPlaceholder(t *testing.T) {
 	}
 }
 
-// What is made up for the schemas of real tools fits them.
+// TestPlaceholdersFit checks that the sample values for the input schemas of real tools are valid for those schemas.
 func TestPlaceholdersFit(t *testing.T) {
 	schemas := inputSchemas(t)
 	fit, all := 0, 0

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Random schemas of all keywords accept and refuse the same values as with the
-// library.
+// TestRandomSchemas checks that random schemas accept and reject the same values as with another JSON Schema library.
 func TestRandomSchemas(t *testing.T) {
 	compiled, valid, invalid := 0, 0, 0
 	for seed := range uint64(2_500) {
@@ -70,8 +69,8 @@ func (g *generator) document() any {
 	return doc
 }
 
-// withoutSiblings takes const away from beside $ref, where drafts before
-// 2019-09 ignore it, but the library doesn't.
+// withoutSiblings removes const from every schema of an old draft that also has a $ref. Drafts before 2019-09 ignore
+// such keywords, but the library used for comparison does not.
 func (g *generator) withoutSiblings(v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -19,7 +19,8 @@ import (
 	"io"
 )
 
-// Bounds on one document and on one check. Compile returns an error if a document exceeds one of the first three.
+// Bounds on one document and on one check. Compile returns an error if a document exceeds one of the first three. A
+// check that exceeds maxSteps or maxDepth accepts the value.
 const (
 	maxSchemaBytes = 4 << 20
 	maxNodes       = 200_000 // subschemas
@@ -68,7 +69,7 @@ func Decode(raw []byte) (any, error) {
 }
 
 // Validate returns nil for a valid value, or else the most specific violation: the most deeply nested one. The value
-// must come from Decode, but float64 is accepted too.
+// must come from Decode, except that numbers may also be float64.
 func (s *Schema) Validate(value any) *Violation {
 	all := s.findViolations(value)
 	if len(all) == 0 {
@@ -83,8 +84,8 @@ func (s *Schema) Validate(value any) *Violation {
 	return &all[best]
 }
 
-// ListViolations returns at most limit violations, in the order of the schema's
-// keywords and, within an object, of the names.
+// ListViolations returns up to limit violations. They follow the order of the schema's keywords, and within an object
+// the order of the property names.
 func (s *Schema) ListViolations(value any, limit int) []Violation {
 	all := s.findViolations(value)
 	return all[:min(len(all), limit)]

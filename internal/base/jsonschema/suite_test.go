@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// skipped are groups of the official suite, by how "file/description" begins,
-// that need a document which is not in the schema. Compile says so for all but
-// those of vocabulary: $schema names a meta-schema that is not looked at.
+// skipped lists the groups of the official test suite that need another document than the schema. prefix is how
+// "file/description" begins. Compile rejects these schemas, except those of vocabulary, whose meta-schema it ignores.
 var skipped = []struct{ prefix, why string }{
 	{"refRemote/", "remote documents are the subject"},
 	{"vocabulary/", "meta-schemas say which keywords count"},
@@ -23,7 +22,7 @@ var skipped = []struct{ prefix, why string }{
 	{"dynamicRef/$ref to $dynamicRef finds detached $dynamicAnchor", "begins in a remote document"},
 }
 
-// TestSuite runs the required tests of the JSON-Schema-Test-Suite.
+// TestSuite runs the required tests of the official JSON-Schema-Test-Suite for each draft.
 func TestSuite(t *testing.T) {
 	for _, draft := range []string{"draft7", "draft2019-09", "draft2020-12"} {
 		t.Run(draft, func(t *testing.T) {
@@ -85,7 +84,7 @@ func (g suiteGroup) run(t *testing.T, draft, name string) (ran int) {
 	return ran
 }
 
-// dated says which draft a schema of the suite is for, if it doesn't itself.
+// dated adds the $schema of the given draft to a schema that does not have one.
 func dated(schema []byte, draft string) []byte {
 	s, is := strings.CutPrefix(strings.TrimSpace(string(schema)), "{")
 	if !is || strings.Contains(s, `"$schema"`) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Keyword is the schema keyword that a value violates. The set of keywords is closed.
+// Keyword names the schema keyword that a value violates. All possible values are declared in this package.
 type Keyword string
 
-// The keywords in violations. The comments say what Want and Got contain for each.
+// The keywords in violations. The comments describe the contents of Want and Got for each keyword.
 const (
 	Type                 Keyword = "type"                 // []string; string
 	Enum                 Keyword = "enum"                 // []any; the value
@@ -65,8 +65,8 @@ func (v *Violation) WantedValues() []any {
 	return values
 }
 
-// tellsMoreThan reports whether v is more specific than the violation o. Violations of the value itself are more
-// specific than those of alternatives; among these, more deeply nested ones are.
+// tellsMoreThan reports whether v is more specific than the violation o. Violations of anyOf and oneOf are the least
+// specific. Among the others, more deeply nested ones are more specific.
 func (v *Violation) tellsMoreThan(o *Violation) bool {
 	vague := func(k Keyword) bool { return k == AnyOf || k == OneOf }
 	if vague(v.Keyword) != vague(o.Keyword) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The words of every keyword, and which of several violations is told.
+// TestViolations checks the message for each violated keyword, and which violation Validate chooses if there are
+// several.
 func TestViolations(t *testing.T) {
 	for _, c := range []struct{ schema, value, want string }{
 		{`{"type":["string","null"]}`, `1`, "type: got number, want null or string"},

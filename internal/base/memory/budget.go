@@ -1,8 +1,8 @@
 // Package memory keeps the memory that an engine uses for tool results within a budget of bytes. The budget has three
-// parts, which are always taken in the same order, so that holders cannot deadlock. The first part is for results
-// while they arrive. Nobody waits for it: a result that does not fit is written to disk. The second part holds a
-// result until the program or the client has received it. The third part is for converting a result; while a
-// conversion runs, it waits for no other part.
+// parts, which are always acquired in the same order, so that requests cannot deadlock. The first part is for results
+// while they arrive. No request waits for it: a result that does not fit is written to disk. The second part holds a
+// result until the program or the client has received it. The third part is for converting a result. A running
+// conversion waits for no other part.
 package memory
 
 import (
@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// Small is the size in bytes up to which results are not counted. The limits on concurrency bound their number.
+	// Small is the result size in bytes up to which results are not counted, because concurrency limits already bound
+	// their number.
 	Small = 32 << 10
 
 	ownBytes         = 96 << 20  // bytes of the limit that are not for answers
@@ -65,7 +66,7 @@ func newSharedPool(total int64) *MemoryPool { return NewPool(total, total/4) }
 // LimitBytes returns the memory that the engine may use, in bytes.
 func (b *Budget) LimitBytes() int64 { return b.limit }
 
-// FreshPool returns the pool that counts results while they arrive. Its owners are servers.
+// FreshPool returns the pool that accounts for results while they arrive. Each server is an owner in it.
 func (b *Budget) FreshPool() *MemoryPool { return b.fresh }
 
 // HasWaiters reports whether any request waits for memory.
@@ -81,8 +82,8 @@ func (b *Budget) TakeTurn(ctx context.Context, owner string) (done func(), err e
 	return h.Free, nil
 }
 
-// AdmitAnswer waits until there is memory to convert a result of n bytes from server. claim then holds the memory of the
-// conversion and of the result. A nil claim holds nothing.
+// AdmitAnswer waits until there is memory to convert a result of n bytes from server. It adds the memory of the
+// conversion and of the result to claim. If claim is nil, the memory is released at once.
 func (b *Budget) AdmitAnswer(ctx context.Context, claim *core.MemoryClaim, server string, n int64) error {
 	if n <= Small {
 		return nil
@@ -100,7 +101,8 @@ func (b *Budget) AdmitAnswer(ctx context.Context, claim *core.MemoryClaim, serve
 	return nil
 }
 
-// AdmitPiecewise works like Admit for a result that is converted in pieces and never in memory as a whole.
+// AdmitPiecewise works like AdmitAnswer for a result that is converted piece by piece and is never in memory as a
+// whole.
 func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, server string) error {
 	work, err := b.startTransform(ctx, server, piecewiseBytes, true)
 	if err == nil {
@@ -109,9 +111,9 @@ func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, se
 	return err
 }
 
-// Receive waits until there is memory to receive the final result of an execution, which has n bytes. It counts
-// towards another share than the results of the execution's calls, because the program has ended and no longer reads
-// those.
+// Receive waits until there is memory to receive the final result of an execution, which has n bytes. The final
+// result has its own share of the pool, separate from that of the execution's tool results, because the program has
+// ended and no longer reads those.
 func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -135,7 +137,8 @@ func (b *Budget) Report(ctx context.Context, claim *core.MemoryClaim, n int64) e
 	return err
 }
 
-// ReserveLoad waits until there is memory to load a message of n bytes from server that answers no call.
+// ReserveLoad waits until there is memory to load a message of n bytes from server that is not the response to a
+// call.
 func (b *Budget) ReserveLoad(ctx context.Context, server string, n int64) (core.HeldMemory, error) {
 	if n <= Small {
 		return nil, nil
@@ -143,7 +146,8 @@ func (b *Budget) ReserveLoad(ctx context.Context, server string, n int64) (core.
 	return b.work.TakeBytes(ctx, server, 2*n)
 }
 
-// startTransform takes the memory that a conversion needs and, if it is a long one, waits for its turn.
+// startTransform acquires the n bytes that a conversion needs. A long conversion also waits for its turn on the
+// processor.
 func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long bool) (*transformWork, error) {
 	bytes, err := b.work.TakeBytes(ctx, owner, n)
 	if err != nil {
@@ -161,7 +165,7 @@ func (b *Budget) startTransform(ctx context.Context, owner string, n int64, long
 	return w, nil
 }
 
-// transformWork is the memory and the turn that a conversion holds.
+// transformWork represents a running conversion: the memory and the turn on the processor that it holds.
 type transformWork struct {
 	bytes *MemoryHold
 	owner string
@@ -184,7 +188,7 @@ func (w *transformWork) Free() {
 // Shrink calls Free, because a finished conversion needs no memory.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
-// Yield gives up the turn if others are waiting for one, and waits for the next turn.
+// Yield lets other waiting conversions run: if there are any, it gives up the turn and waits for the next one.
 func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.HasWaiters() {
 		return nil
@@ -218,8 +222,8 @@ const (
 	betweenReclaims = 5 * time.Second
 )
 
-// scheduleRelease schedules returning memory to the operating system. It is called when the use of a pool has dropped
-// from much to little.
+// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when its use has
+// dropped from above much to below little.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,14 +239,14 @@ func (b *Budget) giveBack() {
 	b.timer, b.last = nil, time.Now()
 }
 
-// giveBack returns memory to the operating system. It collects garbage twice, because the contents of a sync.Pool
-// survive one collection.
+// giveBack returns free memory to the operating system. It collects garbage twice, because the contents of a
+// sync.Pool survive one collection.
 func giveBack() {
 	runtime.GC()
 	debug.FreeOSMemory()
 }
 
-// Close stops the scheduled returning of memory.
+// Close cancels the scheduled return of memory to the operating system.
 func (b *Budget) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

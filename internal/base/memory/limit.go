@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// unknown is the memory that is assumed if neither a control group nor the system reports it, in bytes.
+// unknown is the assumed memory in bytes if neither a control group nor the system reports any.
 const unknown = 1 << 30
 
 // AutoLimit returns the memory that an engine may use on this machine, in bytes: half of the memory limit of this

@@ -7,7 +7,7 @@ import (
 
 const meminfo = "MemTotal:       16777216 kB\nMemFree:        100 kB\n"
 
-// TestAuto holds what is read of control groups against the forms that kernels and containers have.
+// TestAuto checks the memory limit that is computed from the control group files of different kernels and containers.
 func TestAuto(t *testing.T) {
 	const first = "25 24 0:22 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n30 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n31 25 0:28 %s /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 	v1 := func(root string) string { return replaceFirst(first, root) }

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// MemoryPool shares an amount, such as bytes of memory, among owners. Waiting owners are served in turn, and the requests
-// of one owner in order. A request that does not fit yet is not overtaken by smaller ones.
+// MemoryPool divides an amount, such as bytes of memory, among owners. Waiting owners are served in turn, and the
+// requests of one owner in order. Smaller requests do not overtake a request that does not fit yet.
 type MemoryPool struct {
 	total int64
 	share int64 // what one owner may hold; more only in one piece, and if it holds nothing else
@@ -22,7 +22,7 @@ type MemoryPool struct {
 	drained func() // is told when little is in use again after much was; may be nil. It must not use the pool
 }
 
-// Bounds for noticing that the use of a pool of bytes has dropped: it was above much and is now below little.
+// Thresholds in bytes for noticing that the use of a pool has dropped: it was above much and is now below little.
 const (
 	much   = 32 << 20
 	little = 1 << 20
@@ -33,21 +33,21 @@ type poolWaiter struct {
 	granted chan struct{}
 }
 
-// NewPool returns a pool of total that grants one owner at most share.
+// NewPool returns a pool of the amount total. One owner can hold at most share of it, or a single larger request.
 func NewPool(total, share int64) *MemoryPool {
 	total = max(total, 1)
 	return &MemoryPool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
 }
 
-// MemoryHold is the part of a Pool that one request has taken. A nil Hold holds nothing.
+// MemoryHold represents the amount that one request has taken from a MemoryPool. A nil MemoryHold holds nothing.
 type MemoryHold struct {
 	pool  *MemoryPool
 	owner string
 	n     int64 // guarded by pool.mu
 }
 
-// TakeBytes waits until the amount n is free for owner, or until ctx ends. A request for more than the pool has is treated
-// as a request for the whole pool.
+// TakeBytes waits until owner can take the amount n, or until ctx ends. A request for more than the pool's total is
+// treated as a request for the whole pool.
 func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*MemoryHold, error) {
 	n = min(n, p.total)
 	p.mu.Lock()
@@ -71,7 +71,8 @@ func (p *MemoryPool) TakeBytes(ctx context.Context, owner string, n int64) (*Mem
 	}
 }
 
-// removeWaiter removes a waiting request. If it was served in the meantime, its amount is released.
+// removeWaiter removes a waiting request whose context has ended. If the request was granted in the meantime, its
+// amount is released. It returns the context's cause.
 func (p *MemoryPool) removeWaiter(owner string, w *poolWaiter, ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +125,7 @@ func (p *MemoryPool) isAllowed(owner string, n int64) bool {
 	return held == 0 || held+n <= p.share
 }
 
-// newHold counts the amount n for owner. The caller must hold mu.
+// newHold takes the amount n for owner without checking that it is free. The caller must hold mu.
 func (p *MemoryPool) newHold(owner string, n int64) *MemoryHold {
 	p.addUsed(owner, n)
 	return &MemoryHold{pool: p, owner: owner, n: n}
@@ -136,8 +137,8 @@ func (p *MemoryPool) addUsed(owner string, n int64) {
 	p.peak = max(p.peak, p.used)
 }
 
-// grantWaiting serves waiting requests as long as enough is free. It skips owners that already hold their full share,
-// and stops at the first request that does not fit into the pool. The caller must hold mu.
+// grantWaiting grants waiting requests in turn. It skips owners that already hold their share, and stops at the first
+// request that does not fit into the pool. The caller must hold mu.
 func (p *MemoryPool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]
@@ -159,7 +160,7 @@ func (p *MemoryPool) grantWaiting() {
 	}
 }
 
-// removeRequest removes one request of an owner. The caller holds mu.
+// removeRequest removes the waiting request with index i of an owner. The caller must hold mu.
 func (p *MemoryPool) removeRequest(owner string, i int) {
 	p.queues[owner] = slices.Delete(p.queues[owner], i, i+1)
 	if len(p.queues[owner]) == 0 {
@@ -183,7 +184,7 @@ func (p *MemoryPool) releaseAmount(owner string, n int64) {
 	}
 }
 
-// TryGrow adds the amount n if that is possible without waiting and within the owner's share.
+// TryGrow adds the amount n if no request is waiting, enough is free and the owner's share allows it.
 func (h *MemoryHold) TryGrow(n int64) bool {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// taker takes n for owner in a goroutine, and notes in order who was served.
+// taker takes amounts from a pool in goroutines, and records the order in which the requests were granted.
 type taker struct {
 	t     *testing.T
 	pool  *MemoryPool
@@ -95,7 +95,7 @@ func TestPoolShares(t *testing.T) {
 	})
 }
 
-// A large request is not overtaken for ever by small ones.
+// TestPoolKeepsLargeRequestsInOrder checks that small requests do not overtake a waiting large one.
 func TestPoolKeepsLargeRequestsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTaker(t, 10, 10)
@@ -137,8 +137,8 @@ func TestPoolWaitingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestNothingDeadlocks has many programs take answers of all sizes at once. Each takes in the order of
-// the budget and ends some day; some are cancelled.
+// TestNothingDeadlocks checks that 16 programs with 32 concurrent calls each, with results of many sizes and some
+// cancelled, all finish and release all memory.
 func TestNothingDeadlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
@@ -206,7 +206,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// A large answer in pieces lets others go first.
+// TestYield checks that a conversion of a large result in pieces lets a waiting conversion run first.
 func TestYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 30)
@@ -241,7 +241,8 @@ func TestYield(t *testing.T) {
 	})
 }
 
-// Memory goes back to the system after much was in use, and not for every small answer.
+// TestReclaim checks that memory is returned to the operating system after much was in use, at most once per
+// betweenReclaims, and not after many small results.
 func TestReclaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 30)

@@ -17,8 +17,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// daemons are scripts that leave something behind which is not in their process group. What
-// they leave has made the file up, and is in the folder where the script was started.
+// daemons maps names to shell scripts that each start a background process outside the script's process group. The
+// background process creates the file "up" in the script's working directory and keeps that directory.
 var daemons = map[string]string{
 	"a session of its own": `setsid sh -c '(touch up; sleep 1000) &' &`,
 	"several sessions":     `setsid sh -c 'setsid sh -c "(setsid sh -c \"touch up; sleep 1000\") &" &' &`,
@@ -29,7 +29,7 @@ var daemons = map[string]string{
 	"forks into sessions":  `echo 'touch up; setsid sh "$0" & exit' > f.sh; setsid sh f.sh &`,
 }
 
-// living returns the living processes whose working directory is dir.
+// living returns the ids of the running processes whose working directory is dir.
 func living(dir string) (pids []int) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
@@ -47,8 +47,8 @@ func isClosed(pid int) bool {
 	return err != nil || s.State == 'Z' || s.State == 'X'
 }
 
-// assertNobody fails the test if a process in dir, except those that are spared, does not end. Processes
-// that fork all the time can escape one look, so it wants to see nobody several times.
+// assertNobody fails the test unless all processes in the directory dir end, apart from those in spared. A process
+// that forks continuously can be missed by one search, so the directory must be found empty ten times in a row.
 func assertNobody(t *testing.T, dir string, spared ...int) {
 	t.Helper()
 	var left []int
@@ -77,7 +77,7 @@ func awaitUp(t *testing.T, dir string) {
 	testenv.WaitUntil(t, "the daemon is there", func() bool { _, err := os.Stat(filepath.Join(dir, "up")); return err == nil })
 }
 
-// startIn starts a script in a folder.
+// startIn starts a shell script with r in the working directory dir.
 func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedProcess {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
@@ -89,7 +89,8 @@ func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedP
 	return p
 }
 
-// engineIn starts the test binary in a part and a folder, and returns it when the script has been started.
+// engineIn starts the test binary in the role part, such as "engine", with the working directory dir. It returns once
+// that process has started script.
 func engineIn(t *testing.T, part, dir, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)
@@ -140,7 +141,7 @@ func TestStopEndsDaemons(t *testing.T) {
 	}
 }
 
-// A daemon is asked before it is killed, and has the time that Stop grants.
+// TestDaemonsAreAsked checks that Stop sends SIGTERM to a daemon and lets it end by itself within the grace period.
 func TestDaemonsAreAsked(t *testing.T) {
 	dir := t.TempDir()
 	r := reaper.New(os.Args[0], "keeper")
@@ -166,7 +167,7 @@ func TestDaemonsEndWithAKilledEngine(t *testing.T) {
 	}
 }
 
-// One server's end does not touch the daemons of another.
+// TestOthersLiveOn checks that stopping one server leaves another server and its daemon running.
 func TestOthersLiveOn(t *testing.T) {
 	r := reaper.New(os.Args[0], "keeper")
 	defer r.Close(0)
@@ -187,7 +188,7 @@ func TestOthersLiveOn(t *testing.T) {
 	}
 }
 
-// sleeping returns the processes in dir that run the command sleep.
+// sleeping returns the ids of the processes in the directory dir that run the command sleep.
 func sleeping(dir string) []int {
 	return slices.DeleteFunc(living(dir), func(pid int) bool {
 		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -195,7 +196,8 @@ func sleeping(dir string) []int {
 	})
 }
 
-// A server that kills its keeper gains nothing: the engine adopts what is left, and kills it.
+// TestKilledKeeper checks that when a server kills its keeper process, the engine adopts and kills the server's
+// remaining processes.
 func TestKilledKeeper(t *testing.T) {
 	for name, script := range daemons {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +215,8 @@ func TestKilledKeeper(t *testing.T) {
 	}
 }
 
-// Only signal 9 ends a keeper. One that was stopped does its work when the engine is killed.
+// TestSignalsToTheKeeper checks that a keeper process kills the server's processes when the engine is killed, even
+// after the server has sent the keeper a signal such as SIGTERM or SIGSTOP. Only SIGKILL ends a keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
 	for _, signal := range []string{"TERM", "INT", "HUP", "QUIT", "USR1", "STOP"} {
 		t.Run(signal, func(t *testing.T) {
@@ -227,7 +230,8 @@ func TestSignalsToTheKeeper(t *testing.T) {
 	}
 }
 
-// TestCheckOrigin asks a process that is no ancestor of those that it judges.
+// TestCheckOrigin checks that CheckOrigin rejects processes that an engine has started and accepts others. A separate
+// process calls it, because CheckOrigin also rejects descendants of its caller.
 func TestCheckOrigin(t *testing.T) {
 	judged := func(pid int) string {
 		out, err := exec.Command(os.Args[0], "judge", strconv.Itoa(pid)).CombinedOutput()

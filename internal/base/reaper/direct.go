@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// directChild represents a child of this process together with its group. On Unix, that is the process group that the child
-// leads, on Windows its job object.
+// directChild represents a child of this process together with its group. On Unix, the group is the process group
+// that the child leads. On Windows, it is the child's job object.
 type directChild struct {
 	cmd   *exec.Cmd
 	group processGroup

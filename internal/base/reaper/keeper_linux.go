@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// keeperPatience bounds how long a new keeper may take to start its child. It matters for programs that embed the
-	// engine and do not call Serve.
+	// keeperPatience bounds how long a new keeper process may take to start its child. It matters for programs that
+	// embed the engine without calling Serve, because their keeper processes may never respond.
 	keeperPatience = time.Minute
-	// stopPatience is how long a keeper may take to kill all its processes. After that, which happens if the keeper
-	// is suspended, this process kills the keeper, adopts its orphans and kills them, too.
+	// stopPatience is how long a keeper may take to kill all its processes. A suspended keeper exceeds it. Then this
+	// process kills the keeper, adopts its orphans and kills them itself.
 	stopPatience = 10 * time.Second
 )
 

@@ -12,7 +12,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// processGroup lists the living processes of a process group.
+// processGroup returns the ids of the running processes of a process group.
 func processGroup(pgid int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
@@ -52,7 +52,8 @@ func TestNothingOutlivesSIGKILL(t *testing.T) {
 	}
 }
 
-// Without the helper the kernel still kills the direct child.
+// TestKernelKillsTheChild checks that without a keeper process the kernel still kills the direct child of a killed
+// engine.
 func TestKernelKillsTheChild(t *testing.T) {
 	assertGone(t, runEngine(t, "engine-alone", "exec sleep 1000", 1))
 }

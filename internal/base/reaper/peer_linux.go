@@ -43,9 +43,9 @@ func PeerOf(c *net.UnixConn) (*SocketPeer, error) {
 	return p, nil
 }
 
-// identifySocket identifies the peer of a socket. Since Linux 6.5 the kernel provides a descriptor of the process
-// that connected, even if it has ended since. Older kernels provide only its id, which another process may have by
-// now if it ended.
+// identifySocket identifies the process at the other end of a socket. Since Linux 6.5 the kernel provides a process
+// descriptor, which stays valid when the process has ended. Older kernels provide only the process id, which another
+// process may have received in the meantime.
 func (p *SocketPeer) identifySocket(socket int) error {
 	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -123,7 +123,8 @@ func (p *SocketPeer) checkAlive() error {
 	return nil
 }
 
-// countNamespaces returns how many ProcessID namespaces a process is in, as far as they are visible from this one.
+// countNamespaces returns how many nested PID namespaces a process is in, counted from the one of this process's
+// /proc.
 func countNamespaces(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessStat has fields of /proc/ProcessID/stat.
+// ProcessStat holds fields of /proc/PID/stat.
 type ProcessStat struct {
 	PID, Parent, Group, Session int
 	Terminal                    int // device number of the controlling terminal; 0 means none
@@ -21,12 +21,13 @@ type ProcessStat struct {
 	State                       byte
 }
 
-// TicksPerSecond is the unit of Stat.Start, which counts from the boot of the machine.
+// TicksPerSecond is the number of clock ticks per second. ProcessStat.Start counts such ticks since the machine
+// booted.
 const TicksPerSecond = 100
 
 func (s ProcessStat) isDead() bool { return s.State == 'Z' || s.State == 'X' }
 
-// ReadStat reads the Stat of a process. It returns an error if there is no such process.
+// ReadStat reads the ProcessStat of a process. It returns an error if there is no such process.
 func ReadStat(pid int) (ProcessStat, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -35,8 +36,8 @@ func ReadStat(pid int) (ProcessStat, error) {
 	return parseStat(pid, data)
 }
 
-// parseStat parses a line of proc_pid_stat(5). The second field is the program's name in parentheses and may contain
-// any characters, including parentheses.
+// parseStat parses a line in the format of proc_pid_stat(5). The second field is the program's name in parentheses.
+// The name itself may contain any characters, including parentheses.
 func parseStat(pid int, data []byte) (ProcessStat, error) {
 	const start = 19 // counted from the field after the name
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
@@ -86,7 +87,7 @@ func childrenOf(pid int) (children []int) {
 // later.
 type processHandle struct{ fd, pid int }
 
-// openChild returns a handle of a process, if the process is a child of parent.
+// openChild returns a handle of the process pid, or an error if that process is not a child of parent.
 func openChild(parent, pid int) (processHandle, error) {
 	h := processHandle{-1, pid}
 	fd, err := unix.PidfdOpen(pid, 0)

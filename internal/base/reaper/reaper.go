@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// ErrClosed is the error of a Reaper that was closed.
+// ErrClosed is the error of Start after Close.
 var ErrClosed = errors.New("reaper: closed")
 
 // Reaper starts and watches processes. It is safe for concurrent use.

@@ -20,9 +20,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// The test binary plays other parts, named by its first argument: a keeper; an engine that starts a server
-// and waits to be killed, also one without keepers and one that adopts orphans; and a judge, which
-// prints what CheckOrigin says of a process.
+// TestMain lets the test binary take other roles, which its first argument names. It can be a keeper process, or an
+// engine that starts a server and waits to be killed, with or without keepers or as an adopter of orphans. As "judge"
+// it prints the result of CheckOrigin for a process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -165,7 +165,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A server that nobody can keep watch over is not started.
+// TestKeeperFails checks that Start returns an error and starts no server if the keeper process cannot be started.
 func TestKeeperFails(t *testing.T) {
 	r := reaper.New("/no/such/program")
 	defer r.Close(0)
@@ -174,7 +174,8 @@ func TestKeeperFails(t *testing.T) {
 	}
 }
 
-// The error of a program that can't be started is the one that os/exec gives.
+// TestStartFailsAsWithoutKeeper checks that starting a missing or non-executable program fails with the same error
+// with and without a keeper process.
 func TestStartFailsAsWithoutKeeper(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -190,7 +191,8 @@ func TestStartFailsAsWithoutKeeper(t *testing.T) {
 	}
 }
 
-// A child gets its streams, arguments, variables and folder through a keeper as without one.
+// TestChildGetsWhatItShould checks that a child gets the same streams, arguments, environment, working directory and
+// number of descriptors with and without a keeper process.
 func TestChildGetsWhatItShould(t *testing.T) {
 	dir := t.TempDir()
 	descriptors := "" // how many the child has
@@ -218,8 +220,8 @@ func TestChildGetsWhatItShould(t *testing.T) {
 	}
 }
 
-// runEngine starts an engine that starts script, waits until the process group of script has that many
-// members, and kills the engine with SIGKILL. It returns the id of the process group.
+// runEngine starts an engine that starts script, and waits until the script's process group has the given number of
+// members. It then kills the engine with SIGKILL and returns the id of the process group.
 func runEngine(t *testing.T, part, script string, members int) (pid int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)

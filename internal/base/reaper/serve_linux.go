@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engineFD is the descriptor in a keeper of its socket to the engine.
+// engineFD is the number of the descriptor under which a keeper process inherits its socket to the engine.
 const engineFD = 3
 
 // startOrder is the first message to a keeper: the command to start. The fields are byte slices because paths,
@@ -25,12 +25,12 @@ type startOrder struct {
 	Args, Env [][]byte
 }
 
-// keeperRequest represents a message to a keeper after the first.
+// keeperRequest represents a message from the engine to a keeper after the first message, the startOrder.
 type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// keeperReport represents a message from a keeper.
+// keeperReport represents a message from a keeper to the engine.
 type keeperReport struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be
@@ -128,8 +128,8 @@ func (k *keeperProcess) reapChildren() {
 	}
 }
 
-// serveRequests handles the engine's requests. It returns when no descendant is left, or none that the keeper is
-// permitted to kill.
+// serveRequests handles the engine's requests. It returns when no descendant is left, or only ones that the keeper is
+// not permitted to kill.
 func (k *keeperProcess) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false

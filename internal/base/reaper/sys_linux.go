@@ -60,8 +60,8 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// The names of one thread in each engine and in each keeper. Every process can read these names in /proc, and no
-// other process can change them.
+// Names of one thread in each engine and in each keeper, by which hasThread recognizes such processes. Any process
+// can read these names in /proc, and no other process can change them.
 const (
 	engineThread = "retort-engine"
 	keeperThread = "retort-keeper"

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// processGroup is the process group that a child leads.
+// processGroup represents the process group that a child leads.
 type processGroup struct{ pgid int }
 
 func newGroup(cmd *exec.Cmd) (processGroup, error) { return processGroup{cmd.Process.Pid}, nil }

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Lock acquires the exclusive lock on the file at path. It waits at most for the time patience while other processes
-// hold it. The lock is released by unlock or when the process ends.
+// Lock acquires the exclusive lock on the file at path. It waits for at most patience while other processes hold the
+// lock. The lock is held until unlock is called or the process ends.
 func Lock(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_EX, patience)
 }
 
-// LockShared acquires a shared lock on the file at path, in the same way as Lock. It excludes holders of Lock but not
-// other shared holders.
+// LockShared acquires a shared lock on the file at path, in the same way as Lock. Other processes can hold a shared
+// lock at the same time, but not the exclusive lock.
 func LockShared(path string, patience time.Duration) (unlock func(), err error) {
 	return lockFile(path, syscall.LOCK_SH, patience)
 }
@@ -38,7 +38,7 @@ func lockFile(path string, how int, patience time.Duration) (unlock func(), err 
 	return func() { _ = f.Close() }, nil
 }
 
-// Locks is true because this system supports these file locks.
+// Locks is true because this system supports the file locks of this package.
 const Locks = true
 
 // waitForLock waits in the kernel until it has the lock.
@@ -50,8 +50,8 @@ func waitForLock(f *os.File, how int) error {
 	}
 }
 
-// LockFile locks an open file. It waits at most for the time patience while other processes hold the lock. The lock
-// is released by UnlockFile or when the process ends.
+// LockFile locks an open file. It waits for at most patience while other processes hold the lock. The lock is held
+// until UnlockFile is called or the process ends.
 func LockFile(f *os.File, patience time.Duration) error {
 	return flockWithin(f, syscall.LOCK_EX, patience)
 }

@@ -13,10 +13,10 @@ import (
 // device.
 var ErrIrregular = errors.New("not a regular file")
 
-// MaxFile bounds the size of files that are read by ReadFile and have no smaller bound, in bytes.
+// MaxFile is the size limit, in bytes, for callers of ReadFile that have no smaller limit.
 const MaxFile = 64 << 20
 
-// Unbounded, as the patience of a lock, waits as long as others hold it.
+// Unbounded makes Lock and similar functions wait for a lock without a time limit.
 const Unbounded time.Duration = -1
 
 // OpenFile opens a file of the data directory. Because other programs may write there, it never blocks and does not
@@ -41,11 +41,11 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Open opens a file like OpenFile, for reading.
+// Open opens a file for reading in the same way as OpenFile.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// ReadFile reads a file of the data directory, which it opens like OpenFile. It returns an error if the file has more
-// than most bytes.
+// ReadFile opens a file of the data directory like OpenFile and returns its content. It returns an error if the file
+// is larger than most bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -68,7 +68,8 @@ func CheckRegular(path string) error {
 	return nil
 }
 
-// OpenIn opens a file in root in the same way as OpenFile. Symbolic links are handled as by os.Root.
+// OpenIn opens a file below root like OpenFile, except that it follows symbolic links that stay below root, as
+// os.Root does.
 func OpenIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := root.OpenFile(name, flag|nonBlocking, perm)
 	if err != nil {
@@ -97,7 +98,7 @@ func OpenRoot(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir)
 }
 
-// SyncDir makes changes of names in a directory durable, if the system supports that.
+// SyncDir makes created, renamed and removed entries of a directory durable, if the system supports that.
 func SyncDir(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return fmt.Errorf("the directory %s cannot be synced: %w", path, errors.Join(err, fs.ErrInvalid))
@@ -114,15 +115,15 @@ func irregularError(path string, info fs.FileInfo) error {
 	return misplacedError("open", path, "it is %s, %w", kindOf(info.Mode()), ErrIrregular)
 }
 
-// misplaced is the cause of an error for something that lies in the place of a file of the data directory and was not
-// made by Retort.
+// misplaced is the error for a file of the data directory that cannot be a file that Retort has written, for example
+// because it is a named pipe or too large.
 type misplaced struct{ error }
 
 func misplacedError(op, path, format string, args ...any) error {
 	return &fs.PathError{Op: op, Path: path, Err: misplaced{fmt.Errorf(format, args...)}}
 }
 
-// Misplaced marks the error, so that it is reported as one of the data directory and not of Retort.
+// Misplaced marks the error, so that messages blame the content of the data directory instead of a fault in Retort.
 func (misplaced) Misplaced() {}
 
 func (e misplaced) Unwrap() error { return e.error }

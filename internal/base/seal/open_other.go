@@ -9,10 +9,10 @@ import (
 
 const nonBlocking = 0
 
-// openFile opens a file that the caller has just found to be regular.
+// openFile opens a file. The caller has just checked that it is a regular file.
 func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
 }
 
-// syncDir does nothing: this system makes names durable by itself.
+// syncDir does nothing, because this system makes directory entries durable by itself.
 func syncDir(*os.File) error { return nil }

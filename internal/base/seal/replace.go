@@ -8,17 +8,17 @@ import (
 	"path/filepath"
 )
 
-// ReplaceOptions say how ReplaceWith makes a file. The zero value is right for the data directory.
+// ReplaceOptions configures ReplaceWith. The zero value is right for files of the data directory.
 type ReplaceOptions struct {
 	Temporary string      // name of the new file until it is complete, as for os.CreateTemp; empty means ".tmp-*"
 	Mode      fs.FileMode // permissions; 0 means 0600
-	// Check is called when the new file is complete and durable, right before it takes the place of the old one. If
-	// it returns an error, the old file stays. It may be nil.
+	// Check is called when the new file is complete and durable, right before it replaces the old one. If Check
+	// returns an error, the old file is kept. It may be nil.
 	Check func() error
 }
 
-// ReplaceFile writes a file atomically, readable only by its owner, and makes its directory if that is missing. See
-// ReplaceWith.
+// ReplaceFile writes data to a file atomically, as ReplaceWith does. Only the owner can read the file. ReplaceFile
+// creates the directory if it is missing.
 func ReplaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -29,10 +29,10 @@ func ReplaceFile(path string, data []byte) error {
 	})
 }
 
-// ReplaceWith replaces a file atomically with the output of write, or creates it. Whatever fails, and whenever the machine
-// stops, the name has either the old content or the new: the new file is synced before it gets the name. A symbolic link of that
-// name is replaced and not followed. After an error the temporary file is removed; if the machine stops, it may stay. The directory
-// must exist.
+// ReplaceWith atomically replaces or creates a file with the output of write. If writing fails or the machine
+// crashes, path has either the complete old or the complete new content, because the new file is synced before it is
+// renamed to path. If path is a symbolic link, the link itself is replaced. After an error the temporary file is
+// removed, but after a crash it may remain. The directory must exist.
 func ReplaceWith(path string, o ReplaceOptions, write func(io.Writer) error) error {
 	made, err := writeTemp(path, o, write)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// replaceNames returns the names in a directory.
+// replaceNames returns the names of the entries of a directory.
 func replaceNames(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -24,7 +24,7 @@ func replaceNames(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestReplaceKeepsTheOldFile checks that a failure at any step leaves the old file, and nothing of the new one.
+// TestReplaceKeepsTheOldFile checks that a failure at any step keeps the old file and leaves no temporary file.
 func TestReplaceKeepsTheOldFile(t *testing.T) {
 	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	half := func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return full }

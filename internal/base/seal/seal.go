@@ -1,6 +1,6 @@
 // Package seal authenticates files of the data directory and opens them safely. Each sealed file has a MAC made with
-// a key that is stored elsewhere. Even a server that can write to the folder, for example to the folder of a project,
-// can neither forge such a file nor replace it by another one.
+// a key that is stored elsewhere. An MCP server that can write to the file's folder, for example to a project folder,
+// can therefore neither forge such a file nor replace it by another one.
 package seal
 
 import (
@@ -48,7 +48,7 @@ func LoadOrCreateKey(path string) ([]byte, error) {
 	return ReadKey(path)
 }
 
-// ComputeMAC returns the MAC of the parts.
+// ComputeMAC returns the MAC of a list of parts. Lists that differ only in where one part ends have different MACs.
 func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {
@@ -60,7 +60,7 @@ func ComputeMAC(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// VerifyMAC reports whether code is the MAC of the parts.
+// VerifyMAC reports whether code is the MAC of the parts under the given key.
 func VerifyMAC(key, code []byte, parts ...[]byte) bool {
 	return hmac.Equal(code, ComputeMAC(key, parts...))
 }

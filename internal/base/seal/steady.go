@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// IsClockSteady stores the current time in a file. It reports whether the clock is plausible compared with the last call: it
-// went forward, by less than 14 days. If it is not, nothing should be considered expired.
+// IsClockSteady reports whether the system clock is plausible: since the last call it went forward, by less than 14
+// days. It stores the time of the call in the file at path. If the clock is implausible, callers should not expire
+// anything.
 func IsClockSteady(path string, now time.Time) bool {
 	const absence = 14 * 24 * time.Hour
 	last, err := os.Stat(path)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// After the clock has jumped nothing is taken for old.
+// TestSteady checks that IsClockSteady returns false on the first call and after the clock has jumped in either
+// direction.
 func TestSteady(t *testing.T) {
 	const day = 24 * time.Hour
 	path, now := filepath.Join(t.TempDir(), "stamp"), time.Now()

@@ -1,10 +1,10 @@
-// Package throttle decides when something may be done again: after failures, and as often as a rate allows. Its types
-// read no clock and take no lock.
+// Package throttle decides when an operation may be tried again: after failures (Breaker), or within a rate limit
+// (Rate). Its types read no clock and take no locks. The caller passes the current time.
 package throttle
 
 import "time"
 
-// Backoff says how long to wait after failures in a row.
+// Backoff configures how long to wait after consecutive failures.
 type Backoff struct {
 	Delay     time.Duration // after the first failure; doubles with each until the breaker opens
 	OpenAfter int           // number of failures that open the breaker
@@ -12,18 +12,18 @@ type Backoff struct {
 	Longest   time.Duration // bounds Pause
 }
 
-// Breaker counts the failures of something. After OpenAfter failures in a row it is open: nothing may be tried until
-// the pause has passed.
+// Breaker is a circuit breaker that counts consecutive failures of an operation. After OpenAfter failures it is open:
+// the operation must not be tried until the pause has passed.
 type Breaker struct {
 	Backoff
 	Failures int       // in a row
 	RetryAt  time.Time // when the wait after the last failure ends
 }
 
-// maxDoublings keeps a doubled duration from overflowing.
+// maxDoublings bounds how often a delay is doubled, so that it cannot overflow.
 const maxDoublings = 20
 
-// wait returns how long to wait after the failures so far.
+// wait returns how long to wait after the failures counted so far.
 func (b *Breaker) wait() time.Duration {
 	if over := b.Failures - b.OpenAfter; over >= 0 {
 		return min(b.Pause<<min(over, maxDoublings), b.Longest)
@@ -31,22 +31,24 @@ func (b *Breaker) wait() time.Duration {
 	return b.Delay << min(max(b.Failures-1, 0), maxDoublings)
 }
 
-// NoteFailure counts a failure. jitter, in [0, 1), spreads the tries of many that failed together: the wait is between
-// half and one and a half of what Backoff says. 0.5 means exactly that.
+// NoteFailure counts a failure. jitter, in [0, 1), scales the wait to between 0.5 and 1.5 times what Backoff
+// specifies, so that clients that failed together do not retry together. A jitter of 0.5 leaves the wait unchanged.
 func (b *Breaker) NoteFailure(now time.Time, jitter float64) {
 	b.Failures++
 	wait := b.wait()
 	b.RetryAt = now.Add(wait/2 + time.Duration(jitter*float64(wait)))
 }
 
-// NoteSuccess closes the breaker.
+// NoteSuccess resets the failure count and closes the breaker.
 func (b *Breaker) NoteSuccess() { b.Failures, b.RetryAt = 0, time.Time{} }
 
-// IsTripped reports whether the last failures were enough to open the breaker.
+// IsTripped reports whether there were enough consecutive failures to open the breaker. It ignores whether the pause
+// has passed.
 func (b *Breaker) IsTripped() bool { return b.Failures >= b.OpenAfter }
 
-// IsOpen reports whether nothing may be tried now.
+// IsOpen reports whether the breaker is open at the time now: the operation must not be tried.
 func (b *Breaker) IsOpen(now time.Time) bool { return b.IsTripped() && now.Before(b.RetryAt) }
 
-// Postpone starts the wait again, for a try whose result others wait for.
+// Postpone restarts the wait at the time now. A caller that retries the operation uses it to keep others from
+// retrying at the same time.
 func (b *Breaker) Postpone(now time.Time) { b.RetryAt = now.Add(b.wait()) }

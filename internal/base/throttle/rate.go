@@ -2,13 +2,13 @@ package throttle
 
 import "time"
 
-// Rate represents a number of events that are allowed within a time.
+// Rate represents a rate limit: at most Most events within the duration Per.
 type Rate struct {
 	Most int
 	Per  time.Duration
 }
 
-// Bucket holds how many events of a Rate are left. The zero Bucket is full.
+// Bucket is a token bucket: it holds how many events of a Rate are left. The zero Bucket is full.
 type Bucket struct {
 	left float64
 	at   time.Time
@@ -33,7 +33,7 @@ func (r Rate) IsFull(b Bucket, now time.Time) bool {
 	return b.left >= float64(r.Most)
 }
 
-// fill adds what the time since the last fill allows. A clock that goes back adds nothing.
+// fill adds the events that the time since the last fill allows. If the clock was set back, it adds nothing.
 func (r Rate) fill(b *Bucket, now time.Time) {
 	if since := now.Sub(b.at); since > 0 {
 		most := float64(r.Most)

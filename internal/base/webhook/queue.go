@@ -50,7 +50,8 @@ func (q *MessageQueue) QueueMessage(id string, body []byte) bool {
 	}
 }
 
-// Close waits briefly until the queued messages are sent, then cancels the rest. Put must not be called afterwards.
+// Close keeps delivering queued messages for up to closeTimeout and then drops the rest. QueueMessage must not be
+// called afterwards.
 func (q *MessageQueue) Close() error {
 	q.close()
 	timer := time.AfterFunc(closeTimeout, q.cancel)
@@ -69,7 +70,8 @@ func (q *MessageQueue) deliverLoop(ctx context.Context) {
 	}
 }
 
-// deliverMessage sends a message until it is accepted, is permanently refused, or the attempts are used up.
+// deliverMessage sends a message until the endpoint accepts it, rejects it permanently, or maxTries attempts have
+// failed.
 func (q *MessageQueue) deliverMessage(ctx context.Context, m queuedMessage) (err error) {
 	pause := firstRetryDelay
 	for range maxTries {

@@ -19,7 +19,8 @@ import (
 
 const secret = "a secret of more than 24 bytes"
 
-// inBubble serves h inside a testing/synctest bubble and returns the Endpoint for it.
+// inBubble starts an HTTP server with the handler h inside a testing/synctest bubble and returns the WebhookEndpoint
+// for it.
 func inBubble(t *testing.T, h http.HandlerFunc) *WebhookEndpoint {
 	t.Helper()
 	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
@@ -96,7 +97,8 @@ func TestQueueParts(t *testing.T) {
 	})
 }
 
-// Whoever puts a message never waits, and nobody waits long for an address that is silent.
+// TestQueueNeverWaits checks that QueueMessage does not block when the queue is full, and that Close returns after
+// closeTimeout if the endpoint never responds.
 func TestQueueNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(inBubble(t, func(_ http.ResponseWriter, r *http.Request) {

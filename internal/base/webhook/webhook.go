@@ -1,6 +1,6 @@
-// Package webhook posts messages to an address, signed as standardwebhooks.com specifies:
-// webhook-id names the message, webhook-timestamp is in seconds, and webhook-signature is "v1,"
-// followed by the HMAC-SHA-256 of "id.timestamp.body" in base64.
+// Package webhook posts signed messages to an HTTP address. The signature follows standardwebhooks.com: the header
+// webhook-id identifies the message, webhook-timestamp is in seconds, and webhook-signature is "v1," followed by the
+// HMAC-SHA-256 of "id.timestamp.body" in base64.
 package webhook
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Bounds on secrets, messages and responses.
+// Bounds on the secret, the response body, the duration of a request and the clock difference.
 const (
 	minSecret      = 24 // bytes
 	maxBody        = 64 << 10
@@ -35,15 +35,15 @@ type WebhookEndpoint struct {
 	client *http.Client
 }
 
-// EndpointResponse is the response of an endpoint. Its body is cut after 64 KiB.
+// EndpointResponse holds the HTTP response of an endpoint. The body is truncated to 64 KiB.
 type EndpointResponse struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// New returns an Endpoint for an https address, or an http address of this machine. secret is
-// "whsec_" followed by base64, or the bytes themselves.
+// New returns a WebhookEndpoint. The address must use https, or http with a loopback host. secret is either "whsec_"
+// followed by base64, or the bytes of the key themselves.
 func New(address, secret string) (*WebhookEndpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
@@ -69,7 +69,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// PostMessage sends a JSON body. The error does not contain the address, which may contain a secret.
+// PostMessage posts a JSON body as the message id. Its error never contains the endpoint's address, because the
+// address may contain a secret.
 func (e *WebhookEndpoint) PostMessage(ctx context.Context, id string, body []byte) (EndpointResponse, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
