@@ -10,11 +10,11 @@ import (
 	"retort/internal/core"
 )
 
-// Auto lets a Chooser take the weakest backend that is strong enough for the program.
+// Auto makes a BackendChooser take the weakest backend that is strong enough for the program.
 const Auto = "auto"
 
-// The strengths of backends, named after what separates a program from the host. On some systems a process is weaker
-// than Process.
+// The strengths of backends. Each is named after what separates a program from the host. On systems whose kernel
+// cannot confine a process well, a process sandbox is weaker than Process.
 const (
 	Process    = 50 // a process confined by the kernel
 	Container  = 60 // a container of its own
@@ -22,21 +22,21 @@ const (
 	Machine    = 90 // a virtual machine of its own
 )
 
-// MinimumStrength is the minimum strength of a sandbox. The zero value requires nothing.
+// MinimumStrength states how strong a program's sandbox must be at least, and why. The zero value requires nothing.
 type MinimumStrength struct {
 	Strength int
 	Why      string // "its risk is high (62): it can call …"
 }
 
-// BackendChooser creates sandboxes with the backends that it was given. It uses the requested backend or fails: it never
-// falls back to a weaker one.
+// BackendChooser creates sandboxes with one of several backends. It uses the requested backend or returns an error.
+// It never falls back to a weaker one.
 type BackendChooser struct {
 	standard string
 	backends []Backend
 }
 
-// NewChooser returns a Chooser for the backends, which must be in ascending order of strength. standard is the name
-// of the backend for requests that name none. It may be Auto.
+// NewChooser returns a BackendChooser for the backends, which must be in ascending order of strength. standard is the
+// name of the backend for requests that do not name one. It may be Auto.
 func NewChooser(standard string, backends ...Backend) *BackendChooser {
 	return &BackendChooser{standard: standard, backends: backends}
 }
@@ -44,7 +44,8 @@ func NewChooser(standard string, backends ...Backend) *BackendChooser {
 // Capabilities returns the capabilities of every backend, available or not.
 func (c *BackendChooser) Capabilities() []Capabilities { return askCapabilities(c.backends) }
 
-// askCapabilities returns the capabilities of all of the backends, which it asks at once.
+// askCapabilities returns the capabilities of all backends. It queries them in parallel, because some start a
+// container to answer.
 func askCapabilities(backends []Backend) []Capabilities {
 	all := make([]Capabilities, len(backends))
 	var asked sync.WaitGroup
@@ -55,9 +56,9 @@ func askCapabilities(backends []Backend) []Capabilities {
 	return all
 }
 
-// Prepare creates a sandbox with the named backend; an empty name means the standard backend. A request may ask for a
-// stronger backend than the standard, never for a weaker one. The error is a *core.Error of kind sandbox_unavailable
-// if the backend does not exist, is unavailable, lacks the runtime or is weaker than s.Floor.
+// Prepare creates a sandbox with the named backend; an empty name means the standard backend. A request may name a
+// backend that is stronger than the standard, but not a weaker one. The error is a *core.Error of kind
+// sandbox_unavailable if the backend does not exist, is unavailable, lacks the runtime or is weaker than s.Floor.
 func (c *BackendChooser) Prepare(ctx context.Context, backend string, s SandboxSpec) (Sandbox, error) {
 	chosen, refusal := c.chooseBackend(backend, s)
 	if refusal != nil {
@@ -70,7 +71,7 @@ func (c *BackendChooser) Prepare(ctx context.Context, backend string, s SandboxS
 	return labelledSandbox{sandbox, chosen.Kind(), IsolationName(chosen.Capabilities().Strength)}, nil
 }
 
-// labelledSandbox represents a sandbox that adds its strength to its reports.
+// labelledSandbox wraps a sandbox and adds the name of its isolation strength to its reports.
 type labelledSandbox struct {
 	Sandbox
 	kind      BackendKind
@@ -98,8 +99,8 @@ func IsolationName(strength int) string {
 	return "weak process"
 }
 
-// CheckAvailable returns the error that Prepare would return, as far as it is known without creating a sandbox, or
-// nil.
+// CheckAvailable returns the error that Prepare would return, or nil. It creates no sandbox, so it cannot detect
+// errors that occur while a sandbox is created.
 func (c *BackendChooser) CheckAvailable(backend string, s SandboxSpec) *core.Error {
 	_, refusal := c.chooseBackend(backend, s)
 	return refusal
@@ -130,7 +131,7 @@ func (c *BackendChooser) chooseBackend(name string, s SandboxSpec) (Backend, *co
 	return b, nil
 }
 
-// findBackend returns the backend of this name, or nil.
+// findBackend returns the backend with the given name, or nil.
 func (c *BackendChooser) findBackend(name string) Backend {
 	for _, b := range c.backends {
 		if b.Kind().Name == name {
@@ -140,7 +141,7 @@ func (c *BackendChooser) findBackend(name string) Backend {
 	return nil
 }
 
-// checkBackend returns why a backend cannot make the sandbox, or nil.
+// checkBackend returns the reason why a backend cannot create the sandbox that s describes, or nil.
 func (c *BackendChooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 	have := b.Capabilities()
 	switch {
@@ -159,8 +160,8 @@ func (c *BackendChooser) checkBackend(b Backend, s SandboxSpec) *core.Error {
 	return nil
 }
 
-// weakestBackend returns the weakest backend that is strong enough. It does not query stronger backends, because some
-// start a sandbox to find out their capabilities.
+// weakestBackend returns the weakest backend that satisfies s. It does not query the backends that are stronger than
+// that one, because some start a sandbox to find out their capabilities.
 func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	var closed Backend
 	for _, b := range c.backends {
@@ -221,7 +222,7 @@ func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	return e.WithHint("this machine has none: the user can set one up (see retort doctor) or choose another sandboxMode")
 }
 
-// describeNeed names the weakest of the backends that are strong enough for a program.
+// describeNeed names, for an error message, the weakest of the backends that are strong enough for a program.
 func describeNeed(strong []Backend) string {
 	switch len(strong) {
 	case 0:
@@ -232,8 +233,8 @@ func describeNeed(strong []Backend) string {
 	return strong[0].Kind().Title() + ", or a stronger one,"
 }
 
-// describeAlternatives returns a hint that lists the backends that can run the runtime, or else the runtimes of the
-// other backends.
+// describeAlternatives returns a hint that lists the backends that can run the runtime. If there are none, it lists
+// the available backends with their runtimes.
 func (c *BackendChooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {
@@ -263,7 +264,7 @@ func (c *BackendChooser) Close() error {
 	return err
 }
 
-// missingRuntimeError returns the reason why the backend cannot run a known runtime, or nil.
+// missingRuntimeError returns the reason why the backend cannot run a runtime that it knows, or nil.
 func (c Capabilities) missingRuntimeError(runtime string) *core.Error {
 	for _, m := range c.Missing {
 		if m.Runtime == runtime {

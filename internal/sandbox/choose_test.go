@@ -8,7 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// named is a backend that makes nothing and says what it was asked for.
+// named is a Backend that creates no sandboxes. It records the name under which it was used and how often it was
+// closed.
 type named struct {
 	have     Capabilities
 	prepared *string
@@ -63,8 +64,8 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// Under auto a program gets what its risk asks for, or nothing; whoever asks for a
-// sandbox can ask for a stronger one than that, and never for a weaker one.
+// TestChooserByRisk checks that the auto mode chooses the weakest backend that satisfies the program's required
+// strength, or returns an error. It also checks that a request can name a stronger backend, but not a weaker one.
 func TestChooserByRisk(t *testing.T) {
 	var prepared string
 	var closed int
@@ -108,7 +109,7 @@ func TestChooserByRisk(t *testing.T) {
 	}
 }
 
-// A program that needs a proxy gets a sandbox that has one, or none.
+// TestProxied checks that a program that needs a proxy gets a backend with proxy support, or an error.
 func TestProxied(t *testing.T) {
 	var prepared string
 	var closed int
@@ -133,7 +134,7 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// started is a Sandbox that starts commands.
+// started is a Sandbox that implements CommandStarter.
 type started struct{ Sandbox }
 
 func (started) Start(context.Context, HostCommand) (CommandResult, error) {

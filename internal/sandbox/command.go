@@ -15,25 +15,28 @@ type HostCommand struct {
 	Args  []string
 	Stdin []byte
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
-	// refuses a command that NeedsFolders and ignores them for others.
+	// refuses the command if NeedsFolders returns true, and otherwise ignores them.
 	Folders []MountedPath
-	// Full reports whether the writable folders exceed their quota, in which case the command is killed. It is nil if
+	// Full reports whether the writable folders exceed their quota. If they do, the command is killed. Full is nil if
 	// no folder is writable.
 	Full func() bool
 }
 
-// workspacePath matches a path of the workspace in an argument: "./workspace/x", "--file=/workspace", "f('workspace/x')".
+// workspacePath matches an argument that contains a path of the workspace, such as "./workspace/x",
+// "--file=/workspace" or "f('workspace/x')".
 var workspacePath = regexp.MustCompile(
 	`^workspace$|(?:^|^-\pL|[^\pL\pN_.-])(?:\.{0,2}/+)+workspace(?:[^\pL\pN_.-]|$)|(?:^|^-\pL|[^\pL\pN_./-])workspace/`,
 )
 
-// NeedsFolders reports whether the command was given folders of the workspace and its arguments name files in them.
+// NeedsFolders reports whether the command has folders of the workspace and an argument names a path in the
+// workspace.
 func (c HostCommand) NeedsFolders() bool {
 	return len(c.Folders) > 0 && slices.ContainsFunc(c.Args, workspacePath.MatchString)
 }
 
-// ExplainFailure adds a line to the standard error of a command that failed where no folders are shared, if its input or
-// its errors name files of the workspace. An interpreter gets such names in its input.
+// ExplainFailure explains the failure of a command in a backend that cannot share folders. If the command's input or
+// standard error names a path of the workspace, it appends a line to the standard error. An interpreter gets such
+// paths in its input.
 func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
 	if len(c.Folders) == 0 || ended.Code == 0 || !workspacePath.Match(c.Stdin) && !workspacePath.Match(ended.Stderr) {
 		return
@@ -42,7 +45,7 @@ func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
 	ended.Stderr = append(ended.Stderr, "retort: "+e.Message+"; "+e.Hint+"\n"...)
 }
 
-// NoFolders returns the error of a command that needs the files of the workspace in a backend that cannot share folders.
+// NoFolders returns the error for a command that needs files of the workspace in a backend that cannot share folders.
 func NoFolders(command, backend string) *core.Error {
 	return core.Errorf(
 		core.KindSandboxUnavailable, "isolate.command",
@@ -52,8 +55,8 @@ func NoFolders(command, backend string) *core.Error {
 	)
 }
 
-// MountedPath describes a file or folder that is visible in a command's sandbox. Symbolic links on the way to it are
-// refused, and links in it are not followed.
+// MountedPath describes a file or folder that is visible in a command's sandbox. A symbolic link on the path to it is
+// an error, and symbolic links in the folder are not followed.
 type MountedPath struct {
 	Below    string // a folder of the machine, absolute
 	Name     string // relative to that; "." is the folder itself
@@ -68,15 +71,16 @@ const (
 	MaxStderr = 64 << 10
 )
 
-// CommandResult is the result of a command.
+// CommandResult holds the exit status and the output of a command.
 type CommandResult struct {
 	Code           int // exit status, or 128 plus the number of the signal that ended it
 	Stdout, Stderr []byte
 	Truncated      bool // it was ended because it wrote too much
 }
 
-// CommandStarter represents an optional interface of a Sandbox that runs host commands for its program. Each command runs in its
-// own sandbox, at least as strong as the program's, and sees nothing of the program except its input.
+// CommandStarter is an optional interface of a Sandbox that can run host commands for its program. Each command runs
+// in its own sandbox, which is at least as strong as the program's. The command sees nothing of the program except
+// its input.
 type CommandStarter interface {
 	// Start runs the command. It returns when the command and all its processes have ended. The error is a
 	// *core.Error and means that the command did not start or was killed.
@@ -89,7 +93,7 @@ func NoCommands(kind BackendKind) *core.Error {
 		WithHint("the sandboxes of Linux do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
 }
 
-// Start implements Commander. It returns an error if the backend has no commands.
+// Start implements CommandStarter. It returns an error if the wrapped sandbox does not implement it.
 func (l labelledSandbox) Start(ctx context.Context, c HostCommand) (CommandResult, error) {
 	to, ok := l.Sandbox.(CommandStarter)
 	if !ok {

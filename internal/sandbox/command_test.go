@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A command needs folders if one of its arguments names the workspace as a path, however it is spelled.
+// TestNeedsFolders checks that NeedsFolders recognizes a path of the workspace in an argument in many spellings.
 func TestNeedsFolders(t *testing.T) {
 	folders := []MountedPath{{Below: "/srv", Name: ".", Target: "/workspace"}}
 	for argument, want := range map[string]bool{
@@ -25,7 +25,8 @@ func TestNeedsFolders(t *testing.T) {
 	}
 }
 
-// A command that failed after it was given the name of a file as input is explained. Others are not.
+// TestExplainFailure checks that the standard error is extended only for a failed command whose input or standard
+// error names a path of the workspace.
 func TestExplainFailure(t *testing.T) {
 	folders := []MountedPath{{Target: "/workspace"}}
 	const script, missing = "read x < ./workspace/a", "sh: cannot open ./workspace/a"

@@ -1,5 +1,5 @@
-// Package sandbox runs untrusted programs where they cannot do harm. A Backend creates sandboxes. A Sandbox runs one
-// program and is discarded. The program can reach the outside only through its Host.
+// Package sandbox runs untrusted programs isolated from the machine. A Backend creates sandboxes. A Sandbox runs one
+// program and is then discarded. The program can reach the outside only through its ToolHost.
 package sandbox
 
 import (
@@ -10,24 +10,26 @@ import (
 	"retort/internal/core"
 )
 
-// BackendKind describes a backend without asking anything of the machine.
+// BackendKind holds the properties of a backend that are the same on every machine.
 type BackendKind struct {
 	Name string // "process", in settings, requests and reports
-	// Strength is Process, Container, UserKernel or Machine. Capabilities may state less, or more, for this machine.
+	// Strength is Process, Container, UserKernel or Machine. The Strength in Capabilities may be lower or higher on
+	// this machine.
 	Strength int
 }
 
-// Title returns the kind as messages name it: "the process sandbox".
+// Title returns the name of the backend for messages, such as "the process sandbox".
 func (k BackendKind) Title() string { return "the " + k.Name + " sandbox" }
 
-// Backend creates sandboxes of one kind: a process, a container or a virtual machine.
+// Backend creates sandboxes of one kind, such as processes, containers or virtual machines.
 type Backend interface {
-	// Kind returns at once, while Capabilities may start a sandbox.
+	// Kind returns the backend's fixed properties. Unlike Capabilities, it never starts a sandbox and returns at
+	// once.
 	Kind() BackendKind
 	// Capabilities returns the backend's properties: its strength, its runtimes and what it isolates.
 	Capabilities() Capabilities
-	// Prepare returns a new sandbox. If it fails, nothing of the sandbox is left. The error is a *core.Error of kind
-	// sandbox_unavailable or internal.
+	// Prepare returns a new sandbox. If it fails, no process or file of the sandbox is left. The error is a
+	// *core.Error of kind sandbox_unavailable or internal.
 	Prepare(ctx context.Context, s SandboxSpec) (Sandbox, error)
 	// Close ends every sandbox. When it returns, all their processes and files are gone.
 	Close() error
@@ -43,23 +45,24 @@ type Sandbox interface {
 	Close() error
 }
 
-// ToolHost answers the calls of a program; there is no other way out of the sandbox. Call must be safe for concurrent
-// use. Its errors are *core.Error, and the program gets them as a ToolError.
+// ToolHost answers the calls of a program. The calls are the program's only way out of the sandbox. Call must be safe
+// for concurrent use. Its errors are *core.Error, and the program gets them as a ToolError.
 type ToolHost interface {
 	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
-// ConnectionProxy represents an optional interface of a Host. It serves the connections that a program opens to its proxy. A program
-// that needs a proxy runs only in a backend whose Capabilities have Proxies set.
+// ConnectionProxy is an optional interface of a ToolHost. It serves the connections that a program opens to its
+// network proxy. A program that needs a proxy runs only in a backend whose Capabilities have Proxies set.
 type ConnectionProxy interface {
-	// ServeConn serves one connection until it or ctx ends, and closes it. It must be safe for concurrent use.
+	// ServeConn serves one connection until the connection or ctx ends, and then closes it. It must be safe for
+	// concurrent use.
 	ServeConn(ctx context.Context, conn net.Conn)
 }
 
-// HostFunc represents a function that implements Host.
+// HostFunc is a function that implements ToolHost.
 type HostFunc func(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 
-// Call calls f.
+// Call calls f(ctx, c).
 func (f HostFunc) Call(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	return f(ctx, c)
 }
@@ -93,13 +96,13 @@ type MissingRuntime struct {
 	Why     *core.Error
 }
 
-// MissingCommand names a command that the settings allow but that cannot be started, with the reason.
+// MissingCommand names a command that the settings allow but that cannot be started on this machine, with the reason.
 type MissingCommand struct {
 	Command string
 	Why     *core.Error
 }
 
-// Capabilities describes a backend as data, so that a Chooser can select one by its properties.
+// Capabilities describes what a backend can do on this machine, so that a BackendChooser can select one.
 type Capabilities struct {
 	Name        string           // "process"
 	Runtimes    []string         // runtimes that it can run on this machine
@@ -109,7 +112,8 @@ type Capabilities struct {
 	Warning     string           // what this machine lacks for the backend's full strength; empty if nothing
 	Unavailable *core.Error      // why the backend cannot be used here, with how to set it up as the hint; nil if it can
 	Proxies     bool             // it passes programs' connections to a Host that is a Proxy
-	// Commands lists the commands of the settings that programs can start. NoCommands lists the others.
+	// Commands lists the commands from the settings that programs can start. NoCommands lists those that they cannot
+	// start.
 	Commands   []string         `json:",omitempty"`
 	NoCommands []MissingCommand `json:",omitempty"`
 }

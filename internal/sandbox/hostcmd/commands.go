@@ -1,5 +1,5 @@
-// Package hostcmd finds the programs on the host that programs in a sandbox may start. It knows their files, what
-// they need in a sandbox, and how their end is reported. The backends decide where they run.
+// Package hostcmd finds the host's commands that programs in a sandbox may start. It determines which files a command
+// needs in its sandbox and describes how the command ended. The backends run the commands.
 package hostcmd
 
 import (
@@ -13,11 +13,12 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// Threads bounds the threads of a command. A command cannot have a second process, because the system call filter
+// Threads bounds the threads of a command. A command always has a single process, because the system call filter
 // forbids forking.
 const Threads = 64
 
-// CommandSet holds the commands of the settings that FindCommands has found.
+// CommandSet holds the commands that FindCommands has looked for: those that can be started, and the others with the
+// reason.
 type CommandSet struct {
 	found   map[string]*HostCommand
 	missing []sandbox.MissingCommand
@@ -37,8 +38,8 @@ type HostCommand struct {
 	scriptSame confine.FileIdentity
 }
 
-// PinnedFiles returns the files that must be unchanged when the command starts: their identities by their paths in
-// the sandbox.
+// PinnedFiles returns the files that must be unchanged when the command starts. It maps their paths in the sandbox to
+// their identities.
 func (c *HostCommand) PinnedFiles() map[string]*confine.FileIdentity {
 	pinned := map[string]*confine.FileIdentity{c.Inside: &c.Same}
 	if c.script != "" {
@@ -47,7 +48,7 @@ func (c *HostCommand) PinnedFiles() map[string]*confine.FileIdentity {
 	return pinned
 }
 
-// AddToCapabilities adds to a backend's capabilities which commands can be started, and which cannot.
+// AddToCapabilities records in a backend's capabilities which commands can be started, and which cannot.
 func (s CommandSet) AddToCapabilities(have *sandbox.Capabilities) {
 	have.Commands = s.commandNames()
 	have.NoCommands = s.missing
@@ -69,7 +70,7 @@ func (s CommandSet) Commands() (all []*HostCommand) {
 	return all
 }
 
-// FindCommand returns the command called name, or an error that says why it is not available.
+// FindCommand returns the command with the given name, or an error with the reason why it is not available.
 func (s CommandSet) FindCommand(name string) (*HostCommand, *core.Error) {
 	if c, ok := s.found[name]; ok {
 		return c, nil
@@ -82,16 +83,16 @@ func (s CommandSet) FindCommand(name string) (*HostCommand, *core.Error) {
 	return nil, RefusedError("there is no command %q in this sandbox", name)
 }
 
-// RefusedError returns the error for a command that is not started.
+// RefusedError returns the error for a command that was not started, of kind sandbox_unavailable.
 func RefusedError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, opCommand, format, args...)
 }
 
-// opCommand is the Op field of this package's errors.
+// opCommand is the value of the Op field in this package's errors.
 const opCommand = "isolate.command"
 
-// UnstartableError returns the error for a command that cannot be started because of err. If err is already such an
-// error, it is returned unchanged.
+// UnstartableError returns the error for a command that cannot be started because of err. If err already is an error
+// of this package, it is returned unchanged.
 func UnstartableError(name string, err error) *core.Error {
 	var known *core.Error
 	if !errors.As(err, &known) {
@@ -105,8 +106,8 @@ func UnstartableError(name string, err error) *core.Error {
 	return &e
 }
 
-// SandboxPlan returns the part of the confinement that is the same in every backend: the allowed system calls, the
-// command line, and limits of threads and files.
+// SandboxPlan returns the part of a command's confinement that is the same in every backend: the profile of allowed
+// system calls, the command line, and the limits on threads and files.
 func (c *HostCommand) SandboxPlan(args []string) confine.SandboxPlan {
 	p := confine.SandboxPlan{
 		Profile: "command", Argv: slices.Concat([]string{c.Inside}, c.prefix, args), Tmp: tmpSize, Files: files,
@@ -119,13 +120,13 @@ func (c *HostCommand) SandboxPlan(args []string) confine.SandboxPlan {
 }
 
 const (
-	// tmpSize sets the size of /tmp, in bytes. It counts as memory.
+	// tmpSize is the size of the command's /tmp in bytes. The files there count as memory of the command.
 	tmpSize = 64 << 20
 	files   = 64
 )
 
-// BoundedOutput keeps the first bytes of a command's output. If the command writes more, it is ended. It is for use
-// by one goroutine.
+// BoundedOutput keeps the first bytes of a command's output and ends the command if it writes more. It is not safe
+// for concurrent use.
 type BoundedOutput struct {
 	most  int
 	end   func()
@@ -133,10 +134,10 @@ type BoundedOutput struct {
 	spilt bool
 }
 
-// NewOutput returns a BoundedOutput that keeps up to most bytes. It calls end once if more are written.
+// NewOutput returns a BoundedOutput that keeps up to most bytes. It calls end once when more are written.
 func NewOutput(most int, end func()) *BoundedOutput { return &BoundedOutput{most: most, end: end} }
 
-// Write implements io.Writer. It never fails.
+// Write implements io.Writer. It never returns an error.
 func (o *BoundedOutput) Write(p []byte) (int, error) {
 	room := min(len(p), o.most-len(o.data))
 	o.data = append(o.data, p[:room]...)
@@ -147,13 +148,15 @@ func (o *BoundedOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// NewResult returns the result of a command that exited with code. Nothing may write to stdout and stderr any more.
+// NewResult returns the result of a command that exited with code. The command must no longer write to stdout and
+// stderr.
 func NewResult(code int, stdout, stderr *BoundedOutput) sandbox.CommandResult {
 	return sandbox.CommandResult{Code: code, Stdout: stdout.data, Stderr: stderr.data, Truncated: stdout.spilt || stderr.spilt}
 }
 
-// StartError returns the reason why a child failed to become the command, or nil if it did not fail. It reads the
-// reason from the child's output. A command that fakes this output misleads only the program that started it.
+// StartError returns the reason why a sandboxed process failed to execute the command, or nil if it did not fail. It
+// reads the reason from the process's output. A command that fakes this output misleads only the program that started
+// it.
 func StartError(name string, ended sandbox.CommandResult) error {
 	text := string(ended.Stderr)
 	switch {

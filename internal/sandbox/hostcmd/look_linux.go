@@ -20,8 +20,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// FindCommands finds the host commands that the settings name: absolute paths, or names that are now looked up in
-// PATH. A command that does not exist or can never be started is recorded with the reason; the others can be started.
+// FindCommands finds the host commands that the settings name. Each is an absolute path, or a name that is looked up
+// in PATH now. A command that does not exist or can never be started is recorded with the reason.
 func FindCommands(written []string) CommandSet {
 	s := &commandSearch{CommandSet: CommandSet{found: map[string]*HostCommand{}}, paths: map[string]string{}}
 	for _, w := range written {
@@ -33,14 +33,15 @@ func FindCommands(written []string) CommandSet {
 	return s.CommandSet
 }
 
-// commandSearch is the state of FindCommands. It adds scripts last, when all interpreters are known.
+// commandSearch holds the state of FindCommands. Scripts are added last, because their interpreters must be known by
+// then.
 type commandSearch struct {
 	CommandSet
 	paths   map[string]string // as written, by name
 	scripts []shebangScript
 }
 
-// shebangScript represents a file that begins with "#!".
+// shebangScript represents an executable file that begins with "#!".
 type shebangScript struct {
 	name, written, file string
 	line                string // the first, without #!
@@ -83,14 +84,15 @@ func (s *commandSearch) lookupCommand(written string) {
 	}
 }
 
-// addUnfit records a command that is never started, with the reason.
+// addUnfit records a command that cannot be started, with the reason.
 func (s *CommandSet) addUnfit(name, written, format string, args ...any) {
 	why := RefusedError("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
 		WithHint("name a compiled program instead, or remove it from the setting commands")
 	s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: why})
 }
 
-// addFile examines a file and adds it as a command if it can be started.
+// addFile adds the executable file as a command, or saves it for addScript if it is a script. It returns an error if
+// the file can never be started.
 func (s *commandSearch) addFile(name, written, file string) error {
 	same, line, err := identifyFile(file)
 	if err != nil {
@@ -198,8 +200,8 @@ func isPython(name string) bool {
 	return strings.HasPrefix(name, "python") && strings.Trim(name[len("python"):], "0123456789.") == ""
 }
 
-// lookAt returns the command for an executable file. The command has the file's identity, so that only exactly this
-// file is started later.
+// lookAt returns the command for an executable file. It records the file's identity, so that no other file can be
+// started in its place later.
 func lookAt(name, file string) (*HostCommand, error) {
 	f, err := openRegular(file)
 	if err != nil {
@@ -232,8 +234,8 @@ func openRegular(file string) (*os.File, error) {
 	return os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// Open opens the command's file if it is unchanged since it was found. After reading it, the caller must call
-// CheckFile to make sure that it did not change meanwhile.
+// Open opens the command's file and returns an error if it has changed since it was found. After reading the file,
+// the caller must call CheckFile to detect a change in the meantime.
 func (c *HostCommand) Open() (*os.File, error) {
 	f, err := openRegular(c.path)
 	if err != nil {
@@ -245,7 +247,7 @@ func (c *HostCommand) Open() (*os.File, error) {
 	return f, nil
 }
 
-// CheckFile returns an error unless the open file is unchanged since the command was found.
+// CheckFile returns an error if the open file has changed since the command was found.
 func (c *HostCommand) CheckFile(f *os.File) error {
 	same, _, err := confine.IdentifyFile(f)
 	if err == nil && same != c.Same {
@@ -254,8 +256,8 @@ func (c *HostCommand) CheckFile(f *os.File) error {
 	return err
 }
 
-// CheckStandalone returns an error if the command needs whole folders of the host, which a sandbox that copies single
-// files cannot provide.
+// CheckStandalone returns an error if the command is a script or needs whole folders of the host, which a sandbox
+// that copies single files cannot provide.
 func (c *HostCommand) CheckStandalone() *core.Error {
 	f, err := c.Open() // before Image reads it
 	if errors.Is(err, confine.ErrOther) {

@@ -65,7 +65,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A script is shown the installed package that it is a part of, and no other folder.
+// TestPackageOf checks that packageOf returns the installed npm package of a script, or else only the script itself.
 func TestPackageOf(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"project", "lib/node_modules/tool", "lib/node_modules/@scope/tool"} {
@@ -86,7 +86,8 @@ func TestPackageOf(t *testing.T) {
 	}
 }
 
-// A refusal says once that a command cannot be started, through however many sandboxes it comes.
+// TestUnstartableSaysItOnce checks that a message contains "cannot be started" only once, even if UnstartableError is
+// applied to its own result.
 func TestUnstartableSaysItOnce(t *testing.T) {
 	cause := errors.New("it is gone")
 	outside := core.Errorf(core.KindSandboxUnavailable, "docker", "Docker does not answer").WithHint("start it")

@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// FindCommands records every command as one that cannot be started on this system.
+// FindCommands records every command as unavailable, because commands cannot be started on this system.
 func FindCommands(written []string) CommandSet {
 	s := CommandSet{found: map[string]*HostCommand{}}
 	for _, w := range written {
@@ -20,11 +20,11 @@ func FindCommands(written []string) CommandSet {
 	return s
 }
 
-// Open returns an error: there are no commands on this system.
+// Open returns an error, because commands cannot be started on this system.
 func (c *HostCommand) Open() (*os.File, error) { return nil, os.ErrNotExist }
 
-// CheckFile returns an error: there are no commands on this system.
+// CheckFile returns an error, because commands cannot be started on this system.
 func (c *HostCommand) CheckFile(*os.File) error { return os.ErrNotExist }
 
-// CheckStandalone returns nil: there are no commands on this system.
+// CheckStandalone returns nil. It is never needed, because commands cannot be started on this system.
 func (c *HostCommand) CheckStandalone() *core.Error { return nil }

@@ -4,5 +4,5 @@ package process
 
 import "os/exec"
 
-// wrapCommand returns the command unchanged: on this system a child cannot be confined from outside.
+// wrapCommand returns the command unchanged, because this system has no tool that confines a child from outside.
 func wrapCommand(command []string) *exec.Cmd { return exec.Command(command[0], command[1:]...) }

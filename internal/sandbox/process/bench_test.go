@@ -31,8 +31,8 @@ func prepare(b *testing.B, backend *Backend) sandbox.Sandbox {
 	return s
 }
 
-// BenchmarkRunReturn1 is a program that finds a child ready, as it does unless
-// programs come faster than children start.
+// BenchmarkRunReturn1 measures a minimal program for which a child is already waiting, as is usual unless programs
+// arrive faster than children start.
 func BenchmarkRunReturn1(b *testing.B) {
 	backend := New(Options{})
 	defer backend.Close()
@@ -57,7 +57,7 @@ func BenchmarkRunCold(b *testing.B) {
 	}
 }
 
-// BenchmarkRunBackToBack is programs one after the other without a pause.
+// BenchmarkRunBackToBack measures minimal programs that follow each other without a pause.
 func BenchmarkRunBackToBack(b *testing.B) {
 	backend := New(Options{})
 	defer backend.Close()

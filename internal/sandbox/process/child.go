@@ -21,14 +21,14 @@ import (
 
 const (
 	greeting = 10 * time.Second // time in which a child must become ready
-	// minSampledRuntime is the running time below which a program's peak memory is not measured; the child's memory
-	// before the program is reported instead. Measuring would take as long as running such a program.
+	// minSampledRuntime is the running time up to which a program's peak memory is not measured. The report then
+	// states the child's memory before the program. Measuring would take as long as running such a program.
 	minSampledRuntime = 5 * time.Millisecond
 
 	helperThreads = 128
 )
 
-// guestChild represents a child process with a guest in it.
+// guestChild represents a child process that runs a guest.
 type guestChild struct {
 	cmd      *exec.Cmd
 	pipes    *pipeConn
@@ -44,7 +44,8 @@ type guestChild struct {
 	listener *os.File       // receives the listener of its network, or nil
 }
 
-// spawnChild starts a child of a kind and waits until it is ready for a program.
+// spawnChild starts a child of kind k, with the confinement that this machine allows, and waits until it is ready for
+// a program.
 func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
 	found := b.check()
 	if found.refusal != nil {
@@ -60,7 +61,7 @@ func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
 	return b.startGreeted(k, found.weak)
 }
 
-// startGreeted starts a child and waits until it is ready for a program.
+// startGreeted starts a child, with a compiled harness if there is one, and waits until it is ready for a program.
 func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	if code := b.compiledHarness(k, weak); code != nil {
 		if c, err := b.greetChild(k.withArgument(CompiledArgument), weak, code); err == nil {
@@ -71,8 +72,8 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	return b.greetChild(k, weak, nil)
 }
 
-// greetChild starts a child and waits until it is ready for a program. If code is not empty, it is a compiled harness
-// that is sent to the child first.
+// greetChild starts a child and waits until it is ready for a program. If code is not empty, it is a compiled
+// harness, which greetChild sends to the child first.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
 	c, err := b.startChild(k, weak)
 	if err != nil {
@@ -103,8 +104,8 @@ func refusedWalls(err error) bool {
 		strings.Contains(err.Error(), ": walls: ")
 }
 
-// StartHelper starts this binary in a role other than guest, with the confinement of a guest. most bounds its memory,
-// in bytes. The connection is its standard input and output; closing it ends the process.
+// StartHelper starts this binary in a role other than guest, with the confinement of a guest and at most most bytes
+// of memory. It returns a connection to the process's standard input and output. Closing it ends the process.
 func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
 	// for two starts, one after the other.
@@ -127,9 +128,9 @@ func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser,
 	return c.pipes, nil
 }
 
-// oneThread is the environment variable that makes Go's runtime run Go code on one thread at a time. Setting that from the
-// start is cheaper than runtime.GOMAXPROCS in the process, which stops all threads. It is not passed on to interpreters such
-// as Python, whose environment programs can see.
+// oneThread is the environment variable that makes the Go runtime of a child run Go code on one thread at a time.
+// Setting that from the start is cheaper than runtime.GOMAXPROCS in the process, which stops all threads.
+// Interpreters such as Python do not get the variable, because programs can see their environment.
 const oneThread = "GOMAXPROCS=1"
 
 func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
@@ -177,24 +178,24 @@ func (b *Backend) startChild(k *childKind, weak bool) (*guestChild, error) {
 	return c, nil
 }
 
-// Kill ends the child. It is idempotent and does not wait.
+// Kill ends the child without waiting for its end. It is idempotent.
 func (c *guestChild) Kill() { _ = c.conn.Close() }
 
-// endChild kills the child when its connection is closed.
+// endChild kills the child process. It is called when the child's connection is closed.
 func (c *guestChild) endChild() {
 	c.measureMemory()
 	_ = c.cmd.Process.Kill()
 }
 
-// measureMemory records how much memory the child uses before its program arrives.
+// measureMemory records the child's peak memory, unless its program has run for less than minSampledRuntime.
 func (c *guestChild) measureMemory() {
 	if time.Since(c.began) > minSampledRuntime {
 		c.peak.Note(highWater(c.cmd.Process.Pid))
 	}
 }
 
-// stderrSuffix returns the cause of the child's end that its standard error names, as a suffix for an error message.
-// The child must have exited.
+// stderrSuffix returns the cause of the child's end from its standard error, as a suffix for an error message. The
+// child must have exited.
 func (c *guestChild) stderrSuffix() string {
 	return exitcause.FirstStderrLine(c.stderr.String())
 }

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// childAttributes returns the attributes that start a child in its own session.
+// childAttributes returns the process attributes that start a child in its own session.
 func childAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// wrapCommand returns a command that runs the child in macOS's own sandbox.
+// wrapCommand returns a command that runs the child under sandbox-exec, the sandbox of macOS.
 func wrapCommand(command []string) *exec.Cmd {
 	program := command[0]
 	if real, err := filepath.EvalSymlinks(program); err == nil {
@@ -18,7 +18,7 @@ func wrapCommand(command []string) *exec.Cmd {
 	return exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(program), program}, command[1:]...)...)
 }
 
-// How the backend describes itself: a process in the operating system's sandbox.
+// The strength of this backend and its description: a process in the operating system's sandbox.
 const (
 	strength     = 40
 	strengthWeak = 40

@@ -10,13 +10,13 @@ import (
 
 const hasWalls = true
 
-// userOf returns the user that a confined child changes to, or 0 if the child keeps the engine's user.
+// userOf returns the id of the user that a confined child changes to, or 0 if the child keeps the engine's user.
 func userOf(weak bool) int { return confine.PlanUser(weak) }
 
 func childAttributes(weak bool) *syscall.SysProcAttr { return confine.ChildAttributes(weak) }
 
-// sameProgram returns the path to execute for path. If path is this binary, it returns the file that this process
-// runs, even after an upgrade has replaced it, because host and guest must have the same version.
+// sameProgram returns the path from which to execute path. If path is this binary, it returns /proc/self/exe. That
+// file stays the same when an upgrade replaces the binary, and host and guest must have the same version.
 func sameProgram(path string) string {
 	const running = "/proc/self/exe"
 	own, err := os.Executable()
@@ -29,8 +29,8 @@ func sameProgram(path string) string {
 	return running
 }
 
-// findRemedy returns the reason why this machine refuses to confine a child, and a hint with the command that fixes
-// it.
+// findRemedy returns the reason why this machine does not let a child confine itself, and a hint with the command
+// that fixes it.
 func findRemedy(failure string) (cause, hint string) {
 	reading := func(file string) string {
 		data, _ := os.ReadFile(file)

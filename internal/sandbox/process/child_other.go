@@ -2,7 +2,7 @@
 
 package process
 
-// hasWalls is false: on this system a child is confined only by its runtime.
+// hasWalls is false, because on this system only the runtime confines a program.
 const hasWalls = false
 
 func userOf(bool) int { return 0 }

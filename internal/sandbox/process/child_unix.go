@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// childAttributes returns the attributes that put a child into a session of its own.
+// childAttributes returns the process attributes that start a child in its own session.
 func childAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -2,7 +2,7 @@ package process
 
 import "syscall"
 
-// childAttributes returns the attributes that keep a child from receiving the console's signals.
+// childAttributes returns the process attributes that keep console signals such as Ctrl+C from a child.
 func childAttributes(bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

@@ -34,8 +34,8 @@ func commandPlan(c *hostcmd.HostCommand, args []string) (confine.SandboxPlan, er
 	return p, nil
 }
 
-// Start implements sandbox.CommandStarter. It starts a child like that of an interpreter, which then becomes the command.
-// The command gets only its arguments and its input.
+// Start implements sandbox.CommandStarter. It starts a confined child, which then executes the command. The command
+// gets only its arguments, its input and its folders.
 func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbox.CommandResult, error) {
 	b := s.backend
 	found, absent := b.commands.FindCommand(c.Name)
@@ -67,7 +67,8 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 	return b.runCommand(ctx, &childKind{command: b.kinds[quickjs].command, plan: plan}, c, limits)
 }
 
-// enterRunning registers work that Backend.Close must wait for. It returns an error if the program has ended.
+// enterRunning registers a command, so that Backend.Close waits until leave is called. It returns an error if the
+// program has ended.
 func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *childSandbox) enterRunning() (limits core.Limits, leave func(), refused
 	return s.limits.WithDefaults(core.DefaultLimits()), s.backend.children.Done, nil
 }
 
-// runCommand runs a command in its own child process and waits for its end.
+// runCommand runs a command in its own child process, enforces the limits and waits for its end.
 func (b *Backend) runCommand(
 	whole context.Context, k *childKind, c sandbox.HostCommand, limits core.Limits,
 ) (sandbox.CommandResult, error) {
@@ -127,7 +128,7 @@ func (b *Backend) runCommand(
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// errFull is the cause with which a command is ended that exceeds the workspace's quota.
+// errFull is the cause for which a command is ended when it exceeds the workspace's quota.
 var errFull = errors.New("the workspace is full (resourceLimits.disk)")
 
 // measureInterval is the interval at which the size of writable folders is measured. A command can exceed the quota

@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// commander is a backend whose programs can start this binary as tool, and a file that is not
-// there as absent.
+// commander returns a backend with two commands: "tool", which is this test binary, and "absent", whose file does not
+// exist. It also returns the path of tool.
 func commander(t *testing.T) (*Backend, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,14 +31,14 @@ func commander(t *testing.T) (*Backend, string) {
 	return b, tool
 }
 
-// TestCommands holds the contract of commands.
+// TestCommands checks that commands fulfil the contract that sandboxtest.CheckCommands defines.
 func TestCommands(t *testing.T) {
 	b, path := commander(t)
 	sandboxtest.CheckCommands(t, b, path)
 }
 
-// TestCommandIsTheFileThatWasLookedAt holds that what is started is what was looked at, however
-// another file has come into its place.
+// TestCommandIsTheFileThatWasLookedAt checks that a command is not started if its file was replaced or changed in any
+// way after it was found.
 func TestCommandIsTheFileThatWasLookedAt(t *testing.T) {
 	for name, swap := range map[string]func(path string) error{
 		"another file": func(path string) error {

@@ -9,7 +9,8 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// Start implements sandbox.CommandStarter. It returns an error: commands cannot be confined on this system.
+// Start implements sandbox.CommandStarter. It always returns an error, because commands cannot be confined on this
+// system.
 func (s *childSandbox) Start(context.Context, sandbox.HostCommand) (sandbox.CommandResult, error) {
 	return sandbox.CommandResult{}, hostcmd.RefusedError("programs start commands on Linux only, in its sandboxes")
 }

@@ -27,7 +27,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// self is the command line of this test binary in one of its other roles.
+// self returns the command line that runs this test binary in another role, which TestMain dispatches.
 func self(t *testing.T, role ...string) []string {
 	t.Helper()
 	path, err := os.Executable()
@@ -57,7 +57,7 @@ func runOn(t *testing.T, b *Backend, runtime, code string, l core.Limits) sandbo
 	return r
 }
 
-// runUntilCall runs a program and cancels it when it makes a call.
+// runUntilCall runs a program and cancels it as soon as its guest makes a call.
 func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.RunReport {
 	t.Helper()
 	l = l.WithDefaults(core.Limits{Timeout: testenv.Patience}).WithDefaults(core.DefaultLimits())
@@ -78,7 +78,7 @@ func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.RunReport {
 	return r
 }
 
-// rogue is a guest that keeps to the protocol only as far as it likes.
+// rogue implements a guest that violates the protocol in the way that manner names.
 func rogue(manner string) {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
@@ -181,8 +181,7 @@ func TestRogueGuests(t *testing.T) {
 	}
 }
 
-// TestCrashes has programs end their interpreter: what is told names the cause
-// and what to do.
+// TestCrashes checks that the error for a Python program that crashes its interpreter names the cause and a remedy.
 func TestCrashes(t *testing.T) {
 	b := New(Options{Warm: -1, Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", core.DefaultLimits().Memory)}})
 	defer b.Close()
@@ -239,7 +238,7 @@ func TestGuestsThatDoNotStart(t *testing.T) {
 	_ = b.Close()
 }
 
-// TestKilledChild kills the child from outside while its program runs.
+// TestKilledChild checks the report of a program whose child is killed from outside while it runs.
 func TestKilledChild(t *testing.T) {
 	b := New(Options{})
 	defer b.Close()
@@ -260,8 +259,8 @@ func TestKilledChild(t *testing.T) {
 	}
 }
 
-// TestCloseEndsChild checks that Close of a sandbox that has run nothing ends its child, although the
-// backend stays open.
+// TestCloseEndsChild checks that closing a sandbox that has run no program ends its child, even while the backend
+// stays open.
 func TestCloseEndsChild(t *testing.T) {
 	b := New(Options{Warm: -1, MaxWarm: -1})
 	defer b.Close()
@@ -276,7 +275,7 @@ func TestCloseEndsChild(t *testing.T) {
 	testenv.Receive(t, c.exited, "the end of the child of a closed sandbox")
 }
 
-// TestDeadWarmChild shows that a child that died while it waited is not given out.
+// TestDeadWarmChild checks that a program never gets a child that died while it was waiting for a program.
 func TestDeadWarmChild(t *testing.T) {
 	b := New(Options{Warm: 1})
 	defer b.Close()
@@ -291,7 +290,8 @@ func TestDeadWarmChild(t *testing.T) {
 	}
 }
 
-// TestWhatChildrenHave looks at a child from outside.
+// TestWhatChildrenHave checks the environment, working directory, descriptors, session and limits of a child as seen
+// from outside.
 func TestWhatChildrenHave(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("there is no /proc")
@@ -339,8 +339,8 @@ func TestWhatChildrenHave(t *testing.T) {
 	})
 }
 
-// descriptors describes what a process has open, a letter each: p for a pipe.
-// Those that the Go runtime opened itself are left out.
+// descriptors lists the open descriptors of a process: a "p" for each pipe, and the target of each other file. It
+// skips those that the Go runtime opened itself.
 func descriptors(t *testing.T, pid int) string {
 	var out strings.Builder
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -360,7 +360,7 @@ func descriptors(t *testing.T, pid int) string {
 	return out.String()
 }
 
-// TestWatcher lifts the runtime's own limit: the watcher's must hold.
+// TestWatcher checks that a guest without a memory limit of its own is ended when it exceeds its limit.
 func TestWatcher(t *testing.T) {
 	b := New(Options{Command: self(t, "devour"), Warm: -1})
 	defer b.Close()
@@ -370,7 +370,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// devour is a guest that allocates more memory than it may, and keeps it.
+// devour implements a guest that allocates and keeps more memory than its limit allows.
 func devour() {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())
@@ -380,8 +380,7 @@ func devour() {
 	testenv.Hang()
 }
 
-// TestKilledEngine kills a process that has children of a runtime, warm, busy
-// and asleep.
+// TestKilledEngine checks that waiting, busy and sleeping children of every runtime end when their engine is killed.
 func TestKilledEngine(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {
@@ -397,8 +396,8 @@ func TestKilledEngine(t *testing.T) {
 	}
 }
 
-// killEngine starts an engine, waits for its children, which were all there, and
-// kills it.
+// killEngine starts an engine, checks that its children are running, and kills the engine. It returns the children's
+// process ids.
 func killEngine(t *testing.T, command []string) (pids []int) {
 	t.Helper()
 	engine := exec.Command(command[0], command[1:]...)
@@ -427,7 +426,7 @@ func killEngine(t *testing.T, command []string) (pids []int) {
 	return pids
 }
 
-// running reports whether a process is there and not a zombie.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -440,8 +439,8 @@ func running(pid int) bool {
 	return !bytes.HasPrefix(after, []byte("Z"))
 }
 
-// host keeps children busy and tells their process ids. Its arguments are a
-// runtime and where that is.
+// host implements an engine that keeps children busy, sleeping and waiting, and prints their process ids. The
+// arguments are a runtime and, unless it is built in, the path of its interpreter.
 func host(arguments ...string) {
 	name, o := arguments[0], Options{Warm: 2}
 	busy, idle := "await callMCPTool('x'); for (;;);", "await callMCPTool('x'); await sleep(1e6)"
@@ -479,8 +478,8 @@ func host(arguments ...string) {
 	testenv.Hang()
 }
 
-// TestGuestEndsWithItsInput closes the input of a guest that is busy and of one
-// that waits: what no death signal reaches still ends.
+// TestGuestEndsWithItsInput checks that a busy, a sleeping and a waiting guest exit when their input is closed. This
+// matters on systems where no signal kills a child when its engine dies.
 func TestGuestEndsWithItsInput(t *testing.T) {
 	for _, code := range []string{"for (;;);", "await sleep(1e6)", ""} {
 		command := self(t, "guest")

@@ -19,8 +19,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestEscapes has a native program, which could do anything, try every way out
-// that the walls should close, behind the walls of each runtime.
+// TestEscapes checks that the confinement of each runtime blocks every escape attempt of a native program.
 func TestEscapes(t *testing.T) {
 	for _, profile := range []string{"quickjs", "python", "node", "bun", "deno", "command"} {
 		t.Run(profile, func(t *testing.T) {
@@ -34,8 +33,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// native is a kind of children that become this test binary in one of its roles,
-// behind the walls of a runtime.
+// native returns a kind of children that run this test binary in one of its roles, with the confinement of the
+// runtime profile.
 func native(t *testing.T, profile string, role ...string) *childKind {
 	path, err := filepath.EvalSymlinks("/proc/self/exe")
 	if err != nil {
@@ -66,14 +65,14 @@ func inRuntime(t *testing.T, b *Backend, runtime, code string, l core.Limits) sa
 	return r
 }
 
-// TestPythonEscapes does the same with a Python program, which has ctypes.
+// TestPythonEscapes checks that every escape attempt of a Python program, which has ctypes, is blocked.
 func TestPythonEscapes(t *testing.T) {
 	b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Warm: -1})
 	defer b.Close()
 	sandboxtest.PythonEscapes(t, b)
 }
 
-// TestUnprivileged runs the tests of the walls once more as a user who is not root.
+// TestUnprivileged repeats the tests of the confinement as a user other than root.
 func TestUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests are run by such a user")

@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// explainExit records in end how a program ended whose child exited by itself.
+// explainExit sets the status and error in end for a program whose child exited by itself.
 func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	c := s.child
 	<-c.exited
@@ -28,7 +28,7 @@ func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) 
 	}
 }
 
-// exitError returns the error for a child that ended without having exceeded a limit.
+// exitError returns the error for a child that ended without exceeding a limit.
 func (s *childSandbox) exitError(state *os.ProcessState, stderr, file string) *core.Error {
 	signal := signalOf(state)
 	return exitcause.ExplainExit(exitcause.RuntimeExit{
@@ -47,7 +47,8 @@ func signalOf(state *os.ProcessState) syscall.Signal {
 	return status.Signal()
 }
 
-// processorTime returns the processor time that a program may use, summed over all processors.
+// processorTime returns the processor time after which the kernel kills a child, summed over all processors. It is
+// well above the program's limit, which the engine enforces first.
 func processorTime(l core.Limits) time.Duration {
 	return l.Computing.Truncate(time.Second)*2 + 10*time.Second
 }

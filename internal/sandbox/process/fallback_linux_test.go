@@ -18,13 +18,13 @@ import (
 
 func isProbe(m confine.PlanMount) bool { return m.Target == "/usr/bin/probe" }
 
-// confined is set, in the environment, where namespaces are refused.
+// confined is the environment variable that is set for test processes that cannot create namespaces.
 const confined = "RETORT_TEST_CONFINED"
 
 const nobody = 65534
 
-// TestFallback runs TestConfined on a machine that refuses namespaces: in a user
-// namespace that may have none below it.
+// TestFallback runs TestConfined as on a machine that refuses namespaces. It starts the test binary in a user
+// namespace that may contain no others.
 func TestFallback(t *testing.T) {
 	if os.Getenv(confined) != "" {
 		t.Skip("this is the inside")
@@ -35,8 +35,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// inConfinement runs tests with these users in a namespace, of which the first
-// is this one.
+// inConfinement runs tests in a user namespace that cannot create further namespaces. users are the user ids in it;
+// the first one maps to the current user.
 func inConfinement(t *testing.T, tests string, users ...int) {
 	command := self(t, "confine", "-test.run="+tests, "-test.v")
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -57,7 +57,7 @@ func inConfinement(t *testing.T, tests string, users ...int) {
 	}
 }
 
-// confineSelf refuses namespaces to this process and all it starts.
+// confineSelf forbids this process and its descendants to create user namespaces.
 func confineSelf() error {
 	return os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 }
@@ -98,8 +98,8 @@ func TestConfined(t *testing.T) {
 	t.Run("escapes", escapesConfined)
 }
 
-// TestScratch shows that what a killed engine left is removed, and what another
-// one uses is not.
+// TestScratch checks that newScratch removes the directory of a killed engine, but not that of a running engine or
+// foreign files.
 func TestScratch(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	one, err := newScratch()
@@ -164,7 +164,7 @@ func allConfined(t *testing.T) {
 	}
 }
 
-// escapesConfined tries what full walls close.
+// escapesConfined checks that the weak confinement, without namespaces, still blocks every escape attempt.
 func escapesConfined(t *testing.T) {
 	for _, profile := range everywhere {
 		t.Run(profile, func(t *testing.T) {

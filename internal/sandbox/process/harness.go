@@ -10,24 +10,25 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// Arguments that are added to a guest's command line.
+// Arguments that the backend appends to a guest's command line.
 const (
-	// CompileArgument makes the guest write its compiled harness to standard output and exit. The harness is our code
-	// inside the sandbox that runs a program.
+	// CompileArgument makes the guest write its compiled harness to standard output and exit. The harness is the part
+	// of Retort that runs a program inside the sandbox.
 	CompileArgument = "compile"
-	// CompiledArgument makes the guest read its compiled harness from the first frame.
+	// CompiledArgument makes the guest load the compiled harness that it receives in the first frame.
 	CompiledArgument = "compiled"
 )
 
-// compiledHarness is the compiled form of the harness, our code inside the sandbox, of one kind of children. All
-// children of the kind start with it. It is compiled by a child in which no program ever runs.
+// compiledHarness holds the compiled form of the harness, the part of Retort that runs a program inside the sandbox.
+// All children of one kind start with it. It is compiled by a child in which no program ever runs, so no program can
+// tamper with it.
 type compiledHarness struct {
 	children atomic.Int64 // started so far
 	code     atomic.Pointer[[]byte]
 }
 
-// compiledHarness returns the compiled harness of k, or nil until it has been compiled. It is compiled in the background
-// when the second child starts, because a user who runs a single program does not need it.
+// compiledHarness returns the compiled harness of k, or nil while there is none. The second start of a child begins
+// to compile it in the background, because a user who runs a single program does not need it.
 func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {
 		return nil
@@ -63,7 +64,7 @@ func (b *Backend) compileHarness(k *childKind, weak bool) ([]byte, error) {
 	return code, nil
 }
 
-// withArgument returns a copy of k with one more argument for its guest.
+// withArgument returns a copy of k whose guest gets one more command-line argument.
 func (k *childKind) withArgument(argument string) *childKind {
 	c := *k
 	if len(c.plan.Argv) > 0 {

@@ -11,8 +11,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// TestCompiledHarness runs programs until their children begin with a compiled
-// harness, and with one that no runtime understands.
+// TestCompiledHarness checks that programs return the same value with the harness as text, with a compiled harness
+// and after the compiled harness was replaced by an invalid one.
 func TestCompiledHarness(t *testing.T) {
 	for runtime, code := range map[string]string{quickjs: "return [1, 'a'.repeat(2), typeof URL]", "python": "result = [1, 'a' * 2, 'function']"} {
 		t.Run(runtime, func(t *testing.T) {

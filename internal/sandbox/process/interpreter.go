@@ -15,17 +15,17 @@ import (
 )
 
 // RuntimeInterpreter describes a runtime that is installed on the machine. Its name is also the name of its
-// confinement profile. Its harness is passed to confine.Enter in the child.
+// confinement profile. The child passes its harness to confine.Enter.
 type RuntimeInterpreter = interpreter.Interpreter
 
 const (
-	// maxDescriptors bounds the descriptors of an interpreter.
+	// maxDescriptors bounds the open file descriptors of an interpreter.
 	maxDescriptors = 256
-	// tmpSize sets the size of /tmp, in bytes. It counts as memory.
+	// tmpSize is the size of an interpreter's /tmp in bytes. The files there count as memory of the program.
 	tmpSize = 64 << 20
 )
 
-// interpreterKind returns the kind of children that become an interpreter. The interpreter is searched for on first
+// interpreterKind returns the kind of children that execute an interpreter. The interpreter is searched for on first
 // use. dir returns the directory for harnesses if children see the host's file system, otherwise "".
 func interpreterKind(i RuntimeInterpreter, guest []string, dir func() (string, error), network *interpreter.ProxyNetwork) *childKind {
 	k := &childKind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
@@ -70,8 +70,8 @@ func imageMounts(m *interpreter.FileImage) []confine.PlanMount {
 	return list
 }
 
-// barePlan returns the plan of a child that sees the host's file system: all files are at their places on the host,
-// and the harness is in a directory made for it.
+// barePlan returns the plan of a child that sees the host's file system. All files keep their paths on the host, and
+// the harness is written to a new directory below dir.
 func barePlan(i RuntimeInterpreter, p confine.SandboxPlan, dir string) (confine.SandboxPlan, error) {
 	p.Harness = filepath.Join(dir, i.Runtime)
 	if err := os.Mkdir(p.Harness, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

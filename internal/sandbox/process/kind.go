@@ -10,30 +10,31 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// childKind describes a kind of children: their program and their confinement.
+// childKind describes one kind of children: the program that they run and their confinement.
 type childKind struct {
 	runtime string
 	command []string // of the child: this program again
 	plan    confine.SandboxPlan
 	pool    *warmpool.WarmPool[*guestChild]
-	// harness is the compiled harness. It is nil if the guest does not support compiling its harness.
+	// harness holds the compiled harness. It is nil if the guest cannot compile its harness.
 	harness *compiledHarness
-	// native is set for runtimes whose programs can do what any process can, so that only the kernel and the
-	// confinement restrict them.
+	// native is set for runtimes whose programs can make any system call, so that only the kernel and the confinement
+	// restrict them.
 	native bool
-	// exhausted reports whether the runtime's standard error says that it ran out of memory.
+	// exhausted reports whether the runtime's standard error states that it ran out of memory.
 	exhausted func(stderr string) bool
-	// crashed is Interpreter.Crashed, or nil.
+	// crashed is the field Crashed of the interpreter, which reads the place of a crash from standard error. It may
+	// be nil.
 	crashed func(stderr, file string) (line int, deep bool)
-	// find completes the description of an interpreter. It is called once. It is nil if nothing must be searched for.
-	// Its errors are *core.Error.
+	// find searches for an interpreter and completes plan on the first call. It is nil for the built-in runtime. Its
+	// errors are *core.Error.
 	find func() error
 }
 
 const (
-	// maxFiles bounds the descriptors of a built-in guest. It needs ten.
+	// maxFiles bounds the open file descriptors of a built-in guest, which needs ten.
 	maxFiles = 64
-	// maxThreads bounds the threads of a built-in guest. It needs seven.
+	// maxThreads bounds the threads of a built-in guest, which needs seven.
 	maxThreads = 32
 )
 
@@ -45,7 +46,8 @@ func builtinKind(command []string) *childKind {
 	}
 }
 
-// checkFound completes the description of the kind. It returns an error if the kind cannot be used on this machine.
+// checkFound makes sure that the kind's interpreter has been found. It returns an error if this machine does not have
+// it.
 func (k *childKind) checkFound() error {
 	if k.find == nil {
 		return nil
@@ -53,8 +55,9 @@ func (k *childKind) checkFound() error {
 	return k.find()
 }
 
-// buildCommand returns the command that starts a child of this kind, the file to which its plan must be written, and
-// the socket over which it sends its listener if it has network access. Without confinement both files are nil.
+// buildCommand returns the command that starts a child of this kind. The child reads its confinement plan from the
+// file plan. If the child has network access, it sends its listener over the socket listener. Without confinement
+// both files are nil.
 func (k *childKind) buildCommand(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
 		cmd = wrapCommand(k.command)
@@ -80,8 +83,8 @@ func (k *childKind) buildCommand(weak bool) (cmd *exec.Cmd, plan, listener *os.F
 	return cmd, write, listener, nil
 }
 
-// sendPlan writes the plan for a child that is about to be started. It closes the file when the plan has been read or the
-// child is gone.
+// sendPlan writes the confinement plan for a child that is about to be started, in the background. It closes the file
+// when the child has read the plan or has ended.
 func (k *childKind) sendPlan(to *os.File, weak bool) {
 	if to == nil {
 		return

@@ -17,13 +17,13 @@ import (
 
 const (
 	// maxSampleInterval and minSampleInterval bound the time between two measurements of a child's memory. The nearer
-	// the child is to its limit, the shorter the time. fastest is the number of bytes that a process is assumed to
+	// the child is to its limit, the shorter the time. fillRate is the number of bytes that a process is assumed to
 	// fill per nanosecond.
 	maxSampleInterval, minSampleInterval = 20 * time.Millisecond, time.Millisecond
 	fillRate                             = 4
-	// cpuSampleInterval is how often the processor time of a child is measured.
+	// cpuSampleInterval is the interval at which the processor time of a child is measured.
 	cpuSampleInterval = 100 * time.Millisecond
-	// ceilingGrace sets how long a child may be unable to map more memory before it is killed.
+	// ceilingGrace is how long a child may be unable to map more memory before it is killed.
 	ceilingGrace = 500 * time.Millisecond
 	// guestOverhead is the memory that a process may use in addition to its baseline and the program's limit, in
 	// bytes. It is for garbage that the runtime has not collected yet and for copies of data that the process sends
@@ -34,8 +34,8 @@ const (
 	spareMapping, helperSpare = 256 << 20, 1 << 30
 )
 
-// baselineMemory is the memory of a child when its program arrives, in bytes. All limits are relative to it, because the
-// memory that runtimes map without using it differs by gigabytes.
+// baselineMemory holds the memory of a child, in bytes, and its threads before its program arrives. All limits are
+// relative to it, because the memory that runtimes map without using it differs by gigabytes.
 type baselineMemory struct {
 	data     int64 // mapped for data
 	own      int64 // resident, and its own
@@ -43,15 +43,15 @@ type baselineMemory struct {
 	threads  int
 }
 
-// presetLimits sets the limits that the child's program will probably have. This takes part of a millisecond, while
-// no program waits for the child.
+// presetLimits sets the limits that the child's program will probably have. It runs before a program waits for the
+// child, because it takes a fraction of a millisecond.
 func (c *guestChild) presetLimits(l core.Limits, threads int) {
 	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
 	c.group.SetLimits(c.footing.own+memoryAllowance(l), l, threads)
 }
 
-// setLimits sets the limits of the child's program. They are a backstop: the guest's runtime and the watcher act
-// first.
+// setLimits sets the kernel's limits for the child's program. They are a backstop: the guest's runtime and
+// watchLimits act first.
 func (c *guestChild) setLimits(l core.Limits, threads int) {
 	if f := c.foreseen; f.Memory != l.Memory || f.Result != l.Result || f.CPU != l.CPU {
 		c.presetLimits(l, threads)
@@ -64,7 +64,7 @@ func (c *guestChild) setLimits(l core.Limits, threads int) {
 // residentBefore returns the resident memory of the child before its program arrived.
 func (c *guestChild) residentBefore() int64 { return c.footing.resident }
 
-// limitHelper bounds the memory of a helper, a process that is not a guest.
+// limitHelper bounds the memory of a helper process, which is not a guest.
 func limitHelper(pid int, most int64) {
 	setLimit(pid, unix.RLIMIT_DATA, uint64(footingOf(pid).data+most+helperSpare))
 }
@@ -73,11 +73,11 @@ func setLimit(pid, resource int, most uint64) {
 	_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) // the child may be gone
 }
 
-// memoryAllowance returns the resident memory that a child may use in addition to its baseline, in bytes.
+// memoryAllowance returns how much resident memory a child may use above its baseline, in bytes.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead }
 
 // watchLimits cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
-// runtime's own limits and those of the control group act first. stop ends the watching and waits until it has ended.
+// runtime's own limits and those of the control group act first. stop ends the watching and waits for that.
 func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -117,8 +117,8 @@ func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.Canc
 	}
 }
 
-// checkLimits returns the reason to kill a child, or nil. left is how far the child is below its memory limit, in
-// bytes. full is how long it has been unable to map memory.
+// checkLimits returns the reason to kill a child, or nil. left is the distance of the child to its memory limit, in
+// bytes. full is how long the child has been unable to map memory.
 func checkLimits(left int64, full time.Duration, threads, mostThreads int, l core.Limits) error {
 	switch {
 	case left < 0 || full > ceilingGrace:
@@ -137,12 +137,12 @@ func checkComputeTime(computed time.Duration, l core.Limits) error {
 	return nil
 }
 
-// untilLook returns the time until the next measurement of a child that is left bytes below its limit.
+// untilLook returns how long to wait before the next measurement of a child that is left bytes below its limit.
 func untilLook(left int64) time.Duration {
 	return min(max(time.Duration(left/fillRate), minSampleInterval), maxSampleInterval)
 }
 
-// measures reports that watchLimits measures processor time on this system.
+// measures is true because watchLimits measures processor time on this system.
 const measures = true
 
 // processorTimeOf returns the processor time of all threads of a process, including those that have ended, or 0 if
@@ -162,7 +162,7 @@ func processorTimeOf(pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / ticks
 }
 
-// atCeiling reports whether a process with the given bytes of data cannot map any more. Such a process may never end:
+// atCeiling reports whether a process that has mapped data bytes cannot map any more. Such a process may never end.
 // CPython, for example, retries for ever to raise a MemoryError if it has no memory for an integer.
 func atCeiling(pid int, data int64) bool {
 	const least = 1 << 20 // unit of allocators
@@ -170,22 +170,21 @@ func atCeiling(pid int, data int64) bool {
 	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
 }
 
-// exceededMemory reports whether a child that has ended had used more memory than its program may. If so, that is the
-// reason for its crash, whatever the exit status says.
+// exceededMemory reports whether a child that has ended had used more memory than its program may. That explains its
+// crash better than the exit status does.
 func (c *guestChild) exceededMemory(l core.Limits) bool {
 	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory
 }
 
-// footingOf measures the memory and threads of a process. The result is zero if the process is gone. Pages that it
-// shares with files or other processes, such as those of the executable, do not count as its own; memory that it
-// could share with children does.
+// footingOf measures the memory and threads of a process. The result is zero if the process is gone. Only anonymous
+// and shared memory counts as the process's own, not the pages of files such as the executable.
 func footingOf(pid int) baselineMemory {
 	m := statusOf(pid)
 	return baselineMemory{data: m["VmData"], own: m["RssAnon"] + m["RssShmem"], resident: m["VmRSS"], threads: int(m["Threads"])}
 }
 
-// statusOf reads the numbers in /proc/PID/status: sizes in bytes, and counts.
+// statusOf returns the numeric fields of /proc/PID/status. Sizes are in bytes.
 func statusOf(pid int) map[string]int64 {
 	numbers := map[string]int64{}
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

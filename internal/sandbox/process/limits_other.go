@@ -20,7 +20,8 @@ func (*guestChild) residentBefore() int64           { return 0 }
 func limitHelper(int, int64)                        {}
 func highWater(int) int64                           { return 0 }
 
-// measures reports that watchLimits does not measure processor time on this system, so wire.ServeProgram must do it.
+// measures is false because watchLimits does not measure processor time on this system. wire.ServeProgram does it
+// instead.
 const measures = false
 
 func (c *guestChild) watchLimits(core.Limits, int, context.CancelCauseFunc) (stop func()) {

@@ -14,11 +14,11 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// baseline is the most that a runtime has resident when its program comes, in bytes.
+// baseline is the maximum resident memory of any runtime before its program arrives, in bytes.
 const baseline = 64 << 20
 
-// TestMemoryInGroup has programs use all their memory where a control group bounds them: what the
-// kernel has counted is within what the documentation promises.
+// TestMemoryInGroup checks that programs that use up their memory in a control group stay within the documented
+// bound.
 func TestMemoryInGroup(t *testing.T) {
 	g := procgroup.OpenGroups()
 	if g == nil {
@@ -30,17 +30,17 @@ func TestMemoryInGroup(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutGroups does the same where the machine delegates no control groups: limits of
-// the process and the watcher hold alone. What is mapped bounds a process that is not looked at in
-// time, on a busy machine.
+// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. There the limits of
+// the process and the watcher must suffice. Its bound is higher by spareMapping, because on a busy machine the
+// watcher may be late.
 func TestMemoryWithoutGroups(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+guestOverhead+spareMapping) })
 	}
 }
 
-// exhaust has programs use up different limits, and checks that they end for that, that a process
-// has had at most above bytes beyond the limit, and that the host hardly grows.
+// exhaust runs programs that exceed different memory limits. It checks that each ends for that reason, that its
+// process used at most above bytes more than the limit, and that the test process hardly grows.
 func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	bounds := "rlimits, watcher"
 	o := optionsFor(t, runtime)
@@ -81,8 +81,8 @@ func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	}
 }
 
-// TestGarbage runs programs that make several times their limit of garbage and keep nothing of it: no
-// runtime needs more than its limit for that.
+// TestGarbage checks that a program that allocates several times its memory limit, but keeps nothing, runs to its
+// end.
 func TestGarbage(t *testing.T) {
 	const memory = 64 << 20
 	for _, runtime := range everywhere {
@@ -111,8 +111,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// wasteful returns programs that make and drop lists, texts and buffers of a megabyte each, and buffers
-// of 16 megabytes. They return how many megabytes they made.
+// wasteful returns programs that allocate and drop lists, texts and buffers of one megabyte, and buffers of 16
+// megabytes. Each returns the number of megabytes that it allocated.
 func wasteful(runtime string, megabytes int) map[string]string {
 	programs := map[string]string{
 		"lists":         "const row = new Array(131072).fill(0.5); let n = 0; for (let i = 0; i < megabytes; i++) n += row.slice().length / 131072; return n",
@@ -132,7 +132,7 @@ func wasteful(runtime string, megabytes int) map[string]string {
 	return programs
 }
 
-// TestUntilLook checks that a child near its limit is looked at soon.
+// TestUntilLook checks that a child is measured the sooner the nearer it is to its memory limit.
 func TestUntilLook(t *testing.T) {
 	for left, want := range map[int64]time.Duration{-1: minSampleInterval, 0: minSampleInterval, 4 << 20: 1048576, 40 << 20: 10485760, 1 << 40: maxSampleInterval, math.MaxInt64: maxSampleInterval} {
 		if got := untilLook(left); got != want {
@@ -141,8 +141,7 @@ func TestUntilLook(t *testing.T) {
 	}
 }
 
-// devouring are programs that use memory without end: the runtime's own heap,
-// and what is beside it.
+// devouring returns programs that use memory without end: on the runtime's own heap, and in buffers outside it.
 func devouring(runtime string) map[string]string {
 	const buffers = "const a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))"
 	switch runtime {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// ending is a program in both languages, and how it ends.
+// ending holds a program in both languages and how it must end.
 type ending struct {
 	js, py string
 	limits core.Limits
@@ -39,9 +39,9 @@ func endings() []ending {
 	}
 }
 
-// TestMixed runs programs that end in every way on all runtimes, 32 at the same time, and checks that
-// nothing has leaked. Unless RETORT_FULL is set, each runtime runs every second of the endings, and each
-// ending runs on every second of the runtimes, since TestContract has every runtime reach every limit.
+// TestMixed checks that programs that end in every way, 32 at a time on all runtimes, end as expected and leak
+// nothing. Unless RETORT_FULL is set, it runs half of the combinations of ending and runtime, because TestContract
+// covers every limit on every runtime.
 func TestMixed(t *testing.T) {
 	var o Options
 	runtimes := []string{quickjs, quickjs} // twice, since its children start fast

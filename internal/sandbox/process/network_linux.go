@@ -49,7 +49,7 @@ func closeFile(f *os.File) {
 	}
 }
 
-// receivedListener returns the listener that a child has sent before it was ready, or nil.
+// receivedListener returns the network listener that a child sent before it was ready, or nil if there is none.
 func (c *guestChild) receivedListener() net.Listener {
 	if c.listener == nil {
 		return nil
@@ -90,8 +90,8 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// forwardConnections passes the connections that the program opens to h, if h is a sandbox.ConnectionProxy. shut stops this and
-// returns when no connection is left.
+// forwardConnections passes the connections that the program opens to h, if h is a sandbox.ConnectionProxy. shut
+// closes all connections and returns when none is left.
 func (c *guestChild) forwardConnections(h sandbox.ToolHost) (shut func()) {
 	l := c.receivedListener()
 	if l == nil {

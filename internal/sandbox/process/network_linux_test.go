@@ -12,8 +12,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestNetworkedEscapes holds that a program with a network has one way more, and that it
-// leads to its Host.
+// TestNetworkedEscapes checks that a program with network access can reach its ToolHost but has no other way out.
 func TestNetworkedEscapes(t *testing.T) {
 	b := New(Options{Warm: -1})
 	defer b.Close()

@@ -19,13 +19,13 @@ const (
 	// of such children.
 	parsedChildLifetime = 2 * time.Second
 	maxParsed           = 8
-	// longProgramSize is the size in bytes from which parsing and checking a program takes noticeable time on two
-	// cores. longProgramPause is how long the pool then waits before it starts another child.
+	// longProgramSize is the size in bytes from which parsing and checking a program keeps two cores busy for a
+	// noticeable time. longProgramPause is how long the pool then waits before it starts another child.
 	longProgramSize  = 16 << 10
 	longProgramPause = 60 * time.Millisecond
 )
 
-// Parse lets a new child of a runtime parse code, as wire.ParseCode describes. This child may later run exactly that
+// Parse parses code in a new child of a runtime, as wire.ParseCode describes. This child may later run exactly that
 // program and no other, so hostile code that takes over the parser affects only itself. Errors are *core.Error or the
 // context's.
 func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedProgram, error) {
@@ -61,13 +61,13 @@ func (b *Backend) Parse(ctx context.Context, runtime, code string) (core.ParsedP
 	}}, nil
 }
 
-// parseOutcome is the result of compiling a program.
+// parseOutcome holds the result of compiling a program, or the error.
 type parseOutcome struct {
 	told json.RawMessage
 	err  error
 }
 
-// parseError closes the sandbox after it failed to parse a program, and returns the reason.
+// parseError closes the sandbox after parsing has failed, and returns the reason for the failure.
 func (s *childSandbox) parseError(ctx, limited context.Context) error {
 	_ = s.Close()
 	switch {
@@ -84,7 +84,7 @@ func (s *childSandbox) parseError(ctx, limited context.Context) error {
 		WithHint("build nested values and long expressions in several statements")
 }
 
-// parsedChildren holds children that have parsed a program and done nothing else.
+// parsedChildren holds children that have parsed a program and may still run it. They have done nothing else.
 type parsedChildren struct {
 	within time.Duration // how long a child is kept; parsedChildLifetime except in tests
 
@@ -99,7 +99,8 @@ type parsedChild struct {
 	end           *time.Timer
 }
 
-// keepChild stores a child until the program that it has parsed runs.
+// keepChild stores a child until its program runs or parsedChildLifetime has passed. It kills the child if too many
+// are stored.
 func (p *parsedChildren) keepChild(runtime, code string, c *guestChild) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +117,7 @@ func (p *parsedChildren) keepChild(runtime, code string, c *guestChild) {
 	p.list = append(p.list, w)
 }
 
-// takeChild removes and returns the child that has parsed the program of a sandbox, or nil.
+// takeChild removes and returns the child that has parsed exactly the code of s, or returns nil.
 func (p *parsedChildren) takeChild(s sandbox.SandboxSpec) *guestChild {
 	p.mu.Lock()
 	var found *parsedChild

@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// A child that has parsed a program runs that one and no other.
+// TestParsedChild checks that a child that has parsed a program runs that program once, and no other program.
 func TestParsedChild(t *testing.T) {
 	testenv.Need(t, "python")
 	b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Warm: -1})

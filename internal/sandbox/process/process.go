@@ -1,6 +1,7 @@
 // Package process runs each program in its own child process, which package confine restricts. The child is either
 // this binary as `retort guest`, with the built-in JavaScript runtime, or an interpreter of the machine. It has no
-// files, no network and no environment variables. It is started in advance, runs one program and is killed.
+// access to the host's files, the network or environment variables. It is started in advance, runs one program and is
+// killed.
 package process
 
 import (
@@ -28,11 +29,11 @@ const (
 
 var kind = sandbox.BackendKind{Name: name, Strength: sandbox.Process}
 
-// FallbackMode says which programs may run if the system refuses full confinement. Their children are then restricted
-// only by Landlock, the allow list of system calls, and limits.
+// FallbackMode specifies which programs may run if the operating system refuses full confinement. Their children are
+// then restricted only by Landlock, the allow list of system calls, and limits.
 type FallbackMode string
 
-// The modes of falling back to weaker confinement.
+// The values of FallbackMode.
 const (
 	FallbackNone    FallbackMode = ""        // nothing runs
 	FallbackQuickJS FallbackMode = "quickjs" // programs for the built-in runtime
@@ -41,34 +42,35 @@ const (
 
 // Options configures a Backend. The zero value is a good default.
 type Options struct {
-	// Command starts a guest that speaks the protocol of package wire on its standard input and output. Empty means
-	// this binary with the argument "guest". If its first argument is "walls", it must call confine.Enter first.
+	// Command is the command line of a guest that speaks the protocol of package wire on its standard input and
+	// output. Empty means this binary with the argument "guest". If its first argument is "walls", it must call
+	// confine.Enter first.
 	Command []string
 	// Compiles reports whether the guest started by Command supports CompileArgument and CompiledArgument.
 	Compiles bool
-	// Warm sets the number of children that wait for programs under low load. Zero means 2; a negative number means
+	// Warm is the number of children that wait for programs under low load. Zero means 2. A negative number means
 	// none.
 	Warm int
-	// MaxWarm sets the number of children that may wait under load. Zero means 8.
+	// MaxWarm is the maximum number of children that wait for programs under load. Zero means 8.
 	MaxWarm int
-	// Once is set if only one program is expected: a child that was taken is then not replaced. Lazy is set if no
-	// program is expected: no child is then started before the first request.
+	// Once is set if only one program is expected: a child that was taken is not replaced. Lazy is set if no program
+	// is expected: the first request starts the first child.
 	Once, Lazy bool
-	// Limits are the limits that most programs have. Waiting children have them set already. Zero fields mean the
+	// Limits holds the limits that most programs have, which are set for children in advance. Zero fields mean the
 	// defaults.
 	Limits core.Limits
-	// Fallback says what may run without full confinement.
+	// Fallback specifies which programs may run without full confinement.
 	Fallback FallbackMode
-	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
-	// proxied. Nil means no connections.
+	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
+	// is marked as Proxied. If Network is nil, programs have no connections.
 	Network *interpreter.ProxyNetwork
-	// Interpreters lists the runtimes that the machine may have. Their children are started on first use.
+	// Interpreters lists the runtimes that may be installed on the machine. Their children are started on first use.
 	Interpreters []RuntimeInterpreter
-	// Commands lists the host commands that programs can start. Each runs in a sandbox of its own.
+	// Commands holds the host commands that programs can start. Each command runs in its own sandbox.
 	Commands hostcmd.CommandSet
 }
 
-// Backend represents a sandbox.Backend that runs programs in child processes. It is safe for concurrent use.
+// Backend implements sandbox.Backend with child processes. It is safe for concurrent use.
 type Backend struct {
 	kinds    map[string]*childKind
 	fallback FallbackMode
@@ -93,7 +95,7 @@ type Backend struct {
 	children sync.WaitGroup // children that have been started and not yet waited for
 }
 
-// machineState says which confinement this machine allows, and why not more.
+// machineState describes which confinement this machine allows, and the reason if that is not full confinement.
 type machineState struct {
 	weak    bool        // there are no namespaces, and the fallback allows that
 	refusal *core.Error // nothing can run
@@ -102,7 +104,7 @@ type machineState struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns a Backend and starts children in the background. The caller must close it.
+// New returns a Backend and starts children in the background. The caller must close the Backend.
 func New(o Options) *Backend { return newBackend(o, procgroup.OpenGroups()) }
 
 func newBackend(o Options, g *procgroup.GroupSet) *Backend {
@@ -139,7 +141,7 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	return b
 }
 
-// openPool creates the pool of waiting children of a kind.
+// openPool creates the pool of children of kind k that wait for programs.
 func (b *Backend) openPool(k *childKind, o Options) {
 	warm, most := o.Warm, o.MaxWarm
 	if warm == 0 {
@@ -158,7 +160,7 @@ func (b *Backend) openPool(k *childKind, o Options) {
 	})
 }
 
-// probeMachine finds out which confinement this machine allows by starting a child.
+// probeMachine starts a child to find out which confinement this machine allows.
 func (b *Backend) probeMachine() machineState {
 	k := b.kinds[quickjs]
 	c, err := b.startGreeted(k, false)
@@ -187,7 +189,8 @@ func (b *Backend) Kind() sandbox.BackendKind { return kind }
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.have() }
 
-// findCapabilities determines the capabilities of the backend. Interpreters that are installed later are not noticed.
+// findCapabilities determines the capabilities of the backend once. It does not notice interpreters that are
+// installed later.
 func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Capabilities {
 	defer close(b.looked)
 	found := b.check()
@@ -214,8 +217,8 @@ func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Ca
 	return have
 }
 
-// harnessDir returns the directory for the harnesses of interpreters that see the host's file system, or "" if
-// interpreters have their own file system. Close removes the directory.
+// harnessDir returns the directory for the harnesses of interpreters that see the host's file system. It returns ""
+// if interpreters have their own file system. Close removes the directory.
 func (b *Backend) harnessDir() (string, error) {
 	if !b.check().weak {
 		return "", nil
@@ -230,8 +233,7 @@ func tooWeak(runtime, why string) *core.Error {
 		WithHint("fix that, or allow it in the settings all the same: sandboxFallback: all")
 }
 
-// Prepare implements sandbox.Backend. It takes a child that is ready, or waits
-// for one to be started.
+// Prepare implements sandbox.Backend. It takes a child that is ready, or waits until one has started.
 func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
 	have, err := b.haveSoon(ctx)
 	if err != nil {
@@ -342,5 +344,5 @@ func (b *Backend) forgetSandbox(s *childSandbox) {
 	delete(b.running, s)
 }
 
-// rootDir is the working directory of children. It holds nothing of importance.
+// rootDir returns the working directory of children, the root of the file system.
 func rootDir() string { return filepath.VolumeName(os.TempDir()) + string(filepath.Separator) }

@@ -17,8 +17,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestMain gives the test binary its other roles. As "guest" it is what `retort
-// guest` is: the inside of a sandbox.
+// TestMain lets the test binary take other roles. With the argument "guest" it acts like `retort guest`, the process
+// inside a sandbox.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 {
 		os.Exit(m.Run())
@@ -68,8 +68,8 @@ func beGuest(arguments []string) error {
 	return guest.Main(os.Stdin, os.Stdout)
 }
 
-// TestContract holds every runtime to the contract. Bun and Deno pass what depends on how they are started,
-// limited and ended. The rest is between the engine and the harness that they share with Node.
+// TestContract checks that every runtime fulfils the contract of package sandboxtest. Bun and Deno run only the tests
+// of how their guests start, are limited and end. The other tests concern the harness that they share with Node.
 func TestContract(t *testing.T) {
 	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "cancel")}
 	for _, runtime := range everywhere {
@@ -81,7 +81,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// optionsFor are those of a backend that has a runtime, or skip the test.
+// optionsFor returns the Options of a backend that has the runtime. It skips the test if the runtime is not
+// installed.
 func optionsFor(t *testing.T, runtime string) Options {
 	if runtime == quickjs {
 		return Options{}

@@ -6,7 +6,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestPrograms runs on every runtime, behind all walls.
+// TestPrograms checks that the programs of package guesttest end on every runtime as they do without a sandbox.
 func TestPrograms(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 	"retort/internal/sandbox/guest/python"
 )
 
-// everywhere are the runtimes that the contract holds on.
+// everywhere lists the runtimes that must fulfil the contract.
 var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
 
-// interpreterHere describes a runtime of this machine as the engine does, or
-// skips the test. memory is the limit that settings would give.
+// interpreterHere returns the description of a runtime that is installed on this machine, or skips the test. memory
+// is the program's memory limit in bytes.
 func interpreterHere(t testing.TB, runtime string, memory int64) RuntimeInterpreter {
 	t.Helper()
 	command := testenv.Need(t, runtime)
@@ -34,7 +34,7 @@ func interpreterHere(t testing.TB, runtime string, memory int64) RuntimeInterpre
 	return described(runtime, command, memory)
 }
 
-// described is a runtime at a path.
+// described returns the description of a runtime whose interpreter is at the path command.
 func described(runtime, command string, memory int64) RuntimeInterpreter {
 	if runtime == "python" {
 		return RuntimeInterpreter{
@@ -61,7 +61,7 @@ func scriptFiles() map[string][]byte {
 	return map[string][]byte{nodejs.FileName: source}
 }
 
-// harness is what the test binary gives confine.Enter.
+// harness returns the harness files of a runtime, for confine.Enter.
 func harness(profile string) map[string][]byte {
 	if profile == "python" {
 		return python.GuestFiles()
@@ -69,7 +69,7 @@ func harness(profile string) map[string][]byte {
 	return scriptFiles()
 }
 
-// needNode20 skips the test if the machine's Node is too old, which many are.
+// needNode20 skips the test if the machine's Node is older than version 20.
 func needNode20(t testing.TB, path string) {
 	t.Helper()
 	out, err := exec.Command(path, "--version").Output()

@@ -11,7 +11,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// childSandbox is the sandbox of one program: a child process with its limits.
+// childSandbox implements the sandbox of one program with a child process and its limits.
 type childSandbox struct {
 	backend *Backend
 	kind    *childKind
@@ -74,12 +74,12 @@ func (s *childSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	return nil
 }
 
-// idleExitDelay is the time for which an idle child keeps running before it exits. If it exited at once, it would
-// take a processor from the process that reads the answer. The delay is shorter than the pool's pause, so that the
+// idleExitDelay is how long a child whose program has ended lives on before it is killed. Killing it at once would
+// take a processor from the process that reads the result. The delay is shorter than the pool's pause, so that the
 // child is gone before the next one is started.
 const idleExitDelay = 5 * time.Millisecond
 
-// releaseChild lets the child exit. It is idempotent.
+// releaseChild ends the child, whose program has ended, after idleExitDelay. It is idempotent.
 func (s *childSandbox) releaseChild() {
 	s.child.measureMemory()
 	s.mu.Lock()
@@ -88,8 +88,8 @@ func (s *childSandbox) releaseChild() {
 	time.AfterFunc(idleExitDelay, s.child.Kill)
 }
 
-// Close implements sandbox.Sandbox. When it returns, a busy child is dead and an idle one soon exits. Backend.Close
-// waits until all children are reaped.
+// Close implements sandbox.Sandbox. It kills the child, unless the program has ended and the child ends soon anyway.
+// It does not wait for the child's end. Backend.Close waits until all children have ended.
 func (s *childSandbox) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -15,14 +15,15 @@ const (
 	scratchLock = "lock" // within; whoever holds it uses the directory
 )
 
-// scratchDir represents a directory of this engine that children can read. An engine that is killed leaves its directory behind,
-// and the next one removes it.
+// scratchDir represents a directory of this engine that children can read. If an engine is killed, the next one
+// removes its directory.
 type scratchDir struct {
 	dir  string
 	lock *os.File // held as long as the engine lives, in whatever way it ends
 }
 
-// newScratch creates and locks a directory. It gives the directory its final name only after locking it.
+// newScratch creates and locks a directory. It gives the directory its final name only after locking it, so that
+// another engine cannot take it for the directory of a dead one.
 func newScratch() (s scratchDir, err error) {
 	sweepDeadEngines()
 	made, err := os.MkdirTemp("", "retort-new-")
@@ -54,8 +55,8 @@ func (s scratchDir) remove() {
 	_ = s.lock.Close()
 }
 
-// sweepDeadEngines removes the directories that dead engines of this user left behind. It checks locks instead of
-// process ids, because ids are reused, and containers that share a directory have their own ids.
+// sweepDeadEngines removes the directories that dead engines of this user left behind. It recognizes them by their
+// locks, not by process ids, because ids are reused, and containers that share a directory have ids of their own.
 func sweepDeadEngines() {
 	stale, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchName+"*"))
 	for _, dir := range stale {

@@ -2,7 +2,7 @@
 
 package process
 
-// scratchDir does nothing on this system: only on Linux can interpreters run without full confinement.
+// scratchDir does nothing on this system, because only on Linux interpreters can run without full confinement.
 type scratchDir struct{ dir string }
 
 func newScratch() (scratchDir, error) { return scratchDir{}, nil }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// seatbeltProfile returns the profile for macOS's sandbox-exec with the built-in guest. Everything that the profile
-// does not allow is denied. The guest can read its own files and use the descriptors that it inherited. It cannot use
+// seatbeltProfile returns the profile for macOS's sandbox-exec with the built-in guest. The profile denies everything
+// that it does not allow. The guest can read its own files and use the descriptors that it inherited. It cannot use
 // the network, write files, see or signal other processes, or reach system services.
 func seatbeltProfile(program string) string {
 	literal := func(path string) string { return fmt.Sprintf("(literal %s)", schemeString(path)) }

@@ -2,7 +2,8 @@ package process
 
 import "retort/internal/sandbox"
 
-// How the backend describes itself: a process confined by the operating system, or the same without namespaces.
+// The strengths of this backend and their descriptions: a process confined by the operating system, and the same
+// without namespaces.
 const (
 	strength     = sandbox.Process
 	strengthWeak = 20

@@ -2,7 +2,7 @@
 
 package process
 
-// How the backend describes itself on this system: a process that only its runtime restricts.
+// The strength of this backend on this system and its description: a process that only its runtime restricts.
 const (
 	strength     = 10
 	strengthWeak = 10

@@ -1,5 +1,5 @@
-// Package runtimes lists the runtimes that a machine may have in addition to the built-in one, each with the harness
-// that turns it into a guest.
+// Package runtimes lists the runtimes that a machine may have in addition to the built-in one. Each comes with the
+// harness, the code that turns the interpreter into a guest.
 package runtimes
 
 import (
@@ -14,8 +14,8 @@ import (
 // maxThreads bounds the threads of an installed runtime.
 const maxThreads = 64
 
-// SupportedRuntimes returns the supported runtimes, set up for programs with at most memory bytes. commands maps
-// runtimes to paths or names of executables; a runtime that is not in commands is looked up under its usual name.
+// SupportedRuntimes returns the supported runtimes, configured for programs with at most memory bytes. commands maps
+// runtimes to paths or names of executables. A runtime that is not in commands is looked up under its usual name.
 func SupportedRuntimes(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
 		Runtime: "python", Command: cmp.Or(commands["python"], core.DefaultCommand("python")), Flags: []string{"-I", "-S", "-B"},

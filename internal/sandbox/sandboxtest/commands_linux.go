@@ -20,9 +20,9 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// CheckCommands tests that a backend fulfils the contract of sandbox.CommandStarter. Its programs must be able to start
-// the file path as the command "tool". The main program of that file must call BeCommand if its first argument is
-// "command".
+// CheckCommands tests that a backend fulfils the contract of sandbox.CommandStarter. Programs in the backend must be
+// able to start the executable at path as the command "tool". That executable must call BeCommand if its first
+// argument is "command".
 func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("results", func(t *testing.T) { commandResults(t, b, path) })
 	t.Run("starts nothing", func(t *testing.T) { commandStartsNothing(t, b) })
@@ -30,7 +30,8 @@ func CheckCommands(t *testing.T, b sandbox.Backend, path string) {
 	t.Run("ends with its program", func(t *testing.T) { commandEndsWithItsProgram(t, b) })
 }
 
-// BeCommand is the main program of the command that CheckCommands starts. It returns the command's exit status.
+// BeCommand implements the command that CheckCommands starts. args selects the action. BeCommand returns the exit
+// status.
 func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "argv":
@@ -79,7 +80,8 @@ func BeCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// StartCommand runs a program on b that starts a command. It returns the command's result.
+// StartCommand runs a program on b that starts the command c. It returns the result of the command and the report of
+// the program.
 func StartCommand(
 	t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand,
 ) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
@@ -87,8 +89,8 @@ func StartCommand(
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
-// startedWith works like StartCommand, but runs the program with ctx and calls starting just before it starts the
-// command.
+// startedWith works like StartCommand, but runs the program with ctx. It calls starting just before the command
+// starts.
 func startedWith(
 	ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand, starting func(),
 ) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {
@@ -113,7 +115,7 @@ func startedWith(
 	return ended, core.AsError(failed), report
 }
 
-// ToolCommand returns the command that CheckCommands uses. Each test selects its action by its arguments.
+// ToolCommand returns the command "tool" for the tests of CheckCommands. The first argument selects its action.
 func ToolCommand(args ...string) sandbox.HostCommand {
 	return sandbox.HostCommand{Name: "tool", Args: append([]string{"command"}, args...)}
 }

@@ -15,7 +15,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// testCancel tests that programs can be cancelled at several moments.
+// testCancel tests cancelling a program before it runs, during a call, after a call and at its end.
 func (s *backendSuite) testCancel(t *testing.T) {
 	b := s.sharedBackend(t)
 	for name, m := range map[string]struct {
@@ -40,7 +40,7 @@ func (s *backendSuite) testCancel(t *testing.T) {
 	t.Run("at the end", func(t *testing.T) { s.cancelAtTheEnd(t, b) })
 }
 
-// endMoment is the time at which a test ends a program from outside.
+// endMoment specifies when a test ends a program from outside.
 type endMoment int
 
 const (
@@ -49,12 +49,11 @@ const (
 	afterCall            // while it runs on after its call was answered
 )
 
-// busyFor is how long a program runs on after its call before a test ends it. The outcome of the test does not depend
-// on the value.
+// busyFor is how long a program runs on after its call before a test ends it. Tests pass with any value.
 const busyFor = 30 * time.Millisecond
 
-// endingHost returns a Host that calls do once the program has made a call: during the call or, if m is afterCall,
-// the time busyFor after it.
+// endingHost returns a ToolHost that calls do when the program makes a call. If m is afterCall, it answers the call
+// and calls do after the delay busyFor. Otherwise it calls do during the call.
 func endingHost(m endMoment, do func()) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if m == afterCall {
@@ -95,8 +94,8 @@ func (s *backendSuite) cancelAt(t *testing.T, b sandbox.Backend, code programTex
 	}
 }
 
-// cancelAtTheEnd cancels a program at about the time when it ends by itself. The program must end in one of the two
-// ways.
+// cancelAtTheEnd tests cancelling a program at about the time at which it ends by itself. The program must either end
+// normally or be cancelled.
 func (s *backendSuite) cancelAtTheEnd(t *testing.T, b sandbox.Backend) {
 	code := programText{"await box.put(0); return 1", "box.put(0)\n1"}
 	step := 1
@@ -219,7 +218,7 @@ func (s *backendSuite) nothingIsLeft(t *testing.T) {
 	resources.Check(t)
 }
 
-// isSlow reports whether programs take so long on b that tests run fewer of them. It is false if
+// isSlow reports whether programs on b take so long that tests should run fewer of them. It returns false if
 // RETORT_FULL is set.
 func isSlow(b sandbox.Backend) bool {
 	return b.Capabilities().Strength > sandbox.Process && !testenv.Full()
@@ -254,7 +253,8 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 	}
 }
 
-// leftWithTwo is a Host that does not answer a call whose arguments contain a 2 before the program ends.
+// leftWithTwo is a ToolHost that echoes a call's arguments. If they contain a 2, it does not answer until the program
+// ends.
 var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()
@@ -263,8 +263,8 @@ var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (c
 	return core.CallResult{Value: c.Arguments}, nil
 })
 
-// ownTemporaryFolder sets TMPDIR to a new directory for the test, because other processes use the default one. The
-// directory's path is short enough for the Unix sockets that some backends create below it.
+// ownTemporaryFolder sets TMPDIR to a new directory, so that the test finds only files of its own there. The path is
+// short enough for the Unix sockets that some backends create below it.
 func ownTemporaryFolder(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "own")
@@ -275,12 +275,11 @@ func ownTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 }
 
-// prepareLock is held while PrepareSandbox prepares a sandbox.
+// prepareLock ensures that PrepareSandbox prepares one sandbox at a time.
 var prepareLock sync.Mutex
 
-// PrepareSandbox returns a sandbox for an engine process, which has no *testing.T. It prepares one sandbox at a time:
-// each has a timeout, which would be exceeded if fifty started at the same time on a few processors. PrepareSandbox
-// panics on an error.
+// PrepareSandbox returns a sandbox for a test process that has no *testing.T, and panics on an error. It prepares one
+// sandbox at a time. If fifty started at once on a few processors, some would exceed their start timeout.
 func PrepareSandbox(b sandbox.Backend, spec sandbox.SandboxSpec) sandbox.Sandbox {
 	prepareLock.Lock()
 	defer prepareLock.Unlock()

@@ -22,7 +22,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// escapeAttempt tries one way out of the sandbox. If do returns nil, the sandbox has failed to close that way.
+// escapeAttempt represents an attempt to escape from the sandbox. If do returns nil, the attempt has succeeded and
+// the sandbox has failed.
 type escapeAttempt struct {
 	name string
 	do   func() error
@@ -31,15 +32,14 @@ type escapeAttempt struct {
 //go:embed escape.py
 var escapePython string
 
-// CheckEscapes runs RunProbe as a guest of b. RunProbe tries every way out that a sandbox must close. b must use it
-// as the guest for runtime. leftOut names attempts to skip: those that use up a resource and thereby end the whole
-// sandbox on b.
+// CheckEscapes tests that a sandbox of b blocks every escape attempt. b must use RunProbe as the guest for runtime.
+// leftOut names attempts to skip, because on b they exhaust a resource and thereby end the whole sandbox.
 func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }
 
-// PythonEscapes works like CheckEscapes with a Python program, which uses ctypes. without lists lines of the program
-// to leave out because they do not apply to b.
+// PythonEscapes works like CheckEscapes with a Python program, which makes system calls through ctypes. without lists
+// lines of the program to leave out because they do not apply to b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {
@@ -51,7 +51,7 @@ func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	CheckProbe(t, probeOutput(t, b, "python", fmt.Sprintf("SECRET, PARENT = %q, %d\n%s", makeSecret(t), os.Getpid(), code)), 60)
 }
 
-// makeSecret creates a file on the host that every user may read.
+// makeSecret creates a file on the host that every user may read, but no program in a sandbox. It returns the path.
 func makeSecret(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -61,7 +61,7 @@ func makeSecret(t *testing.T) string {
 	return file
 }
 
-// probeOutput runs a probing program and returns its output.
+// probeOutput runs a program that tries to escape and returns its output.
 func probeOutput(t *testing.T, b sandbox.Backend, runtime, code string) string {
 	t.Helper()
 	return triedWith(t, b, runtime, code, echo)
@@ -82,8 +82,8 @@ func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.
 	return string(r.Output)
 }
 
-// CheckProbe checks the output of a probe, which has lines "closed NAME: why" and "OPEN NAME". It fails the test if a
-// way out is open or if there are fewer than least lines.
+// CheckProbe checks the output of a program that tries to escape. Each line is "closed NAME: reason" or "OPEN NAME".
+// The test fails if an attempt succeeded or fewer than least were made.
 func CheckProbe(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0
@@ -101,9 +101,8 @@ func CheckProbe(t *testing.T, output string, least int) {
 	t.Logf("%d ways out are closed", closed)
 }
 
-// RunProbe is the main program of a guest that tries every way out of its sandbox. It reports itself as a guest for
-// runtime. The code of its program is the path of a file on the host, followed by lines with the names of ways that
-// it must not try.
+// RunProbe is the main function of a guest that tries every way out of its sandbox. It presents itself as a guest for
+// runtime. The first line of its program is the path of a file on the host. The other lines name attempts to skip.
 func RunProbe(runtime string, in io.Reader, out io.Writer) {
 	conn := wire.NewConn(stdioStream{in, out})
 	conn.Accept(wire.GuestSizes())
@@ -239,7 +238,7 @@ func execAttempts(secret string) []escapeAttempt {
 	}
 }
 
-// syscallAttempt returns an attempt to make a system call that must fail.
+// syscallAttempt returns an attempt to make a system call that the sandbox must block.
 func syscallAttempt(name string, trap uintptr, arguments ...uintptr) escapeAttempt {
 	return escapeAttempt{name, func() error {
 		var a [6]uintptr
@@ -320,7 +319,8 @@ func callAttempts() []escapeAttempt {
 	return append(list, syscallAttempt("a pair of sockets: IPv4", unix.SYS_SOCKETPAIR, unix.AF_INET, unix.SOCK_STREAM, 0, addressOf(zeros)))
 }
 
-// floodAttempts returns attempts to use up a resource. Each attempt must end.
+// floodAttempts returns attempts to exhaust a resource such as files or descriptors. The sandbox must stop each of
+// them.
 func floodAttempts() []escapeAttempt {
 	return []escapeAttempt{
 		{"a sparse file of 1 TB", func() error { return os.Truncate(createFile("/tmp/sparse"), 1<<40) }},
@@ -380,5 +380,5 @@ type stdioStream struct {
 	io.Writer
 }
 
-// Close does nothing: the process exits instead.
+// Close does nothing, because the guest ends the conversation by exiting.
 func (stdioStream) Close() error { return nil }

@@ -1,5 +1,5 @@
 // Package sandboxtest defines the contract of sandboxes as tests. Every backend must pass them with each of its
-// runtimes. The packages guest and python describe the form of the programs.
+// runtimes. The packages guest and python describe the form of the test programs.
 package sandboxtest
 
 import (
@@ -18,21 +18,20 @@ import (
 	"retort/internal/sandbox/guest/guesttest"
 )
 
-// Run tests one runtime of a backend. newBackend creates the backends for the tests, which close them.
+// Run tests one runtime of a backend. The tests create backends with newBackend and close them.
 func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Backend) {
 	RunSlow(t, runtime, 1, newBackend)
 }
 
-// RunSlow works like Run for a backend whose emulated processor is slower than the machine's by factor. Time limits
-// are multiplied by factor. On such a backend, a program that catches every out-of-memory error ends by its timeout.
-// Everything else must be as on other backends.
+// RunSlow works like Run for a backend whose processor is emulated and slower than the machine's by factor. Timeouts
+// are multiplied by factor. Only there may a program that catches every out-of-memory error end by its timeout.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }
 
-// RunPart works like RunSlow, but runs only the tests with the given names. It is for backends that resemble a fully
-// tested backend and differ only in what these tests cover. It runs all tests if there are no names or RETORT_FULL is
-// set.
+// RunPart works like RunSlow, but runs only the tests with the given names. It is for a backend that differs from a
+// fully tested backend only in what these tests cover. If there are no names or RETORT_FULL is set, it runs all
+// tests.
 func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend, names ...string) {
 	s := &backendSuite{runtime: runtime, newBackend: func(*testing.T) sandbox.Backend { return newBackend(t) }, slower: factor}
 	tests := s.namedTests()
@@ -49,15 +48,14 @@ func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testin
 	}
 }
 
-// OfInterpreters returns the names of the tests that depend on which guest a backend runs: on how the guest is
-// started, limited and ended, and what it leaves behind. The other tests cover the communication of guest and engine,
-// which is the same in every sandbox.
+// OfInterpreters returns the names of the tests that depend on how a guest is started, limited and ended. The other
+// tests cover the communication of guest and engine, which is the same in every sandbox.
 func OfInterpreters() []string {
 	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
 }
 
-// OfRelays returns the names of the tests that depend on the relay, the process between a guest with network access
-// and the engine.
+// OfRelays returns the names of the tests that depend on the relay. The relay is the process between the engine and a
+// guest with network access.
 func OfRelays() []string {
 	return []string{"calls", "concurrency", "limits", "close", "nothing is left"}
 }
@@ -94,8 +92,8 @@ type backendSuite struct {
 	shared sandbox.Backend // for all tests that do not change it; nil if none is open
 }
 
-// programText is the text of one program in JavaScript and in Python. The text is empty for a language in which the
-// test does not apply.
+// programText holds the same test program in JavaScript and in Python. If a test does not apply to a language, that
+// text is empty.
 type programText struct{ js, py string }
 
 // textFor returns the program in the language of the suite's runtime.
@@ -106,7 +104,8 @@ func (s *backendSuite) textFor(p programText) string {
 	return p.js
 }
 
-// expectedEnds maps runtimes to the expected end of a program. A key may name several runtimes.
+// expectedEnds maps runtimes to how a program is expected to end there. A key may name several runtimes, separated by
+// spaces.
 type expectedEnds map[string]string
 
 func (e expectedEnds) endOn(runtime string) (end string, known bool) {
@@ -118,10 +117,10 @@ func (e expectedEnds) endOn(runtime string) (end string, known bool) {
 	return "", false
 }
 
-// hangTimeout bounds the time of a program that is expected to end by itself.
+// hangTimeout is the timeout of programs that are expected to end by themselves.
 const hangTimeout = testenv.Patience
 
-// sharedBackend returns the backend that all tests share that do not change it. The first call creates the backend.
+// sharedBackend returns the backend for all tests that do not change it. The first call creates the backend.
 func (s *backendSuite) sharedBackend(t *testing.T) sandbox.Backend {
 	if s.shared == nil {
 		s.shared = s.newBackend(t)
@@ -129,7 +128,7 @@ func (s *backendSuite) sharedBackend(t *testing.T) sandbox.Backend {
 	return s.shared
 }
 
-// closeShared closes the backend that the tests share.
+// closeShared closes the backend that sharedBackend has created, if any.
 func (s *backendSuite) closeShared(t *testing.T) {
 	if s.shared == nil {
 		return
@@ -140,14 +139,14 @@ func (s *backendSuite) closeShared(t *testing.T) {
 	s.shared = nil
 }
 
-// completeLimits fills in the limits of a test.
+// completeLimits sets the limits that are zero to their defaults, and scales the timeout for a slow processor.
 func (s *backendSuite) completeLimits(l core.Limits) core.Limits {
 	l = l.WithDefaults(core.Limits{Timeout: hangTimeout}).WithDefaults(core.DefaultLimits())
 	l.Timeout = s.scaleDuration(l.Timeout)
 	return l
 }
 
-// scaleDuration converts a duration on the machine's own processor to the duration on the suite's backend.
+// scaleDuration multiplies a duration by the factor by which the backend's processor is slower than the machine's.
 func (s *backendSuite) scaleDuration(d time.Duration) time.Duration {
 	return time.Duration(s.slower) * d
 }
@@ -167,7 +166,7 @@ func (s *backendSuite) makeProgram(p programText, l core.Limits) core.CheckedPro
 	}}
 }
 
-// echo is a Host that answers every call with the call's arguments.
+// echo is a ToolHost that answers every call with the call's arguments.
 var echo = sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 	return core.CallResult{Value: c.Arguments}, nil
 })
@@ -181,7 +180,7 @@ func (s *backendSuite) prepareSandbox(t testing.TB, b sandbox.Backend, l core.Li
 	return sandbox
 }
 
-// executeProgram runs one program in its own sandbox.
+// executeProgram runs a program in a new sandbox and returns its report.
 func (s *backendSuite) executeProgram(t testing.TB, b sandbox.Backend, p programText, l core.Limits, h sandbox.ToolHost) sandbox.RunReport {
 	t.Helper()
 	sandbox := s.prepareSandbox(t, b, l)
@@ -234,7 +233,7 @@ func (s *backendSuite) testValues(t *testing.T) {
 	}
 }
 
-// testErrors compares the error messages of failing programs. Those of Python are from version 3.11 and later.
+// testErrors tests the error messages of failing programs. Python must be version 3.11 or later.
 func (s *backendSuite) testErrors(t *testing.T) {
 	b := s.sharedBackend(t)
 	refuse := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -296,7 +295,7 @@ func (s *backendSuite) testErrors(t *testing.T) {
 	}
 }
 
-// testCalls tests that data passes between program and host unchanged.
+// testCalls tests that call arguments and results are passed between program and host unchanged.
 func (s *backendSuite) testCalls(t *testing.T) {
 	b := s.sharedBackend(t)
 	var got []core.ToolCall
@@ -361,8 +360,8 @@ func (s *backendSuite) testConcurrency(t *testing.T) {
 	}
 }
 
-// pausedClock tests that a call that pauses the program's clock, for example to wait for a person, also pauses and
-// resumes the clock of the caller of Run.
+// pausedClock tests that a call that pauses the program's clock also pauses the clock of the caller of Run, and
+// resumes both. A call does that, for example, while it waits for a person.
 func (s *backendSuite) pausedClock(t *testing.T) {
 	b := s.sharedBackend(t)
 	var paused, resumed int

@@ -16,20 +16,19 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// limitedProgram represents a program that must reach a limit.
+// limitedProgram represents a test program that must end by exceeding a limit.
 type limitedProgram struct {
 	name   string
 	code   programText
 	limits core.Limits
 	status core.OutcomeStatus
-	// except lists the runtimes on which the program ends in another way than by the limit, each with a status or an
-	// error kind.
+	// except maps runtimes on which the program ends otherwise to the expected status or error kind.
 	except expectedEnds
-	// stays reports whether the program stays at its memory limit without ending. Backends stronger than a process,
-	// such as containers, watch memory from outside and may end such a program.
+	// stays is set if the program keeps running at its memory limit. Backends stronger than a process, such as
+	// containers, watch memory from outside and may end such a program.
 	stays bool
 	// skip lists the runtimes, separated by spaces, on which the program runs only if RETORT_FULL is set. The entry
-	// emulated stands for emulated processors; it is for programs that compute for long.
+	// "emulated" means all runtimes on an emulated processor, and is for programs that compute for a long time.
 	skip string
 }
 
@@ -38,7 +37,8 @@ const (
 	usual = 512 << 20
 )
 
-// firstOutput is what each program that exceeds a limit prints first. The execution's report must still contain it.
+// firstOutput is what each limitedProgram prints first. The report must contain it, although the program exceeds a
+// limit.
 const firstOutput = "before\n"
 
 func (s *backendSuite) testLimits(t *testing.T) {
@@ -88,8 +88,8 @@ func (s *backendSuite) testLimits(t *testing.T) {
 	}
 }
 
-// testTime runs programs that are busy in different ways; the runtime itself cannot interrupt most of them. The test
-// stops each as if its timeout had passed.
+// testTime tests that programs that are busy in different ways can be stopped. Most of them cannot be interrupted by
+// the runtime itself. The test stops each as if its timeout had passed.
 func (s *backendSuite) testTime(t *testing.T) {
 	s.limitOfTime(t)
 	programs := []limitedProgram{
@@ -149,8 +149,8 @@ func (s *backendSuite) testTime(t *testing.T) {
 	s.checkLimits(t, programs)
 }
 
-// limitOfTime runs programs until their real timeout. On a slow machine the timeout can pass before they have begun,
-// so the test expects no output.
+// limitOfTime tests that programs end by a real timeout. It expects no output, because on a slow machine the timeout
+// can pass before a program has begun.
 func (s *backendSuite) limitOfTime(t *testing.T) {
 	b := s.sharedBackend(t)
 	for _, code := range []programText{forth, asleep} {
@@ -161,8 +161,8 @@ func (s *backendSuite) limitOfTime(t *testing.T) {
 	}
 }
 
-// testMemory runs programs that use up memory in different ways. The host's own memory must grow by less than a
-// program may use.
+// testMemory tests that programs that use up memory in different ways end by their memory limit. The memory of the
+// test process must grow by less than a program may use.
 func (s *backendSuite) testMemory(t *testing.T) {
 	s.watchHost(t)
 	programs := append(hungryPrograms(), limitedProgram{name: "caught for ever", stays: true, skip: "deno emulated", code: programText{
@@ -180,7 +180,7 @@ func (s *backendSuite) testMemory(t *testing.T) {
 	}))
 }
 
-// catchesForEver returns the runtimes on which a program that catches every out-of-memory error runs until its
+// catchesForEver returns the runtimes on which a program that catches every out-of-memory error ends only by its
 // timeout.
 func (s *backendSuite) catchesForEver() expectedEnds {
 	if s.slower > 1 { // its memory is bounded from outside with room for the machine itself
@@ -189,8 +189,8 @@ func (s *backendSuite) catchesForEver() expectedEnds {
 	return expectedEnds{"quickjs": "timeout"}
 }
 
-// hungryPrograms returns programs that use more memory than they may. Node and Deno have the same JavaScript engine,
-// which takes longest to give up, so each of them runs only some of the programs.
+// hungryPrograms returns programs that exceed their memory limit. Each of Node and Deno runs only some of them,
+// because both have the same JavaScript engine, which takes longest to run out of memory.
 func hungryPrograms() []limitedProgram {
 	return []limitedProgram{
 		{name: "growing text", skip: "deno", code: programText{"let s = 'x'; for (;;) s += s", "s = 'x'\nwhile True: s += s"}},
@@ -251,7 +251,7 @@ func hungryPrograms() []limitedProgram {
 	}
 }
 
-// hungryFor returns programs that use more memory than the given limit, which is large.
+// hungryFor returns programs that exceed the given memory limit, which is large.
 func hungryFor(memory int64) []limitedProgram {
 	programs := slices.DeleteFunc(hungryPrograms(), func(p limitedProgram) bool {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)
@@ -310,7 +310,7 @@ func (s *backendSuite) testRecursion(t *testing.T) {
 	})
 }
 
-// checkLimits runs each program and checks how it ended.
+// checkLimits runs each program and checks that it ended in the expected way.
 func (s *backendSuite) checkLimits(t *testing.T, programs []limitedProgram) {
 	b := s.sharedBackend(t)
 	for _, p := range programs {
@@ -324,10 +324,10 @@ func (s *backendSuite) checkLimits(t *testing.T, programs []limitedProgram) {
 	}
 }
 
-// emulatedRuntimes stands, in limitedProgram.skip, for all runtimes on an emulated processor.
+// emulatedRuntimes is the entry of limitedProgram.skip that means all runtimes on an emulated processor.
 const emulatedRuntimes = "emulated"
 
-// isSkipped reports whether p is left out because RETORT_FULL is not set.
+// isSkipped reports whether the suite skips p unless RETORT_FULL is set.
 func (s *backendSuite) isSkipped(p limitedProgram) bool {
 	skip := strings.Fields(p.skip)
 	return slices.Contains(skip, s.runtime) || s.slower > 1 && slices.Contains(skip, emulatedRuntimes)
@@ -377,7 +377,7 @@ func (s *backendSuite) runOutOfTime(t *testing.T, b sandbox.Backend, code progra
 	return r
 }
 
-// watchHost checks, at the end of the test, that the memory of the test process has not grown much.
+// watchHost checks at the end of the test that the peak memory of the test process has grown by at most 64 MiB.
 func (s *backendSuite) watchHost(t *testing.T) {
 	const most = 64 << 20
 	was := peakResident()

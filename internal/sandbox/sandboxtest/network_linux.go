@@ -17,11 +17,11 @@ import (
 	"retort/internal/sandbox"
 )
 
-// proxyPort is the port on the loopback device where programs with network access find their proxy.
+// proxyPort is the port on the loopback device under which programs with network access reach their proxy.
 const proxyPort = 3128
 
-// connectAttempt returns an attempt to connect to an IPv4 address. It waits until the other side sends something or
-// closes the connection, which proves that the connection arrived.
+// connectAttempt returns an attempt to connect to an IPv4 address. It waits until the peer sends something or closes
+// the connection, which proves that the peer has accepted it.
 func connectAttempt(name string, port int, address ...byte) escapeAttempt {
 	return escapeAttempt{name, func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -51,8 +51,8 @@ func waitConnected(fd int) error {
 	return nil
 }
 
-// networkAttempts returns attempts to reach a network. They must fail, except the one that reaches the proxy if there
-// is a proxy.
+// networkAttempts returns attempts to reach a network. A sandbox must block all of them, except the connection to the
+// proxy if the program has one.
 func networkAttempts() []escapeAttempt {
 	list := []escapeAttempt{
 		connectAttempt("the proxy", proxyPort, 127, 0, 0, 1), connectAttempt("another port", 22, 127, 0, 0, 1),
@@ -81,7 +81,8 @@ func networkAttempts() []escapeAttempt {
 	}})
 }
 
-// echoProxy represents a Host that sends a greeting and then echoes what it receives.
+// echoProxy is a ToolHost and ConnectionProxy that sends a greeting on each connection and then echoes what it
+// receives.
 type echoProxy struct {
 	sandbox.HostFunc
 	served atomic.Int64
@@ -95,8 +96,8 @@ func (p *echoProxy) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(conn, conn)
 }
 
-// NetworkedEscapes works like CheckEscapes for a guest of b whose programs have network access. Two more ways are
-// open: creating a socket, and reaching the Host if it is a Proxy. leftOut names attempts to skip.
+// NetworkedEscapes works like CheckEscapes for a guest whose programs have network access. Two attempts must succeed:
+// creating an IPv4 socket, and connecting to a ToolHost that is a ConnectionProxy. leftOut names attempts to skip.
 func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	t.Helper()
 	h := &echoProxy{HostFunc: echo}
@@ -123,8 +124,8 @@ func NetworkedEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut .
 	}
 }
 
-// networkCode is a program that opens several connections at once while it makes calls with large answers. It reads
-// some connections late and one never.
+// networkCode is a Python program that opens several connections at once while it makes calls with large results. It
+// stops reading one of the connections.
 const networkCode = `
 import asyncio, hashlib, os, socket, threading
 at = os.environ["HTTPS_PROXY"].rpartition("/")[2].split(":")

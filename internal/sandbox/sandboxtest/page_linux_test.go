@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/isolation.md")
 
-// backends are those whose tests call Escapes, with what they leave out, and where that is
-// tested instead.
+// backends lists the backends that CheckEscapes tests. leftOut maps each attempt that a backend's test skips to the
+// reason.
 var backends = []struct {
 	name    string
 	leftOut map[string]string
@@ -26,7 +26,8 @@ var backends = []struct {
 	{"vm", nil},
 }
 
-// TestPage holds the table of docs/isolation.md to what is tried.
+// TestPage checks that the table in docs/isolation.md lists exactly the escape attempts that the tests make. With the
+// flag -update it writes the table.
 func TestPage(t *testing.T) {
 	const page, from, to = "../../../docs/isolation.md", "<!-- tried -->\n", "<!-- end of tried -->"
 	data, err := os.ReadFile(page)
@@ -50,7 +51,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// table is one row for each way, in which a backend that closes it has a mark.
+// table returns a Markdown table with a row for each escape attempt and a column for each backend.
 func table() string {
 	var b strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }

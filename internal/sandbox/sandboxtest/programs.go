@@ -24,7 +24,7 @@ const programsAtOnce = 8
 // run a different eighth of the programs, and emulated machines a quarter of theirs.
 func Programs(t *testing.T, b sandbox.Backend, runtime string) { ProgramsSlow(t, b, runtime, 1) }
 
-// ProgramsSlow works like Programs for an emulated processor: see RunSlow.
+// ProgramsSlow works like Programs for a backend with an emulated processor that is slower by factor.
 func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	s := &backendSuite{runtime: runtime, slower: factor}
 	of, part := 4, 0
@@ -54,8 +54,8 @@ func ProgramsSlow(t *testing.T, b sandbox.Backend, runtime string, factor int) {
 	programs.RunPrograms(t)
 }
 
-// runToEnd runs a program in its own sandbox. It returns how the program ended, without the warnings that the backend
-// adds to every program.
+// runToEnd runs a program in its own sandbox. It returns how the program ended, without the warning that a weak
+// backend adds to every report.
 func (s *backendSuite) runToEnd(t testing.TB, b sandbox.Backend, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd {
 	t.Helper()
 	sandbox := s.prepareSandbox(t, b, p.Limits)

@@ -11,8 +11,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// SharedMemory runs Python programs that attack the memory that their guest shares with the engine. Only the
-// attacking program may be affected.
+// SharedMemory tests Python programs that attack the memory that their guest shares with the engine. An attack may
+// affect only the attacking program.
 func SharedMemory(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	const open = `import posix as os
