@@ -19,8 +19,8 @@ import (
 
 // Enter confines this process according to the SandboxPlan that it reads from its descriptor 3. If the plan names an
 // interpreter, the process becomes the interpreter and Enter does not return. Otherwise Enter returns when the whole
-// process is confined. An error is also written to standard error for the parent; after an error the process must
-// exit with ExitStatus(err). harness returns the files of a profile's harness by name.
+// process is confined. harness returns the files of a profile's harness by name. Enter also writes an error to
+// standard error for the parent. After an error the process must exit with ExitStatus(err).
 func Enter(harness func(profile string) map[string][]byte) error {
 	// The kernel kills this process when the parent dies, according to the setting of the first thread. After execve
 	// that is the thread which called execve, so it must be the one that makes the setting. If the parent is dead
@@ -85,8 +85,8 @@ func (p *SandboxPlan) enterSandbox(harness func(profile string) map[string][]byt
 	return setupError("start "+p.Argv[0], program.execInterpreter(p.Argv, p.Env))
 }
 
-// confineProcess applies the restrictions to the process itself: limits, user, capabilities, Landlock and the system call
-// filter.
+// confineProcess applies the restrictions to the process itself: limits, user, capabilities, Landlock and the system
+// call filter.
 func (p *SandboxPlan) confineProcess(program *heldInterpreter) error {
 	for _, step := range []struct {
 		name  string
@@ -106,7 +106,7 @@ func (p *SandboxPlan) confineProcess(program *heldInterpreter) error {
 	return nil
 }
 
-// receivePlan reads the plan from its descriptor.
+// receivePlan reads the SandboxPlan from the descriptor planDescriptor.
 func receivePlan() (plan SandboxPlan, err error) {
 	f := os.NewFile(planDescriptor, "plan")
 	if f == nil {
@@ -120,9 +120,9 @@ func receivePlan() (plan SandboxPlan, err error) {
 	return plan, json.Unmarshal(data, &plan)
 }
 
-// closeInherited closes the descriptors that this process has inherited beyond standard error, except the first keep
-// descriptors after the plan's. Descriptors that Go opens are closed on exec, so all descriptors without that flag
-// are inherited.
+// closeInherited closes the descriptors that this process has inherited, except the standard streams and the keep
+// descriptors after the plan's. It recognizes them by the missing close-on-exec flag, because Go sets that flag on
+// all descriptors that it opens.
 func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -187,7 +187,7 @@ func (p *SandboxPlan) setLimits() error {
 	return nil
 }
 
-// changeUser changes to a user that owns no files. Go does this in all threads.
+// changeUser changes to a user that owns no files, in all threads of the process.
 func (p *SandboxPlan) changeUser() error {
 	if p.User == 0 {
 		return nil
@@ -212,7 +212,7 @@ func (p *SandboxPlan) changeUser() error {
 	return onAllThreads(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL))
 }
 
-// onAllThreads makes a system call in every thread of the process, even if it was built with cgo.
+// onAllThreads makes a system call in every thread of the process, including those that C code has started.
 func onAllThreads(trap, a1, a2 uintptr) error {
 	if _, _, errno := psx.Syscall6(trap, a1, a2, 0, 0, 0, 0); errno != 0 {
 		return errno
@@ -248,12 +248,12 @@ func (p *SandboxPlan) dropCapabilities() error {
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&set[0])))
 }
 
-// noCapability is the value that means no capability.
+// noCapability means that the process keeps no capability.
 const noCapability = -1
 
 // keptCapability returns the one capability that the process keeps, or noCapability. A process that runs as another
-// user needs it to read folders that the engine owns, and to write to them if one of them is writable. Everything
-// else in the sandbox is read-only and readable by everybody.
+// user needs a capability to read folders that the engine owns, and to write to them if one of them is writable.
+// Everything else in the sandbox is read-only and readable by everybody.
 func (p *SandboxPlan) keptCapability() int {
 	kept := noCapability
 	for _, m := range p.Mounts {
@@ -279,9 +279,9 @@ func keepOne(header *unix.CapUserHeader, set *[2]unix.CapUserData, kept int) err
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, uintptr(kept), 0, 0)
 }
 
-// heldInterpreter is the interpreter that this process can become. The sandbox's file system has no path to it, and
-// the process must not start any other program. The filter allows execve for only one memory address, which programs
-// cannot guess later.
+// heldInterpreter represents the interpreter that this process can become. The sandbox's file system has no path to
+// it, and the process must not start any other program. The system call filter therefore allows execve for only one
+// memory address, which programs cannot guess later.
 type heldInterpreter struct {
 	path    []byte // is at that address in memory
 	address uintptr

@@ -2,8 +2,8 @@
 
 package confine
 
-// Enter returns ErrUnsupported: this system has no confinement.
+// Enter returns ErrUnsupported, because a process cannot confine itself on this system.
 func Enter(func(profile string) map[string][]byte) error { return ErrUnsupported }
 
-// EnterContained returns ErrUnsupported: this system has no confinement.
+// EnterContained returns ErrUnsupported, because a process cannot confine itself on this system.
 func EnterContained(string) error { return ErrUnsupported }

@@ -8,8 +8,8 @@ import (
 )
 
 // applyLandlock forbids three things, as far as the kernel supports it: paths that the plan does not name; TCP; and
-// signals and abstract sockets to processes outside the sandbox. Where the process has its own namespaces, Landlock
-// is a second line of defence. Without them, no interpreter is started unless Landlock works.
+// signals and abstract sockets to processes outside the sandbox. If the process has its own namespaces, Landlock is a
+// second line of defence. Otherwise no interpreter is started unless Landlock works.
 func (p *SandboxPlan) applyLandlock() error {
 	rules := []landlock.Rule{}
 	if len(p.Argv) > 0 {
@@ -46,8 +46,8 @@ func (p *SandboxPlan) applyLandlock() error {
 }
 
 // readablePaths returns the directories (or, if dirs is false, the files) that the process may read and execute. If
-// the process has its own root, that is everything. In a container, the plan can restrict it to the paths of its
-// mounts.
+// the process has its own root file system, that is the whole root. In a container, the plan can restrict it to the
+// paths of its mounts.
 func (p *SandboxPlan) readablePaths(dirs bool) []string {
 	var paths []string
 	named := p.Weak || p.Contained && len(p.Mounts) > 0

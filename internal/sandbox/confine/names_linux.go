@@ -4,7 +4,7 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// names maps the system calls of this package to the names that container runtimes use.
+// names maps the numbers of the system calls that this package mentions to their names in container profiles.
 var names = map[uintptr]string{
 	unix.SYS_ACCEPT4:                 "accept4",
 	unix.SYS_BIND:                    "bind",

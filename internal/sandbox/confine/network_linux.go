@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenerDescriptor is the descriptor over which a child with network access sends its listener to the parent.
+// listenerDescriptor is the number of the descriptor over which a child with network access sends its listener to the
+// parent.
 const listenerDescriptor = 4
 
 // openNetwork opens a listener in the network namespace of this process, which has only a loopback device, and sends

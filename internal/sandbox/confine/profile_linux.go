@@ -47,7 +47,7 @@ const (
 )
 
 // setupCalls lists the system calls that the first process of a container needs to confine itself with EnterContained
-// and to become an interpreter. After that, its own filter is stricter than the container's.
+// and to become an interpreter. Afterwards its own filter is stricter than the container's.
 var setupCalls = []uintptr{
 	unix.SYS_EXECVE, unix.SYS_SECCOMP, unix.SYS_CAPSET, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64,
 	unix.SYS_SETRLIMIT, unix.SYS_FCNTL,
@@ -58,8 +58,8 @@ var setupCalls = []uintptr{
 var listenCalls = []uintptr{unix.SYS_BIND, unix.SYS_LISTEN}
 
 // ContainerProfile returns the allow list of system calls for the containers of a runtime, as JSON. The list has the
-// calls of the sandbox and those that the first process needs to set it up. If the network is Relayed, it also has
-// the calls of the relay, which starts the guest as another process.
+// calls of the sandbox and those that the first process needs to confine itself. If the network is Relayed, it also
+// has the calls of the relay, which starts the guest as another process.
 func ContainerProfile(profile string, network NetworkMode) ([]byte, error) {
 	lists, ok := profiles[profile]
 	if !ok {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Every system call has a name, and conditions on one argument become one.
+// TestContainerProfile checks that no container profile allows a dangerous or unnamed system call, and that clone has
+// a single condition that excludes new namespaces.
 func TestContainerProfile(t *testing.T) {
 	for profile := range profiles {
 		data, err := ContainerProfile(profile, NoNetwork)
@@ -36,7 +37,8 @@ func TestContainerProfile(t *testing.T) {
 	}
 }
 
-// A relay starts a process, and nothing in a namespace; sockets are those of TCP.
+// TestRelayedProfile checks that a relay may start a process only without new namespaces and may create only TCP
+// sockets over IPv4.
 func TestRelayedProfile(t *testing.T) {
 	data, err := ContainerProfile("python", Relayed)
 	if err != nil {

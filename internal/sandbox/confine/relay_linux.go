@@ -17,12 +17,12 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayFiles bounds the open descriptors of a relay: one for each connection, and some spare.
+// relayFiles bounds the open descriptors of a relay: one for each connection, and some spare ones.
 const relayFiles = mux.MaxStreams + 32
 
 // startRelay starts the guest in a child process, which completes its own confinement, and forwards the guest's
-// connections to the parent. It returns when the guest has ended or the parent has closed its end of the stream; in
-// the latter case the guest ends together with this process. The error is a *RelayEnded, unless a step of the
+// connections to the parent. It returns when the guest has ended or the parent has closed its end of the stream. In
+// the second case the guest ends together with this process. The error is a *RelayEnded, unless a step of the
 // confinement fails.
 func (p *SandboxPlan) startRelay() error {
 	runtime.GOMAXPROCS(2)
@@ -133,7 +133,7 @@ func (g *relayedGuest) forwardConnections(l net.Listener, stream io.ReadWriteClo
 	}
 }
 
-// exitStatus returns the guest's exit status as a shell would report it.
+// exitStatus returns the guest's exit status, or 128 plus the number of the signal that ended it.
 func (g *relayedGuest) exitStatus() int {
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
@@ -142,7 +142,8 @@ func (g *relayedGuest) exitStatus() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// forwardConnections accepts connections, a limited number at a time, and forwards each over its own stream of m.
+// forwardConnections accepts connections, a limited number at a time, and forwards each over its own stream of m, the
+// multiplexed connection to the parent.
 func forwardConnections(l net.Listener, m *mux.StreamMux) {
 	free := make(chan struct{}, mux.MaxStreams)
 	for {
@@ -196,5 +197,5 @@ type stdioStream struct {
 	io.Writer
 }
 
-// Close does nothing: the process exits instead.
+// Close does nothing, because the relay ends the conversation by exiting.
 func (stdioStream) Close() error { return nil }

@@ -37,7 +37,8 @@ func (p *SandboxPlan) buildRoot(harness map[string][]byte) error {
 	return enterRoot(base)
 }
 
-// detachedMount represents a file or directory tree of the host, detached from its place and held open by a descriptor.
+// detachedMount represents a file or directory tree of the host that is detached from its place and held open by a
+// descriptor.
 type detachedMount struct {
 	PlanMount
 	fd    int
@@ -46,7 +47,7 @@ type detachedMount struct {
 
 var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
 
-// openTrees opens everything that will be mounted later, while the host's paths are still valid.
+// openTrees opens all files and directories that will be mounted later, while the host's paths are still valid.
 func (p *SandboxPlan) openTrees() ([]detachedMount, error) {
 	var trees []detachedMount
 	for _, m := range p.Mounts {
@@ -88,7 +89,7 @@ func openTree(m PlanMount) (detachedMount, error) {
 	return detachedMount{PlanMount: m, fd: fd, isDir: stat.Mode&unix.S_IFMT == unix.S_IFDIR}, err
 }
 
-// openBelow opens a file or folder below m.Below without following symbolic links, because programs may change the
+// openBelow opens a file or folder below m.Below. It follows no symbolic links, because programs may change the
 // folder's content at the same time.
 func openBelow(m PlanMount) (detachedMount, error) {
 	above, err := unix.Open(m.Below, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -117,8 +118,8 @@ func openBelow(m PlanMount) (detachedMount, error) {
 	return detachedMount{PlanMount: m, fd: fd, isDir: kind == unix.S_IFDIR}, err
 }
 
-// checkSame returns ErrOther unless the file open at fd has this identity. It checks the descriptor because the path
-// may lead to another file by now.
+// checkSame returns ErrOther if the file open at fd has another identity. It checks the descriptor instead of the
+// path, because the path may lead to another file by now.
 func (i *FileIdentity) checkSame(fd int) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {

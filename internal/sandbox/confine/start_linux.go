@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The user that a program runs as. It is a user of the program's own namespace and owns no files. Outside the
-// namespace it is nobody if the engine may map that user, otherwise the engine's own user.
+// The user that a program runs as, inside and outside its own user namespace. Inside, it owns no files. Outside, it
+// is nobody if the engine may map that user, otherwise the engine's own user.
 const (
 	innerUser = 1000
 	nobody    = 65534
 )
 
 // PlanUser returns the value of SandboxPlan.User for a child of this process: a user that owns no files, or 0 if the
-// child keeps the user it starts with.
+// child keeps its original user.
 func PlanUser(weak bool) int {
 	switch {
 	case !twoUsers():
@@ -50,8 +50,8 @@ func ChildAttributes(weak bool) *syscall.SysProcAttr {
 	return a
 }
 
-// twoUsers reports whether this process may map two users into a namespace: itself, to set up the sandbox, and
-// nobody, to run the program.
+// twoUsers reports whether this process may map two users into a namespace: its own user to set up the sandbox, and
+// nobody to run the program.
 var twoUsers = sync.OnceValue(func() bool {
 	if os.Geteuid() != 0 || os.Getegid() != 0 {
 		return false

@@ -13,9 +13,9 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// The allowed system calls. Every other call returns ENOSYS, as on a kernel that lacks it: C libraries then fall
-// back, and attackers learn nothing. The allowed calls affect only the process itself, its memory, its threads and
-// its open descriptors.
+// The allowed system calls. Every other call returns ENOSYS, as on a kernel that lacks it. C libraries then fall back
+// to other calls, and attackers learn nothing. The allowed calls affect only the process itself, its memory, its
+// threads and its open descriptors.
 var (
 	basicCalls = []uintptr{
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64,
@@ -66,7 +66,8 @@ var machineCalls = []uintptr{
 // relayCalls lists the system calls that a relay needs after its listener is open and its guest is running.
 var relayCalls = []uintptr{unix.SYS_ACCEPT4, unix.SYS_WAIT4, unix.SYS_WAITID}
 
-// profiles maps each runtime to its system calls, apart from those that are allowed only with certain arguments.
+// profiles maps each runtime to its allowed system calls, apart from those that are allowed only with certain
+// arguments.
 var profiles = map[string][][]uintptr{
 	"quickjs": {basicCalls, olderBasic},
 	"python":  {basicCalls, olderBasic, fileCalls, olderFiles, socketPairCalls},
@@ -78,15 +79,15 @@ var profiles = map[string][][]uintptr{
 	"relay":   {basicCalls, olderBasic, socketPairCalls, relayCalls},
 }
 
-// syscallRule allows one system call if all conditions hold, and refuses it otherwise.
+// syscallRule allows one system call if all its conditions hold, and refuses it otherwise.
 type syscallRule struct {
 	number     uintptr
 	conditions []argumentCondition
 	refuse     bool
 }
 
-// argumentCondition tests one argument of a system call: the lower 32 bits, or all bits if address is set. Kernels
-// use only the lower 32 bits of an int.
+// argumentCondition tests one argument of a system call. It tests all bits if address is set, and otherwise only the
+// lower 32 bits, because kernels use no more than that of an int.
 type argumentCondition struct {
 	argument int
 	test     conditionTest
@@ -102,7 +103,7 @@ const (
 	noneSet               // none of them
 )
 
-// loadFilter installs the system call filter in every thread. The filter cannot be removed again.
+// loadFilter installs the system call filter in every thread. The filter cannot be removed later.
 func (p *SandboxPlan) loadFilter(program *heldInterpreter) error {
 	code, err := p.filterCode(program)
 	if err != nil {
@@ -197,7 +198,7 @@ func (p *SandboxPlan) modeRules() (rules []syscallRule) {
 	return rules
 }
 
-// networkRules returns the rules that let a program connect to its proxy: it may create and connect TCP sockets over
+// networkRules returns the rules that let a program connect to its proxy. It may create and connect TCP sockets over
 // IPv4. Listening, UDP, IPv6 and unix sockets stay forbidden.
 func (p *SandboxPlan) networkRules() []syscallRule {
 	if p.Network == NoNetwork || p.Weak {
@@ -251,15 +252,15 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// forbiddenCalls lists the system calls that return EPERM instead of ENOSYS because programs would misinterpret
-// ENOSYS.
+// forbiddenCalls lists the system calls that return EPERM instead of ENOSYS, because programs would misinterpret
+// ENOSYS from them.
 var forbiddenCalls = append([]uintptr{
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_KILL, unix.SYS_TKILL,
 	unix.SYS_CLONE, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
 	unix.SYS_PTRACE, unix.SYS_MOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_IOCTL, unix.SYS_FCNTL, unix.SYS_PRCTL, unix.SYS_MMAP,
 }, olderForbidden...)
 
-// Offsets in struct seccomp_data.
+// Byte offsets of fields in the kernel's struct seccomp_data, the input of the filter.
 const (
 	atNumber       = 0
 	atArchitecture = 4
@@ -300,7 +301,7 @@ func assembleFilter(rules []syscallRule) []unix.SockFilter {
 	return append(code, none)
 }
 
-// mismatchJump marks a jump out of its block. leaveAtMismatch fills in the distance.
+// mismatchJump is a placeholder for the distance of a jump out of its block. leaveAtMismatch replaces it.
 const mismatchJump = 0xff
 
 // conditionCode returns the instructions that test the condition. Execution continues after them only if the

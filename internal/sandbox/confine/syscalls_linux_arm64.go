@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_AARCH64
 
-// olderBasic is empty: this architecture has none of the older system calls.
+// olderBasic is empty, because this architecture has none of the older system calls.
 var olderBasic, olderFiles, olderForbidden, olderChmod, olderOpen []uintptr
 
-// olderNames is empty: this architecture has none of the older system calls.
+// olderNames is empty, because this architecture has none of the older system calls.
 var olderNames = map[uintptr]string{}

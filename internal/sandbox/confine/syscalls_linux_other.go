@@ -2,5 +2,5 @@
 
 package confine
 
-// loadFilter returns an error: there is no list of system calls for this architecture.
+// loadFilter returns an error, because there is no list of system calls for this architecture.
 func (*SandboxPlan) loadFilter(*heldInterpreter) error { return ErrUnsupported }

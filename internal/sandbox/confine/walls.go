@@ -1,9 +1,9 @@
-// Package confine restricts a child process before it does anything else: the process cuts itself off from the
+// Package confine restricts a child process before it does anything else. The process cuts itself off from the
 // machine and then continues as a guest or becomes an interpreter. On Linux it uses namespaces without connections to
 // the outside, a file system built from nothing, no capabilities, an allow list of system calls, Landlock if the
-// kernel has it, and resource limits. Things outside the sandbox are not forbidden, they do not exist inside it. The
-// parent describes the confinement in a SandboxPlan. If any step fails, the child exits: nothing runs partly
-// confined.
+// kernel has it, and resource limits. Most things outside the sandbox are not merely forbidden: they do not exist
+// inside it. The parent describes the confinement in a SandboxPlan. If any step fails, the child exits, so nothing
+// runs partly confined.
 package confine
 
 import (
@@ -13,19 +13,20 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Argument is the first command-line argument of a process that calls Enter. The arguments after it are for the
+// Argument is the first command-line argument of a process that must call Enter. The arguments after it are for the
 // guest.
 const Argument = "walls"
 
-// ContainedArgument is the first command-line argument of a process that calls EnterContained. The second is the
-// plan; the arguments after it are for the guest.
+// ContainedArgument is the first command-line argument of a process that must call EnterContained. The second is the
+// plan. The arguments after it are for the guest.
 const ContainedArgument = "contained"
 
 // ProgramPath is the path of this binary in the root of a container or a virtual machine. A relay starts it again
 // from there.
 const ProgramPath = "/retort"
 
-// RingPath is the path, in a container, of the memory that the guest shares with the engine (package shm).
+// RingPath is the path, in a container, of the file with the memory that the guest shares with the engine (package
+// shm).
 const RingPath = "/ring"
 
 // SharesMemory reports whether the guest of a profile can share memory with the engine (package shm).
@@ -40,9 +41,9 @@ const planDescriptor = 3
 // in its network.
 const ProxyPort = 3128
 
-// SandboxPlan describes how to confine a process and which program it runs.
+// SandboxPlan specifies how to confine a process and which program it then runs.
 type SandboxPlan struct {
-	// Profile names the list of allowed system calls: "quickjs", "python", "node", "bun", "deno", "command",
+	// Profile names the list of allowed system calls: "quickjs", "python", "node", "bun", "deno", "command" or
 	// "machine".
 	Profile string
 	// Argv is the command line of the interpreter that the process becomes. If it is empty, the process continues
@@ -55,28 +56,28 @@ type SandboxPlan struct {
 	Mounts []PlanMount
 	// Harness is the path at which the files of the guest's harness appear.
 	Harness string
-	// Tmp sets the size of /tmp in bytes. If it is 0, there is no /tmp.
+	// Tmp is the size of /tmp in bytes. If it is 0, there is no /tmp.
 	Tmp int64
-	// Proc mounts a /proc that shows only the processes inside the sandbox.
+	// Proc requests a /proc that shows only the processes inside the sandbox.
 	Proc bool
-	// User is the user and group id that the process changes to, in its user namespace, after the rest is set up. 0
-	// means no change.
+	// User is the user and group id in the process's user namespace to which it changes after all other preparations.
+	// 0 means no change.
 	User int
 	// Data bounds the memory that the process may map, in bytes. Seconds bounds its processor time. If they are 0,
-	// the parent sets the limits when a program arrives.
+	// the parent sets these limits when a program arrives.
 	Data, Seconds int64
-	// Processes bounds the threads.
+	// Processes bounds the number of threads.
 	Processes int
-	// Files bounds the open descriptors.
+	// Files bounds the number of open descriptors.
 	Files int
-	// Network determines whether the interpreter can connect to ProxyPort on its loopback address, and who listens
-	// there. Any mode except NoNetwork excludes Weak.
+	// Network determines whether the interpreter can connect to ProxyPort on its loopback address, and which process
+	// listens there. Any mode except NoNetwork excludes Weak.
 	Network NetworkMode
-	// Weak leaves out the namespaces and the file system built from nothing. Only Landlock, the system call filter
-	// and the limits remain.
+	// Weak omits the namespaces and the file system built from nothing. Only Landlock, the system call filter and the
+	// limits remain.
 	Weak bool
-	// Keep is the number of descriptors after the plan's that stay open for the interpreter. It must not be combined
-	// with Network.
+	// Keep is the number of descriptors after the plan's descriptor that stay open for the interpreter. It must be 0
+	// if Network is set.
 	Keep int
 	// Serves lets the interpreter listen on unix sockets in its /tmp and restrict its own system calls further. It
 	// cannot connect to anything.
@@ -93,27 +94,28 @@ type SandboxPlan struct {
 	Contained bool
 }
 
-// NetworkMode determines who listens at ProxyPort, the only port in a sandbox's network.
+// NetworkMode determines which process listens at ProxyPort, the only port in a sandbox's network.
 type NetworkMode int
 
 const (
-	// NoNetwork means that nothing listens and the program can create no socket.
+	// NoNetwork means that no process listens and the program can create no socket.
 	NoNetwork NetworkMode = iota
 	// Handed makes this process open the listener and send it to the parent over descriptor 4.
 	Handed
 	// Relayed makes this process stay as a relay that starts the guest as another process. It is for sandboxes from
-	// which no descriptor can be sent to the parent. The relay forwards the guest's connections and the guest's wire
-	// to the parent as streams (package mux) over its standard input and output, and exits with the guest's status.
-	// The process must be the first of its process namespace.
+	// which no descriptor can be sent to the parent. The relay multiplexes the guest's protocol stream and its
+	// network connections (package mux) over its standard input and output, and exits with the guest's status. The
+	// process must be the first of its process namespace.
 	Relayed
-	// relayedNetwork is the mode in the plan of a relay's guest: the relay has already opened the listener.
+	// relayedNetwork is the mode in the plan of a relay's guest. It means that the relay has already opened the
+	// listener.
 	relayedNetwork
 )
 
 // RelayThreads bounds the threads of a relay, in addition to those of its guest.
 const RelayThreads = 16
 
-// PlanMount makes a file or directory of the host appear in the sandbox.
+// PlanMount describes a file or directory of the host that appears in the sandbox.
 type PlanMount struct {
 	Source string // on the machine, without symbolic links
 	Target string // absolute
@@ -123,19 +125,20 @@ type PlanMount struct {
 	Writable, Device bool
 	// Same is the identity that the source must have. Nil allows any file.
 	Same *FileIdentity
-	// Below is a folder of the host that the source is relative to. Symbolic links on the way to the source are
-	// refused, links in it are not followed, and nothing in it can be executed. If Below is empty, the source is
-	// absolute.
+	// Below is a folder of the host that the source is relative to. A symbolic link on the path to the source is an
+	// error, symbolic links in the folder are not followed, and nothing in it can be executed. If Below is empty, the
+	// source is absolute.
 	Below string
 }
 
-// FileIdentity identifies one version of a file: another file, or the same file after a change, has another identity.
+// FileIdentity identifies one version of a file. A different file, or the same file after a change, has a different
+// identity.
 type FileIdentity struct {
 	Device, Inode uint64
 	Size, Changed int64 // Changed is the time of the last change of any kind, in nanoseconds
 }
 
-// SetupError is the error of a step of the confinement that failed. The child writes it to standard error.
+// SetupError reports that a step of the confinement failed. The child writes it to standard error.
 type SetupError struct {
 	Step string // "user namespace", "mount /proc", …
 	Err  error
@@ -152,7 +155,7 @@ func setupError(step string, err error) error {
 	return &SetupError{step, err}
 }
 
-// RelayEnded is the error that a relay returns when its guest has ended. It has the guest's exit status.
+// RelayEnded is the error of a relay whose guest has ended. It contains the guest's exit status.
 type RelayEnded struct {
 	Code int // exit status, or 128 plus the number of a signal
 }
@@ -171,5 +174,5 @@ func ExitStatus(err error) int {
 // ErrOther means that a file does not have the expected identity.
 var ErrOther = errors.New("it has changed since it was checked")
 
-// ErrUnsupported means that this operating system has no confinement.
+// ErrUnsupported means that this package cannot confine a process on this operating system.
 var ErrUnsupported = errors.New("walls: not on this operating system")

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// newestAPIVersion is the newest version of the Engine API that this package uses.
+	// newestAPIVersion is the newest version of Docker's Engine API that this package uses.
 	newestAPIVersion = "1.51"
-	// answerTimeout bounds the time of requests that the daemon normally answers at once.
+	// answerTimeout bounds the duration of requests to which the daemon normally responds at once.
 	answerTimeout = 15 * time.Second
-	// maxAnswerBytes bounds how much of an answer is read, in bytes.
+	// maxAnswerBytes is the maximum number of bytes that are read from a response.
 	maxAnswerBytes = 16 << 20
 )
 
-// engineAPI represents a client of the Engine API (the HTTP API of Docker and Podman) of one daemon. Its errors are
-// *apiFailure if the daemon answered.
+// engineAPI is a client of the Engine API, the HTTP API of the Docker and Podman daemons. If the daemon responded
+// with an error status, the methods return an *apiFailure.
 type engineAPI struct {
 	address daemonAddress
 	version string // "1.41"; empty asks for the newest that the daemon has
@@ -40,7 +40,7 @@ func newAPI(a daemonAddress) *engineAPI {
 	}
 }
 
-// apiFailure represents an answer of the daemon with an error status.
+// apiFailure represents a response of the daemon with an error status.
 type apiFailure struct {
 	status  int
 	message string
@@ -48,7 +48,7 @@ type apiFailure struct {
 
 func (f *apiFailure) Error() string { return f.message }
 
-// isAnswered reports whether err is an answer of the daemon with one of the given statuses.
+// isAnswered reports whether err is a response of the daemon with one of the given statuses.
 func isAnswered(err error, status ...int) bool {
 	var f *apiFailure
 	if !errors.As(err, &f) {
@@ -92,7 +92,7 @@ func (a *engineAPI) openResponse(
 	return response, nil
 }
 
-// withoutAddress removes the request's URL from the error, because it does not help users.
+// withoutAddress removes the request's URL from the error message, because the URL does not help users.
 func withoutAddress(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -120,7 +120,7 @@ func (a *engineAPI) callJSON(ctx context.Context, method, path string, query url
 	return a.longCall(ctx, method, path, query, in, out)
 }
 
-// longCall works like callJSON, but only ctx limits its time.
+// longCall works like callJSON, but without the usual timeout: only ctx limits its duration.
 func (a *engineAPI) longCall(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	var body io.Reader
 	kind := ""
@@ -151,7 +151,8 @@ func decodeResponse(response *http.Response, out any) error {
 	return nil
 }
 
-// uploadTar sends a tar archive and reads the stream of messages in the response. A message may be an error.
+// uploadTar sends a tar archive and reads the stream of messages in the response. It returns an error if one of the
+// messages is an error.
 func (a *engineAPI) uploadTar(ctx context.Context, method, path string, query url.Values, tar io.Reader) error {
 	response, err := a.openResponse(ctx, method, path, query, "application/x-tar", tar)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// BenchmarkSandbox is what a program costs: in a container that is started for it, in one
-// that waited, and with a thousand calls that cost nothing.
+// BenchmarkSandbox measures a program in a newly started container, in a container that was waiting, and with a
+// thousand calls.
 func BenchmarkSandbox(b *testing.B) {
 	for _, runner := range []string{"runc", "runsc"} {
 		for name, test := range map[string]struct {
@@ -37,7 +37,7 @@ func BenchmarkSandbox(b *testing.B) {
 	}
 }
 
-// await waits until a container waits: one that is taken and given back.
+// await waits until a container is ready, by taking a container and giving it back.
 func await(b *testing.B, backend sandbox.Backend) {
 	s, err := backend.Prepare(b.Context(), sandbox.SandboxSpec{Runtime: quickjs})
 	if err != nil {

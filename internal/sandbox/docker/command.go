@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// commandProfile returns the allow list of system calls for containers of commands.
+	// commandProfile is the name of the allow list of system calls for containers of commands.
 	commandProfile = "command"
-	// spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
+	// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
 	spareMapping = 1 << 30
 )
 
-// commandImage returns the name of the image for a command. It does not contain the command's name, which may be
-// invalid as a Docker name.
+// commandImage returns the image name for a command. The image name contains a hash of the command's name, which
+// itself may be invalid as a Docker name.
 func commandImage(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return commandProfile + "." + hex.EncodeToString(sum[:6])
@@ -101,7 +101,7 @@ func (c *guestContainer) feedInput(stdin []byte) {
 }
 
 // waitExit waits until a container whose output has ended is removed. It returns the exit status, or -1 if the daemon
-// does not report it.
+// does not report one.
 func (c *guestContainer) waitExit() int {
 	for range 2 {
 		select {

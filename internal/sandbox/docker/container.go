@@ -25,31 +25,32 @@ import (
 )
 
 const (
-	// nobodyUser is the id of the user that programs run as. It owns no files.
+	// nobodyUser is the id of the user that programs run as. This user owns no files.
 	nobodyUser = 65534
-	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
+	// tmpSize is the size of an interpreter's /tmp in bytes. The files there count as memory of the container.
 	tmpSize = 64 << 20
-	// guestOverhead is the memory in bytes that a guest needs in addition to the program's own. kernelOverhead is the
-	// additional memory of a gVisor kernel.
+	// guestOverhead is the memory in bytes that a guest needs in addition to its program's memory. kernelOverhead is
+	// the memory that a gVisor kernel needs in addition.
 	guestOverhead  = 96 << 20
 	kernelOverhead = 128 << 20
-	// relayMemory bounds the memory of a relay, in bytes. A relay forwards a guest's connections; most of its memory
-	// is data that waits in them.
+	// relayMemory bounds the memory of a relay, in bytes. A relay is the process that forwards a guest's network
+	// connections. Most of its memory is data that it has not forwarded yet.
 	relayMemory  = 96 << 20
 	maxOpenFiles = 256
 	maxThreads   = 64
 	// builtinThreads bounds the threads of the built-in guest, which needs fewer than other runtimes.
 	builtinThreads = 32
-	// kernelThreads sets the number of threads that gVisor has in addition to the program's.
+	// kernelThreads is the maximum number of threads in a container with a gVisor kernel, which has many threads of
+	// its own.
 	kernelThreads = 512
-	// closeGrace bounds the time that a container may take to exit after its input was closed.
+	// closeGrace is how long a container may take to exit after its input was closed, before it is killed.
 	closeGrace = 300 * time.Millisecond
 	// stopTimeoutSeconds is how long, in seconds, the daemon waits for the exit event of a process that it wants to
-	// kill and that is already gone. A daemon that does not wait forgets the container, but its shim process, control
-	// groups and folders remain.
+	// kill and that has already exited. Without this wait, the daemon forgets the container but leaves its shim
+	// process, control groups and folders behind.
 	stopTimeoutSeconds = 10
-	// startTimeout bounds the time of creating and starting a container. On a busy machine this takes far longer than
-	// other requests.
+	// startTimeout bounds the duration of creating and starting a container. On a busy machine this takes far longer
+	// than other requests.
 	startTimeout = time.Minute
 	// waitConfirmTimeout bounds the wait for the daemon's confirmation that it will report a container's removal.
 	// After that, the container is started without the confirmation.
@@ -57,18 +58,18 @@ const (
 	// drainTimeout bounds the wait for a container's last output after the container has ended. The daemon normally
 	// closes the connection after that output.
 	drainTimeout = 5 * time.Second
-	// removeTimeout bounds the time that the daemon may take to remove a container.
+	// removeTimeout is how long the daemon may take to remove a container.
 	removeTimeout = 20 * time.Second
 )
 
 //go:embed seccomp/*.json
 var profiles embed.FS
 
-// relayed returns the name of the allow list for a runtime whose programs have network access. The list includes the
+// relayed is the name of the allow list of system calls for containers with network access. The list includes the
 // calls that the relay needs.
 const relayed = "relayed"
 
-// seccompProfile returns the allow list of system calls for containers of a runtime.
+// seccompProfile returns the allow list of system calls for containers of a runtime, as JSON in Docker's format.
 func seccompProfile(runtime string) (string, error) {
 	if runtime == "bun" || runtime == "deno" {
 		runtime = "node"
@@ -122,7 +123,7 @@ type hostConfig struct {
 	Mounts         []bindMount `json:",omitempty"`
 }
 
-// bindMount describes a file of the host that a container can write to.
+// bindMount describes a file of the host that is mounted writable into a container.
 type bindMount struct {
 	Type, Source, Target string
 }
@@ -151,8 +152,8 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 	return b.confinedRequest(d, m, name, kind, plan, b.Limits)
 }
 
-// confinedRequest returns the request that creates a container. Docker applies the restrictions of its kind from
-// outside; the first process applies those of plan from inside.
+// confinedRequest returns the request that creates a container. Docker applies the allow list of system calls for
+// kind from outside. The first process applies the stricter restrictions of plan from inside.
 func (b *dockerBackend) confinedRequest(
 	d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits,
 ) (*createRequest, error) {
@@ -202,8 +203,8 @@ func (b *dockerBackend) confinedRequest(
 	return c, nil
 }
 
-// maskedPaths lists paths in a container that would reveal something about the host: those that Docker hides, and
-// more.
+// maskedPaths lists the paths that are hidden in containers because they reveal facts about the host. It extends
+// Docker's own list.
 var maskedPaths = []string{
 	"/proc/acpi", "/proc/asound", "/proc/cmdline", "/proc/config.gz", "/proc/cpuinfo", "/proc/interrupts",
 	"/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/loadavg",
@@ -211,8 +212,8 @@ var maskedPaths = []string{
 	"/proc/timer_stats", "/proc/uptime", "/proc/version", "/proc/vmstat", "/sys",
 }
 
-// memoryAllowance returns the memory that a container may use in addition to its /tmp, in bytes. It is a backstop:
-// the guest limits its program first, and the program then gets an error.
+// memoryAllowance returns the memory that a container may use in addition to its /tmp, in bytes. This limit is a
+// backstop: the guest limits its program first, so that the program gets an error.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
 // memoryRoom returns the memory limit for a container of an image, in bytes.
@@ -227,7 +228,7 @@ func (d *dockerDaemon) memoryRoom(m *guestImage, l core.Limits) int64 {
 	return most
 }
 
-// guestContainer represents a running container with the guest in it.
+// guestContainer represents a running container with a guest in it.
 type guestContainer struct {
 	backend *dockerBackend
 	daemon  *dockerDaemon
@@ -351,7 +352,7 @@ func (b *dockerBackend) createContainer(
 	return c, in, nil
 }
 
-// removeUnstarted removes a container that was not started.
+// removeUnstarted removes a container that was created but not started.
 func (c *guestContainer) removeUnstarted() {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
@@ -360,8 +361,8 @@ func (c *guestContainer) removeUnstarted() {
 	}
 }
 
-// demuxStreams splits the output of an attached container into standard output and standard error, which explains
-// failures. Each frame of the output has a stream number, three zero bytes and a length.
+// demuxStreams splits the output of an attached container into standard output and standard error, from which
+// failures are explained. Each frame of the output has a stream number, three zero bytes and a length.
 func demuxStreams(in *bufio.Reader, out, stderr io.Writer) error {
 	var header [8]byte
 	for {
@@ -397,8 +398,8 @@ func (c *guestContainer) Close() error {
 // Gone implements warmpool.Guest.
 func (c *guestContainer) Gone() <-chan struct{} { return c.gone }
 
-// Kill implements warmpool.Guest. It first closes the input, so that the guest exits by itself: that costs the daemon
-// less than killing it. A guest that does not exit soon is killed.
+// Kill implements warmpool.Guest. It first closes the input, so that the guest exits by itself, which costs the
+// daemon less than killing it. A guest that does not exit within closeGrace is killed.
 func (c *guestContainer) Kill() {
 	c.killing.Do(func() {
 		c.killed.Store(true)
@@ -431,8 +432,8 @@ func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	}
 }
 
-// waitRemoved waits until the daemon has removed the container. It closes asked as soon as the daemon has accepted
-// the request.
+// waitRemoved requests a report of the container's removal and waits for it. It closes asked as soon as the daemon
+// has accepted the request.
 func (c *guestContainer) waitRemoved(asked chan<- struct{}) {
 	defer close(c.gone)
 	response, err := c.daemon.api.openResponse(

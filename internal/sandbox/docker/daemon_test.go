@@ -25,7 +25,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// speak is a daemon that answers each path with what says; the others are not found.
+// speak starts a fake daemon and returns the Options for it. The daemon responds to each method and path with the
+// handler in says, and to all others with 404.
 func speak(t *testing.T, says map[string]func(http.ResponseWriter, *http.Request)) Options {
 	t.Helper()
 	if why := checkGuest(os.Args[0], ""); why != nil {
@@ -73,7 +74,7 @@ const (
 	anInfo   = `{"OSType":"linux","MemoryLimit":true,"PidsLimit":true,"SwapLimit":true,"SecurityOptions":["name=seccomp"],"DefaultRuntime":"runc","Runtimes":{"runc":{}}}`
 )
 
-// healthy is a daemon that does everything but containers.
+// healthy returns the handlers of a fake daemon that works, except that it cannot run containers.
 func healthy() map[string]func(http.ResponseWriter, *http.Request) {
 	return map[string]func(http.ResponseWriter, *http.Request){
 		"GET /version": saying(aVersion), "GET /info": saying(anInfo), "POST /images/create": func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
@@ -81,10 +82,10 @@ func healthy() map[string]func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// foreign is an architecture that this one is not.
+// foreign is the name of a processor architecture other than this machine's.
 var foreign = cmp.Or(map[string]string{"amd64": "aarch64"}[runtime.GOARCH], "x86_64")
 
-// A daemon that is not what it should be is told in words, with what mends it.
+// TestDaemonUnusable checks the message and the hint for each reason why a daemon cannot be used.
 func TestDaemonUnusable(t *testing.T) {
 	with := func(path string, say func(http.ResponseWriter, *http.Request)) map[string]func(http.ResponseWriter, *http.Request) {
 		says := healthy()
@@ -128,7 +129,8 @@ func TestDaemonUnusable(t *testing.T) {
 	}
 }
 
-// A container that cannot be made, or started, is an error in words, and is removed.
+// TestContainerRefused checks that a container that cannot be created or started gives an error with a hint and is
+// removed.
 func TestContainerRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		path          string
@@ -190,7 +192,7 @@ func TestContainerRefused(t *testing.T) {
 	}
 }
 
-// A daemon that hangs makes nobody wait for ever who does not want to.
+// TestDaemonHangs checks that Capabilities returns an error, instead of blocking, if the daemon does not respond.
 func TestDaemonHangs(t *testing.T) {
 	t.Parallel()
 	says := healthy()
@@ -207,7 +209,8 @@ func TestDaemonHangs(t *testing.T) {
 	}
 }
 
-// What a container is asked to be.
+// TestHardened checks that the request for a container sets every restriction, such as no network and no
+// capabilities.
 func TestHardened(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
 	c, err := b.containerRequest(&dockerDaemon{swap: true}, &guestImage{runtime: quickjs}, "x")
@@ -228,7 +231,8 @@ func TestHardened(t *testing.T) {
 	}
 }
 
-// The stream of an attached container is split into its parts. Invalid data ends it.
+// TestDemux checks that demuxStreams splits a container's output into its streams and returns an error for invalid
+// data.
 func TestDemux(t *testing.T) {
 	frame := func(stream byte, text string) string {
 		return string(binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))) + text
@@ -265,8 +269,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// The daemon is where it is said to be: by the settings, the environment, the docker
-// command's context.
+// TestFind checks that the address of the daemon is taken from the settings, the environment or the current context
+// of the docker command, in this order.
 func TestFind(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -301,7 +305,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Only the containers of engines that have died on this machine are taken for orphans.
+// TestOrphans checks that only containers of dead engines on this machine count as orphans.
 func TestOrphans(t *testing.T) {
 	l := newLife(t.TempDir())
 	if err := l.lockFile(); err != nil {
@@ -337,7 +341,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestBeginBesideOthers starts engines while another one looks for dead engines in the same folder.
+// TestBeginBesideOthers checks that no engine that is starting counts as dead while other engines search the same
+// folder for dead engines.
 func TestBeginBesideOthers(t *testing.T) {
 	dir, done := t.TempDir(), make(chan struct{})
 	var looking sync.WaitGroup
@@ -367,8 +372,8 @@ func TestBeginBesideOthers(t *testing.T) {
 	}
 }
 
-// A container is gone when it is not found, and not when it has no process that could be
-// killed any more.
+// TestRemoveLooksTwice checks that removeContainer tries again if the daemon responds with 404 only because the
+// container has no process to kill.
 func TestRemoveLooksTwice(t *testing.T) {
 	says := healthy()
 	asked := 0

@@ -1,8 +1,8 @@
 // Package docker runs each program in its own container, with Docker or Podman. It builds the container's image from
-// this binary alone and pulls nothing. The container has no network, no writable file, no capability and no user of
-// the host. It runs one program and is removed. The package talks to the daemon over its socket with a few requests
-// of the Engine API. Inside the container, the first process confines itself again with package confine, because its
-// own system call filter can be stricter than that of a container.
+// this binary alone and pulls nothing. The container has no network, no writable files of the host, no capabilities
+// and no user of the host. It runs one program and is removed. The package talks to the daemon over its socket with a
+// few requests of the Engine API. Inside the container, the first process confines itself again with package confine,
+// because its own system call filter can be stricter than that of a container.
 package docker
 
 import (
@@ -38,41 +38,41 @@ const (
 	gvisor  = "runsc"
 )
 
-// Options configures a docker backend. The zero value is a good default.
+// Options configures the docker backend. The zero value is a good default.
 type Options struct {
-	// Guest is the guest binary with its arguments. Empty means this binary with the argument "guest". The binary
-	// must be statically linked for Linux.
+	// Guest is the command line of the guest. Empty means this binary with the argument "guest". The binary must be
+	// statically linked for Linux.
 	Guest []string
-	// Host is the address of the daemon, as unix:///path. Empty means that the backend looks for the daemon.
+	// Host is the address of the daemon, such as unix:///path. Empty means that the backend looks for the daemon.
 	Host string
-	// Runtime is the daemon's name for the container runtime: "runc", "runsc", … Empty means runsc if the daemon has
-	// it, otherwise the daemon's default.
+	// Runtime is the container runtime, as the daemon names it: "runc", "runsc" and so on. Empty means runsc if the
+	// daemon has it, otherwise the daemon's default.
 	Runtime string
 	// Strict allows only containers that run under runsc (gVisor).
 	Strict bool
-	// Images maps runtimes to images, written as NAME@sha256:DIGEST. The image of an interpreter that is not listed
+	// Images maps runtimes to images of the form NAME@sha256:DIGEST. For an interpreter that is not listed, an image
 	// is built from files of this machine.
 	Images map[string]string
-	// Dir is the folder in which a locked file shows that this engine is alive. Several engines may share it. An
-	// engine removes the containers that dead engines left behind. Empty means a folder among the system's temporary
-	// files.
+	// Dir is the folder with the lock files that show which engines are alive. Several engines may share it. An
+	// engine removes the containers that dead engines left behind. Empty means a folder in the system's directory for
+	// temporary files.
 	Dir string
-	// Warm sets the number of containers that wait for programs, and MaxWarm the number under load: see
-	// warmpool.GuestKind. If Ahead is set, they are started before the first request.
+	// Warm is the number of containers that wait for programs, and MaxWarm the number under load: see
+	// warmpool.GuestKind. If Ahead is set, containers are started before the first request.
 	Warm, MaxWarm int
 	Ahead         bool
-	// Limits are the limits that most programs have. Waiting containers are started with them.
+	// Limits holds the limits that most programs have. Waiting containers are started with them.
 	Limits core.Limits
 	// Interpreters lists the runtimes other than the built-in one.
 	Interpreters []interpreter.Interpreter
-	// Commands lists the host commands that programs can start. Each runs in a container of its own.
+	// Commands holds the host commands that programs can start. Each command runs in its own container.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
-	// proxied. Their containers have no other network. Nil means no connections.
+	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
+	// is marked as Proxied. The containers have no other network. If Network is nil, programs have no connections.
 	Network *interpreter.ProxyNetwork
 }
 
-// dockerBackend runs programs in containers. It holds what all containers of one engine share.
+// dockerBackend runs programs in containers. It holds the state that all containers of one engine share.
 type dockerBackend struct {
 	Options
 	daemonTimeouts
@@ -92,13 +92,13 @@ type dockerBackend struct {
 	why    error         // error of the last of them
 }
 
-// daemonTimeouts are the timeouts of requests to the daemon. Tests use other values.
+// daemonTimeouts holds the timeouts of requests to the daemon, so that tests can shorten them.
 type daemonTimeouts struct {
 	answering time.Duration // time to describe itself
 	asking    time.Duration // time to begin to wait for a container's end
 }
 
-// dockerDaemon represents a daemon that has answered, with the properties that matter here.
+// dockerDaemon represents a daemon that has responded, with those of its properties that this package uses.
 type dockerDaemon struct {
 	api      *engineAPI
 	runtime  string // requested for containers; empty means the daemon's default
@@ -115,8 +115,8 @@ func (d *dockerDaemon) closeConnections() {
 	d.api.client.CloseIdleConnections()
 }
 
-// New returns a docker backend, which the caller must close. It does not contact the daemon before the first request,
-// unless a dead engine has left containers behind.
+// New returns a docker backend, which the caller must close. It contacts the daemon at the first request, or at once
+// if a dead engine has left files behind.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func (b *dockerBackend) openPool() *warmpool.Backend {
@@ -169,7 +169,8 @@ func (b *dockerBackend) poolKind(name string, i *interpreter.Interpreter) warmpo
 	}
 }
 
-// How long the backend assumes that the daemon is still reachable (trusted) or still unreachable.
+// How long the backend relies on its last check of the daemon: trustedAge if the daemon was usable, doubtedAge
+// otherwise.
 const (
 	trustedAge = 15 * time.Second
 	doubtedAge = time.Second
@@ -188,7 +189,7 @@ func (b *dockerBackend) Capabilities() sandbox.Capabilities {
 	return b.found
 }
 
-// recheckDaemon makes the next request check the daemon again.
+// recheckDaemon discards the result of the last check, so that the next request checks the daemon again.
 func (b *dockerBackend) recheckDaemon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,7 +237,7 @@ func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// missingError returns the reason why programs of a runtime cannot run, or nil.
+// missingError returns the reason why programs of a runtime cannot run here, or nil.
 func (b *dockerBackend) missingError(i interpreter.Interpreter) *core.Error {
 	if name := b.Images[i.Runtime]; name != "" {
 		return checkImage(i.Runtime, name)
@@ -251,7 +252,7 @@ func (b *dockerBackend) missingError(i interpreter.Interpreter) *core.Error {
 	return nil
 }
 
-// daemonInfo has the fields that are used from the daemon's description of itself.
+// daemonInfo holds the fields of the daemon's response to GET /info that this package uses.
 type daemonInfo struct {
 	OSType, Architecture string
 	ServerVersion        string
@@ -292,7 +293,7 @@ func (b *dockerBackend) connectDaemon(ctx context.Context) (*dockerDaemon, error
 	return d, err
 }
 
-// checkDaemon asks the daemon for its versions and properties, and checks them.
+// checkDaemon queries the daemon's versions and properties. It returns an error if the daemon cannot be used.
 func (d *dockerDaemon) checkDaemon(ctx context.Context, o Options) error {
 	var v daemonVersions
 	if err := d.api.callJSON(ctx, http.MethodGet, "/version", nil, nil, &v); err != nil {
@@ -321,7 +322,7 @@ func isOlder(a, b string) bool {
 	return ok && compareVersions(x, y) < 0
 }
 
-// judgeDaemon stores the relevant properties of a daemon. It returns an error if the daemon cannot be used.
+// judgeDaemon records the properties of a daemon that matter here. It returns an error if the daemon cannot be used.
 func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options) error {
 	refuse := func(hint, format string, args ...any) error {
 		return core.Errorf(core.KindSandboxUnavailable, Name, format, args...).WithHint("%s", hint)
@@ -366,14 +367,14 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	return nil
 }
 
-// confinementLines lists, for users, what separates a program in a container from the host.
+// confinementLines describes to users what separates a program in a container from the host.
 var confinementLines = []string{
 	"a container without network, devices or capabilities, with a file system of its own that is read-only",
 	"a user that owns nothing, no new privileges, an allow list of system calls outside and a narrower one inside",
 	"memory, processors and threads bounded by a control group",
 }
 
-// explainError converts an error of the daemon to one that tells the user how to fix it.
+// explainError converts an error of the daemon to one with a hint on how to fix it.
 func (b *dockerBackend) explainError(err error) *core.Error {
 	var known *core.Error
 	var said *apiFailure
@@ -406,7 +407,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// closeBackend releases the backend's resources. It is called when all containers are gone.
+// closeBackend releases the backend's resources after all containers are gone. It returns an error if a container
+// could not be removed.
 func (b *dockerBackend) closeBackend() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -430,7 +432,7 @@ func (b *dockerBackend) noteUnremoved(id string, why error) {
 	b.left, b.why = append(b.left, id), why
 }
 
-// connectedDaemon returns the daemon that starts the containers.
+// connectedDaemon returns the daemon, after checking it if necessary, or an error if it cannot be used.
 func (b *dockerBackend) connectedDaemon() (*dockerDaemon, error) {
 	if have := b.Capabilities(); have.Unavailable != nil {
 		return nil, have.Unavailable

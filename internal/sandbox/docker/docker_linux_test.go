@@ -26,7 +26,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestMain lets the test program be the guest, as `retort guest` is.
+// TestMain lets the test binary act as a guest, like `retort guest`, and take other roles.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == confine.ContainedArgument {
@@ -61,7 +61,8 @@ func TestMain(m *testing.M) {
 
 var update = flag.Bool("update", false, "write the profiles of system calls")
 
-// The profiles are those of the walls.
+// TestProfiles checks that the embedded seccomp profiles are those that package confine generates. The flag -update
+// writes them.
 func TestProfiles(t *testing.T) {
 	for _, runtime := range []string{"quickjs", "python", "node", "bun", "deno", relayed, commandProfile} {
 		of, network := runtime, confine.NoNetwork
@@ -90,7 +91,7 @@ var (
 	shared  *testenv.DockerDaemon
 )
 
-// daemonHere is a daemon for all tests.
+// daemonHere returns the daemon that all tests share, and starts it on the first call.
 func daemonHere(t testing.TB) *testenv.DockerDaemon {
 	t.Helper()
 	sharing.Lock()
@@ -101,12 +102,12 @@ func daemonHere(t testing.TB) *testenv.DockerDaemon {
 	return shared
 }
 
-// options are those of a backend on the shared daemon.
+// options returns the Options of a backend on the shared daemon.
 func options(t testing.TB, runtime string) Options {
 	return Options{Host: daemonHere(t).Host(), Runtime: runtime, Dir: t.TempDir()}
 }
 
-// pythonHere describes the machine's Python as the engine does, or skips the test.
+// pythonHere returns the description of the Python that is installed on the machine, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
 	return pythonAt(testenv.Need(t, "python"))
@@ -121,10 +122,9 @@ func pythonAt(path string) interpreter.Interpreter {
 	panic("python is no runtime")
 }
 
-// TestContract runs the contract tests of sandboxes. With runc, the built-in guest runs all of them.
-// An interpreter is a different guest. A network adds a relay between the guest and the engine. runsc
-// gives the container a different kernel, which the tests of package gvisor cover. If RETORT_FULL is
-// not set, these variants run only the parts of the contract that they change.
+// TestContract runs the contract tests of package sandboxtest. Only the built-in guest under runc runs all of them.
+// Unless RETORT_FULL is set, the variants (an interpreter as the guest, a network with its relay, the kernel of
+// gVisor) run only the tests whose subject they change.
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		runner, language string
@@ -159,8 +159,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestEscapes has native programs, which could do anything, try every way out: with the
-// system calls of the built-in guest, and with those of an interpreter.
+// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program with the system
+// calls of the built-in guest, by one with those of an interpreter, and by a Python program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -209,8 +209,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestNetworked holds what programs can do that have a network: a native one, which tries
-// every way out, and one in Python.
+// TestNetworked checks that a native program with network access has no way out except its proxy, and that the
+// connections of a Python program work.
 func TestNetworked(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -235,8 +235,8 @@ func TestNetworked(t *testing.T) {
 	}
 }
 
-// TestCommands holds the contract of commands, and that what runs is the file that was looked
-// at, or nothing.
+// TestCommands checks that commands fulfil their contract, and that a command whose file was replaced after it was
+// found is not started.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, runner := range []string{"runc", gvisor} {
@@ -260,7 +260,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// commander is a backend whose programs can start this binary as tool.
+// commander returns a backend whose programs can start this test binary as the command "tool", and the path of tool.
 func commander(t *testing.T, runner string) (sandbox.Backend, string) {
 	t.Helper()
 	o, path := options(t, runner), filepath.Join(t.TempDir(), "tool")
@@ -280,8 +280,8 @@ func commander(t *testing.T, runner string) (sandbox.Backend, string) {
 	return b, path
 }
 
-// TestFloods holds that the control group ends what gVisor, or the user that all programs
-// are, does not bound: threads, and files in memory.
+// TestFloods checks that a program that starts a thousand threads or creates a million files is stopped by the
+// control group.
 func TestFloods(t *testing.T) {
 	t.Parallel()
 	const thousand = "import threading\nend, n = threading.Event(), 0\ntry:\n  while n < 1000:\n    threading.Thread(target=end.wait, daemon=True).start()\n    n += 1\nexcept RuntimeError: pass\nend.set()\nresult = n"
@@ -306,7 +306,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// executed is how a program in Python ends.
+// executed runs a Python program with 64 MiB of memory and returns its report.
 func executed(t *testing.T, b sandbox.Backend, code string) sandbox.RunReport {
 	t.Helper()
 	l := core.Limits{Memory: 64 << 20, Timeout: time.Minute}.WithDefaults(core.DefaultLimits())

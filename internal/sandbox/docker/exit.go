@@ -37,7 +37,7 @@ func (c *guestContainer) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	end.Status, end.Error = core.StatusError, c.exitError(stderr, p.Name)
 }
 
-// isOutOfMemory reports whether the runtime's output says that it ran out of memory.
+// isOutOfMemory reports whether the runtime's standard error states that it ran out of memory.
 func (c *guestContainer) isOutOfMemory(stderr string) bool {
 	if c.i != nil {
 		return c.i.Exhausted != nil && c.i.Exhausted(stderr)
@@ -45,8 +45,8 @@ func (c *guestContainer) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// exitError returns the error for a container that ended without having exceeded a limit. The daemon's exit status
-// tells, like a shell's, which signal ended the program.
+// exitError returns the error for a container that ended without exceeding a limit. It derives the signal that ended
+// the program from the exit status, which follows the convention of shells.
 func (c *guestContainer) exitError(stderr, file string) *core.Error {
 	if c.code < 0 {
 		c.backend.recheckDaemon()
@@ -65,8 +65,8 @@ func (c *guestContainer) exitError(stderr, file string) *core.Error {
 	return exitcause.ExplainExit(x)
 }
 
-// oomWatcher receives the daemon's events about containers of this engine that ran out of memory. The events must be
-// received as they happen, because the daemon forgets a container when it removes it.
+// oomWatcher receives the daemon's events about containers of this engine that ran out of memory. It must receive
+// them as they happen, because the daemon forgets a container when it removes it.
 type oomWatcher struct {
 	cancel context.CancelFunc
 

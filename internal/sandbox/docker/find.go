@@ -16,14 +16,14 @@ import (
 	"retort/internal/core"
 )
 
-// daemonAddress is the address of a daemon: a network and a path or host.
+// daemonAddress holds the address of a daemon: a network and a path or host.
 type daemonAddress struct {
 	network, path string // "unix" and a path; "tcp" and a host with its port
 }
 
 func (a daemonAddress) String() string { return a.network + "://" + a.path }
 
-// isLocal reports whether the daemon probably runs on this machine and sees its files.
+// isLocal reports whether the daemon probably runs on this machine, so that it can mount files of this machine.
 func (a daemonAddress) isLocal() bool { return a.network == "unix" }
 
 func (a daemonAddress) dialDaemon(ctx context.Context) (net.Conn, error) {
@@ -49,8 +49,8 @@ func parseAddress(host string) (daemonAddress, error) {
 	return daemonAddress{}, fmt.Errorf("%q is neither unix:///path nor tcp://localhost:port", host)
 }
 
-// findDaemon returns the address of the daemon. It uses the first of these that is set: the setting, the environment,
-// the current context of the docker command, the first usual socket that exists.
+// findDaemon returns the address of the daemon. It comes from the first of these that is set: the setting, the
+// environment, the current context of the docker command, the first usual socket that exists.
 func findDaemon(setting string) (daemonAddress, *core.Error) {
 	for _, said := range []struct{ host, by string }{
 		{setting, "the setting docker.host"}, {os.Getenv("DOCKER_HOST"), "DOCKER_HOST"},
@@ -81,7 +81,7 @@ func findDaemon(setting string) (daemonAddress, *core.Error) {
 		)
 }
 
-// usualSockets lists the sockets where daemons usually listen.
+// usualSockets lists the paths of the sockets on which daemons listen by default.
 func usualSockets() []string {
 	list := []string{"/var/run/docker.sock"}
 	runtime := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), filepath.Join("/run/user", strconv.Itoa(os.Getuid())))
@@ -93,7 +93,7 @@ func usualSockets() []string {
 	return append(list, filepath.Join(runtime, "podman", "podman.sock"), "/run/podman/podman.sock")
 }
 
-// currentContext returns the daemon's address in the current context of the docker command, or "".
+// currentContext returns the daemon's address from the current context of the docker command, or "".
 func currentContext() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -117,7 +117,7 @@ func currentContext() string {
 	return meta.Endpoints["docker"].Host
 }
 
-// readJSON decodes a JSON file of another program. On an error, it decodes nothing.
+// readJSON decodes a JSON file of another program. If the file cannot be read or decoded, it returns the zero value.
 func readJSON(file string, into any) {
 	if data, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(data, into)

@@ -35,8 +35,8 @@ const (
 	tagLength       = 24
 )
 
-// guestImage is the image of all containers of one runtime. It is built on this machine from this binary and, for an
-// interpreter, the interpreter's files. It is never pulled.
+// guestImage represents the image of all containers of one runtime. The image is built on this machine from this
+// binary and, for an interpreter, the interpreter's files. It is never pulled.
 type guestImage struct {
 	runtime string
 	guest   string                    // the binary
@@ -62,7 +62,7 @@ type imageFile struct {
 	program        bool // data that can be executed
 }
 
-// fileMode returns the file mode of data.
+// fileMode returns the file mode of a file whose content is data.
 func (f imageFile) fileMode() int64 {
 	if f.program {
 		return 0o755
@@ -70,7 +70,7 @@ func (f imageFile) fileMode() int64 {
 	return 0o644
 }
 
-// ensureImage returns the name of the image and makes sure that the daemon has it.
+// ensureImage builds the image if the daemon does not have it yet. It returns the name of the image.
 func (m *guestImage) ensureImage(ctx context.Context, a *engineAPI) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *guestImage) ensureImage(ctx context.Context, a *engineAPI) (string, err
 	return name, nil
 }
 
-// readableMounts returns the paths in the container that the interpreter may read.
+// readableMounts returns the paths in the container that an interpreter is allowed to read.
 func (m *guestImage) readableMounts() []confine.PlanMount {
 	paths := []string{interpreter.HarnessDir}
 	if m.i.Proc {
@@ -116,7 +116,7 @@ func (m *guestImage) readableMounts() []confine.PlanMount {
 	return list
 }
 
-// forgetImage makes the next request check for the image again, after the daemon has lost it.
+// forgetImage makes the next request check for the image again. It is called when the daemon no longer has the image.
 func (m *guestImage) forgetImage(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,7 +189,7 @@ func (m *guestImage) addInterpreter(ctx context.Context, a *engineAPI, sum io.Wr
 	return nil
 }
 
-// addAuthorities adds the file of trusted certificate authorities if programs have network access.
+// addAuthorities adds the file of trusted certificate authorities to the image if programs have network access.
 func (m *guestImage) addAuthorities(sum io.Writer) error {
 	env, source := m.network.ProxyEnvironment(m.i.Env, confine.ProxyPort)
 	if m.env = env; source == "" {
@@ -200,7 +200,8 @@ func (m *guestImage) addAuthorities(sum io.Writer) error {
 	return hashFile(sum, source)
 }
 
-// addProgram adds a command and its shared libraries. The command must be unchanged since it was checked.
+// addProgram adds a command and its shared libraries to the image. It returns an error if the command has changed
+// since it was found.
 func (m *guestImage) addProgram(sum io.Writer) error {
 	if refused := m.command.CheckStandalone(); refused != nil {
 		return refused
@@ -243,7 +244,8 @@ func hashFile(sum io.Writer, name string) error {
 	return err
 }
 
-// hashTree hashes the names, sizes and times of the files in a tree, so that an updated package gives another hash.
+// hashTree hashes the names, sizes and times of the files in a tree, so that an updated package results in another
+// hash.
 func hashTree(sum io.Writer, inside, source string) error {
 	return filepath.WalkDir(source, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -257,7 +259,7 @@ func hashTree(sum io.Writer, inside, source string) error {
 	})
 }
 
-// makeImage has the daemon build the image.
+// makeImage lets the daemon build the image.
 func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 	if m.base != "" {
 		return m.deriveImage(ctx, a)
@@ -268,7 +270,7 @@ func (m *guestImage) makeImage(ctx context.Context, a *engineAPI) error {
 	)
 }
 
-// tarStream returns the image as a tar stream. Its producer stops early if the reader closes it.
+// tarStream returns a reader of the image as a tar archive. Closing the reader stops the writing of the archive.
 func (m *guestImage) tarStream() io.Reader {
 	read, write := io.Pipe()
 	go func() {
@@ -311,8 +313,8 @@ func (m *guestImage) writeTar(w *tar.Writer) error {
 	return nil
 }
 
-// writeTree adds a file or a directory of the host to the archive. It skips unneeded directories and everything that
-// is neither a file nor a link. It keeps modification times, because Python uses them to check whether its compiled
+// writeTree adds a file or directory of the host to the archive. It skips unneeded directories and everything that is
+// neither a file nor a link. It preserves modification times, because Python uses them to check whether its compiled
 // files are current.
 func (m *guestImage) writeTree(w *tar.Writer, f imageFile) error {
 	return filepath.WalkDir(f.source, func(name string, d fs.DirEntry, err error) error {
@@ -367,7 +369,7 @@ func writeOne(w *tar.Writer, inside, name string, info fs.FileInfo) (err error) 
 	return err
 }
 
-// removeOld removes the images of older versions of this binary. Images that are in use stay.
+// removeOld removes the images that older versions of this binary built. The daemon keeps images that are in use.
 func (m *guestImage) removeOld(ctx context.Context, a *engineAPI) {
 	filters, _ := json.Marshal(map[string][]string{"reference": {imageRepository}})
 	var list []struct{ RepoTags []string }
@@ -389,7 +391,8 @@ var elfArchitectures = map[string]elf.Machine{
 	"x86_64": elf.EM_X86_64, "amd64": elf.EM_X86_64, "aarch64": elf.EM_AARCH64, "arm64": elf.EM_AARCH64,
 }
 
-// checkGuest returns an error if a binary cannot run as the only file of a container.
+// checkGuest returns an error if a binary cannot be the guest of a container, because it is for another processor or
+// needs other files to run.
 func checkGuest(file, architecture string) *core.Error {
 	if err := interpreter.CheckStatic(file, elfArchitectures[architecture]); err != nil {
 		return core.Errorf(
@@ -401,7 +404,8 @@ func checkGuest(file, architecture string) *core.Error {
 	return nil
 }
 
-// checkImage returns an error unless the image is named by a digest. Other names could later mean another image.
+// checkImage returns an error if the image is not named by its digest. Another name could later refer to another
+// image.
 func checkImage(runtime, name string) *core.Error {
 	_, digest, ok := strings.Cut(name, "@sha256:")
 	if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != sha256.Size {
@@ -411,12 +415,12 @@ func checkImage(runtime, name string) *core.Error {
 	return nil
 }
 
-// baseImage has the fields that are used from the description of an image named in the settings.
+// baseImage holds the fields that this package uses from the daemon's description of an image that the settings name.
 type baseImage struct {
 	Config struct{ Env []string }
 }
 
-// programOf returns the path of the interpreter inside the image. The settings name the image.
+// programOf returns the path of the interpreter inside an image that the settings name.
 func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error) {
 	var base baseImage
 	err := a.callJSON(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
@@ -462,8 +466,8 @@ func (m *guestImage) deriveImage(ctx context.Context, a *engineAPI) error {
 	})
 }
 
-// withBase creates a container of the image that the settings name, calls do with its id, and removes it. The
-// container is never started.
+// withBase creates a container from the image that the settings name, calls do with the container's id, and removes
+// the container. The container is never started.
 func (m *guestImage) withBase(ctx context.Context, a *engineAPI, do func(id string) error) error {
 	var made struct{ ID string }
 	body := map[string]any{"Image": m.base, "Entrypoint": []string{guestPath}, "NetworkDisabled": true, "Labels": m.labels}

@@ -26,17 +26,17 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// atOnce is how many programs run in the engine at the same time. rounds is how many programs each
-// worker runs, one after the other.
+// atOnce is the number of programs that run in the engine at the same time. rounds is the number of programs that
+// each worker runs, one after the other.
 const atOnce, rounds = 6, 5
 
-// commanding is how engine is told that its programs start commands.
+// commanding is the last argument of engine when its programs start commands.
 const commanding = "commands"
 
-// engine is the main function of an engine that the test kills. It runs atOnce programs at the same
-// time, half of which are busy, and prints a line whenever one is under way. Its arguments are the
-// address of the daemon, the directory of the backend, the container runtime, and the kind of
-// programs: a Python interpreter to run them instead of QuickJS, commanding, or nothing.
+// engine is the main function of an engine that the test kills. It runs atOnce programs at the same time, half of
+// which are busy, and prints a line for each program that it starts. Its arguments are the address of the daemon, the
+// directory of the backend and the container runtime. The argument kind is "" for QuickJS, the path of a Python
+// interpreter, or commanding.
 func engine(host, dir, runner, kind string) {
 	o := Options{Host: host, Dir: dir, Runtime: runner}
 	runtime, busy, calling := quickjs, "for (;;);", "await callMCPTool('x')"
@@ -77,7 +77,8 @@ func engine(host, dir, runner, kind string) {
 	all.Wait()
 }
 
-// starter is a host that starts this binary as a command, and says so.
+// starter returns a ToolHost that prints a line and starts this test binary as a command whenever the program makes a
+// call.
 func starter(s sandbox.CommandStarter, does string) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		fmt.Println("under way")
@@ -89,7 +90,7 @@ func starter(s sandbox.CommandStarter, does string) sandbox.HostFunc {
 	}
 }
 
-// containers are those of engines whose lives are in dir, and the names of their images.
+// containers maps the ids of the containers of engines with a lock file in dir to the names of their images.
 func containers(t *testing.T, host, dir string) map[string]string {
 	t.Helper()
 	a, known := findDaemon(host)
@@ -114,9 +115,9 @@ func containers(t *testing.T, host, dir string) map[string]string {
 	return images
 }
 
-// kills are the cases of TestKilledEngine. If RETORT_FULL is not set, one engine is killed as it
-// begins, and one in the middle for each kind of program. To the daemon, containers of gVisor end in
-// the same way, so one case of them suffices.
+// kills lists the cases of TestKilledEngine. Unless RETORT_FULL is set, one engine is killed at its start, and one
+// later for each kind of program. One case for gVisor suffices, because to the daemon its containers end in the same
+// way.
 var kills = []struct {
 	runner, kind string
 	underWay     []int // how many programs are under way when each engine is killed
@@ -130,8 +131,8 @@ var kills = []struct {
 	{gvisor, commanding, nil, []int{1, 7, 12, 15}},
 }
 
-// An engine that is killed leaves nothing: its containers end with their input, and what
-// had not been started yet goes with the next engine.
+// TestKilledEngine checks that nothing is left of a killed engine. Its running containers end when their input is
+// closed, and the next engine removes containers that were not started yet.
 func TestKilledEngine(t *testing.T) {
 	t.Parallel()
 	d := daemonHere(t)
@@ -163,8 +164,8 @@ func TestKilledEngine(t *testing.T) {
 	}
 }
 
-// killed kills an engine when n of its programs are under way, starts the next and looks for
-// what is left.
+// killed kills an engine while n of its programs run. It then starts another engine and checks that nothing is left
+// of the first.
 func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind string) {
 	cmd := exec.Command(os.Args[0], "engine", d.Host(), dir, runner, kind)
 	cmd.Stderr = os.Stderr
@@ -214,7 +215,7 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 	}
 }
 
-// saidOf is what the daemon said of those of the containers that have left something.
+// saidOf returns the daemon's log lines about those of the containers that left something behind.
 func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
 	for _, id := range ids {
@@ -230,13 +231,13 @@ func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	return said
 }
 
-// home is the daemon's folder.
+// home returns the folder of the test's daemon.
 func home(d *testenv.DockerDaemon) string {
 	return filepath.Dir(strings.TrimPrefix(d.Host(), "unix://"))
 }
 
-// leftOf says what bears the name of one of the containers: processes, mounts, control groups,
-// folders and sockets of the daemon's.
+// leftOf lists the processes, mounts, control groups and files of the daemon that have the id of one of the
+// containers in their names.
 func leftOf(d *testenv.DockerDaemon, ids []string) (left string) {
 	ours := func(text string) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(text, id) })

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// knownVulnerability represents a known vulnerability of some versions of a component. It would let a program leave its
-// container or reach the daemon.
+// knownVulnerability describes a vulnerability of some versions of a component that would let a program escape from
+// its container or reach the daemon.
 type knownVulnerability struct {
 	component string
 	fixed     []string // fixed versions, one for each series; older ones are vulnerable
@@ -17,8 +17,8 @@ type knownVulnerability struct {
 	what      string
 }
 
-// knownVulnerabilityList lists known vulnerabilities by CVE number, newest first. It leaves out those that a program
-// cannot use: CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned;
+// knownVulnerabilityList lists known vulnerabilities by CVE number, newest first. It omits those that a program
+// cannot use. CVE-2026-41579 needs a hostile image and gains little, and images are built here or pinned.
 // CVE-2026-50195 needs the right to create Kubernetes pods.
 var knownVulnerabilityList = []knownVulnerability{
 	{
@@ -36,7 +36,7 @@ var knownVulnerabilityList = []knownVulnerability{
 }
 
 // knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports, or returns "". It
-// may be wrong for packages of distributions, which fix old versions without changing the version number.
+// can be wrong for packages of Linux distributions, which fix old versions without changing the version number.
 func knownVulnerabilities(versions map[string]string) string {
 	var found []string
 	for component, version := range versions {
@@ -84,7 +84,7 @@ var versionNumbers = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-rc|~rc)?`)
 })
 
-// parseVersion parses the start of a version. A release candidate is older than its release.
+// parseVersion parses the start of a version string. A release candidate counts as older than its release.
 func parseVersion(version string) (n [4]int, ok bool) {
 	m := versionNumbers().FindStringSubmatch(strings.TrimSpace(version))
 	if m == nil {

@@ -18,7 +18,7 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// Labels of containers.
+// Labels of containers, by which engines recognize containers of dead engines.
 const (
 	label        = "retort"         // "guest"
 	labelEngine  = "retort.engine"  // the engine that it belongs to
@@ -27,8 +27,8 @@ const (
 	labelProcess = "retort.process" // the engine's process on that machine
 )
 
-// lifeFile shows other engines that this one is alive: a file that the engine keeps locked. The lock is released when
-// the process ends, for whatever reason.
+// lifeFile represents a lock file that shows other engines that this one is alive. The lock is released when the
+// process ends, for whatever reason.
 type lifeFile struct {
 	id, dir string
 
@@ -50,8 +50,8 @@ func newLife(dir string) *lifeFile {
 
 func (l *lifeFile) filePath() string { return filepath.Join(l.dir, lockPrefix+l.id) }
 
-// lockLife locks a file for the lifetime of this process. It returns an error on systems without such locks, where no
-// engine is taken to be dead.
+// lockLife locks a file for the lifetime of this process. It returns an error on systems without such locks. There no
+// engine is considered dead.
 func lockLife(f *os.File) error {
 	if !seal.Locks {
 		return errors.ErrUnsupported
@@ -128,7 +128,8 @@ func hasDeadEngines(dir string) bool {
 	return false
 }
 
-// isDeadEngine reports whether no engine has locked the file. A file that cannot be opened counts as locked.
+// isDeadEngine reports whether no process has locked the file, or the file is missing. If the file cannot be opened
+// for another reason, it returns false.
 func isDeadEngine(file string) bool {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -139,7 +140,7 @@ func isDeadEngine(file string) bool {
 }
 
 // isOrphan reports whether the engine of a container with these labels is dead. It returns false for engines on other
-// machines and for engines whose process exists, even if their file is not visible from here.
+// machines and for engines whose process exists, even if their lock file is not visible from here.
 func isOrphan(labels map[string]string) bool {
 	machine, _ := os.Hostname()
 	file := labels[labelLock]
@@ -156,8 +157,8 @@ func isOrphan(labels map[string]string) bool {
 // sweepInterval is how often the backend looks for containers of dead engines.
 const sweepInterval = 10 * time.Minute
 
-// secondSweepDelay is the time between the first and the second search for abandoned containers. The second search
-// finds containers that the daemon was still creating when their engine was killed.
+// secondSweepDelay lists the pauses between repeated searches for abandoned containers. A repeated search finds
+// containers that the daemon was still creating when their engine was killed.
 var secondSweepDelay = []time.Duration{2 * time.Second, 8 * time.Second}
 
 // sweepDeadEngines removes the containers that dead engines left behind, and then those engines' lock files.
@@ -215,8 +216,8 @@ func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 // maxRemovePause is the longest pause between two attempts to remove a container.
 const maxRemovePause = time.Second
 
-// removeContainer kills a container and removes it. If the daemon is still writing to the container's folder, the removal
-// fails ("directory not empty") and is retried.
+// removeContainer kills and removes a container. It tries again if the removal fails, for example with "directory not
+// empty" while the daemon is still writing to the container's folder.
 func removeContainer(ctx context.Context, a *engineAPI, id string) error {
 	for pause := 20 * time.Millisecond; ; pause *= 2 {
 		err := a.callJSON(ctx, http.MethodDelete, "/containers/"+id, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// baselineMemory is the least memory that a guest uses before its program arrives, in bytes.
+	// baselineMemory is the minimum memory that a guest uses before its program arrives, in bytes.
 	baselineMemory = 8 << 20
-	// relayBaseline is the least memory that a relay uses, in bytes.
+	// relayBaseline is the minimum memory that a relay uses, in bytes.
 	relayBaseline = 4 << 20
-	// kernelBaseline is the most memory that gVisor's kernel and a guest use together, in bytes. It includes what a
-	// guest may use above its program's limit before it refuses more.
+	// kernelBaseline is the maximum memory that gVisor's kernel and a guest use together, in bytes. It includes the
+	// memory that a guest may use above its program's limit before it refuses to allocate more.
 	kernelBaseline = 64 << 20
-	// sampleInterval is the interval at which the daemon is asked for the memory of a running program. Each request
-	// costs the daemon some milliseconds.
+	// sampleInterval is how often the daemon is asked for the memory of a running program. Each request costs the
+	// daemon some milliseconds.
 	sampleInterval = 250 * time.Millisecond
-	// overLimitGrace sets how long a program may stay above its memory limit in all samples: its runtime may be about to
-	// collect garbage.
+	// overLimitGrace is how long all samples of a program's memory may exceed its limit before the program is ended.
+	// Its runtime may be about to collect garbage.
 	overLimitGrace = 3 * sampleInterval
-	// minSampledRuntime is the running time below which a program's memory is not measured; its baseline is reported
-	// instead.
+	// minSampledRuntime is the running time up to which a program's final memory is not measured, because the
+	// daemon's response would take too long in comparison.
 	minSampledRuntime = 50 * time.Millisecond
-	// statsTimeout bounds the time that the daemon may take to report memory; some daemons report once a second.
-	// lastStatsTimeout is the bound at the end of a program, when the caller waits for the result.
+	// statsTimeout is how long the daemon may take to report memory. Some daemons report only once a second.
+	// lastStatsTimeout is the shorter timeout at the end of a program, when the caller waits for the result.
 	statsTimeout, lastStatsTimeout = 2 * time.Second, 20 * time.Millisecond
 )
 
@@ -47,8 +47,8 @@ func (c *guestContainer) Limit(l core.Limits) {
 	go c.watchMemory(l)
 }
 
-// watchMemory ends a program that stays above its memory limit. Such a program may go on for ever: when its runtime
-// refuses it memory, it can catch the error and try again.
+// watchMemory ends a program that stays above its memory limit. Such a program might never end by itself, because it
+// can catch every out-of-memory error and try again.
 func (c *guestContainer) watchMemory(l core.Limits) {
 	tick := time.NewTicker(sampleInterval)
 	defer tick.Stop()
@@ -84,9 +84,9 @@ func (c *guestContainer) watchMemory(l core.Limits) {
 	}
 }
 
-// currentMemory returns the memory of the container in bytes, or 0 if the daemon does not report it in time. It
-// leaves out the page cache, which the kernel can take back. Under gVisor it counts shared memory, because the gVisor
-// kernel keeps all memory of programs there.
+// currentMemory returns the memory of the container in bytes, or 0 if the daemon does not report it in time. It omits
+// the page cache, which the kernel can reclaim. Under gVisor it counts shared memory, because the gVisor kernel keeps
+// all memory of programs there.
 func (c *guestContainer) currentMemory(within time.Duration) int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

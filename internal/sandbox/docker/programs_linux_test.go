@@ -10,8 +10,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestPrograms runs the programs that every sandbox runs. It runs them in containers of gVisor only if
-// RETORT_FULL is set, since package gvisor tests that kernel.
+// TestPrograms runs the programs of sandboxtest.Programs in containers. It uses containers of gVisor only if
+// RETORT_FULL is set, because the tests of package gvisor cover that kernel.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	runners := []string{"runc"}

@@ -12,9 +12,9 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// TestScriptRuntimes runs a program in each JavaScript runtime that the machine has. It checks that
-// the system calls, files and threads that are allowed, around and inside the container, suffice. If
-// RETORT_FULL is not set, only Node.js runs in containers of gVisor: package gvisor tests the others.
+// TestScriptRuntimes checks that the allowed system calls, files and threads suffice for each JavaScript runtime of
+// the machine. Unless RETORT_FULL is set, only Node.js runs in containers of gVisor, because package gvisor tests the
+// others.
 func TestScriptRuntimes(t *testing.T) {
 	t.Parallel()
 	for _, runner := range []string{"runc", gvisor} {

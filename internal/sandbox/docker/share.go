@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// ringPrefix begins the names of the files through which containers share memory with their engine. Such a file is
-// created before its container starts and removed once the guest has opened it.
+// ringPrefix is the prefix of the names of shared memory files. Through such a file a container and its engine share
+// memory. The file is created before the container starts and removed once the guest has opened it.
 const ringPrefix = "ring-"
 
 // supportsSharedMemory reports whether the guest of an image can share memory with the engine.
@@ -21,8 +21,8 @@ func (m *guestImage) supportsSharedMemory() bool {
 	return m.network == nil && m.command == nil && confine.SharesMemory(m.runtime)
 }
 
-// shareMemory creates the memory that a container shares with the engine. It returns nil if sharing is impossible;
-// calls are then slower.
+// shareMemory creates the memory that a container shares with the engine. It returns nil if sharing is impossible.
+// The program's calls are then slower.
 func (b *dockerBackend) shareMemory(d *dockerDaemon, m *guestImage) *shm.SharedMemory {
 	if !m.supportsSharedMemory() || b.far.Load() || !d.api.address.isLocal() || b.life.lockFile() != nil {
 		return nil
@@ -34,7 +34,7 @@ func (b *dockerBackend) shareMemory(d *dockerDaemon, m *guestImage) *shm.SharedM
 	return memory
 }
 
-// ringPath returns a path for the file through which a container of this engine shares memory.
+// ringPath returns the path of a new shared memory file for a container of this engine.
 func (l *lifeFile) ringPath(name string) string {
 	return filepath.Join(l.dir, ringPrefix+l.id+"-"+name)
 }
@@ -46,8 +46,8 @@ func ringFiles(file string) []string {
 	return found
 }
 
-// isRemoteError reports whether err means that the daemon does not see this machine's files. From then on, the daemon
-// is not asked to mount shared memory files.
+// isRemoteError reports whether err shows that the daemon cannot mount this machine's files. If so, the backend no
+// longer asks the daemon to mount shared memory files.
 func (b *dockerBackend) isRemoteError(err error) bool {
 	var said *apiFailure
 	if !errors.As(err, &said) || said.status != http.StatusBadRequest && !strings.Contains(said.message, "mount") {
@@ -57,7 +57,7 @@ func (b *dockerBackend) isRemoteError(err error) bool {
 	return true
 }
 
-// connectGuest connects the engine to the guest. The connection uses shared memory unless shared is nil.
+// connectGuest connects the engine to the guest. The connection uses shared memory, unless shared is nil.
 func (c *guestContainer) connectGuest(shared *shm.SharedMemory) {
 	var stream io.ReadWriter = struct {
 		io.Reader

@@ -9,8 +9,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// What goes between a container and the engine goes through memory that both see, as long as
-// the daemon sees this machine's files; and no guest can do harm with that.
+// TestSharedMemory checks that a container and its engine communicate through shared memory if the daemon can mount
+// files of this machine, and that a hostile guest cannot harm the engine through that memory.
 func TestSharedMemory(t *testing.T) {
 	t.Parallel()
 	for _, runner := range []string{"runc", "runsc"} {

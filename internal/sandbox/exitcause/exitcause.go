@@ -20,10 +20,10 @@ type RuntimeExit struct {
 	Stderr  string         // of the runtime
 	File    string         // name of the program, as the runtime knows it
 	Runtime string         // "python"
-	// Native reports whether programs of the runtime can end its process themselves.
+	// Native is set for runtimes whose programs can make any system call, so that they can end their own process.
 	Native bool
-	// Crashed returns the line of a crash that standard error names, and whether the call stack was too deep. It may
-	// be nil.
+	// Crashed parses standard error for the line at which the program crashed, and for whether the call stack was too
+	// deep. It may be nil.
 	Crashed func(stderr, file string) (line int, deep bool)
 }
 
@@ -36,7 +36,7 @@ const (
 	restartHint = effects + "; run it again, in smaller steps"
 )
 
-// Effects is the part of a hint that warns that calls may already have had effects.
+// Effects is a part of hints. It warns that the program's earlier calls may have taken effect.
 const Effects = effects
 
 // ExplainExit returns an error that describes why the process of a guest ended. It never returns nil.
@@ -55,8 +55,8 @@ func ExplainExit(x RuntimeExit) *core.Error {
 	return e.WithHint(restartHint)
 }
 
-// crashError returns the error for a crash of the runtime. A program can cause one: not every runtime detects that its stack
-// is exhausted.
+// crashError returns the error for a crash of the runtime. The usual cause is the program, because not every runtime
+// detects that its stack is exhausted.
 func (x RuntimeExit) crashError(detail string) *core.Error {
 	line, deep := 0, false
 	if x.Crashed != nil {
@@ -74,7 +74,7 @@ func (x RuntimeExit) crashError(detail string) *core.Error {
 	return e
 }
 
-// isCrash reports whether the signal is caused by a fault in the process itself.
+// isCrash reports whether the signal is one that a fault in the process itself causes, such as a segmentation fault.
 func isCrash(s syscall.Signal) bool {
 	switch s {
 	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGFPE:
@@ -94,8 +94,8 @@ func FirstStderrLine(stderr string) string {
 	return ""
 }
 
-// OutOfMemory reports whether the standard error of a program that is written in Go says that it ran out of memory.
-// Interpreters have their own function.
+// OutOfMemory reports whether the standard error of a Go program states that it ran out of memory. Interpreters have
+// their own functions for that.
 func OutOfMemory(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }

@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// gvisorBackend runs programs in gVisor containers. It holds what all containers of one engine share.
+// gvisorBackend runs programs in gVisor containers. It holds the state that all containers of one engine share.
 type gvisorBackend struct {
 	Options
 	place engineFolder
@@ -35,11 +35,11 @@ type gvisorBackend struct {
 	spawner procgroup.LazySpawner
 }
 
-// runningProgram is the path of this process's own executable. It works even after an upgrade has replaced the file.
+// runningProgram is a path of this process's own executable. It stays valid when an upgrade replaces the file.
 const runningProgram = "/proc/self/exe"
 
-// New returns a gVisor backend, which the caller must close. It starts nothing and writes nothing before the first
-// request.
+// New returns a gVisor backend, which the caller must close. Before the first request it starts no process and
+// creates no file.
 func New(o Options) *warmpool.Backend {
 	b := &gvisorBackend{Options: o, roots: map[string]func() (*guestRoot, error){}}
 	b.place.dir = o.Dir
@@ -75,7 +75,7 @@ func (b *gvisorBackend) close() error {
 	return b.place.removeFolder()
 }
 
-// poolKind returns how the pool starts the containers of a runtime. i is nil for the built-in runtime.
+// poolKind describes to the pool how to start containers of a runtime. i is nil for the built-in runtime.
 func (b *gvisorBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
 	b.roots[runtime] = sync.OnceValues(func() (*guestRoot, error) { return b.buildRoot(runtime, i) })
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -118,11 +118,11 @@ func (b *gvisorBackend) findRunsc() (string, error) {
 	return found, nil
 }
 
-// trialTime bounds the time that the first container may take to become ready.
+// trialTime is how long the trial container of tryContainer may take to become ready.
 const trialTime = 20 * time.Second
 
-// findCapabilities determines the capabilities by starting a container. Software that is installed later is not
-// noticed.
+// findCapabilities determines the capabilities by starting a container. It does not notice software that is installed
+// later.
 func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{
 		Name: kind.Name, Strength: kind.Strength, Walls: walled, Runtimes: []string{quickjs}, Proxies: b.Network != nil,
@@ -143,7 +143,7 @@ func (b *gvisorBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// tryContainer checks that containers work: it starts one and ends it again.
+// tryContainer starts a container and ends it, to check that containers work on this machine.
 func (b *gvisorBackend) tryContainer() error {
 	if _, err := b.runsc(); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (b *gvisorBackend) launchContainer(ctx context.Context, runsc string, r *gu
 	return g, nil
 }
 
-// newContainer returns a container that is not started yet. Its bundle, the files that runsc reads, is in dir.
+// newContainer returns a container that is not started yet. dir holds its bundle, the files that runsc reads.
 func newContainer(runsc string, r *guestRoot, dir string) *guestContainer {
 	cmd := exec.Command(runsc, runscArguments(dir)...)
 	cmd.Env, cmd.Dir = []string{"TMPDIR=" + dir}, dir
@@ -283,7 +283,7 @@ func runscArguments(dir string) []string {
 	return append(args, "run", "--bundle="+dir, "--pid-file="+filepath.Join(dir, pidFile), "retort-"+filepath.Base(dir))
 }
 
-// explainFileError converts a file error to one that tells the user how to fix it.
+// explainFileError converts a file error to one with a hint on how to fix it.
 func explainFileError(err error) error {
 	var known *core.Error
 	switch {

@@ -16,14 +16,14 @@ import (
 	"retort/internal/sandbox/hostcmd"
 )
 
-// commandRoot begins the names of root file systems for commands.
+// commandRoot is the prefix of the names of root file systems for commands.
 const commandRoot = "command-"
 
-// spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
+// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
 const spareMapping = 1 << 30
 
-// buildCommand creates the root file system for a command. It contains the command's file, which must be unchanged
-// since it was found, and its shared libraries.
+// buildCommand creates the root file system for a command. It contains the command's file and its shared libraries.
+// The file must be unchanged since it was found.
 func (b *gvisorBackend) buildCommand(c *hostcmd.HostCommand) (*guestRoot, error) {
 	if refused := c.CheckStandalone(); refused != nil {
 		return nil, refused

@@ -22,26 +22,26 @@ import (
 )
 
 const (
-	// guestOverhead gives the memory that a guest and its kernel need in addition to the program's own, in bytes.
+	// guestOverhead is the memory that a guest and its kernel need in addition to their program's memory, in bytes.
 	guestOverhead = 96 << 20
-	// relayMemory bounds the memory of a relay, in bytes. A relay forwards a guest's connections; most of its memory
-	// is data that waits in them.
+	// relayMemory bounds the memory of a relay, in bytes. A relay is the process that forwards a guest's network
+	// connections. Most of its memory is data that it has not forwarded yet.
 	relayMemory    = 96 << 20
 	sampleInterval = 20 * time.Millisecond
-	// memoryTolerance is how far, in bytes, a program may exceed its memory limit for at most the duration stuck. A
-	// program that stays above it may never end: when its runtime refuses it memory, it can catch the error and try
-	// again for ever.
+	// memoryTolerance is how far, in bytes, a program may exceed its memory limit without being killed after
+	// overLimitGrace. A program that stays above its limit may never end by itself, because it can catch every
+	// out-of-memory error and try again.
 	memoryTolerance = 32 << 20
 	overLimitGrace  = 750 * time.Millisecond
-	// exitTimeout bounds the time that the processes of a container may take to exit.
+	// exitTimeout is how long the processes of a container may take to exit.
 	exitTimeout = 5 * time.Second
-	// gvisorThreads sets the number of threads that gVisor itself may have, in addition to two for each thread of the
-	// program.
+	// gvisorThreads is the maximum number of threads that gVisor itself may have, in addition to two for each thread
+	// of the program.
 	gvisorThreads = 256
 )
 
-// guestContainer represents a running gVisor container. Its process is `runsc run`, which starts the container's kernel and
-// file server; both end with it.
+// guestContainer represents a running gVisor container. Its process is `runsc run`, which starts the container's
+// kernel and file server. Both end with that process.
 type guestContainer struct {
 	dir     string
 	root    *guestRoot
@@ -65,6 +65,7 @@ type guestContainer struct {
 }
 
 // shareMemory creates the memory that a container shares with the engine. It returns nil if sharing is impossible.
+// The program's calls are then slower.
 func (r *guestRoot) shareMemory(dir string) *shm.SharedMemory {
 	if !r.shares {
 		return nil
@@ -76,7 +77,7 @@ func (r *guestRoot) shareMemory(dir string) *shm.SharedMemory {
 	return memory
 }
 
-// connectGuest connects the engine with the guest.
+// connectGuest connects the engine to the guest, over shared memory if the container has any.
 func (g *guestContainer) connectGuest() {
 	g.wire = struct {
 		io.Reader
@@ -124,7 +125,7 @@ func (g *guestContainer) awaitExit() {
 	close(g.gone)
 }
 
-// kernelPID returns the process id of the container's kernel, or 0 if it was not started.
+// kernelPID returns the process id of the container's kernel, or 0 if the kernel was not started.
 func (g *guestContainer) kernelPID() int {
 	data, err := os.ReadFile(filepath.Join(g.dir, pidFile))
 	if err != nil {
@@ -137,7 +138,8 @@ func (g *guestContainer) kernelPID() int {
 	return pid
 }
 
-// isRunning reports whether the process with this id still belongs to the container.
+// isRunning reports whether the process pid exists and belongs to the container. Another process may have received
+// the id.
 func (g *guestContainer) isRunning(pid int) bool {
 	if pid <= 1 {
 		return false
@@ -160,7 +162,7 @@ func (g *guestContainer) Limit(l core.Limits) {
 	})
 }
 
-// memoryAllowance returns how much more memory a container may use than it did when its program arrived, in bytes.
+// memoryAllowance returns how much the memory of a container may grow after its program arrives, in bytes.
 func (r *guestRoot) memoryAllowance(l core.Limits) int64 {
 	most := l.Memory + guestOverhead + 2*l.Result
 	if r.relayed {
@@ -170,7 +172,7 @@ func (r *guestRoot) memoryAllowance(l core.Limits) int64 {
 }
 
 // checkMemory kills the container if it exceeds its memory allowance, or if its program exceeds its own limit by more
-// than the tolerance for too long.
+// than memoryTolerance for longer than overLimitGrace.
 func (g *guestContainer) checkMemory(l core.Limits) {
 	defer g.memory.Close() // a nil file returns an error
 	low := time.Now()      // when it last was within its memory limit
@@ -189,8 +191,8 @@ func (g *guestContainer) checkMemory(l core.Limits) {
 
 func (g *guestContainer) measurePeak() int64 { return g.peak.Note(g.usedMemory()) }
 
-// usedMemory returns the memory of the container in bytes: the memory of its programs, which the container's kernel
-// keeps in one file, and that of the kernel itself.
+// usedMemory returns the memory of the container in bytes. It adds the memory of its programs, which the container's
+// kernel keeps in one file, and that of the kernel itself.
 func (g *guestContainer) usedMemory() int64 {
 	var stat syscall.Stat_t
 	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {

@@ -7,7 +7,7 @@ import (
 	"retort/internal/sandbox/exitcause"
 )
 
-// isOutOfMemory reports whether the runtime's standard error says that it ran out of memory.
+// isOutOfMemory reports whether the runtime's standard error states that it ran out of memory.
 func (r *guestRoot) isOutOfMemory(stderr string) bool {
 	if r.i != nil {
 		return r.i.Exhausted(stderr)
@@ -15,8 +15,8 @@ func (r *guestRoot) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// exitError returns the error for a container that ended without having exceeded a limit. runsc's exit status tells,
-// like a shell's, which signal ended the program.
+// exitError returns the error for a container that ended without exceeding a limit. It derives the signal that ended
+// the program from runsc's exit status, which follows the convention of shells.
 func (g *guestContainer) exitError(file string) *core.Error {
 	state := g.cmd.ProcessState
 	x := exitcause.RuntimeExit{

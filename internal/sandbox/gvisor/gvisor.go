@@ -1,6 +1,6 @@
 // Package gvisor runs each program in a gVisor container. gVisor is a kernel written in Go that runs as an ordinary
-// process and handles the program's system calls. The package needs only `runsc`: no Docker, no image, no network. A
-// container contains this binary and, for an interpreter, the interpreter's files from the machine.
+// process and handles the program's system calls. The package needs only the executable `runsc`, but no Docker, image
+// or network. A container contains this binary and, for an interpreter, the interpreter's files from the machine.
 package gvisor
 
 import (
@@ -17,32 +17,32 @@ var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.UserKernel}
 
 // Options configures a gVisor backend.
 type Options struct {
-	// Guest is the path and the arguments of the guest program. The guest must speak the protocol of package wire on
-	// its standard input and output and support confine.ContainedArgument. Empty means this binary with the argument
-	// "guest".
+	// Guest is the command line of the guest. The guest must speak the protocol of package wire on its standard input
+	// and output and support confine.ContainedArgument. Empty means this binary with the argument "guest".
 	Guest []string
-	// Runsc gives the path of runsc, or a name to look up in PATH. Empty means "runsc".
+	// Runsc is the path of runsc, or a name to look up in PATH. Empty means "runsc".
 	Runsc string
-	// Dir is the folder for running containers. It is created if missing. Several engines may share it. An engine
-	// removes the files that dead engines left behind. Empty means a folder among the system's temporary files.
+	// Dir is the folder for running containers. It is created if it is missing. Several engines may share it. An
+	// engine removes the files that dead engines left behind. Empty means a folder in the system's directory for
+	// temporary files.
 	Dir string
-	// Warm sets the number of containers that wait for programs after the first request, and MaxWarm the number under
+	// Warm is the number of containers that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
-	// Limits are the limits that most programs have. Waiting containers are started with them.
+	// Limits holds the limits that most programs have. Waiting containers are started with them.
 	Limits core.Limits
-	// Interpreters lists the runtimes that the machine may have.
+	// Interpreters lists the runtimes that may be installed on the machine.
 	Interpreters []interpreter.Interpreter
-	// Commands lists the host commands that programs can start. Each runs in a container of its own.
+	// Commands holds the host commands that programs can start. Each command runs in its own container.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
-	// proxied. Their containers have no other network. Nil means no connections.
+	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
+	// is marked as Proxied. The containers have no other network. If Network is nil, programs have no connections.
 	Network *interpreter.ProxyNetwork
 }
 
 const quickjs = "quickjs"
 
-// walled lists, for users, what separates a program in a gVisor container from the host.
+// walled describes to users what separates a program in a gVisor container from the host.
 var walled = []string{
 	"a user-space kernel of its own (gVisor, platform systrap); only this kernel calls the machine's, with a few dozen system calls",
 	"a file system of its own, read-only; no network, no devices, no environment",

@@ -24,7 +24,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestMain lets the test program be the guest, as `retort guest` is.
+// TestMain lets the test binary act as a guest, like `retort guest`, and take other roles.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 2 && args[0] == confine.ContainedArgument {
@@ -54,13 +54,13 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// optionsHere are those of a backend on this machine, or skip the test.
+// optionsHere returns the Options of a backend, or skips the test if runsc is not installed.
 func optionsHere(t testing.TB) Options {
 	t.Helper()
 	return Options{Runsc: testenv.Need(t, "runsc"), Dir: shortDir(t)}
 }
 
-// shortDir is a folder whose path is short.
+// shortDir returns a new folder with a short path. At the end of the test it checks that the folder is empty.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gvt")
@@ -76,7 +76,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// pythonHere describes the machine's Python as the engine does, or skips the test.
+// pythonHere returns the description of the Python that is installed on the machine, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
 	return pythonAt(testenv.Need(t, "python"))
@@ -91,10 +91,9 @@ func pythonAt(path string) interpreter.Interpreter {
 	panic("python is no runtime")
 }
 
-// TestContract runs the contract tests of sandboxes. The built-in guest runs all of them. An
-// interpreter is a different guest. A network adds a relay between the guest and the engine, the same
-// as in package docker. If RETORT_FULL is not set, these variants run only the parts of the contract
-// that they change.
+// TestContract runs the contract tests of package sandboxtest. Only the built-in guest runs all of them. Unless
+// RETORT_FULL is set, the variants (an interpreter as the guest, a network with its relay) run only the tests whose
+// subject they change.
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		name, runtime string
@@ -116,8 +115,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestEscapes has native programs, which could do anything, try every way out: with the
-// system calls of the built-in guest, and with those of an interpreter.
+// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program with the system
+// calls of the built-in guest, by one with those of an interpreter, and by a Python program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -154,8 +153,8 @@ func TestEscapes(t *testing.T) {
 	})
 }
 
-// TestNetworked holds what programs can do that have a network: a native one, which tries
-// every way out, and one in Python.
+// TestNetworked checks that a native program with network access has no way out except its proxy, and that the
+// connections of a Python program work.
 func TestNetworked(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -171,8 +170,8 @@ func TestNetworked(t *testing.T) {
 	sandboxtest.CheckConnections(t, b)
 }
 
-// TestCommands holds the contract of commands, and that what runs is the file that was looked
-// at, or nothing.
+// TestCommands checks that commands fulfil their contract, and that a command whose file was replaced after it was
+// found is not started.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T) (sandbox.Backend, string) {
@@ -204,8 +203,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A program in Python can make very many empty files, which take memory of the kernel
-// that it has for itself: then it has used its own.
+// TestMillionFiles checks that a Python program that creates a million empty files ends by its memory limit. The
+// files use memory of the container's kernel.
 func TestMillionFiles(t *testing.T) {
 	t.Parallel()
 	o := optionsHere(t)
@@ -223,7 +222,7 @@ var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResul
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// executed is how one program ended in a sandbox of its own.
+// executed runs a program in its own sandbox and returns its report.
 func executed(t testing.TB, b sandbox.Backend, runtime, code string, l core.Limits) sandbox.RunReport {
 	t.Helper()
 	l = l.WithDefaults(core.DefaultLimits())
@@ -239,7 +238,7 @@ func executed(t testing.TB, b sandbox.Backend, runtime, code string, l core.Limi
 	return r
 }
 
-// TestUnprivileged runs the tests once more as a user who is not root.
+// TestUnprivileged repeats some of the tests as a user other than root.
 func TestUnprivileged(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -266,7 +265,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// shared is a folder that others can use, with one in it that they can write.
+// shared returns a new folder that other users can read, with a subfolder tmp in which they can write.
 func shared(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gvt")

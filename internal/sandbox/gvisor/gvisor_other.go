@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// New returns a backend that is unavailable, because gVisor needs Linux.
+// New returns a backend whose Capabilities say that it is unavailable, because gVisor needs Linux.
 func New(Options) *warmpool.Backend {
 	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Walls: walled, Unavailable: core.Errorf(
 		core.KindSandboxUnavailable, Name, "gVisor is for Linux",

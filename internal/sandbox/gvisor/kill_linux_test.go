@@ -22,7 +22,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs run in the engine when it is killed.
+// atOnce returns the number of programs that run in the engine when it is killed.
 func atOnce() int {
 	if testenv.Full() {
 		return 50
@@ -30,12 +30,12 @@ func atOnce() int {
 	return 10
 }
 
-// commanding is how engine is told that its programs start commands, before the path of one.
+// commanding is the prefix of engine's argument kind if its programs start commands. The path of the command follows.
 const commanding = "commands:"
 
-// engine has programs running, says so, and waits to be killed. Its arguments are gVisor's
-// program, the folder of containers, and what the programs do: a Python to run them on instead
-// of QuickJS, commanding, or nothing.
+// engine is the main function of an engine that the test kills. It prints a line when all its programs run. Its
+// arguments are the path of runsc and the folder of containers. The argument kind is "" for QuickJS, the path of a
+// Python interpreter, or commanding with the path of a command.
 func engine(runsc, dir, kind string) {
 	o := Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1}
 	runtime, code := quickjs, "await callMCPTool('x'); await sleep(1e6)"
@@ -70,8 +70,8 @@ func engine(runsc, dir, kind string) {
 	testenv.Hang()
 }
 
-// TestKilledEngine kills an engine with many containers. All of them end by themselves,
-// and the next engine removes the rest.
+// TestKilledEngine checks that the containers of a killed engine end by themselves, and that the next engine removes
+// their files, mounts and control groups.
 func TestKilledEngine(t *testing.T) {
 	t.Parallel()
 	t.Run(quickjs, func(t *testing.T) { testKilledEngine(t, "") })
@@ -89,7 +89,7 @@ func TestKilledEngine(t *testing.T) {
 	})
 }
 
-// commandsOf counts the containers of commands below dir that have a kernel.
+// commandsOf returns the number of containers below dir that run a command and whose kernel was started.
 func commandsOf(dir string) (n int) {
 	started, _ := filepath.Glob(filepath.Join(dir, prefix+"*", "*", pidFile))
 	for _, file := range started {
@@ -143,7 +143,7 @@ func testKilledEngine(t *testing.T, kind string) {
 	}
 }
 
-// leftOf says what is left of an engine: mounts, and control groups.
+// leftOf lists the mounts and control groups that are left of an engine.
 func leftOf(t *testing.T, pid int, dir, but string) (left string) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -157,8 +157,8 @@ func leftOf(t *testing.T, pid int, dir, but string) (left string) {
 	return left + strings.Join(testenv.ControlGroups(pid), "\n")
 }
 
-// A container that did not die with its engine, as if the kernel had failed us, is ended by
-// the next engine.
+// TestSweepEndsContainers checks that sweepDeadEngines kills containers that have outlived their engine, but no
+// containers of a living engine.
 func TestSweepEndsContainers(t *testing.T) {
 	o := optionsHere(t)
 	o.Warm = -1
@@ -193,8 +193,8 @@ func TestSweepEndsContainers(t *testing.T) {
 	_ = b.Close()
 }
 
-// A folder of an engine that died goes while somebody still makes files in it, and also if it has
-// lost its lock.
+// TestSweepRemovesFolders checks that sweepDeadEngines removes the folder of a dead engine even while files are
+// created in it, and an old folder without a lock file, but not a new one.
 func TestSweepRemovesFolders(t *testing.T) {
 	parent := shortDir(t)
 	busy, half, fresh := filepath.Join(parent, prefix+"busy"), filepath.Join(parent, prefix+"half"), filepath.Join(parent, prefix+"new")
@@ -240,7 +240,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// A folder that others may write is not used, nor is one that is a link.
+// TestForeignPlace checks that checkOwned rejects a folder that others can write to and a symbolic link.
 func TestForeignPlace(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"writable": func(dir string) error { return os.Chmod(dir, 0o777) },

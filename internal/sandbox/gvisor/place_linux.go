@@ -119,7 +119,7 @@ func (p *engineFolder) makeRootDir(runtime string) (string, error) {
 	return dir, os.Mkdir(dir, 0o755)
 }
 
-// closeFolder makes all later requests for folders fail.
+// closeFolder makes all later requests for new folders fail.
 func (p *engineFolder) closeFolder() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +161,7 @@ func sweepDeadEngines(parent string) {
 	}
 }
 
-// isOld reports whether no file was created or removed in a folder for a minute.
+// isOld reports whether no entry of a folder was created or removed in the last minute.
 func isOld(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && time.Since(info.ModTime()) > time.Minute
@@ -198,7 +198,7 @@ func processesOf(dir string) (pids []int) {
 	return pids
 }
 
-// ofContainer reports whether a command line belongs to a gVisor process of a container below dir.
+// ofContainer reports whether line is the command line of a gVisor process of a container below dir.
 func ofContainer(line []byte, dir string) bool {
 	name, _, _ := bytes.Cut(line, []byte{0})
 	return strings.HasPrefix(filepath.Base(string(name)), "runsc") && bytes.Contains(line, []byte("\x00--root="+dir+"/"))

@@ -19,15 +19,15 @@ import (
 
 const (
 	guestPath = confine.ProgramPath // of this binary, in a container
-	// programUser is the id of the user that programs run as. gVisor manages users itself, so the host need not have
-	// such a user.
+	// programUser is the id of the user that programs run as. gVisor manages users itself, so this user need not
+	// exist on the host.
 	programUser = 1000
-	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
+	// tmpSize is the size of an interpreter's /tmp in bytes. The files there count as memory of the container.
 	tmpSize = 64 << 20
 	files   = 256
 )
 
-// guestRoot is the read-only file system of all containers of one runtime.
+// guestRoot represents the read-only file system that all containers of one runtime share.
 type guestRoot struct {
 	runtime string
 	dir     string
@@ -39,7 +39,7 @@ type guestRoot struct {
 	command bool // it runs a command instead of a guest
 }
 
-// ociSpec has those fields of an OCI runtime specification that are used here.
+// ociSpec holds the fields of an OCI runtime specification that this package uses.
 type ociSpec struct {
 	Version  string      `json:"ociVersion"`
 	Process  ociProcess  `json:"process"`
@@ -132,8 +132,8 @@ func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error)
 	return empty, os.MkdirAll(empty, 0o755)
 }
 
-// writeSpec sets the specification with which containers are started. walled is the JSON of the plan with which the
-// first process confines itself.
+// writeSpec sets the OCI specification with which containers are started. walled is the JSON of the plan with which
+// the first process confines itself.
 func (r *guestRoot) writeSpec(walled string, command []string) {
 	r.spec = ociSpec{
 		Version: "1.0.2", Root: specRoot{Path: r.dir, Readonly: true}, Hostname: "retort", Mounts: r.spec.Mounts,
@@ -204,7 +204,7 @@ func (r *guestRoot) addMount(target, source, kind string, options ...string) {
 	r.spec.Mounts = append(r.spec.Mounts, specMount{Destination: target, Type: kind, Source: source, Options: options})
 }
 
-// hostPath returns the path on the host of a file in the root, and creates its folder.
+// hostPath returns the path on the host of the file inside in the root, and creates its directory.
 func (r *guestRoot) hostPath(inside string) (string, error) {
 	where := filepath.Join(r.dir, filepath.FromSlash(inside))
 	return where, os.MkdirAll(filepath.Dir(where), 0o755)
@@ -218,7 +218,7 @@ func (r *guestRoot) writeFile(inside string, data []byte) error {
 	return os.WriteFile(where, data, 0o644)
 }
 
-// copyFile puts a file of the host into the root, as a hard link if possible. The file in the root stays the same if
+// copyFile adds a file of the host to the root, as a hard link if possible. The file in the root stays the same if
 // the file on the host is replaced later.
 func (r *guestRoot) copyFile(inside, source string) error {
 	where, err := r.hostPath(inside)
@@ -241,8 +241,8 @@ func (r *guestRoot) copyFile(inside, source string) error {
 	return errors.Join(err, to.Close())
 }
 
-// writeBundle writes the files that runsc reads for a container. shared is the file through which the container
-// shares memory with the engine, or "".
+// writeBundle writes the files that runsc reads for a container. shared is the path of the file through which the
+// container shares memory with the engine, or "".
 func (r *guestRoot) writeBundle(dir, shared string) error {
 	own := r.spec
 	if shared != "" {

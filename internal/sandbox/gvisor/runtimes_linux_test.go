@@ -9,8 +9,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// TestScriptRuntimes runs a program in each runtime of JavaScript that the machine has: its
-// list of system calls, what it may read and its threads suffice, around and inside.
+// TestScriptRuntimes checks that the allowed system calls, files and threads suffice for each JavaScript runtime of
+// the machine.
 func TestScriptRuntimes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"node", "bun", "deno"} {

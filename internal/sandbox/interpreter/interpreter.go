@@ -1,5 +1,5 @@
-// Package interpreter finds the files that a runtime needs, so that the runtime works in a sandbox that has nothing
-// else: in a confined process, a container or a virtual machine.
+// Package interpreter finds the files that a runtime needs, so that the runtime works in a sandbox that contains
+// nothing else. The sandbox may be a confined process, a container or a virtual machine.
 package interpreter
 
 import (
@@ -17,19 +17,21 @@ import (
 	"retort/internal/core"
 )
 
-// Interpreter describes a runtime that is installed on the machine, with the harness that turns it into a guest.
+// Interpreter describes a runtime that is installed on the machine, with the harness, the code that turns it into a
+// guest.
 type Interpreter struct {
 	Runtime string   // "python", "node", "bun", "deno"; also the name of the confinement profile
 	Command string   // path, or a name that is looked for in PATH
 	Flags   []string // before the path of the harness
 	Env     []string // its whole environment
 	Main    string   // the file of the harness to start with
-	// Harness returns the files of the harness by name. In every sandbox they are in the folder HarnessDir.
+	// Harness returns the files of the harness by name. In every sandbox they are in the directory HarnessDir.
 	Harness func() map[string][]byte
-	// Exhausted reports whether the interpreter's standard error says that it ran out of memory.
+	// Exhausted reports whether the interpreter's standard error states that it ran out of memory.
 	Exhausted func(stderr string) bool
-	// Crashed interprets the interpreter's standard error after a crash. file is the name of the program. It returns
-	// the line at which the program crashed, or 0 if unknown, and whether the stack was too deep. It may be nil.
+	// Crashed parses the interpreter's standard error after a crash. file is the name of the program. It returns the
+	// line at which the program crashed, or 0 if unknown, and whether the call stack was too deep. Crashed may be
+	// nil.
 	Crashed func(stderr, file string) (line int, deep bool)
 	// Proc reports whether the interpreter needs a /proc to run.
 	Proc bool
@@ -42,7 +44,7 @@ type Interpreter struct {
 	Proxied bool
 }
 
-// Paths in a sandbox.
+// Directories in a sandbox: of executables, of the harness and of time zones.
 const (
 	BinDir     = "/usr/bin"
 	HarnessDir = "/usr/lib/retort"
@@ -98,15 +100,15 @@ func (i Interpreter) collectFiles(found string) (*FileImage, error) {
 	return NewImage(path.Join(BinDir, i.Runtime), found)
 }
 
-// PythonAt returns the Python executable behind a file. The file may be a shim of a version manager, which starts
+// PythonAt returns the Python executable that a file leads to. The file may be a version manager's shim, which starts
 // another file.
 func PythonAt(found string) (string, error) {
 	said, err := pythonOf(found)
 	return said.Executable, err
 }
 
-// PythonImage returns the files that a Python installation needs. inside is the path in the sandbox at which its
-// executable appears.
+// PythonImage returns the files that a Python installation needs. Its executable appears at the path inside in the
+// sandbox.
 func PythonImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Sources: map[string]string{}}
 	if err := m.addPython(program); err != nil {
@@ -132,7 +134,7 @@ func (i Interpreter) CommandLine(m *FileImage) []string {
 	return append(append([]string{m.Program}, i.Flags...), path.Join(HarnessDir, i.Main))
 }
 
-// pythonSays is the description that a Python prints of itself: its version and the paths of its files.
+// pythonSays is the description that a Python interpreter prints of itself: its version and the paths of its files.
 type pythonSays struct {
 	Executable string   `json:"executable"`
 	Prefix     string   `json:"prefix"`
@@ -147,8 +149,8 @@ dynload = [p for p in sys.path if p.endswith("lib-dynload")]
 print(json.dumps({"executable": os.path.realpath(sys.executable), "prefix": os.path.realpath(sys.base_prefix), "library": library,
 	"version": list(sys.version_info[:2]), "extensions": [os.path.realpath(f) for d in dynload for f in glob.glob(d + "/*.so")]}))`
 
-// addPython adds the files of a Python: the executable, the standard library, and all shared libraries that they
-// need. It leaves out installed packages.
+// addPython adds the files of a Python installation: the executable, the standard library, and all shared libraries
+// that they need. It omits installed packages.
 func (m *FileImage) addPython(found string) error {
 	python, err := pythonOf(found)
 	if err != nil {
@@ -157,7 +159,7 @@ func (m *FileImage) addPython(found string) error {
 	return m.addPythonFiles(python)
 }
 
-// pythonOf runs a Python to ask for the locations of its files.
+// pythonOf runs a Python interpreter to find out its version and the locations of its files.
 func pythonOf(found string) (python pythonSays, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -199,7 +201,7 @@ func (m *FileImage) addPythonFiles(python pythonSays) error {
 	return nil
 }
 
-// relativeLibrary returns the path of a Python's standard library relative to its prefix: lib/python3.11 or
+// relativeLibrary returns the path of a Python's standard library relative to its prefix, such as lib/python3.11 or
 // lib64/python3.11.
 func relativeLibrary(p pythonSays, version string) string {
 	if rel, err := filepath.Rel(p.Prefix, p.Library); err == nil && path.Base(rel) == version && path.Dir(rel) != "." && rel[0] != '.' {

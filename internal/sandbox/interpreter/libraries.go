@@ -19,7 +19,7 @@ func (m *FileImage) addLibraries(file, dir string) error {
 	return m.addNeeded(file, dir, search)
 }
 
-// addNeeded adds the shared libraries that one ELF file needs, and recursively those that these need.
+// addNeeded adds the shared libraries that one ELF file needs, and recursively those that the libraries need.
 func (m *FileImage) addNeeded(file, dir string, search []string) error {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -131,7 +131,8 @@ func expandOrigin(dir, origin string) string {
 	return path.Clean(strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(dir))
 }
 
-// loaderConfig returns the directories that an ld.so.conf and the files that it includes name.
+// loaderConfig returns the library directories that an ld.so.conf file lists, including those in files that it
+// includes.
 func loaderConfig(file string, depth int) []string {
 	f, err := os.Open(file)
 	if err != nil || depth > 4 {
@@ -157,7 +158,7 @@ func loaderConfig(file string, depth int) []string {
 	return dirs
 }
 
-// standardDirs lists the directories that dynamic loaders search by default.
+// standardDirs lists the directories that dynamic loaders search for libraries by default.
 func standardDirs() []string {
 	var dirs []string
 	for _, pattern := range []string{"/lib/*-linux-*", "/usr/lib/*-linux-*"} {

@@ -6,12 +6,13 @@ import (
 	"strconv"
 )
 
-// ProxyNetwork describes how programs of interpreters with Proxied set reach their proxy.
+// ProxyNetwork describes how programs reach their network proxy. It applies to interpreters that are marked as
+// Proxied.
 type ProxyNetwork struct {
 	Certificates string // a file with authorities, PEM; the machine's if empty
 }
 
-// CertificatesPath is the path of the certificate authorities in a sandbox.
+// CertificatesPath is the path in a sandbox of the file with the trusted certificate authorities.
 const CertificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
 // certificateFiles lists the files in which operating systems keep the certificate authorities that they trust.
@@ -20,7 +21,7 @@ var certificateFiles = []string{
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// ProxyEnvironment adds to env the variables that tell the interpreter about a proxy at a port of its own loopback
+// ProxyEnvironment adds to env the variables that make the interpreter use a proxy at a port of its own loopback
 // address. authorities is the host's file that must appear at CertificatesPath, or "". A nil ProxyNetwork adds
 // nothing.
 func (n *ProxyNetwork) ProxyEnvironment(env []string, port int) (joined []string, authorities string) {

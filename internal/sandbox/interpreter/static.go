@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// CheckStatic returns an error if an executable cannot be the only file of a sandbox, for example because it is
-// dynamically linked. processor is the required processor; elf.EM_NONE accepts any.
+// CheckStatic returns an error if an executable cannot run as the only file of a sandbox, for example because it is
+// dynamically linked. processor is the required processor. elf.EM_NONE accepts any.
 func CheckStatic(file string, processor elf.Machine) error {
 	program, err := elf.Open(file)
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package process
 
-// hasWalls is false, because on this system only the runtime confines a program.
+// hasWalls is false, because package confine cannot confine a child on this system.
 const hasWalls = false
 
 func userOf(bool) int { return 0 }

@@ -1,5 +1,5 @@
-// Package procgroup starts the processes of sandboxes. Each gets its own control group where the machine permits
-// that, and none outlives the engine.
+// Package procgroup starts the processes of sandboxes. Each process gets its own control group if the machine permits
+// that, and ends with the engine.
 package procgroup
 
 import (
@@ -19,10 +19,10 @@ import (
 	"retort/internal/core"
 )
 
-// GroupSet holds the engine's own control groups. Each child gets its own group below them. Where this user may not
-// create groups, the process's resource limits and a watcher are used instead. A child is created inside its group:
-// moving an existing process makes the kernel wait until every processor was idle once, which takes longer than the
-// rest of the confinement.
+// GroupSet holds the engine's own control groups. Each child gets its own group below them. If this user may not
+// create groups, the process's resource limits and a watcher are used instead. A child is created inside its group.
+// Moving an existing process would take longer than the rest of the confinement, because the kernel waits until every
+// processor was idle once.
 type GroupSet struct {
 	version int
 	dirs    map[string]string // controller → the engine's directory
@@ -46,19 +46,18 @@ func OpenGroups() *GroupSet {
 	return openV2(own, string(mounts))
 }
 
-// home is the control group that this process was in before it created groups, as /proc/PID/cgroup reported it. That
-// file may later report the group of a child: it describes the process's first thread, which may be the one that
-// starts children.
+// home returns the text of /proc/self/cgroup from before this process created groups. Later that file may name the
+// group of a child, because it describes the process's first thread, which may be the one that starts children.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	return string(own), err
 })
 
-// killedEngineGrace bounds the wait for processes of killed engines, which take a while to end after the kernel has
-// signalled them.
+// killedEngineGrace bounds how long to wait for the processes of killed engines, which take a while to end after the
+// kernel has signalled them.
 const killedEngineGrace = 3 * time.Second
 
-// prefix begins the names of the engine's directories; its process id follows.
+// prefix is the start of the names of an engine's directories. The engine's process id follows.
 const prefix = "retort-"
 
 func openV1(own, mounts string) *GroupSet {
@@ -103,8 +102,8 @@ func openV2(own, mounts string) *GroupSet {
 	return &GroupSet{version: 2, dirs: map[string]string{"memory": dir}}
 }
 
-// delegatesMemory reports whether a control group has its memory controller enabled for its children. If not, it
-// tries to enable the controller, which requires that the engine is the only process in the group.
+// delegatesMemory reports whether the memory controller is enabled for the children of a control group. If it is not,
+// delegatesMemory tries to enable it. That requires that the engine is the only process in the group.
 func delegatesMemory(dir string) bool {
 	passed, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
@@ -128,7 +127,8 @@ func delegatesMemory(dir string) bool {
 		writeControl(dir, "cgroup.subtree_control", "+memory") == nil
 }
 
-// claimDir creates the engine's directory below parent and removes those of killed engines.
+// claimDir creates the engine's directory below parent and removes the directories of killed engines. It waits for
+// their processes for at most the time within.
 func claimDir(parent string, within time.Duration) (string, error) {
 	late := time.Now().Add(within)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
@@ -149,8 +149,8 @@ func claimDir(parent string, within time.Duration) (string, error) {
 	return dir, err
 }
 
-// removeGroup removes a control group and those below it, unless one of them contains a process. The kernel's files
-// in a group need not be removed.
+// removeGroup removes a control group and the groups below it. It fails if one of them contains a process. The
+// kernel's own files in a group need not be removed.
 func removeGroup(dir string) (gone bool) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -162,7 +162,7 @@ func removeGroup(dir string) (gone bool) {
 	return err == nil || errors.Is(err, os.ErrNotExist)
 }
 
-// Close removes the engine's groups. They must not have any processes.
+// Close removes the engine's groups, which must not contain any processes.
 func (g *GroupSet) Close() {
 	if g == nil {
 		return
@@ -172,7 +172,7 @@ func (g *GroupSet) Close() {
 	}
 }
 
-// ChildGroup is the control group of one child. The methods of a nil ChildGroup do nothing.
+// ChildGroup represents the control group of one child. The methods of a nil ChildGroup do nothing.
 type ChildGroup struct {
 	*GroupSet
 	dirs map[string]string // controller → the child's directory
@@ -198,8 +198,8 @@ func (g *GroupSet) AddGroup() *ChildGroup {
 	return one
 }
 
-// startInside calls start, which forks, in such a way that the child is created inside the group. The calling
-// goroutine must be locked to its thread. inside reports whether that succeeded.
+// startInside calls start, which starts a child, so that the child is created inside the group. inside reports
+// whether that succeeded. The calling goroutine must be locked to its thread.
 func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
 	switch {
 	case o == nil:
@@ -218,7 +218,7 @@ func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() e
 	return true, start()
 }
 
-// enterGroup moves the calling thread into the group, where possible.
+// enterGroup moves the calling thread into the group. It reports whether that succeeded for the memory controller.
 func (o *ChildGroup) enterGroup() (inside bool) {
 	for controller, dir := range o.dirs {
 		if writeControl(dir, "tasks", "0") != nil {
@@ -244,8 +244,8 @@ func (o *ChildGroup) DescribeLimits() string {
 	return fmt.Sprintf("cgroup v%d", o.version)
 }
 
-// SetLimits sets the group's limits for one program. Limits that cannot be set are left to the process's own limits
-// and the watcher.
+// SetLimits sets the group's limits for one program. If the group cannot enforce a limit, the process's own limits
+// and the watcher do.
 func (o *ChildGroup) SetLimits(memory int64, l core.Limits, threads int) {
 	if o == nil {
 		return
@@ -297,8 +297,8 @@ func (o *ChildGroup) PeakBytes() int64 {
 	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
 }
 
-// readBytes reads a number of bytes from a file of the control group: two for version 2 of control groups, one for
-// version 1. It returns 0 if it cannot read the number.
+// readBytes reads a number of bytes from a file of the control group. The file is named two under version 2 of
+// control groups and one under version 1. It returns 0 if it cannot read the number.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0
@@ -312,7 +312,7 @@ func (o *ChildGroup) readBytes(two, one string) int64 {
 	return n
 }
 
-// KillAll kills all processes in the group. It returns when they are gone, or after the time within.
+// KillAll kills all processes in the group. It returns when they are gone, or after the duration within.
 func (o *ChildGroup) KillAll(within time.Duration) {
 	if o == nil {
 		return
@@ -331,7 +331,7 @@ func (o *ChildGroup) KillAll(within time.Duration) {
 	}
 }
 
-// Remove removes the group, which must not have any processes.
+// Remove removes the group, which must not contain any processes.
 func (o *ChildGroup) Remove() {
 	if o == nil {
 		return
@@ -350,10 +350,12 @@ func writeControl(dir, file, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// mountPoint is the directory where a part of the control group hierarchy is mounted.
+// mountPoint holds the directory at which a control group hierarchy is mounted, and the group that is the root of the
+// mount.
 type mountPoint struct{ dir, root string }
 
-// groupDir returns the directory of a group. For a group outside the mounted part, it returns the mount point itself.
+// groupDir returns the directory of a group. For a group outside the mounted part of the hierarchy, it returns the
+// mount point itself.
 func (m mountPoint) groupDir(place string) string {
 	rel, err := filepath.Rel(m.root, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -391,7 +393,7 @@ func unescapeMount(s string) string {
 }
 
 // placeOf returns this process's group for a controller, read from the text of /proc/self/cgroup. The empty
-// controller stands for control groups version 2.
+// controller name stands for version 2 of control groups.
 func placeOf(own, controller string) (string, bool) {
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

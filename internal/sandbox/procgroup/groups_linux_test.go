@@ -15,8 +15,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestBornInGroup looks where children are, with the control groups of this
-// machine and, where version 2 is mounted, with those, even if they bound nothing.
+// TestBornInGroup checks that children are created in their control group, with the groups that this machine
+// delegates and with a group of version 2.
 func TestBornInGroup(t *testing.T) {
 	t.Run("own", func(t *testing.T) {
 		g := OpenGroups()
@@ -43,9 +43,8 @@ func TestBornInGroup(t *testing.T) {
 	})
 }
 
-// TestOpenedWhileStarting opens groups while the first thread of this process is in the group of
-// a child, as it is while that is started: they are no part of that child's, whose end is nobody
-// else's.
+// TestOpenedWhileStarting checks that OpenGroups creates groups in the right place even while this process's first
+// thread is in a child's group to start the child. It also checks that KillAll of that group spares this process.
 func TestOpenedWhileStarting(t *testing.T) {
 	first := OpenGroups()
 	if first == nil || first.version != 1 {
@@ -74,8 +73,8 @@ func TestOpenedWhileStarting(t *testing.T) {
 	child.KillAll(10 * time.Millisecond) // which ends children, and not this process
 }
 
-// TestClaimWaits has groups of an engine that has died, with one below that nobody knows of, and
-// in that a process which is yet to see that it is alone.
+// TestClaimWaits checks that claimDir removes nested groups of a dead engine, and waits for a process in them that
+// has not ended yet.
 func TestClaimWaits(t *testing.T) {
 	own := OpenGroups()
 	if own == nil || own.version != 1 {
@@ -118,7 +117,7 @@ func TestClaimWaits(t *testing.T) {
 	}
 }
 
-// deadProcess is the id of a process that has ended.
+// deadProcess returns the id of a process that has ended.
 func deadProcess(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
@@ -128,7 +127,7 @@ func deadProcess(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// bornIn checks that a child is in its group and that the engine is not.
+// bornIn checks that a new child is in its own group and that no thread of this process is.
 func bornIn(t *testing.T, g *GroupSet) {
 	s := New(g)
 	defer s.Close()

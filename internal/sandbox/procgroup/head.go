@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// maxHead is the number of bytes that a StderrHead keeps.
+// maxHead is the maximum number of bytes that a StderrHead keeps.
 const maxHead = 8 << 10
 
-// StderrHead represents a writer that keeps the first bytes of a guest's standard error and discards the rest. The first
-// bytes matter, because the message of a crash precedes its stack traces. It is safe for concurrent use.
+// StderrHead is an io.Writer that keeps the first bytes of a guest's standard error and discards the rest. The first
+// bytes matter most, because the message of a crash precedes its stack traces. It is safe for concurrent use.
 type StderrHead struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// Write implements io.Writer. It never fails.
+// Write implements io.Writer. It never returns an error.
 func (h *StderrHead) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -23,7 +23,7 @@ func (h *StderrHead) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the bytes that were kept.
+// String returns the bytes that the StderrHead has kept.
 func (h *StderrHead) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,14 +2,14 @@ package procgroup
 
 import "sync"
 
-// LazySpawner makes a ChildSpawner on first use, so that a backend that nobody uses starts and writes nothing. The
-// zero value is ready to use. It is safe for concurrent use.
+// LazySpawner creates a ChildSpawner on first use, so that a backend that is never used starts no thread and creates
+// no groups. The zero value is ready to use. It is safe for concurrent use.
 type LazySpawner struct {
 	mu      sync.Mutex
 	spawner *ChildSpawner
 }
 
-// Ensure returns the spawner. It must not be called after Close.
+// Ensure returns the ChildSpawner and creates it on the first call. It must not be called after Close.
 func (l *LazySpawner) Ensure() *ChildSpawner {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,5 +4,5 @@ package procgroup
 
 import "os"
 
-// IsAbandoned returns false: on this system no engine is considered dead.
+// IsAbandoned returns false, because on this system no engine is considered dead.
 func IsAbandoned(*os.File) bool { return false }

@@ -15,8 +15,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// inheritedLockGrace is how long IsAbandoned waits for the lock of a dead engine, which children of that engine may
-// have inherited.
+// inheritedLockGrace is how long IsAbandoned waits for the lock of a dead engine. Children of that engine may have
+// inherited the lock.
 const inheritedLockGrace = 2 * time.Second
 
 // IsAbandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// OwnMemory returns the memory of a process that it shares with no file, in bytes: what it has written, and stacks and
-// heap. It returns 0 if the process is gone.
+// OwnMemory returns the anonymous memory of a process, such as stacks and heap, in bytes. It omits pages of files
+// that the process has not changed. It returns 0 if the process is gone.
 func OwnMemory(pid int) int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

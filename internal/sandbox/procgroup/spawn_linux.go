@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// ChildSpawner starts children from one thread that lives as long as they do. The kernel sends a child its death
-// signal when the thread that forked it ends, and Go may end ordinary threads at any time.
+// ChildSpawner starts children from one thread that lives as long as the ChildSpawner. The kernel sends a child its
+// death signal when the thread that forked it ends, and Go may end ordinary threads at any time.
 type ChildSpawner struct {
 	groups *GroupSet
 	tasks  chan func()
@@ -27,8 +27,8 @@ func New(groups *GroupSet) *ChildSpawner {
 	return s
 }
 
-// Start starts cmd and returns its group, which is nil without control groups. The caller must remove the group after it has
-// waited for the process.
+// Start starts cmd and returns its group, which is nil without control groups. The caller must remove the group after
+// waiting for the process.
 func (s *ChildSpawner) Start(cmd *exec.Cmd) (*ChildGroup, error) {
 	in := s.groups.AddGroup()
 	var inside bool

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// MemoryPeak is the peak memory of a guest. It is safe for concurrent use.
+// MemoryPeak records the peak memory of a guest. It is safe for concurrent use.
 type MemoryPeak struct{ bytes atomic.Int64 }
 
-// Note notes how much memory the guest has now, in bytes, and returns that.
+// Note records that the guest uses now bytes of memory, and returns now.
 func (p *MemoryPeak) Note(now int64) int64 {
 	for {
 		old := p.bytes.Load()
@@ -18,11 +18,11 @@ func (p *MemoryPeak) Note(now int64) int64 {
 	}
 }
 
-// Bytes returns the peak so far.
+// Bytes returns the peak so far, in bytes.
 func (p *MemoryPeak) Bytes() int64 { return p.bytes.Load() }
 
-// WatchMemory measures the memory of a guest again and again until the guest is gone, or has more than it may. It
-// reports whether it has.
+// WatchMemory measures the memory of a guest at the interval every, until the guest is gone or exceeds returns true.
+// It reports whether exceeds has returned true.
 func WatchMemory(gone <-chan struct{}, every time.Duration, measure func() int64, exceeds func(now int64) bool) bool {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -12,25 +12,25 @@ import (
 const (
 	// shrinkDelay is the time without requests after which a pool that has grown shrinks again.
 	shrinkDelay = 30 * time.Second
-	// refillDelay is the wait before a replacement guest is started. During that time the program that got the ready
-	// guest does not compete with it for a processor.
+	// refillDelay is the delay before a replacement guest is started. Without it, starting the replacement would
+	// compete for a processor with the program that got the ready guest.
 	refillDelay = 10 * time.Millisecond
-	// maxRefillDelay bounds the delay of a refill while a program runs and ready items remain. Starting an item would
-	// take processor time from the program.
+	// maxRefillDelay is the maximum delay of a refill while a program runs and other items are ready. Starting an
+	// item would take processor time from the program.
 	maxRefillDelay = time.Second
 )
 
-// ErrClosed is the error of a pool or a backend that is closed.
+// ErrClosed is returned by a pool or a backend that was closed.
 var ErrClosed = errors.New("the backend is closed")
 
-// PoolItem represents an item that a Pool keeps ready.
+// PoolItem is implemented by the items that a WarmPool keeps ready.
 type PoolItem interface {
 	comparable
 	IsAlive() bool // reports whether it still runs
 	Kill()         // ends it without waiting; it is idempotent
 }
 
-// PoolOptions configures a Pool.
+// PoolOptions configures a WarmPool.
 type PoolOptions[T PoolItem] struct {
 	Start func() (T, error) // returns an item that is ready, or an error and leaves nothing behind
 	Least int               // number of ready items when idle
@@ -63,7 +63,7 @@ type startResult[T PoolItem] struct {
 	err  error
 }
 
-// NewPool returns a Pool and starts to fill it, unless it is lazy. The caller must close it.
+// NewPool returns a WarmPool and starts to fill it, unless it is lazy. The caller must close it.
 func NewPool[T PoolItem](o PoolOptions[T]) *WarmPool[T] {
 	p := &WarmPool[T]{PoolOptions: o, mostAtOnce: max(4, 2*runtime.GOMAXPROCS(0))}
 	if o.Room == nil {
@@ -117,7 +117,8 @@ func (p *WarmPool[T]) Take(ctx context.Context) (T, error) {
 	}
 }
 
-// quietPeriod returns how long the receiver of an item has the processor to itself. The caller must hold p.mu.
+// quietPeriod returns how long the pool waits before it replaces an item that was just taken, so that the receiver
+// has the processor to itself. The caller must hold p.mu.
 func (p *WarmPool[T]) quietPeriod() time.Duration {
 	if p.Calm && len(p.ready) > 0 {
 		return maxRefillDelay
@@ -125,8 +126,8 @@ func (p *WarmPool[T]) quietPeriod() time.Duration {
 	return refillDelay
 }
 
-// AllowRefill tells the pool that the receiver of an item no longer needs the processor to itself, so that
-// replacements may be started.
+// AllowRefill lets the pool start replacements soon. It is called when the receiver of an item no longer needs the
+// processor to itself.
 func (p *WarmPool[T]) AllowRefill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +136,8 @@ func (p *WarmPool[T]) AllowRefill() {
 	}
 }
 
-// PostponeRefill keeps the pool from starting replacements for the given time, so that the receiver of an item has
-// the processor to itself.
+// PostponeRefill delays a pending start of replacements by d, so that the receiver of an item has the processor to
+// itself.
 func (p *WarmPool[T]) PostponeRefill(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,8 +146,8 @@ func (p *WarmPool[T]) PostponeRefill(d time.Duration) {
 	}
 }
 
-// returnUnused removes a waiter that gave up from the queue. If it has already been given an item, the item goes back
-// to the pool.
+// returnUnused removes a caller of Take that gave up from the queue. If it was already given an item, the item is
+// returned to the pool.
 func (p *WarmPool[T]) returnUnused(waiter chan startResult[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +161,7 @@ func (p *WarmPool[T]) returnUnused(waiter chan startResult[T]) {
 	}
 }
 
-// startWanted starts as many items as the pool lacks. The caller must hold p.mu.
+// startWanted starts items until there are enough for the target and the waiting callers. The caller must hold p.mu.
 func (p *WarmPool[T]) startWanted() {
 	target := p.target
 	if target > 0 && !p.Room() {
@@ -196,7 +197,7 @@ func (p *WarmPool[T]) startItem() {
 	}
 }
 
-// addReady adds an item if the pool still needs it. The caller must hold p.mu.
+// addReady adds an item to the pool, or kills the item if the pool does not need it. The caller must hold p.mu.
 func (p *WarmPool[T]) addReady(item T) {
 	if p.closed || len(p.ready) >= p.target {
 		item.Kill()
@@ -225,7 +226,7 @@ func (p *WarmPool[T]) ReadyItems() []T {
 	return slices.Clone(p.ready)
 }
 
-// Close ends the ready items and returns when no start is in progress. Waiters get ErrClosed.
+// Close kills the ready items and returns when no start is in progress. Waiting calls of Take return ErrClosed.
 func (p *WarmPool[T]) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -16,7 +16,7 @@ func (i *item) Kill()         { i.dead.Store(true) }
 
 func startItem() (*item, error) { return &item{}, nil }
 
-// Where memory is scarce, nothing waits, and who asks is served all the same.
+// TestPoolWithoutRoom checks that a pool on a machine with little memory keeps no items ready but still serves Take.
 func TestPoolWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(PoolOptions[*item]{Start: startItem, Least: 2, Most: 8, Room: func() bool { return false }})
@@ -33,7 +33,7 @@ func TestPoolWithoutRoom(t *testing.T) {
 	})
 }
 
-// What died while it waited is not given out.
+// TestDeadItem checks that Take never returns an item that died while it was ready.
 func TestDeadItem(t *testing.T) {
 	p := NewPool(PoolOptions[*item]{Start: startItem, Least: 1, Most: 1})
 	defer p.Close()
@@ -45,8 +45,8 @@ func TestDeadItem(t *testing.T) {
 	}
 }
 
-// Who has taken an item has the machine to itself while there are others, and no longer than it
-// needs it; when there are none, another one is started.
+// TestCalm checks when a pool with Calm replaces a taken item: after maxRefillDelay or AllowRefill while other items
+// are ready, and after refillDelay otherwise.
 func TestCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var starts atomic.Int64

@@ -8,8 +8,8 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// relayedGuest represents a guest that the host reaches through a relay, which multiplexes the wire and the program's
-// connections over one stream.
+// relayedGuest represents a guest behind a relay. The relay multiplexes the protocol of package wire and the
+// program's network connections over one stream.
 type relayedGuest struct {
 	Guest
 	mux   *mux.StreamMux
@@ -28,10 +28,10 @@ func relayGuest(g Guest) *relayedGuest {
 	return r
 }
 
-// Read reads from the wire of the guest.
+// Read reads from the guest's protocol stream.
 func (r *relayedGuest) Read(b []byte) (int, error) { return r.first.Read(b) }
 
-// Write writes to the wire of the guest.
+// Write writes to the guest's protocol stream.
 func (r *relayedGuest) Write(b []byte) (int, error) { return r.first.Write(b) }
 
 // acceptConnection serves a connection that the program has opened. It closes the connection if there is no proxy to
@@ -50,8 +50,8 @@ func (r *relayedGuest) acceptConnection(l *mux.MuxStream) {
 	}
 }
 
-// forwardConnections passes the connections that a program opens to h, if h is a sandbox.ConnectionProxy. shut stops this and
-// returns when no connection is left.
+// forwardConnections passes the connections that a program opens to h, if h is a sandbox.ConnectionProxy. shut closes
+// all connections and returns when none is left.
 func forwardConnections(g Guest, h sandbox.ToolHost) (shut func()) {
 	r, ok := g.(*relayedGuest)
 	proxy, is := h.(sandbox.ConnectionProxy)

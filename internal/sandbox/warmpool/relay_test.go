@@ -13,7 +13,7 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// greeter is a Host that greets whoever connects, and waits for the end.
+// greeter is a ConnectionProxy that sends "hello" on each connection and then waits for its end.
 type greeter struct{ sandbox.HostFunc }
 
 func (greeter) ServeConn(ctx context.Context, conn net.Conn) {
@@ -23,7 +23,7 @@ func (greeter) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// relaying starts a guest behind a relay, which are both the function.
+// relaying returns a start function for fake guests behind a relay. do plays both the relay and the guest.
 func relaying(do func(m *mux.StreamMux)) func(context.Context) (Guest, error) {
 	return func(context.Context) (Guest, error) {
 		near, far := net.Pipe()
@@ -39,7 +39,8 @@ func relaying(do func(m *mux.StreamMux)) func(context.Context) (Guest, error) {
 	}
 }
 
-// What a program connects to is its Host, while it runs; a Host that is no Proxy is nobody.
+// TestRelay checks that a running program's connections reach its ToolHost if that is a ConnectionProxy, and are
+// closed otherwise. Connections before the program runs are closed, too.
 func TestRelay(t *testing.T) {
 	early, said := make(chan string, 9), make(chan string, 1)
 	connect := func(m *mux.StreamMux, told chan string) {
@@ -85,7 +86,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// A sandbox starts commands while its program runs, for backends that have them.
+// TestCommands checks that a sandbox starts commands only while its program runs and only if the backend can run
+// commands.
 func TestCommands(t *testing.T) {
 	o := Options{Kind: bareKind, Capabilities: have, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Warm: -1}}}
 	for _, has := range []bool{false, true} {

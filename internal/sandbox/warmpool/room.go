@@ -10,7 +10,7 @@ import (
 // 10 to 60 MB.
 const minFreeMemory = 512 << 20
 
-// hasRoom reports whether the machine has enough memory for waiting guests.
+// hasRoom reports whether the machine has enough available memory to keep guests ready.
 func hasRoom() bool {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

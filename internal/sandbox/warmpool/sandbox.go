@@ -12,10 +12,11 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// closeTimeout bounds the time that the connections of a program that has ended may take to close.
+// closeTimeout is how long a program's connections may take to close after the program has ended. Then the guest is
+// killed.
 const closeTimeout = time.Second
 
-// pooledSandbox is the sandbox of one program: a guest with its limits.
+// pooledSandbox implements the sandbox of one program with a guest from a pool.
 type pooledSandbox struct {
 	backend *Backend
 	kind    *guestPool
@@ -61,7 +62,7 @@ func (s *pooledSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbo
 	return report, nil
 }
 
-// explainExit has the guest explain why it ended.
+// explainExit lets the guest explain why it ended, and fills in what the guest leaves out.
 func (s *pooledSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) {
 	s.member.guest.Explain(end, p)
 	end.Status = cmp.Or(end.Status, core.StatusError)
@@ -127,7 +128,8 @@ func (s *pooledSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandb
 	return ended, err
 }
 
-// enterRunning registers work that Backend.Close must wait for. It returns an error if the program has ended.
+// enterRunning registers a command, so that Backend.Close waits until done is called. It returns an error if the
+// program has ended.
 func (s *pooledSandbox) enterRunning() (done func(), refused *core.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package warmpool is the host's side of sandboxes whose guest is reached over a stream: containers and virtual
-// machines. It keeps started guests ready, gives each to one program, serves the program over the protocol of package
-// wire, and ends the guest. Such backends differ only in how they start a guest, which a GuestKind describes.
+// Package warmpool implements the host's side of sandboxes whose guest is reached over a stream: containers and
+// virtual machines. It keeps started guests ready, gives each to one program, serves the program over the protocol of
+// package wire, and ends the guest. Such backends differ only in how they start a guest, which a GuestKind describes.
 package warmpool
 
 import (
@@ -25,55 +25,55 @@ type Guest interface {
 	Kill()
 	// Gone returns a channel that is closed when all processes and files of the guest are gone.
 	Gone() <-chan struct{}
-	// Limit sets the limits of the program, if they differ from those that the guest was started with. It is called
-	// before the guest gets the program.
+	// Limit sets the limits of the program, if they differ from the limits with which the guest was started. It is
+	// called before the guest gets the program.
 	Limit(core.Limits)
-	// Peak returns the peak memory of the guest, in bytes, or 0 if unknown.
+	// Peak returns the peak memory of the guest, in bytes, or 0 if it is unknown.
 	Peak() int64
-	// Explain completes end for a guest that ended by itself: because it ran out of memory, was killed or crashed. It
-	// is called after the wire has ended and may wait a moment for the cause. The caller fills in the fields that
-	// Explain does not set.
+	// Explain sets the status and error in end for a guest that ended by itself: because it ran out of memory, was
+	// killed or crashed. It is called after the connection to the guest has ended. It may wait a moment for the
+	// cause. The caller fills in the fields that Explain does not set.
 	Explain(end *wire.ProgramEnd, p core.CheckedProgram)
 }
 
-// GuestKind describes how guests of one runtime are started.
+// GuestKind describes how to start guests of one runtime.
 type GuestKind struct {
 	Runtime string
-	// Start starts a guest. If it fails, nothing of the guest may remain. The guest need not be ready yet. A
-	// *core.Error is returned unchanged to the caller that requested the sandbox.
+	// Start starts a guest, which need not be ready yet. If it fails, it must leave nothing of the guest behind. An
+	// error that is a *core.Error is returned unchanged to the caller that requested the sandbox.
 	Start func(ctx context.Context) (Guest, error)
 	// Harness returns the compiled harness, the code that runs programs in the guest. A guest receives it in the
-	// first frame. Harness is nil if guests bring their own.
+	// first frame. Harness is nil if guests already contain their harness.
 	Harness func() []byte
-	// Within bounds the time from a guest's start until it is ready. Zero means 30 s.
+	// Within is how long a guest may take from its start until it is ready. Zero means 30 s.
 	Within time.Duration
-	// Warm sets the number of guests that wait when idle. Zero means 2; a negative number means none. MaxWarm is the
-	// number that may wait under load. Zero means 8.
+	// Warm is the number of guests that wait for programs under low load. Zero means 2, a negative number means none.
+	// MaxWarm is the maximum number under load. Zero means 8.
 	Warm, MaxWarm int
 	// Ahead makes the pool start guests before the first request.
 	Ahead bool
-	// Bounds names the mechanisms that enforce the limits, for reports.
+	// Bounds names, for reports, the mechanisms that enforce the limits.
 	Bounds string
-	// Relayed marks guests behind a relay (confine.Relayed). They send several streams: the first is the wire, the
-	// others are connections for the sandbox.ConnectionProxy of the program's Host.
+	// Relayed marks guests behind a relay (confine.Relayed). The relay sends several streams: the first carries the
+	// protocol of package wire, the others are connections for the sandbox.ConnectionProxy of the program's ToolHost.
 	Relayed bool
 }
 
 // Options configures a Backend.
 type Options struct {
 	Kind sandbox.BackendKind
-	// Capabilities returns the current capabilities of the backend. It is called often; only its first call may take
-	// time. Its Warning is added to every report.
+	// Capabilities returns the current capabilities of the backend. It is called often, so only its first call may
+	// take long. Its Warning is added to every report.
 	Capabilities func() sandbox.Capabilities
 	Kinds        []GuestKind
 	// Command runs a command in its own sandbox, with the limits of its program. When it returns, no process or file
-	// of the command is left. It is nil if programs cannot start commands. Its error is a *core.Error.
+	// of the command is left. Its error is a *core.Error. Command is nil if programs cannot start commands.
 	Command func(ctx context.Context, c sandbox.HostCommand, l core.Limits) (sandbox.CommandResult, error)
 	// Closed is called once when all guests are gone. It may be nil.
 	Closed func() error
 }
 
-// Backend represents a sandbox.Backend that keeps started guests in pools. It is safe for concurrent use.
+// Backend implements sandbox.Backend with pools of started guests. It is safe for concurrent use.
 type Backend struct {
 	Options
 	kinds map[string]*guestPool
@@ -125,7 +125,7 @@ func (b *Backend) openPool(k GuestKind) *guestPool {
 	return opened
 }
 
-// greetedGuest represents a guest that has sent its ready frame.
+// greetedGuest represents a guest that has sent its ready frame and can receive a program.
 type greetedGuest struct {
 	guest Guest
 	conn  *wire.FrameConn
@@ -178,7 +178,7 @@ func (b *Backend) startGuest(k GuestKind) (*greetedGuest, error) {
 	return nil, b.failGuest(m, err)
 }
 
-// beginGuest starts a guest. Close of the backend waits until the guest is gone.
+// beginGuest starts a guest and registers it, so that Backend.Close waits until the guest is gone.
 func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (Guest, error) {
 	b.mu.Lock()
 	if b.closed {
@@ -202,7 +202,7 @@ func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (Guest, error) {
 	return guest, nil
 }
 
-// failGuest ends a guest that did not become ready. It returns the reason, as explained by the guest if possible.
+// failGuest ends a guest that did not become ready. It returns the reason, if possible as the guest explains it.
 func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	m.Kill()
 	if errors.Is(err, ErrClosed) {
@@ -226,8 +226,7 @@ func (b *Backend) Kind() sandbox.BackendKind { return b.Options.Kind }
 // Capabilities implements sandbox.Backend.
 func (b *Backend) Capabilities() sandbox.Capabilities { return b.Options.Capabilities() }
 
-// Prepare implements sandbox.Backend. It takes a guest that is ready, or waits for one
-// to be started.
+// Prepare implements sandbox.Backend. It takes a guest that is ready, or waits until one has started.
 func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.Sandbox, error) {
 	have, err := b.haveSoon(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// TestMain lets the test program be the guest.
+// TestMain lets the test binary act as a guest.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "guest" {
 		if guest.Main(os.Stdin, os.Stdout) != nil {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bare is a guest in a process without walls.
+// bare is a guest in an unconfined process.
 type bare struct {
 	in, out *os.File
 	cmd     *exec.Cmd
@@ -81,8 +81,8 @@ func newBare(k GuestKind) *Backend {
 	return New(Options{Kind: bareKind, Capabilities: have, Kinds: []GuestKind{k}})
 }
 
-// TestContract runs what depends on how a guest is started, limited and ended. What happens between guest and
-// engine is not this package's.
+// TestContract runs those tests of package sandboxtest that depend on how a guest is started, limited and ended.
+// Other packages test the communication between guest and engine.
 func TestContract(t *testing.T) {
 	sandboxtest.RunPart(t, "quickjs", 1, func(*testing.T) sandbox.Backend { return newBare(GuestKind{Start: startBare}) }, append(sandboxtest.OfInterpreters(), "cancel", "refusals", "paused clock")...)
 }
@@ -101,8 +101,8 @@ func runOne(t *testing.T, b *Backend, code string) sandbox.RunReport {
 	return r
 }
 
-// What cannot be started, does not get ready or is another guest than it should be is
-// an error that says so, and is gone.
+// TestBadStarts checks that a guest that cannot be started, does not become ready or has the wrong runtime gives an
+// error with the reason, and is ended.
 func TestBadStarts(t *testing.T) {
 	typed := core.Errorf(core.KindSandboxUnavailable, "x", "the disk is full").WithHint("make room")
 	for name, test := range map[string]struct {
@@ -135,7 +135,7 @@ func write(w io.ReadWriter, f wire.Frame) error {
 	}{w, nil}).SendFrame(f)
 }
 
-// fake is a guest that does as it is told.
+// fake is a Guest without a process. A function of the test writes its output.
 type fake struct {
 	io.Reader
 	io.Writer
@@ -168,8 +168,8 @@ func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
 	}
 }
 
-// A guest that goes without a word ends its program, not the engine; what is said of
-// the backend as a whole is in each report.
+// TestGuestGoes checks that a guest that ends without a message ends only its own program, and that every report
+// includes the backend's Warning.
 func TestGuestGoes(t *testing.T) {
 	b := New(Options{Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
 		c := have()
@@ -194,7 +194,7 @@ func TestGuestGoes(t *testing.T) {
 	}
 }
 
-// Nothing is started before somebody asks, unless it shall be.
+// TestAhead checks that no guest is started before the first request, unless Ahead is set.
 func TestAhead(t *testing.T) {
 	for ahead, want := range map[bool]int{false: 0, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// A command that names files of the workspace is refused before it starts, because guests share no folders. A command
-// that failed on such a file for another reason is explained.
+// TestCommandsOnFiles checks that a command whose arguments name files of the workspace is not started, because
+// guests share no folders. It also checks that the failure of a command whose errors name such a file is explained.
 func TestCommandsOnFiles(t *testing.T) {
 	started := 0
 	command := func(context.Context, sandbox.HostCommand, core.Limits) (sandbox.CommandResult, error) {
