@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// BenchmarkStart is a guest from nothing to ready, in a process that runs.
+// BenchmarkStart measures how long a guest in this process takes to become ready.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		_ = newGuestConn(b).Close()
@@ -36,7 +36,7 @@ func Benchmark1000Calls(b *testing.B) {
 	benchmarkProgram(b, "for (let i = 0; i < 1000; i++) await demo.echo({text: 'x', i})")
 }
 
-// BenchmarkValue returns a megabyte of rows.
+// BenchmarkValue measures a program that returns a megabyte of rows.
 func BenchmarkValue(b *testing.B) {
 	benchmarkProgram(b, "return Array.from({length: 10000}, (_, i) => ({id: i, name: 'name of row ' + i, tags: ['a', 'b'], when: new Date(i * 1e9), total: 1.5}))")
 }

@@ -13,7 +13,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// callTarget represents a function of a server that the program calls, with its encoded frame head.
+// callTarget represents a server's tool that the program calls, with the encoded head of its call frames.
 type callTarget struct {
 	wire.CallHead
 	head []byte // of its frames
@@ -26,15 +26,16 @@ type pendingCall struct {
 	from            stackTrace
 }
 
-// nativeTarget returns the number that identifies a tool in nativeCall. Its arguments are the server and the tool.
+// nativeTarget registers a tool and returns the number that identifies it in nativeCall. Its arguments are the server
+// and the tool.
 func (g *guestProgram) nativeTarget(args []any) (any, error) {
 	c := wire.CallHead{Server: textArgument(args, 0), Tool: textArgument(args, 1)}
 	g.targets = append(g.targets, &callTarget{c, wire.CallFrame(0, c, nil).Head})
 	return len(g.targets) - 1, nil
 }
 
-// nativeCall sends a call and returns the promise of its result. Its arguments are the number of the target and the
-// call's arguments.
+// nativeCall sends a call and returns the promise of its result. Its arguments are the number from nativeTarget and
+// the call's arguments.
 func (g *guestProgram) nativeCall(to, arguments lib.TJSValue) lib.TJSValue {
 	exception := lib.TJSValue{Ftag: lib.EJS_TAG_EXCEPTION}
 	body, ok := g.js.stringBytes(arguments)
@@ -73,7 +74,7 @@ func (g *guestProgram) nativeCallSync(args []any) (any, error) {
 	}
 }
 
-// resolveCall resolves or rejects the promise of the call that the frame f answers.
+// resolveCall resolves or rejects the promise of the call to which the frame f is the result.
 func (g *guestProgram) resolveCall(f wire.Frame) error {
 	call, ok := g.pending[f.ID]
 	if !ok {
@@ -124,7 +125,8 @@ func (g *guestProgram) decodeValue(parse quickjs.Value, body []byte) lib.TJSValu
 	return g.js.callFunction(g.js.unwrapValue(parse), text)
 }
 
-// throwToolError throws the ToolError of a failed call, with the stack of the place where the program made the call.
+// throwToolError throws the ToolError of a failed call. The stack of the error is that of the place where the program
+// made the call.
 func (g *guestProgram) throwToolError(call *pendingCall, failure []byte) (exception lib.TJSValue) {
 	var texts [3]lib.TJSValue
 	for i, text := range [][]byte{failure, []byte(call.target.Server), []byte(call.target.Tool)} {
@@ -154,8 +156,8 @@ func failureOf(f wire.Frame) []byte {
 	return text
 }
 
-// encodeAnswer encodes a result for the synchronous calls of the prelude: a letter followed by text. "v" means JSON,
-// "b" means JSON with integers that may be too long for a number, "e" means an error as JSON.
+// encodeAnswer encodes a result for the synchronous calls of the prelude, as a letter followed by text. "v" means
+// JSON, "b" means JSON with integers that may be too long for a number, and "e" means an error as JSON.
 func encodeAnswer(f wire.Frame) string {
 	if failure := failureOf(f); failure != nil {
 		return "e" + string(failure)

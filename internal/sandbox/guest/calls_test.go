@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// results answers calls with texts that are at least almost JSON.
+// results is a host that answers the i-th call with the i-th text, which is JSON or nearly JSON.
 type results []string
 
 func (r results) Call(_ context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -18,8 +18,8 @@ func (r results) Call(_ context.Context, c core.ToolCall) (core.CallResult, erro
 	return core.CallResult{Value: json.RawMessage(r[args.I])}, err
 }
 
-// TestResults shows what results become in the program, whichever way is taken
-// to decode them, and that what cannot be decoded is an error of that call.
+// TestResults checks which JavaScript values the results of calls become, and that invalid JSON makes only its own
+// call fail.
 func TestResults(t *testing.T) {
 	r := results{
 		`{"a":"grün 👍","b":[1.5,-0,1e3],"__proto__":{"c":1},"a":"twice"}`, `"\ud800\u0000"`, `null`, ` 1 `,

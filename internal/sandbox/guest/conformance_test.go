@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into package guesttest")
 
-// reference is the runtime whose endings the others are measured by.
+// reference is the runtime whose results are the expected results of the other runtimes.
 const reference = "quickjs"
 
 func TestPrograms(t *testing.T) {

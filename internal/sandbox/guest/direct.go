@@ -13,11 +13,10 @@ import (
 // which cost more than the calls of tools that they would be for. Values passed
 // to a function are borrowed, values that it returns are owned.
 
-// cFunction is the signature of functions that the translated C code calls.
+// cFunction is the signature of Go functions that the translated C code of QuickJS can call.
 type cFunction func(tls *libc.TLS, context uintptr, this lib.TJSValue, argc int32, argv uintptr) lib.TJSValue
 
-// registerFunc makes fn a global function of two parameters. fn must not use the
-// methods of the VM, nor panic.
+// registerFunc makes fn a global function of two parameters. fn must neither use the methods of the VM nor panic.
 func (e *jsEngine) registerFunc(name string, fn func(a, b lib.TJSValue) lib.TJSValue) error {
 	cname, err := libc.CString(name)
 	if err != nil {
@@ -70,7 +69,8 @@ func (e *jsEngine) newPromise() (promise, resolve, reject lib.TJSValue) {
 	return promise, resolve, reject
 }
 
-// intValue returns the int in a JavaScript number. It is only for numbers that our own prelude made from an int.
+// intValue returns the int in a JavaScript number. It must be used only for numbers that the prelude made from an
+// int.
 func (e *jsEngine) intValue(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
 
 // stringBytes returns a copy of a string as UTF-8. If memory runs out, ok is false and an exception is pending in the
@@ -104,7 +104,7 @@ func (e *jsEngine) parseJSON(text []byte) lib.TJSValue {
 	})
 }
 
-// withBytes calls f with a zero-terminated copy of b in the memory of the C library.
+// withBytes calls f with the address of a zero-terminated copy of b in the memory of the C library.
 func (e *jsEngine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJSValue) lib.TJSValue {
 	n := libc.Tsize_t(len(b))
 	p := libc.Xmalloc(e.tls, n+1)
@@ -117,8 +117,8 @@ func (e *jsEngine) withBytes(b []byte, f func(p uintptr, n libc.Tsize_t) lib.TJS
 	return f(p, n)
 }
 
-// stackTrace represents a captured stack: the functions that were running, innermost first. The library builds the stack of an
-// error from it. That takes far longer than capturing it.
+// stackTrace represents a captured call stack, innermost function first. QuickJS formats the stack of an error from
+// it, which takes far longer than capturing it.
 type stackTrace []tracePlace
 
 type tracePlace struct {
@@ -127,7 +127,7 @@ type tracePlace struct {
 	mode     int32
 }
 
-// maxTrace bounds the frames of a stack trace, and thereby its memory.
+// maxTrace bounds the number of frames in a stack trace, and thereby its memory.
 const maxTrace = 200
 
 // captureTrace captures the current stack of the program that has called a Go function. The caller must call
@@ -148,7 +148,7 @@ func (e *jsEngine) freeTrace(t stackTrace) {
 	}
 }
 
-// callWithTrace calls f as if the program's stack were t, so that errors created by f have that stack.
+// callWithTrace calls f while the engine's stack is replaced by t, so that errors created by f have the stack t.
 func (e *jsEngine) callWithTrace(t stackTrace, f func()) {
 	const size = unsafe.Sizeof(lib.TJSStackFrame{})
 	frames := libc.Xcalloc(e.tls, libc.Tsize_t(len(t)+1), libc.Tsize_t(size))

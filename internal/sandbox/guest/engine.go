@@ -10,10 +10,10 @@ import (
 	"modernc.org/quickjs"
 )
 
-// jsEngine represents a QuickJS virtual machine. It adds what package quickjs does not offer: a file name for evaluated code,
-// the state of promises, unhandled rejections, and bytes that need not become text. For these it calls the underlying
-// library with handles that quickjs.VM does not export; newEngine fails if they are not where they are expected. An
-// engine must be used by one goroutine at a time.
+// jsEngine represents a QuickJS virtual machine. It adds features that package quickjs does not offer: a file name
+// for evaluated code, the state of promises, unhandled rejections, and bytes that are not converted to text. For
+// these it calls the underlying library with handles that quickjs.VM does not export. newEngine fails if it does not
+// find them. A jsEngine must be used by one goroutine at a time.
 type jsEngine struct {
 	*quickjs.VM
 	tls         *libc.TLS
@@ -32,7 +32,7 @@ type unhandledRejection struct {
 	seq             int
 }
 
-// maxDepth bounds the depth of JavaScript calls. The library counts slots, about one for each call. At a million,
+// maxDepth bounds the depth of JavaScript calls. The library counts about one slot for each call. At a million calls,
 // Go's own stack would overflow, which ends the process.
 const maxDepth = 30_000
 
@@ -54,7 +54,7 @@ func newEngine() (*jsEngine, error) {
 	return e, nil
 }
 
-// findHandles finds the handles of the underlying library inside the quickjs.VM.
+// findHandles reads the handles of the underlying library from unexported fields of the quickjs.VM.
 func (e *jsEngine) findHandles() (err error) {
 	defer func() {
 		if recover() != nil { // reflect, at a field that is not there
@@ -82,10 +82,10 @@ func (e *jsEngine) findHandles() (err error) {
 // as it may be called.
 func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
-// pointerAt returns a pointer to the value at an address in the library's own memory, which Go does not move.
+// pointerAt converts an address in the library's own memory to a pointer. Go does not move that memory.
 func pointerAt[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
-// wrapValue converts v to a quickjs.Value, which takes over the ownership.
+// wrapValue converts v to a quickjs.Value, which takes ownership of v.
 func (e *jsEngine) wrapValue(v lib.TJSValue) quickjs.Value {
 	var value quickjs.Value
 	p := unsafe.Pointer(&value)
@@ -94,7 +94,7 @@ func (e *jsEngine) wrapValue(v lib.TJSValue) quickjs.Value {
 	return value
 }
 
-// unwrapValue returns the library's value inside v. v keeps the ownership.
+// unwrapValue returns the library's value inside v. v keeps the ownership of it.
 func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 	return *(*lib.TJSValue)(unsafe.Add(unsafe.Pointer(&v), e.offV))
 }
@@ -102,8 +102,8 @@ func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 // objectAddress returns the address of the object that v refers to.
 func objectAddress(v lib.TJSValue) uint64 { return *(*uint64)(unsafe.Pointer(&v)) }
 
-// evaluateScript evaluates a script in strict mode whose frames carry the name file. If the script throws, ok is
-// false and value is the thrown value.
+// evaluateScript evaluates a script in strict mode. Stack traces show file as its file name. If the script throws, ok
+// is false and value is the thrown value.
 func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok bool, err error) {
 	code, err := libc.CString(source)
 	if err != nil {
@@ -122,8 +122,8 @@ func (e *jsEngine) evaluateScript(source, file string) (value quickjs.Value, ok 
 	return e.wrapValue(v), true, nil
 }
 
-// withoutText sets whether functions that are compiled from now on lose their source text. Programs then see
-// functions of the prelude as native code.
+// withoutText sets whether functions that are compiled from now on have no source text. Programs then see functions
+// of the prelude as native code.
 func (e *jsEngine) withoutText(yes bool) {
 	var flags int32
 	if yes {
@@ -143,8 +143,8 @@ func (e *jsEngine) promiseState(promise quickjs.Value) (value quickjs.Value, ful
 	return e.wrapValue(lib.XJS_PromiseResult(e.tls, e.context, p)), state == lib.EJS_PROMISE_FULFILLED, true
 }
 
-// trackRejection is QuickJS's callback for promises that are rejected without a handler (handled is 0) or get a
-// handler later.
+// trackRejection is QuickJS's callback for a promise that is rejected without a handler (handled is 0) or gets a
+// handler afterwards.
 func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJSValue, handled int32, _ uintptr) {
 	if handled == 0 {
 		e.rejected++
@@ -161,7 +161,7 @@ func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJ
 func (e *jsEngine) dupValue(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
 func (e *jsEngine) freeValue(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
 
-// firstUnhandled returns the reason of the first unhandled rejection, ignoring that of the promise except.
+// firstUnhandled returns the reason of the first unhandled rejection. It ignores the promise except.
 func (e *jsEngine) firstUnhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
 	first := unhandledRejection{seq: e.rejected + 1}
 	for promise, r := range e.rejections {

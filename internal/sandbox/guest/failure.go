@@ -16,15 +16,15 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// The text that is added before and after the code of a program, on its first and last line. Positions in the first
+// The text that is added before the first line and after the last line of a program's code. Positions in the first
 // line are corrected for it.
 const (
 	programHead = `(async function (__import, __exports, __meta) {`
 	programTail = "\n})"
 )
 
-// fileName returns the file name for stack traces: the program's own name if it is short and has no special
-// characters, otherwise "program.ts".
+// fileName returns the program's file name for stack traces. It is the program's own name if that is short and has no
+// special characters, otherwise "program.ts".
 func (g *guestProgram) fileName() string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 	if name := g.program.Name; name != "" && len(name) <= 100 && strings.Trim(name, plain) == "" {
@@ -33,7 +33,7 @@ func (g *guestProgram) fileName() string {
 	return "program.ts"
 }
 
-// thrownValue represents a description of a thrown value, made by the prelude.
+// thrownValue holds the prelude's description of a value that the program has thrown.
 type thrownValue struct {
 	Name    string    `json:"name"`    // "TypeError"
 	Message string    `json:"message"` // "not a function"
@@ -63,7 +63,8 @@ func (g *guestProgram) reportThrown(value quickjs.Value) wire.ProgramDone {
 	return g.reportError(t)
 }
 
-// reportFailure returns the report for an error that ended the program outside of the program's own functions.
+// reportFailure returns the report for an error that occurred outside of the program's own functions and ended the
+// program.
 func (g *guestProgram) reportFailure(err error) wire.ProgramDone {
 	if errors.Is(err, errDeadlock) {
 		return failedDone(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
@@ -80,7 +81,7 @@ func failedDone(e *core.Error) wire.ProgramDone {
 	return wire.ProgramDone{Status: core.StatusError, Error: e}
 }
 
-// clipText shortens a text from the program.
+// clipText cuts a text from the program that is too long for a report.
 func clipText(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -88,7 +89,7 @@ func clipText(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// reportError converts a failure to a status with an error.
+// reportError converts a thrown value to the program's status and error.
 func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	if g.outOfMemory(t) {
 		stop := wire.MemoryStop(g.program.Memory)
@@ -117,8 +118,9 @@ func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	return failedDone(e)
 }
 
-// outOfMemory reports whether a thrown value means that memory has run out. That is an InternalError about memory, a
-// RangeError about the length of a string or buffer or, if much memory is in use, null or an unreadable value.
+// outOfMemory reports whether a thrown value means that memory has run out. It is an InternalError about memory, or a
+// RangeError about the length of a string or buffer. If much memory is in use, null or an unreadable value counts,
+// too.
 func (g *guestProgram) outOfMemory(t thrownValue) bool {
 	switch t.Message {
 	case "out of memory", "string too long":
@@ -137,12 +139,12 @@ func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 	return d
 }
 
-// These patterns are compiled on first use: most guests, each of which is a process, end without a failure.
+// Regular expressions that are compiled on first use, because most guests end without a failure.
 var (
-	// calleePattern matches the called function before the parenthesis of a call: a name with members, or the members
-	// of an expression without a name.
+	// calleePattern matches the called function before the parenthesis of a call: a name with members, or only
+	// members after an expression without a name.
 	calleePattern = lazyRegexp(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
-	// builtins matches the first frame of a built-in function.
+	// builtins matches a stack trace whose first frame is a built-in function.
 	builtins = lazyRegexp(`^\s*at (\S+) \(native\)`)
 	// frames matches a line of a stack trace: "    at name (file:line:column)".
 	frames = lazyRegexp(`^\s*at (?:(.*) \()?(.+):(\d+):(\d+)\)?$`)
@@ -173,7 +175,7 @@ func (g *guestProgram) nameCallee(e *core.Error, stack string) string {
 	return "TypeError: " + name + " is not a function"
 }
 
-// addLocation adds to e the program's own frames of the stack and the position of the innermost one.
+// addLocation adds the program's own stack frames to e, and the position of the innermost one.
 func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	const maxFrames = 10
 	c := *e
@@ -195,7 +197,7 @@ func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	return &c
 }
 
-// skillFolder is the folder in the file names of all skills. Stack traces show it.
+// skillFolder is the folder that stack traces show in the file names of skills.
 const skillFolder = "skills/"
 
 func firstLine(text string) string {

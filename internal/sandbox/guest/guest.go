@@ -41,11 +41,11 @@ import (
 // Main serves one program. It prepares the guest, sends a ready frame on out, reads the program from in and runs it.
 // It returns when in is closed, even if no program has arrived. The caller must then exit the process, because a busy
 // program cannot be stopped otherwise. An error means a fault of the guest itself. If in is os.Stdin, Main assumes
-// that the process is only a guest and limits the resources of Go's runtime.
+// that the process serves only as a guest, and limits the resources of Go's runtime.
 func Main(in io.Reader, out io.Writer) error { return beginGuest(in, out, guestOptions{}) }
 
-// MainRestored works like Main for a guest in a machine that is copied while the guest waits for a program. Each copy
-// gets its own random numbers.
+// MainRestored works like Main for a guest in a virtual machine that is saved and copied while the guest waits for a
+// program. Each copy gets its own random numbers.
 func MainRestored(in io.Reader, out io.Writer) error {
 	return beginGuest(in, out, guestOptions{restored: true})
 }
@@ -56,7 +56,7 @@ func MainCompiled(in io.Reader, out io.Writer) error {
 	return beginGuest(in, out, guestOptions{compiled: true})
 }
 
-// guestOptions are the settings of a guest that has no program yet.
+// guestOptions holds the settings of a guest that has no program yet.
 type guestOptions struct{ compiled, restored bool }
 
 func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
@@ -87,7 +87,7 @@ func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
 	}
 }
 
-// prepareGuest reads the compiled modules of the prelude if the guest is to receive them, and sets the frame sizes
+// prepareGuest receives the compiled modules of the prelude, if the host sends them, and then sets the frame sizes
 // for the program.
 func (o guestOptions) prepareGuest(conn *wire.FrameConn) (code compiledModules, err error) {
 	if o.compiled {
@@ -97,9 +97,9 @@ func (o guestOptions) prepareGuest(conn *wire.FrameConn) (code compiledModules, 
 	return code, err
 }
 
-// beginPort works like beginGuest for a guest whose waiting goroutine reads the connection itself. In a virtual
-// machine, Go then collects garbage only near the memory limit. Few programs reach that limit, because the guest ends
-// with the machine.
+// beginPort works like beginGuest for a guest that reads the connection in the goroutine that waits for frames. In a
+// virtual machine, Go then collects garbage only near the memory limit. Few programs reach that limit, because the
+// guest ends with the machine.
 func beginPort(p *portConn, o guestOptions) error {
 	code, err := o.prepareGuest(p.conn)
 	if err != nil {
@@ -119,8 +119,8 @@ func beginPort(p *portConn, o guestOptions) error {
 	return <-ended
 }
 
-// goThrifty limits the resources of Go's runtime. Only one thread at a time runs Go code: that of the program. What
-// Go allocates is mostly short-lived copies of sent and received data.
+// goThrifty limits the resources of Go's runtime. Only one thread at a time runs Go code, because only the program
+// computes. Go's memory holds mostly short-lived copies of sent and received data.
 func goThrifty() {
 	const threads, memory = 1, 64 << 20
 	if runtime.GOMAXPROCS(0) > threads {
@@ -129,7 +129,7 @@ func goThrifty() {
 	debug.SetMemoryLimit(memory)
 }
 
-// receiveFrames passes received frames on until the input ends or is invalid.
+// receiveFrames passes received frames on through a channel until the input ends or is invalid.
 func receiveFrames(conn *wire.FrameConn, frames chan<- wire.Frame, gone chan<- struct{}) {
 	defer close(gone)
 	defer close(frames)
@@ -148,5 +148,5 @@ type duplexConn struct {
 	io.Writer
 }
 
-// Close does nothing: the process exits instead.
+// Close does nothing, because the guest ends the conversation by exiting.
 func (*duplexConn) Close() error { return nil }

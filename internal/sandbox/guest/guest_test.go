@@ -11,7 +11,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// pipeEnd is the host's end of the connection to a guest in this process.
+// pipeEnd is the host's end of the connection to a guest in the test process.
 type pipeEnd struct {
 	io.ReadCloser
 	io.WriteCloser
@@ -19,7 +19,7 @@ type pipeEnd struct {
 
 func (p pipeEnd) Close() error { return p.WriteCloser.Close() }
 
-// newGuestConn starts a guest in this process.
+// newGuestConn starts a guest in the test process and returns the connection to it after the guest has become ready.
 func newGuestConn(t testing.TB) *wire.FrameConn {
 	t.Helper()
 	inR, inW := io.Pipe()
@@ -50,7 +50,7 @@ func runProgram(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.Progr
 	return end
 }
 
-// fakeHost has the servers that programs call here.
+// fakeHost implements the servers that the test programs call.
 type fakeHost = guesttest.TestHost
 
 var demoNamespaces = guesttest.HostNamespaces(reference)

@@ -6,19 +6,19 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// frameInbox receives the frames for a guest: first the program, then the results of its calls.
+// frameInbox provides the frames for a guest: first the program, then the results of its calls.
 type frameInbox interface {
 	// hasFrame reports whether a frame has arrived.
 	hasFrame() bool
-	// takeFrame returns the first frame that has arrived. ok is false if no frame has arrived. open is false if the
-	// host has closed the connection.
+	// takeFrame returns the next frame that has arrived, without waiting. ok is false if there is none. open is false
+	// if the host has closed the connection.
 	takeFrame() (f wire.Frame, ok, open bool)
 	// waitFrame works like takeFrame, but waits for a frame until deadline, or without limit if deadline is zero. The
-	// guest must have flushed its output before.
+	// guest must have flushed its own frames before.
 	waitFrame(deadline time.Time) (f wire.Frame, ok, open bool)
 }
 
-// channelInbox represents an inbox that another goroutine fills through a channel.
+// channelInbox implements frameInbox with a channel that another goroutine fills.
 type channelInbox <-chan wire.Frame
 
 func (c channelInbox) hasFrame() bool { return len(c) > 0 }

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// flushWithin is how long output and calls may stay queued in the guest while the program computes.
+	// flushWithin is the maximum time for which output and calls stay queued in the guest while the program computes.
 	flushWithin = 5 * time.Millisecond
 	// lingerTimeout is how long calls that the program did not await may continue after the program has ended.
 	lingerTimeout = time.Second
-	// firstCollectionBytes is the number of bytes that must be allocated before the engine first searches for garbage
-	// cycles.
+	// firstCollectionBytes is the number of bytes that the JavaScript engine allocates before it first searches for
+	// garbage cycles.
 	firstCollectionBytes = 16 << 20
-	// preludeMemory is the memory, in bytes, for the prelude and for reporting that the program's own memory is used
-	// up.
+	// preludeMemory is the memory in bytes that the engine has in addition to the program's. It is for the prelude,
+	// and for the report that the program's own memory is used up.
 	preludeMemory = 8 << 20
 )
 
-// guestProgram runs one program. All fields except the connection are used only by the goroutine of serveProgram.
+// guestProgram runs one program. Only the goroutine of serveProgram uses its fields, except the connection.
 type guestProgram struct {
 	conn     *wire.FrameConn
 	posted   chan struct{} // has a value when there may be something to flush
@@ -48,7 +48,7 @@ type guestProgram struct {
 	gone     bool   // the host is gone, so that no report can be sent
 	warnings []string
 
-	// preload is a function of the guest's JavaScript prelude, as are the fields after it.
+	// preload and the fields after it hold functions of the guest's JavaScript prelude.
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 
@@ -109,8 +109,8 @@ func serveProgram(conn *wire.FrameConn, in frameInbox, compiled compiledModules,
 	return err
 }
 
-// flushAlways starts a goroutine that sends queued frames while the program is busy, until stop is called. It sleeps
-// while the program waits.
+// flushAlways starts a goroutine that sends queued frames while the program is busy, until stop is called. The
+// goroutine sleeps while there are no queued frames.
 func (g *guestProgram) flushAlways() (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -153,7 +153,7 @@ func (g *guestProgram) printText(text string) {
 	}
 }
 
-// runProgram runs the program to its end.
+// runProgram runs the program to its end and returns the done frame's head and body.
 func (g *guestProgram) runProgram(code string) (wire.ProgramDone, []byte) {
 	g.code = code
 	g.js.SetMemoryLimit(uintptr(g.program.Memory + preludeMemory))
@@ -254,10 +254,10 @@ func (g *guestProgram) awaitPromise(promise quickjs.Value) (value quickjs.Value,
 	}
 }
 
-// runJobs runs the engine's pending jobs, including those that they add. It has no limit of its own: at the program's
-// deadline the host ends the process. The library stops with an error after a million jobs, without losing any;
-// runJobs then goes on. A job throws only if memory runs out or the engine is faulty, because exceptions of programs
-// become rejections.
+// runJobs runs the engine's pending jobs, including the jobs that these add. It needs no limit of its own, because
+// the host ends the process at the program's deadline. The library stops with an error after a million jobs, without
+// losing any, and runJobs then continues. A job throws only if memory runs out or the engine is faulty, because
+// exceptions of programs become rejections.
 func (g *guestProgram) runJobs() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()
@@ -268,7 +268,8 @@ func (g *guestProgram) runJobs() error {
 	}
 }
 
-// waitForEvent waits for one event, until deadline unless that is zero, and passes it to the program.
+// waitForEvent waits for one event and passes it to the program. It stops waiting at deadline, unless deadline is
+// zero.
 func (g *guestProgram) waitForEvent(deadline time.Time) error {
 	if id, due := g.timers.takeDue(time.Now()); due {
 		_, err := g.fire.Call(quickjs.UndefinedValue, id)
@@ -282,8 +283,8 @@ func (g *guestProgram) waitForEvent(deadline time.Time) error {
 	return g.resolveCall(f)
 }
 
-// nextResult returns the next result of a call, or none if a timer becomes due or the deadline passes first. It sends
-// queued frames before it waits.
+// nextResult returns the next result of a call. ok is false if a timer becomes due or the deadline passes first. It
+// sends queued frames before it waits.
 func (g *guestProgram) nextResult(deadline time.Time) (f wire.Frame, ok bool, err error) {
 	if len(g.stash) > 0 {
 		f, g.stash = g.stash[0], g.stash[1:]
@@ -307,7 +308,7 @@ func (g *guestProgram) checkReceived(f wire.Frame, ok, open bool) (wire.Frame, b
 	return f, ok, nil
 }
 
-// waitForCalls waits a limited time for calls that the program did not await.
+// waitForCalls waits up to lingerTimeout for calls that the program did not await.
 func (g *guestProgram) waitForCalls() error {
 	deadline := time.Now().Add(lingerTimeout)
 	for g.underWay > 0 && time.Now().Before(deadline) {

@@ -64,7 +64,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// TestNames shows that an odd name of a program does no harm.
+// TestNames checks that a program name that is empty or has special characters does not appear in stack traces.
 func TestNames(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for name, want := range map[string]string{"": "program.ts", "a/b-1.ts": "a/b-1.ts", "x (y:1:2)\n": "program.ts", "ü.ts": "program.ts"} {
@@ -76,8 +76,8 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestManyTools shows that what a program does not use costs it little: the
-// functions of a server are decoded when it is looked at.
+// TestManyTools checks that a program with ten thousand tool functions works. The functions of a server are decoded
+// only when the program uses the server.
 func TestManyTools(t *testing.T) {
 	var namespaces []core.ServerNamespace
 	for s := range 100 {
@@ -96,7 +96,7 @@ func TestManyTools(t *testing.T) {
 	})
 }
 
-// TestLargeValues sends megabytes each way.
+// TestLargeValues checks that arguments, results and values of several megabytes arrive unchanged.
 func TestLargeValues(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		end := runProgram(t, core.CheckedProgram{Namespaces: demoNamespaces, Code: `
@@ -124,7 +124,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestLargeErrors throws more than a report can hold.
+// TestLargeErrors checks that a program that throws a very large error ends with an error message of bounded size.
 func TestLargeErrors(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for _, code := range []string{
@@ -153,7 +153,7 @@ func TestCallsLeftUnderWay(t *testing.T) {
 	})
 }
 
-// TestManyJobs runs more jobs at once than the library of QuickJS runs without a pause.
+// TestManyJobs checks that a program may run more than a million jobs, at which the QuickJS library pauses.
 func TestManyJobs(t *testing.T) {
 	const jobs = 1<<20 + 100_000
 	onAll(t, func(t *testing.T, runProgram runner) {

@@ -4,8 +4,8 @@ package guest
 
 import "runtime"
 
-// peakMemory returns the memory that Go's runtime has obtained from the system, in bytes. It does not include memory
-// that the JavaScript engine maps itself.
+// peakMemory returns the memory that Go's runtime has obtained from the system, in bytes. It omits memory that the
+// JavaScript engine maps itself.
 func peakMemory() int64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// compiledModules maps modules of the prelude to their QuickJS bytecode. Reading them takes a sixth of the time of
-// compiling the sources.
+// compiledModules maps modules of the prelude to their QuickJS bytecode. Loading bytecode takes a sixth of the time
+// of compiling the sources.
 type compiledModules map[string][]byte
 
 // CompilePrelude writes the bytecode of all modules of the prelude, for MainCompiled in another process of the same

@@ -69,8 +69,8 @@ func (g *guestProgram) registerNatives() error {
 	return nil
 }
 
-// textArgument returns an argument of a native function as text, or "" if it is missing or not a text. Only the
-// prelude calls native functions, but no argument may cause a panic.
+// textArgument returns an argument of a native function as text, or "" if it is missing or not a text. It never
+// panics, although only the prelude calls native functions.
 func textArgument(args []any, i int) string {
 	if i < len(args) {
 		if s, ok := args[i].(string); ok {
@@ -110,7 +110,7 @@ func (g *guestProgram) nativePrint(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeWarn adds a warning to the program's report. Each text is added only once.
+// nativeWarn adds a warning to the program's report, unless the report already contains the same text.
 func (g *guestProgram) nativeWarn(args []any) (any, error) {
 	const most, long = 5, 4 << 10
 	if warning := clipText(textArgument(args, 0), long); len(g.warnings) < most && !slices.Contains(g.warnings, warning) {
@@ -119,7 +119,7 @@ func (g *guestProgram) nativeWarn(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeFunctions (i) returns the functions of the i-th namespace, as JSON.
+// nativeFunctions returns the functions of a namespace, as JSON. Its argument is the namespace's index.
 func (g *guestProgram) nativeFunctions(args []any) (any, error) {
 	i := int(numberArgument(args, 0))
 	if i < 0 || i >= len(g.program.Namespaces) {
@@ -128,7 +128,7 @@ func (g *guestProgram) nativeFunctions(args []any) (any, error) {
 	return string(g.program.Namespaces[i].Functions), nil
 }
 
-// nativeSkill returns the function of the i-th skill.
+// nativeSkill returns the compiled function of a skill. Its argument is the skill's index.
 func (g *guestProgram) nativeSkill(i int) quickjs.Value {
 	if i < 0 || i >= len(g.program.Modules) {
 		return quickjs.UndefinedValue
@@ -141,7 +141,7 @@ func (g *guestProgram) nativeSkill(i int) quickjs.Value {
 	return function
 }
 
-// nativeTimer (id, ms) schedules timer id.
+// nativeTimer schedules a timer. Its arguments are the timer's id and the delay in milliseconds.
 func (g *guestProgram) nativeTimer(args []any) (any, error) {
 	g.timers.addTimer(int(numberArgument(args, 0)), time.Now().Add(time.Duration(numberArgument(args, 1)*float64(time.Millisecond))))
 	return nil, nil
@@ -178,11 +178,11 @@ func (g *guestProgram) nativeDigest(algorithm string, buffer quickjs.Value) stri
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// nativeEncode returns an ArrayBuffer with the UTF-8 of s.
+// nativeEncode returns an ArrayBuffer with the UTF-8 encoding of a string.
 func (g *guestProgram) nativeEncode(s string) quickjs.Value { return g.js.newBytes([]byte(s)) }
 
-// nativeDecode creates a string from UTF-8 or UTF-16LE bytes. Invalid bytes become U+FFFD. If strict is set, invalid
-// UTF-8 gives null instead.
+// nativeDecode creates a string from UTF-8 or UTF-16LE bytes. Invalid bytes become U+FFFD. If strict is set, it
+// returns null for invalid UTF-8 instead.
 func (g *guestProgram) nativeDecode(buffer quickjs.Value, encoding string, strict bool) any {
 	b := g.js.bufferBytes(buffer)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// pollableFile returns f as a file that Go's poller watches. Waiting for input then blocks no thread, and the waiting
-// goroutine needs no thread switch. That halves the time of a call.
+// pollableFile returns f as a file that Go's poller watches. Waiting for input then blocks no thread and needs no
+// thread switch, which halves the time of a call.
 func pollableFile(f *os.File) *os.File {
 	fd := f.Fd()
 	if syscall.SetNonblock(int(fd), true) != nil {

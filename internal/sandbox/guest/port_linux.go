@@ -15,11 +15,11 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// portConn represents a guest's connection that is read by the same goroutine that waits for a frame. A separate reading
-// goroutine would cost thread switches and system calls, and on an emulated processor or a kernel in user space these
-// cost more than the rest of a call.
+// portConn is a guest's connection that is read by the same goroutine that waits for a frame. A separate reading
+// goroutine would cost thread switches and system calls. On an emulated processor or a user-space kernel these cost
+// more than the rest of a call.
 //
-// If both sides wrote without reading, they could block each other. Therefore a port that cannot write reads.
+// If both sides wrote without reading, they could block each other. Therefore a portConn that cannot write reads.
 type portConn struct {
 	conn    *wire.FrameConn
 	in, out int
@@ -35,16 +35,16 @@ type portConn struct {
 	gone    bool
 }
 
-// maxStash bounds the number of frames that are read and stored while the port cannot write.
+// maxStash bounds the number of frames that a port stores because they arrived while it could not write.
 const maxStash = 256
 
-// silentWait is how long a port waits without informing Go's scheduler, which would otherwise look for other work at
-// each call. There is no other work, because the guest has flushed its output. If the wait takes longer, the port
-// informs the scheduler.
+// silentWait is how long a port blocks in a system call without informing Go's scheduler. An informed scheduler would
+// look for other work at each call, but there is none, because the guest has flushed its output. Longer waits inform
+// the scheduler.
 const silentWait = 2 * time.Millisecond
 
-// openPort returns the connection and the inbox of a guest. ok is false unless in and out are pipes, sockets or a
-// single device of a virtual machine.
+// openPort returns a port for the connection of a guest. ok is false unless in and out are pipes, sockets or a single
+// device of a virtual machine.
 func openPort(in io.Reader, out io.Writer) (p *portConn, ok bool) {
 	from, ok1 := in.(*os.File)
 	to, ok2 := out.(*os.File)
@@ -93,14 +93,14 @@ func (p *portConn) setEmulated() {
 	}
 }
 
-// hangUp waits until the host has closed the connection. A busy program would not notice that otherwise.
+// hangUp waits until the host has closed the connection. It lets the guest exit while a busy program reads no input.
 func (p *portConn) hangUp() {
 	for !p.hungUp(nil) {
 	}
 }
 
-// hungUp waits until the host has closed the connection, at most for the time most, and reports whether it has. If
-// most is nil, the wait has no limit. A signal may make it return false early. Unread data does not count as closed.
+// hungUp waits until the host has closed the connection, but no longer than most, and reports whether it has. If most
+// is nil, the wait has no limit. A signal may make it return false early. Unread data does not count as closed.
 func (p *portConn) hungUp(most *unix.Timespec) bool {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
 	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
@@ -147,9 +147,9 @@ func (p *portConn) receiveBytes(b []byte) (int, error) {
 	}
 }
 
-// readOnce makes one read system call. In quiet mode it does not inform Go's scheduler, and polls before it reads:
-// during a read of unknown length the scheduler would send this thread a signal every 10 ms and could not collect
-// garbage.
+// readOnce makes one read system call. In quiet mode it does not inform Go's scheduler. It then polls for a short
+// time before it reads, because during a long uninformed read the scheduler would send this thread a signal every 10
+// ms and could not collect garbage.
 func (p *portConn) readOnce(b []byte) (int, error) {
 	if !p.quiet || len(b) == 0 || p.blocks && !p.spinForInput() {
 		return unix.Read(p.in, b)
@@ -184,13 +184,13 @@ func (p *portConn) sendBytes(b []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close does nothing: the process exits instead.
+// Close does nothing, because the guest ends the conversation by exiting.
 func (*portConn) Close() error { return nil }
 
 var errLate = errors.New("late")
 
-// pollEvents waits until deadline, or without limit if deadline is zero, for the events: for input or, if both flags
-// are set, also until output is possible.
+// pollEvents waits until one of the events is possible: input (POLLIN), output (POLLOUT) or both. It returns errLate
+// at deadline. If deadline is zero, it waits without limit.
 func (p *portConn) pollEvents(events int16, deadline time.Time) error {
 	var files []unix.PollFd
 	if events&unix.POLLIN != 0 {
@@ -210,7 +210,7 @@ func (p *portConn) pollEvents(events int16, deadline time.Time) error {
 	}
 }
 
-// pollFiles polls descriptors. It first does so for a short time without informing Go's scheduler.
+// pollFiles polls descriptors until deadline. For the time silentWait it does so without informing Go's scheduler.
 func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 	first, last := silentWait, false
 	if !deadline.IsZero() {
@@ -228,7 +228,7 @@ func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 	return unix.Ppoll(files, &most, nil)
 }
 
-// silentPoll polls for the time most without informing Go's scheduler.
+// silentPoll polls descriptors for at most the time most, without informing Go's scheduler.
 func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	until := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(
@@ -241,7 +241,7 @@ func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	return int(n), nil
 }
 
-// waitWritable waits until output is possible, and reads input in the meantime.
+// waitWritable waits until output is possible. Input that arrives in the meantime is read into the stash.
 func (p *portConn) waitWritable() error {
 	events := int16(unix.POLLOUT)
 	p.mu.Lock()
@@ -274,7 +274,7 @@ func (p *portConn) hasArrived() bool {
 	return p.pollEvents(unix.POLLIN, time.Now()) == nil
 }
 
-// fillStash reads a frame into the stash. The caller must hold p.mu.
+// fillStash reads a frame and stores it. The caller must hold p.mu.
 func (p *portConn) fillStash() {
 	f, err := p.conn.Read()
 	if err != nil || (f.Kind == wire.KindStart) == p.started {
@@ -318,7 +318,8 @@ func (p *portConn) waitFrame(deadline time.Time) (f wire.Frame, ok, open bool) {
 	return p.firstStashed()
 }
 
-// awaitFrame waits until a frame has begun to arrive, or until a blocking read can do the waiting.
+// awaitFrame waits until a frame has begun to arrive. It returns at once if the following blocking read can wait
+// instead.
 func (p *portConn) awaitFrame(deadline time.Time) error {
 	switch {
 	case p.conn.HasBuffered() || p.blocks && deadline.IsZero():

@@ -14,7 +14,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// ports are the kinds of ports: over one file, as in a machine, and over two.
+// ports maps the kinds of ports to functions that open their files: one file for both directions, as in a virtual
+// machine, or two.
 var ports = map[string]func(*testing.T) (in, out, hostIn, hostOut *os.File){
 	"a socket": func(t *testing.T) (in, out, hostIn, hostOut *os.File) {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -36,7 +37,7 @@ var ports = map[string]func(*testing.T) (in, out, hostIn, hostOut *os.File){
 	},
 }
 
-// both are the two directions of a connection.
+// both combines the two directions of a connection.
 type both struct{ in, out *os.File }
 
 func (b both) Read(data []byte) (int, error)  { return b.in.Read(data) }
@@ -47,7 +48,7 @@ func (b both) Close() error {
 	return nil
 }
 
-// eachPort runs a test with a port of each kind, whose other side is a connection of the test's.
+// eachPort runs a test with each kind of port, and with the host's end of its connection.
 func eachPort(t *testing.T, test func(t *testing.T, p *portConn, host *wire.FrameConn)) {
 	for name, files := range ports {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +70,8 @@ func result(id uint32, size int) wire.Frame {
 	return wire.Frame{Kind: wire.KindResult, ID: id, Body: bytes.Repeat([]byte("1"), size)}
 }
 
-// TestPortBothFull has both sides send more than fits between them, while the host listens
-// only when it could send all it has.
+// TestPortBothFull checks that no deadlock occurs if both sides send more than the connection can hold and the host
+// reads nothing before it has sent everything.
 func TestPortBothFull(t *testing.T) { eachPort(t, portBothFull) }
 
 func portBothFull(t *testing.T, p *portConn, host *wire.FrameConn) {
@@ -108,7 +109,8 @@ func portBothFull(t *testing.T, p *portConn, host *wire.FrameConn) {
 	}
 }
 
-// TestPortWaits shows when a port has something, and when it has nothing any more.
+// TestPortWaits checks that a port reports whether frames have arrived, returns them in order, and closes at an
+// unexpected frame.
 func TestPortWaits(t *testing.T) { eachPort(t, portWaits) }
 
 func portWaits(t *testing.T, p *portConn, host *wire.FrameConn) {
@@ -138,7 +140,7 @@ func portWaits(t *testing.T, p *portConn, host *wire.FrameConn) {
 	}
 }
 
-// TestPortGone has the host go while it is waited for.
+// TestPortGone checks that waitFrame returns if the host closes the connection.
 func TestPortGone(t *testing.T) { eachPort(t, portGone) }
 
 func portGone(t *testing.T, p *portConn, host *wire.FrameConn) {
@@ -151,7 +153,7 @@ func portGone(t *testing.T, p *portConn, host *wire.FrameConn) {
 	}
 }
 
-// TestPortHangUp has the host go while nobody reads, but not when it only says much.
+// TestPortHangUp checks that hangUp returns when the host closes the connection, but not because of unread data.
 func TestPortHangUp(t *testing.T) { eachPort(t, portHangUp) }
 
 func portHangUp(t *testing.T, p *portConn, host *wire.FrameConn) {
@@ -170,7 +172,7 @@ func portHangUp(t *testing.T, p *portConn, host *wire.FrameConn) {
 	testenv.Receive(t, gone, "hangUp to return after the host has closed")
 }
 
-// TestOpenPort takes nothing for a port that is not one.
+// TestOpenPort checks that openPort rejects files that are not pipes, sockets or a single device.
 func TestOpenPort(t *testing.T) {
 	in, out, err := os.Pipe()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// portConn does nothing on this system: ports are for virtual machines, whose kernel is Linux.
+// portConn has no function on this system, because ports are used only on Linux.
 type portConn struct {
 	channelInbox
 	conn *wire.FrameConn

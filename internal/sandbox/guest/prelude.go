@@ -9,7 +9,7 @@ import (
 )
 
 // compileModule returns the function of a prelude module. Modules that the prelude's main module requires are
-// evaluated before the program arrives; others are evaluated on first use.
+// evaluated before the program arrives. Others are evaluated on first use.
 func (g *guestProgram) compileModule(name string) (quickjs.Value, error) {
 	if code, ok := g.compiled[name]; ok {
 		return g.js.EvalBytecodeValue(code)
@@ -29,7 +29,7 @@ func moduleSource(name string) (string, error) {
 	return "(function (require, exports, native) {\n" + source + "\n})", err
 }
 
-// loadPrelude evaluates the prelude and stores those of its functions that the event loop needs.
+// loadPrelude evaluates the prelude and stores the functions that the event loop needs.
 func (g *guestProgram) loadPrelude() error {
 	if err := g.registerNatives(); err != nil {
 		return err

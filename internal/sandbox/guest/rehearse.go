@@ -12,7 +12,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// rehearsalProgram is a program that does what typical programs do and has no lasting effect.
+// rehearsalProgram is a JavaScript program that uses the features of typical programs and has no lasting effect.
 const rehearsalProgram = `(async function () {
 	'use strict';
 	class Row { #n = 1; constructor(id, ...rest) { this.id = id; this.rest = rest; } get n() { return this.#n; } }
@@ -31,8 +31,8 @@ const rehearsalProgram = `(async function () {
 // finishWaking completes the start of a restored copy. It is called when a program is about to arrive.
 func (g *guestProgram) finishWaking() error { return errors.Join(g.reseedRandom(), g.warmEmulator()) }
 
-// warmEmulator runs typical code before the program arrives, so that an emulated processor has translated it. A copy of a
-// machine keeps its memory but not the translated code.
+// warmEmulator runs typical code before the program arrives, so that an emulated processor has translated the code. A
+// copy of a virtual machine keeps the machine's memory but not the translated code.
 func (g *guestProgram) warmEmulator() error {
 	function, ok, err := g.js.evaluateScript(rehearsalProgram, "rehearsal")
 	if err != nil || !ok {
@@ -57,7 +57,7 @@ func (g *guestProgram) warmEmulator() error {
 
 var errRehearsal = errors.New("guest: the rehearsal failed")
 
-// rehearseCall encodes a tool call without sending it, and decodes an answer to it.
+// rehearseCall encodes a tool call without sending it, and decodes a result.
 func (g *guestProgram) rehearseCall() error {
 	conn := wire.NewConn(&duplexConn{&bytes.Buffer{}, &bytes.Buffer{}})
 	if err := conn.SendFrame(wire.CallFrame(1, wire.CallHead{Server: "s", Tool: "t"}, []byte("{}"))); err != nil {

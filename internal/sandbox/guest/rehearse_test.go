@@ -6,7 +6,7 @@ import (
 	"modernc.org/quickjs"
 )
 
-// What is rehearsed leaves nothing behind that a program could see.
+// TestRehearsal checks that warmEmulator leaves nothing behind that a program could notice.
 func TestRehearsal(t *testing.T) {
 	js, err := newEngine()
 	if err != nil {

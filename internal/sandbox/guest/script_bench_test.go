@@ -15,7 +15,7 @@ func benchmarkRuntimes(b *testing.B, bench func(b *testing.B, r *scripted)) {
 	}
 }
 
-// BenchmarkScriptStart is a process from nothing to ready.
+// BenchmarkScriptStart measures how long a guest process of each JavaScript runtime takes to become ready.
 func BenchmarkScriptStart(b *testing.B) {
 	benchmarkRuntimes(b, func(b *testing.B, r *scripted) {
 		for b.Loop() {
@@ -27,7 +27,7 @@ func BenchmarkScriptStart(b *testing.B) {
 	})
 }
 
-// benchmarkScript times programs on processes that have had the time to warm up.
+// benchmarkScript measures a program in processes that are ready and idle when the program arrives.
 func benchmarkScript(b *testing.B, code string) {
 	h := &fakeHost{}
 	benchmarkRuntimes(b, func(b *testing.B, r *scripted) {

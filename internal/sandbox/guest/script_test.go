@@ -20,11 +20,10 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// runner runs a program in a process or machine of its own.
+// runner runs a program in its own process or virtual machine and returns how it ended.
 type runner func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 
-// onAll runs a test on QuickJS and on every other runtime that the machine has,
-// without walls around it.
+// onAll runs a test on QuickJS and, unconfined, on every other JavaScript runtime that is installed.
 func onAll(t *testing.T, test func(t *testing.T, runProgram runner)) {
 	t.Run(reference, func(t *testing.T) { test(t, runProgram) })
 	onScripted(t, func(t *testing.T, r *scripted) { test(t, r.run) })
@@ -41,9 +40,9 @@ func onScripted(t *testing.T, test func(t *testing.T, r *scripted)) {
 	}
 }
 
-// TestProgramsOnRuntimes runs three of four programs, each on one of the runtimes. The tests of package
-// process run the others. Bun, which has an engine of its own, also runs the programs that end
-// differently on it.
+// TestProgramsOnRuntimes checks three quarters of the programs of package guesttest, each on one of the runtimes. The
+// tests of package process run the others. Bun, which has an engine of its own, also runs the programs for which a
+// different outcome on Bun is recorded.
 func TestProgramsOnRuntimes(t *testing.T) {
 	parts := map[string]int{"node": 0, "bun": 1, "deno": 2}
 	onScripted(t, func(t *testing.T, r *scripted) {
@@ -55,8 +54,8 @@ func TestProgramsOnRuntimes(t *testing.T) {
 	})
 }
 
-// TestIdleProcessEnds closes the input of processes that wait: for a program, for
-// a result, for a timer.
+// TestIdleProcessEnds checks that a process exits when its input is closed while it waits for a program, a result or
+// a timer.
 func TestIdleProcessEnds(t *testing.T) {
 	onScripted(t, func(t *testing.T, r *scripted) {
 		for _, code := range []string{"", "await demo.slow({ms: 3600000})", "await sleep(3600000)", "demo.slow({ms: 3600000}); await sleep(3600000)"} {
@@ -76,7 +75,7 @@ func TestIdleProcessEnds(t *testing.T) {
 	})
 }
 
-// endingAfterEcho is a Host that cancels a program a moment after the program has called echo.
+// endingAfterEcho is a CallHost that cancels a program shortly after the program has called echo.
 type endingAfterEcho struct {
 	fakeHost
 	cancel func()
@@ -89,8 +88,8 @@ func (h *endingAfterEcho) Call(ctx context.Context, c core.ToolCall) (core.CallR
 	return h.fakeHost.Call(ctx, c)
 }
 
-// TestBusyProgramIsHeard checks that the output of a program in an endless loop arrives, and that the
-// program can be cancelled then.
+// TestBusyProgramIsHeard checks that the output of a program in an endless loop arrives, and that the program can
+// then be cancelled.
 func TestBusyProgramIsHeard(t *testing.T) {
 	onScripted(t, func(t *testing.T, r *scripted) {
 		p := r.start(t, 64<<20)
@@ -109,7 +108,7 @@ func TestBusyProgramIsHeard(t *testing.T) {
 	})
 }
 
-// TestLargeOutput prints more at once than fits into a frame.
+// TestLargeOutput checks that output that does not fit into one frame arrives completely.
 func TestLargeOutput(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		end := runProgram(t, core.CheckedProgram{Code: "console.log('x' + '😀'.repeat(100_000))"}, &fakeHost{})
@@ -119,7 +118,7 @@ func TestLargeOutput(t *testing.T) {
 	})
 }
 
-// scripted starts processes of one runtime.
+// scripted starts guest processes of one JavaScript runtime.
 type scripted struct {
 	nodejs.Runtime
 	name       string // as in testenv
@@ -147,7 +146,7 @@ func newScripted(t testing.TB, name string) *scripted {
 	return r
 }
 
-// needNode20 skips the test if the machine's own Node is too old, which many are.
+// needNode20 skips the test if the machine's Node is older than version 20.
 func needNode20(t testing.TB, path string) {
 	t.Helper()
 	out, err := exec.Command(path, "--version").Output()
@@ -160,7 +159,7 @@ func needNode20(t testing.TB, path string) {
 	}
 }
 
-// scriptProcess is one process that awaits its program.
+// scriptProcess represents a guest process that waits for its program.
 type scriptProcess struct {
 	*wire.FrameConn
 	cmd    *exec.Cmd
@@ -193,8 +192,7 @@ func (r *scripted) start(t testing.TB, memory int64) *scriptProcess {
 	return p
 }
 
-// processPipes are the host's ends of the pipes of a process. To close them ends
-// a read of what a busy process does not write.
+// processPipes holds the host's ends of the pipes to a process. Closing it also ends a blocked read.
 type processPipes struct {
 	io.ReadCloser
 	io.WriteCloser
@@ -202,7 +200,7 @@ type processPipes struct {
 
 func (p processPipes) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
 
-// end closes the input, at which the process must end by itself.
+// end closes the process's input and waits until the process has exited by itself.
 func (p *scriptProcess) end(t testing.TB) error {
 	t.Helper()
 	_ = p.Close()

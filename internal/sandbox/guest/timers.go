@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timerSet holds the pending timers of a program, ordered by their due time and then by creation.
+// timerSet holds the pending timers of a program, ordered by due time and, for equal times, by creation.
 type timerSet struct {
 	queue timerQueue
 	byID  map[int]*pendingTimer
@@ -43,7 +43,7 @@ func (t *timerSet) nextDue() (due time.Time, ok bool) {
 	return t.queue[0].due, true
 }
 
-// takeDue removes the next timer if it is due at now.
+// takeDue removes and returns the next timer if it is due at now.
 func (t *timerSet) takeDue(now time.Time) (id int, ok bool) {
 	if due, pending := t.nextDue(); !pending || due.After(now) {
 		return 0, false

@@ -16,13 +16,13 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// engineFolder manages the folder of one engine:
+// engineFolder manages the folder of one engine, which contains:
 //
-//	lock            locked as long as the engine lives
-//	root-RUNTIME/   file systems
-//	N/              a container: config.json, state/, pid
+//	lock            a file that is locked as long as the engine lives
+//	root-RUNTIME/   the root file systems
+//	N/              the files of a container: config.json, state/, pid
 //
-// An engine that gets the lock of another one knows that the other is dead, and removes its folder.
+// If an engine can lock the file of another engine, the other engine is dead, and its folder is removed.
 type engineFolder struct {
 	dir string // of all engines; a temporary one if it is empty
 

@@ -204,7 +204,7 @@ func (r *guestRoot) addMount(target, source, kind string, options ...string) {
 	r.spec.Mounts = append(r.spec.Mounts, specMount{Destination: target, Type: kind, Source: source, Options: options})
 }
 
-// hostPath returns the path on the host of the file inside in the root, and creates its directory.
+// hostPath returns the path on the host of a file, given its path inside the root. It creates the file's directory.
 func (r *guestRoot) hostPath(inside string) (string, error) {
 	where := filepath.Join(r.dir, filepath.FromSlash(inside))
 	return where, os.MkdirAll(filepath.Dir(where), 0o755)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// cpioArchive writes the archive (format "newc") that a Linux kernel unpacks into memory when it starts.
+// cpioArchive writes a cpio archive (format "newc"), which a Linux kernel unpacks into memory when it boots.
 type cpioArchive struct {
 	w    *bufio.Writer
 	n    int64 // bytes so far
@@ -99,8 +99,8 @@ func (a *cpioArchive) writeFile(name, source string) error {
 	return a.writeEntry(name, typeFile|uint32(info.Mode().Perm()&0o755|0o444), info.Size(), f)
 }
 
-// writeTree adds the content of a host directory. It leaves out the directories whose paths in the archive are in skip,
-// and everything that is neither a file nor a directory nor a link.
+// writeTree adds the content of a host directory. It omits the directories whose paths in the archive are in skip,
+// and everything that is not a file, a directory or a link.
 func (a *cpioArchive) writeTree(name, source string, skip map[string]bool) error {
 	return filepath.WalkDir(source, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -129,7 +129,7 @@ func (a *cpioArchive) writeTree(name, source string, skip map[string]bool) error
 	})
 }
 
-// writeTrailer writes the end of the archive.
+// writeTrailer writes the entry that marks the end of the archive.
 func (a *cpioArchive) writeTrailer() error {
 	if err := a.writeEntry("TRAILER!!!", 0, 0, nil); err != nil {
 		return err

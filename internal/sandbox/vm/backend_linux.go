@@ -19,7 +19,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// vmBackend runs programs in virtual machines. It holds what all machines of one engine share.
+// vmBackend runs programs in virtual machines. It holds the state that all machines of one engine share.
 type vmBackend struct {
 	Options
 	find   func() error // controls the virtual machine monitor
@@ -35,17 +35,17 @@ type vmBackend struct {
 	spawner procgroup.LazySpawner
 }
 
-// savedImage represents an image of a runtime together with the folder of its saved machine.
+// savedImage represents the image of a runtime together with the folder that holds its saved machine.
 type savedImage struct {
 	*machineImage
 	dir string
 }
 
-// runningProgram is the path of this process's own executable. It works even after an upgrade has replaced the file.
+// runningProgram is a path of this process's own executable. It stays valid when an upgrade replaces the file.
 const runningProgram = "/proc/self/exe"
 
-// New returns a virtual machine backend, which the caller must close. It starts nothing and writes nothing before the
-// first request.
+// New returns a virtual machine backend, which the caller must close. Before the first request it starts no process
+// and creates no file.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func newBackend(o Options) *vmBackend {
@@ -89,7 +89,7 @@ func (b *vmBackend) closeBackend() error {
 	return nil
 }
 
-// poolKind returns how the pool starts the machines of a runtime. i is nil for the built-in runtime.
+// poolKind describes to the pool how to start machines of a runtime. i is nil for the built-in runtime.
 func (b *vmBackend) poolKind(runtime string, i *interpreter.Interpreter) warmpool.GuestKind {
 	b.saveOnUse(runtime, i)
 	start := func(ctx context.Context) (warmpool.Guest, error) {
@@ -112,7 +112,7 @@ func (k *savedImage) isKept() bool {
 	return err == nil
 }
 
-// saveOnUse arranges that the machine of a runtime is booted and saved on first use.
+// saveOnUse registers a runtime. Its machine is booted and saved when it is first used.
 func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
 	b.images[runtime] = retryableOnce((*savedImage).isKept, func() (*savedImage, error) {
 		described, err := b.describeImage(runtime, i)
@@ -159,7 +159,7 @@ func (b *vmBackend) findKernel() (*guestKernel, error) {
 	return k, nil
 }
 
-// absolutePath makes a path absolute, so that a process with another working directory can use it.
+// absolutePath makes a path absolute, so that it stays valid for a process with another working directory.
 func absolutePath(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		return whole
@@ -221,8 +221,8 @@ func findProgram(name, usual string) (string, error) {
 	return found, err
 }
 
-// findCapabilities determines the capabilities by starting a machine. Software that is installed later is not
-// noticed.
+// findCapabilities determines the capabilities by starting a machine. It does not notice software that is installed
+// later.
 func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	have := sandbox.Capabilities{Name: kind.Name, Strength: kind.Strength, Runtimes: []string{quickjs}, Proxies: b.Network != nil}
 	err := b.tryMachine()
@@ -246,11 +246,11 @@ func (b *vmBackend) findCapabilities() sandbox.Capabilities {
 	return have
 }
 
-// trialTime bounds the time within which the first machine must be restored. Restoring takes far less, but the time
-// that the machine waits for a processor counts, too.
+// trialTime bounds how long restoring the first machine may take. Restoring is much faster, but the bound also
+// includes the time that the machine waits for a processor.
 const trialTime = 2 * time.Minute
 
-// tryMachine checks that machines work: it starts a copy of one and ends it again.
+// tryMachine starts and ends a copy of a machine, to check that machines work on this computer.
 func (b *vmBackend) tryMachine() error {
 	if err := b.find(); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (b *vmBackend) tryMachine() error {
 	return nil
 }
 
-// tryWake checks that a saved machine can be resumed: it resumes a copy and ends it again.
+// tryWake resumes and ends a copy of a saved machine, to check that the saved machine is usable.
 func (b *vmBackend) tryWake(k *savedImage) error {
 	ctx, cancel := context.WithTimeout(b.life, trialTime)
 	defer cancel()

@@ -22,14 +22,15 @@ import (
 )
 
 const (
-	// forCommands replaces the runtime in the name of the machine that is copied for each command. The copy then
-	// receives the command to run.
+	// forCommands takes the place of the runtime in the name of the machine for commands. Each command runs in a new
+	// copy of that machine.
 	forCommands = "commands"
-	// spareMapping sets the number of bytes that a command may map beyond the memory that it may use.
+	// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
 	spareMapping = 1 << 30
 )
 
-// commandOrder describes a command to the machine that runs it, with the sources of the files that the command needs.
+// commandOrder is the message that tells a machine which command to run, together with the files that the command
+// needs.
 type commandOrder struct {
 	vminit.CommandOrder
 	command *hostcmd.HostCommand
@@ -37,8 +38,8 @@ type commandOrder struct {
 	file    *os.File // the command's own
 }
 
-// newOrder returns the order for a command. Its files are the command itself, if it is unchanged since it was found,
-// and the libraries that it is linked with. The caller must close the order.
+// newOrder returns the order for a command. Its files are the command itself and the shared libraries that it needs.
+// newOrder returns an error if the command has changed since it was found. The caller must close the order.
 func newOrder(found *hostcmd.HostCommand, c sandbox.HostCommand, l core.Limits) (*commandOrder, error) {
 	if refused := found.CheckStandalone(); refused != nil {
 		return nil, refused
@@ -71,7 +72,7 @@ func (o *commandOrder) describeCommand(c sandbox.HostCommand, l core.Limits) (er
 	return nil
 }
 
-// memoryUse returns how much of the machine's memory the files of the order take, in bytes.
+// memoryUse returns how much of the machine's memory the files of the order will use, in bytes.
 func (o *commandOrder) memoryUse() (sum int64) {
 	for _, f := range o.Files {
 		sum += f.Size
@@ -122,8 +123,8 @@ func (b *vmBackend) runCommand(ctx context.Context, c sandbox.HostCommand, l cor
 	return m.runOrder(ctx, o, c, l)
 }
 
-// waitPrepared waits until there is a saved machine to copy or ctx ends. Making the first one takes longer than many
-// programs may run; it continues in the background.
+// waitPrepared waits until there is a saved machine to copy, or until ctx ends. Saving the first machine takes longer
+// than many programs may run, and continues in the background.
 func (b *vmBackend) waitPrepared(ctx context.Context, runtime string) error {
 	made := make(chan error, 1)
 	go func() {
@@ -175,7 +176,7 @@ func (m *virtualMachine) runOrder(whole context.Context, o *commandOrder, c sand
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// readParts copies the output of a command until the machine reports how the command ended.
+// readParts copies the output of a command until the machine reports the command's end.
 func readParts(wire io.Reader, stdout, stderr io.Writer, end *vminit.GuestEnd) error {
 	for r := bufio.NewReader(wire); ; {
 		kind, data, err := vminit.ReadPart(r)

@@ -7,25 +7,26 @@ import (
 	"retort/internal/sandbox/guest/vminit"
 )
 
-// machineDriver controls a virtual machine monitor: QEMU or Firecracker.
+// machineDriver controls a virtual machine monitor, which is QEMU or Firecracker.
 type machineDriver interface {
-	// driverVersion returns a text that identifies everything of the monitor that a saved machine depends on.
+	// driverVersion returns a text that identifies all properties of the monitor on which a saved machine depends.
 	driverVersion() (string, error)
-	// confinement lists what separates a program from the host, for users.
+	// confinement describes to users what separates a program from the host.
 	confinement() []string
 	// kernelModules adapts the machine's configuration to the driver and returns the kernel modules that it needs.
 	kernelModules(k *guestKernel, c *vminit.MachineConfig) (modules []string, err error)
 	// supportsSharedMemory reports whether the monitor's machines can share memory with the engine.
 	supportsSharedMemory() bool
-	// makePorts creates those connections with a machine that must exist before the machine is started.
+	// makePorts creates the connections to a machine that must exist before the machine is started.
 	makePorts() (*machinePorts, error)
-	// bootPlan returns the confinement and command line of a monitor that boots a machine. Unless the command line is
-	// enough to start the machine, started completes its start. keep saves the idle machine into the folder.
+	// bootPlan returns the confinement and command line of a monitor that boots a machine. configureMachine then
+	// configures and starts the machine, if the command line does not do so. saveMachine saves the idle machine into
+	// the folder dir.
 	bootPlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error)
 	configureMachine(ctx context.Context, i *machineImage, p *machinePorts) error
 	saveMachine(ctx context.Context, p *machinePorts, dir string) error
-	// restorePlan returns the confinement and command line of a monitor that starts a copy of the machine saved in a
-	// folder. resume lets the copy run.
+	// restorePlan returns the confinement and command line of a monitor that starts a copy of the machine saved in
+	// the folder dir. resumeMachine then lets the copy run.
 	restorePlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error)
 	resumeMachine(ctx context.Context, p *machinePorts) error
 }

@@ -40,7 +40,7 @@ func (m *virtualMachine) Explain(end *wire.ProgramEnd, p core.CheckedProgram) {
 	end.Status, end.Error = core.StatusError, m.exitError(stderr, p.Name)
 }
 
-// isOutOfMemory reports whether the runtime's standard error says that it ran out of memory.
+// isOutOfMemory reports whether the runtime's standard error states that it ran out of memory.
 func (i *machineImage) isOutOfMemory(stderr string) bool {
 	if i.i != nil {
 		return i.i.Exhausted(stderr)
@@ -48,7 +48,7 @@ func (i *machineImage) isOutOfMemory(stderr string) bool {
 	return exitcause.OutOfMemory(stderr)
 }
 
-// whyNot adds the cause to the error of a machine that did not become ready, and ends the machine.
+// whyNot ends a machine that did not become ready. It returns err, extended by the cause.
 func (m *virtualMachine) whyNot(err error) error {
 	select {
 	case <-m.said:
@@ -67,7 +67,7 @@ func (m *virtualMachine) whyNot(err error) error {
 	return fmt.Errorf("%w%s", m.startError(err, own), exitcause.FirstStderrLine(m.stderr.String()))
 }
 
-// endsItself reports whether the machine has ended by itself or does so within a moment.
+// endsItself reports whether the machine has ended by itself. It waits a moment for that.
 func (m *virtualMachine) endsItself() bool {
 	select {
 	case <-m.over:
@@ -93,7 +93,7 @@ func (m *virtualMachine) startError(err error, own bool) error {
 	return errors.New("the machine closed its connections, and was ended")
 }
 
-// exitError returns the error for a machine or a guest that ended without having exceeded a limit.
+// exitError returns the error for a machine or a guest that ended without exceeding a limit.
 func (m *virtualMachine) exitError(stderr, file string) *core.Error {
 	if m.end == nil {
 		return exitcause.ExplainExit(exitcause.RuntimeExit{

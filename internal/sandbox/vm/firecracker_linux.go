@@ -16,16 +16,16 @@ import (
 
 const (
 	kernelFile = "vmlinux"
-	// apiPath is a path of a socket that Firecracker creates in its confinement.
+	// apiPath is the path of Firecracker's API socket inside its confinement. Firecracker creates the socket.
 	apiPath, vsockPath = "/tmp/api", "/tmp/vsock"
 	statePath          = "/machine/state"
-	// guestCID is the vsock address of every machine. Each machine has its own vsock, so the addresses do not
-	// collide.
+	// guestCID is the vsock address (CID) of every machine. The addresses do not collide, because each machine has
+	// its own vsock.
 	guestCID = 3
-	// socketFolderSize sets the size of Firecracker's temporary folder, in bytes, and bounds the files that it may write there.
-	// The folder holds only sockets.
+	// socketFolderSize is the size of Firecracker's temporary folder, in bytes. It also bounds the files that
+	// Firecracker may write there. The folder holds only sockets.
 	socketFolderSize = 1 << 20
-	// firecrackerLine is the kernel's command line under Firecracker. It needs few of the options for QEMU, because
+	// firecrackerLine is the kernel's command line under Firecracker. It needs fewer options than under QEMU, because
 	// the processor is real and the kernel gets its clock rate from KVM.
 	firecrackerLine = "quiet panic=-1 reboot=k mitigations=off nokaslr pci=off 8250.nr_uarts=0 i8042.noaux i8042.nomux i8042.dumbkbd " +
 		"random.trust_cpu=on audit=0 cgroup_disable=memory transparent_hugepage=never rdinit=" + vminit.Program + " -- " + vminit.Argument
@@ -34,8 +34,8 @@ const (
 // firecrackerDriver controls Firecracker over a socket. Firecracker runs machines on the host's processor with KVM.
 type firecrackerDriver struct{ path string }
 
-// driverVersion returns Firecracker's version and the processor's model, because the saved machine has detected the
-// processor.
+// driverVersion returns Firecracker's version and the processor's model. The kernel of a saved machine has adapted to
+// that model.
 func (f firecrackerDriver) driverVersion() (string, error) {
 	out, err := exec.Command(f.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -53,12 +53,12 @@ func (f firecrackerDriver) kernelModules(k *guestKernel, c *vminit.MachineConfig
 
 func (f firecrackerDriver) supportsSharedMemory() bool { return false }
 
-// makePorts returns no connections: Firecracker creates its own.
+// makePorts creates no connections, because Firecracker creates its own sockets.
 func (f firecrackerDriver) makePorts() (*machinePorts, error) { return &machinePorts{}, nil }
 
-// basePlan returns the part of the confinement that booting and restoring share. Firecracker's sockets are in a
-// temporary folder that disappears with the process. size is the size of that folder and the largest file that
-// Firecracker may write, in bytes.
+// basePlan returns the part of the confinement that booting and restoring have in common. Firecracker's sockets are
+// in a temporary folder that disappears with the process. size bounds that folder and every file that Firecracker
+// writes, in bytes.
 func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*confine.SandboxPlan, error) {
 	files, err := linkedMounts(f.path)
 	if err != nil {
@@ -76,8 +76,8 @@ func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*c
 	}, nil
 }
 
-// bootPlan returns the plan of a machine that boots in order to be saved. It creates the files for the saved machine,
-// and lets Firecracker write to them.
+// bootPlan returns the plan for booting a machine that will be saved. It creates the files for the saved machine, and
+// lets Firecracker write to them.
 func (f firecrackerDriver) bootPlan(i *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	kernel, err := readVmlinux(i.kernel.vmlinuz)
 	if err == nil {
@@ -98,7 +98,7 @@ func (f firecrackerDriver) bootPlan(i *machineImage, dir string, _ *machinePorts
 		confine.PlanMount{Source: filepath.Join(dir, stateFile), Target: statePath, Writable: true})
 }
 
-// makeSparseFile creates a sparse file of size bytes.
+// makeSparseFile creates a file of size bytes that occupies no disk space yet.
 func makeSparseFile(name string, size int64) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f firecrackerDriver) configureMachine(ctx context.Context, i *machineImage
 	return f.connectGuest(ctx, p)
 }
 
-// connectGuest connects to the first process of the machine as soon as it listens.
+// connectGuest connects to the first process of the machine as soon as that process listens.
 func (f firecrackerDriver) connectGuest(ctx context.Context, p *machinePorts) (err error) {
 	if p.control, err = p.dialVsock(ctx, vminit.ControlVsock); err == nil {
 		p.wire, err = p.dialVsock(ctx, vminit.WireVsock)
@@ -138,8 +138,8 @@ func (f firecrackerDriver) connectGuest(ctx context.Context, p *machinePorts) (e
 	return err
 }
 
-// saveMachine saves only the memory pages that the machine has used, so that the rest of the file is a hole. Versions
-// of Firecracker that do not track used pages write all of them.
+// saveMachine saves only the memory pages that the machine has used, so that the saved file is sparse. Versions of
+// Firecracker that do not track used pages write all of them.
 func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir string) error {
 	a, err := p.dialAPI(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir
 	return errors.Join(err, os.Remove(filepath.Join(dir, kernelFile)))
 }
 
-// restorePlan returns a plan in which Firecracker can write only to the folder of its sockets.
+// restorePlan returns a plan in which Firecracker can write only to its folder of sockets.
 func (f firecrackerDriver) restorePlan(_ *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	return f.basePlan(socketFolderSize,
 		confine.PlanMount{Source: filepath.Join(dir, memoryFile), Target: memoryPath},

@@ -31,18 +31,19 @@ const (
 	lockFile    = "lock"
 	prefix      = "machine-"
 	making      = "making-"
-	// tmpSize sets the size of /tmp for interpreters, in bytes. It counts as memory.
+	// tmpSize is the size of an interpreter's /tmp in bytes. The files there use the machine's memory.
 	tmpSize = 64 << 20
 	// otherMachines is the number of saved machines of a runtime that are kept in addition to the current one, for
-	// engines of another version or with another interpreter. forgotten is how long an unused one is kept.
+	// engines of another version or with another interpreter. unusedLifetime is how long an unused one is kept.
 	otherMachines  = 2
 	unusedLifetime = 7 * 24 * time.Hour
-	// bootTime sets how long a machine may take from its start until its guest is idle. Time in which it waits for a
+	// bootTime is how long a machine may take from its start until its guest is idle. Time in which it waits for a
 	// processor does not count.
 	bootTime = 4 * time.Minute
 )
 
-// machineImage describes the machine of a runtime before it is saved: its kernel, files, memory and driver.
+// machineImage describes the parts of a runtime's machine from which it is booted: its kernel, files, memory and
+// driver.
 type machineImage struct {
 	runtime string
 	kernel  *guestKernel
@@ -114,14 +115,14 @@ func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*
 	return m, nil
 }
 
-// machineMemory returns the memory of a machine for programs with these limits, in bytes. It is a multiple of the
-// kernel's unit of memory.
+// machineMemory returns the memory that a machine for programs with these limits needs, in bytes. It is a multiple of
+// the kernel's unit of memory.
 func machineMemory(l core.Limits) int64 {
 	const step = 128 << 20
 	return max(minMemory, (l.Memory+systemMemory+step-1)/step*step)
 }
 
-// writeArchive writes the archive that the machine's kernel unpacks at its start.
+// writeArchive writes the archive that the machine's kernel unpacks when it boots.
 func (i *machineImage) writeArchive(w io.Writer) error {
 	a := newArchive(w)
 	config, err := json.Marshal(i.config)
@@ -151,7 +152,7 @@ func (i *machineImage) writeArchiveFile(dir string) error {
 	return errors.Join(i.writeArchive(f), f.Close())
 }
 
-// writeSources writes the files of an interpreter.
+// writeSources adds the files of an interpreter to the archive.
 func (i *machineImage) writeSources(a *cpioArchive) error {
 	skip := map[string]bool{}
 	for _, e := range i.image.Empty {
@@ -180,7 +181,7 @@ func (i *machineImage) writeSources(a *cpioArchive) error {
 	return nil
 }
 
-// imageKey returns a hash of everything that the machine is made of: the path, size and time of all files in its
+// imageKey returns a hash of everything that determines the machine: the path, size and time of all files in its
 // archive, the kernel, and the version of the driver.
 func (i *machineImage) imageKey(version string) (string, error) {
 	h := sha256.New()
@@ -211,8 +212,8 @@ func (i *machineImage) imageKey(version string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }
 
-// ensureMachine returns the folder of the image's saved machine. If the machine was not saved yet, it first boots the machine and
-// saves it.
+// ensureMachine returns the folder of the image's saved machine. If there is no saved machine yet, it boots and saves
+// one.
 func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	version, err := b.driver.driverVersion()
 	if err != nil {
@@ -244,8 +245,8 @@ func (b *vmBackend) ensureMachine(i *machineImage) (string, error) {
 	return dir, errors.Join(os.RemoveAll(dir), os.Rename(part, dir))
 }
 
-// removeUnfinished removes machines that a process has not finished saving because it died. The caller must hold the
-// lock, which every process holds while it makes a machine.
+// removeUnfinished removes incomplete machines of processes that died while they were saving them. The caller must
+// hold the lock that every process holds while it makes a machine.
 func (b *vmBackend) removeUnfinished() {
 	half, _ := filepath.Glob(filepath.Join(b.Dir, making+"*"))
 	for _, name := range append(half, b.orphanedFiles()...) {
@@ -254,8 +255,8 @@ func (b *vmBackend) removeUnfinished() {
 }
 
 // removeUnused makes room for a new machine of a runtime. It removes machines of other binaries, kernels or
-// interpreters that were not used for a while or are too many. Running copies are not affected: they have their
-// memory file open. The caller must hold the lock.
+// interpreters if they were not used for a while or are too many. Running copies are not affected, because they have
+// their memory file open. The caller must hold the lock.
 func (b *vmBackend) removeUnused(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for incomplete machines
@@ -328,7 +329,7 @@ func (b *vmBackend) logProgress(what string) {
 	}
 }
 
-// retryableOnce works like sync.OnceValues, but calls f again after an error and when valid rejects the stored value.
+// retryableOnce works like sync.OnceValues, but calls f again after an error, or if valid rejects the stored value.
 func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	var value T
@@ -345,7 +346,7 @@ func retryableOnce[T any](valid func(T) bool, f func() (T, error)) func() (T, er
 	}
 }
 
-// unusableError converts err to the error that callers get when no machine is available.
+// unusableError converts err to the error that callers of Prepare get when no machine is available.
 func unusableError(err error) error {
 	var known *core.Error
 	if errors.As(err, &known) {

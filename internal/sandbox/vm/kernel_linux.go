@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// guestKernel represents a Linux kernel for machines, with the kernel modules that machines need.
+// guestKernel represents a Linux kernel for machines and the kernel modules that machines need.
 type guestKernel struct {
 	vmlinuz string
 	dir     string // of its modules
 	builtin string // file with the names of built-in modules
 }
 
-// Parts of Linux that a machine needs: virtio, and the drivers of its connections.
+// Kernel modules that a machine needs: virtio, and the drivers of the machine's connections.
 var (
 	virtioParts = []string{"drivers/virtio/virtio", "drivers/virtio/virtio_ring", "drivers/virtio/virtio_mmio"}
 	serialParts = append(slices.Clone(virtioParts), "drivers/char/virtio_console")
@@ -34,7 +34,8 @@ var (
 // errKernel means that no kernel was found.
 var errKernel = errors.New("there is no Linux kernel for machines")
 
-// findKernel returns the newest kernel below a folder. It looks in boot (Debian) and next to the modules (Fedora).
+// findKernel returns the newest kernel below a folder. It searches boot (as in Debian) and the folders of modules (as
+// in Fedora).
 func findKernel(dir string) (*guestKernel, error) {
 	found, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	slices.Sort(found)
@@ -55,7 +56,7 @@ func findKernel(dir string) (*guestKernel, error) {
 	return nil, why
 }
 
-// findModules returns the folder of a kernel's modules. In some packages it is below usr/lib instead of lib.
+// findModules returns the folder of a kernel's modules, which is in lib or, in some packages, in usr/lib.
 func findModules(dir, version string) string {
 	below := filepath.Join("lib", "modules", version)
 	if usr := filepath.Join(dir, "usr", below); fileExists(usr) && !fileExists(filepath.Join(dir, below)) {
@@ -80,8 +81,8 @@ func newKernel(vmlinuz, modules string) (*guestKernel, error) {
 	return k, err
 }
 
-// moduleFiles returns the files of the kernel modules to load, in order. Parts that are built into the kernel have
-// none.
+// moduleFiles returns the files of the kernel modules to load, in order. It omits parts that are built into the
+// kernel.
 func (k *guestKernel) moduleFiles(parts []string) (files []string, err error) {
 	builtin, err := os.ReadFile(k.builtin)
 	if err != nil {
@@ -102,7 +103,7 @@ func (k *guestKernel) moduleFiles(parts []string) (files []string, err error) {
 
 var dependencies = regexp.MustCompile(`\x00depends=([a-z0-9_,-]*)\x00`)
 
-// orderModules sorts kernel modules so that each follows the modules that it depends on. The dependencies differ
+// orderModules sorts kernel modules so that each comes after the modules that it depends on. The dependencies differ
 // between kernel versions.
 func orderModules(files []string) (sorted []string, err error) {
 	needs := map[string][]string{} // by the name of a module
@@ -153,10 +154,10 @@ func findModule(file string) (string, error) {
 	return "", err
 }
 
-// maxModule bounds the size of a kernel module, in bytes.
+// maxModule is the maximum size of a kernel module, in bytes.
 const maxModule = 64 << 20
 
-// readModule reads a module.
+// readModule returns the content of a kernel module, decompressed.
 func readModule(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

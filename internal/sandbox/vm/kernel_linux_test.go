@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// put writes a file below a folder.
+// put writes a file at the path name below dir.
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, name)
@@ -23,7 +23,7 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// packed is text as systems compress modules.
+// packed compresses text with gzip, like a kernel module.
 func packed(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -37,7 +37,7 @@ func packed(t *testing.T, text string) string {
 
 const virtio = "kernel/drivers/virtio/"
 
-// fakeKernel has modules that depend on each other in an order of their own.
+// fakeKernel creates the files of a kernel whose modules depend on each other.
 func fakeKernel(t *testing.T, dir, version string) {
 	lib := "lib/modules/" + version + "/"
 	put(t, dir, "boot/vmlinuz-"+version, "kernel")
@@ -79,7 +79,7 @@ func TestFindKernel(t *testing.T) {
 	}
 }
 
-// TestFedora finds a kernel beside its modules.
+// TestFedora checks that findKernel finds a kernel that is stored next to its modules, as in Fedora.
 func TestFedora(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
@@ -95,8 +95,8 @@ func TestFedora(t *testing.T) {
 	}
 }
 
-// TestFetch has a kernel fetched by programs that behave as those of Ubuntu do, where the modules are in a
-// package of their own.
+// TestFetch checks that fetchKernel downloads a kernel and its separate package of modules with fake versions of
+// Ubuntu's tools. It also checks that a failed download keeps the previous kernel.
 func TestFetch(t *testing.T) {
 	builder, err := exec.LookPath("dpkg-deb")
 	if err != nil {
@@ -140,7 +140,7 @@ esac`)
 	}
 }
 
-// TestGuestIsStatic refuses a guest that a machine could not start.
+// TestGuestIsStatic checks that a guest that needs shared libraries is rejected.
 func TestGuestIsStatic(t *testing.T) {
 	dir := t.TempDir()
 	fakeKernel(t, dir, "6.9.1")
@@ -150,7 +150,8 @@ func TestGuestIsStatic(t *testing.T) {
 	}
 }
 
-// TestTidy keeps what other engines have used lately.
+// TestTidy checks that incomplete and long unused machines are removed, but not recently used ones or those of
+// another runtime.
 func TestTidy(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
 	for name, days := range map[string]int{"a": 0, "b": 1, "c": 2, "old": 9} {

@@ -23,8 +23,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// atOnce returns how many programs run in the engine when it is killed, and how many of them start a
-// command. Each command has another virtual machine, to which this test binary is copied.
+// atOnce returns how many programs run in the engine when it is killed, and how many of them start a command. Each
+// command runs in a virtual machine of its own, to which this test binary is copied.
 func atOnce() (programs, commands int) {
 	if testenv.Full() {
 		return 50, 10
@@ -32,18 +32,18 @@ func atOnce() (programs, commands int) {
 	return 8, 4
 }
 
-// forever are programs that make a call and then wait.
+// forever maps runtimes to programs that make a call and then sleep.
 var forever = map[string]string{
 	quickjs:  "await callMCPTool('x'); await sleep(1e6)",
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
-// withCommands stands for the built-in runtime whose programs start commands.
+// withCommands is engine's argument runtime for the built-in runtime with programs that start commands.
 const withCommands = "commands"
 
-// engine has programs running, says so, and waits to be killed. Its arguments are the driver and
-// its program, the folder of a kernel, the runtime and, if that is one, the interpreter, or the
-// command that programs start.
+// engine is the main function of an engine that the test kills. It prints a line when all its programs run. Its
+// arguments are the driver and its executable, the folder of a kernel, and the runtime. path is the interpreter of
+// the runtime or, for withCommands, the command that programs start.
 func engine(driver, program, kernel, runtime, path string) {
 	o := Options{QEMU: program, Kernel: kernel, Dir: cache(driver), Warm: -1}
 	if driver == "firecracker" {
@@ -82,8 +82,8 @@ func engine(driver, program, kernel, runtime, path string) {
 	testenv.Hang()
 }
 
-// TestKilledEngine kills an engine with many machines, which was also making one more. All
-// of them end by themselves, and nothing but the machine that is kept is left.
+// TestKilledEngine checks that all machines of a killed engine end by themselves. It also checks that the next engine
+// removes a machine that was not saved completely, and that no control groups are left.
 func TestKilledEngine(t *testing.T) {
 	t.Parallel()
 	forAll(t, func(t *testing.T, driver, runtime string) {
@@ -136,8 +136,8 @@ func testKilledEngine(t *testing.T, driver, runtime, path string) {
 	}
 }
 
-// killed starts an engine, kills it when all its machines run a program, and returns its
-// process number when they have ended.
+// killed starts an engine, kills it while all its machines run a program, and waits until the machines have ended. It
+// returns the engine's process id.
 func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	t.Helper()
 	self, err := os.Executable()
@@ -167,8 +167,8 @@ func killed(t *testing.T, o Options, driver, runtime, path string) int {
 	return cmd.Process.Pid
 }
 
-// machines counts the processes that run a virtual machine of this test binary, except those that
-// this process has started itself.
+// machines returns the number of processes that run a virtual machine of this test binary, except those that this
+// process has started itself.
 func machines(t *testing.T, cache string) (n int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

@@ -12,11 +12,11 @@ import (
 const (
 	kvm    = "/dev/kvm"
 	timing = "timing"
-	// minSpeedup is how many times faster a machine must start with KVM for KVM to be used.
+	// minSpeedup is how many times faster than an emulated machine a machine with KVM must start, for KVM to be used.
 	minSpeedup = 2
 )
 
-// canOpen reports whether this process can open a device.
+// canOpen reports whether this process can open a device for reading and writing.
 func canOpen(device string) bool {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -26,10 +26,9 @@ func canOpen(device string) bool {
 	return true
 }
 
-// findAccelerator decides whether machines use KVM, and with which monitor. It measures, because being able to open
-// the device is not enough: on some hosts KVM is itself emulated, and a machine with it is a hundred times slower
-// than an emulated one. It starts a machine of each kind and abandons the one with KVM if that takes longer than the
-// emulated one.
+// findAccelerator decides whether machines use KVM, and with which monitor. It compares the start times of an
+// emulated machine and one with KVM. Being able to open the KVM device is not enough: on some hosts KVM is itself
+// emulated, and a machine with it is a hundred times slower than an emulated one.
 func (b *vmBackend) findAccelerator(r *SetupReport) error {
 	if !canOpen(kvm) {
 		r.Why = kvm + " cannot be opened: processors are emulated"
@@ -56,7 +55,7 @@ func (b *vmBackend) findAccelerator(r *SetupReport) error {
 	return b.tryNative(r, q, there, emulated)
 }
 
-// tryNative tries the monitors that support KVM, the better one first.
+// tryNative tries the monitors that support KVM, the preferred one first.
 func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, emulated time.Duration) error {
 	var all error
 	try := func(d machineDriver, name string) bool {
@@ -93,8 +92,8 @@ func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, e
 	return b.life.Err()
 }
 
-// timeStart measures how long a machine takes to boot. It discards the machine when its guest is ready or the time is
-// up.
+// timeStart measures how long a machine takes to boot until its guest is ready. It gives up after the time within,
+// and always discards the machine.
 func (b *vmBackend) timeStart(within time.Duration) (took time.Duration, err error) {
 	i, err := b.describeImage(quickjs, nil)
 	if err != nil {

@@ -27,17 +27,17 @@ import (
 
 const (
 	// guestOverhead is the memory that the guest, its kernel and QEMU's translated code need in addition to the
-	// program's own, in bytes.
+	// program's memory, in bytes.
 	guestOverhead = 128<<20 + translationBufferMB<<20
 	lookEvery     = 20 * time.Millisecond
 	ending        = 5 * time.Second
-	// lastMessageTimeout bounds the time that a machine may take to report why its guest ended.
+	// lastMessageTimeout is how long a machine may take to report why its guest ended.
 	lastMessageTimeout = 2 * time.Second
 	// monitorThreads bounds the threads of the process that runs a machine, QEMU or Firecracker.
 	monitorThreads = 64
 )
 
-// virtualMachine represents a running virtual machine, with the process of its monitor.
+// virtualMachine represents a running virtual machine and the process of its monitor.
 type virtualMachine struct {
 	*machinePorts
 	image   *machineImage
@@ -58,7 +58,7 @@ type virtualMachine struct {
 	end  *vminit.GuestEnd
 }
 
-// startMachine starts the monitor of a machine in its own confinement.
+// startMachine starts the monitor of a machine in a confinement of its own.
 func (b *vmBackend) startMachine(i *machineImage, p *machinePorts, plan *confine.SandboxPlan) (*virtualMachine, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -121,8 +121,8 @@ func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string
 	return m, nil
 }
 
-// endWith kills the machine when ctx ends and records the cause, so that later failures report it. Calling stop ends
-// this.
+// endWith kills the machine when ctx ends, until stop is called. It records the cause, so that later errors report
+// it.
 func (m *virtualMachine) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() {
 		m.abandonMachine(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx)))
@@ -130,13 +130,13 @@ func (m *virtualMachine) endWith(ctx context.Context) (stop func()) {
 	return func() { cancel() }
 }
 
-// abandonMachine kills a machine that has not become ready.
+// abandonMachine kills a machine that has not become ready, and records the reason.
 func (m *virtualMachine) abandonMachine(why error) {
 	m.ended.CompareAndSwap(nil, &why)
 	m.Kill()
 }
 
-// failMachine ends a machine that is not in use yet and returns the reason why it failed.
+// failMachine ends a machine that has not run a program yet, and returns the reason why it failed.
 func (m *virtualMachine) failMachine(err error) error {
 	go m.listenControl()
 	err = m.whyNot(err)
@@ -145,8 +145,8 @@ func (m *virtualMachine) failMachine(err error) error {
 	return err
 }
 
-// restoreMachine starts a copy of a saved machine. It returns when the copy runs and has a current clock and new random
-// numbers.
+// restoreMachine starts a copy of a saved machine. It returns when the copy runs and has received the current time
+// and new random numbers.
 func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir string) (*virtualMachine, error) {
 	ready, err := os.ReadFile(dir + "/" + readyFile)
 	if err != nil {
@@ -184,8 +184,7 @@ func (b *vmBackend) restoreMachine(ctx context.Context, i *machineImage, dir str
 	return m, nil
 }
 
-// sendWake sends a restored machine the current time and new random numbers, and what else changed since it was
-// saved.
+// sendWake sends a restored machine the current time and a new seed for random numbers, and waits for its answer.
 func (m *virtualMachine) sendWake() error {
 	seed := make([]byte, 64)
 	_, _ = rand.Read(seed) // never fails
@@ -203,8 +202,8 @@ func (m *virtualMachine) sendWake() error {
 	return err
 }
 
-// listenControl waits for the only message that a machine may send on this connection: that its guest has exited. A
-// machine that sends anything else is killed.
+// listenControl waits for the only message that a machine may send on the control connection: that its guest has
+// ended. A machine that sends anything else is killed.
 func (m *virtualMachine) listenControl() {
 	defer close(m.said)
 	if m.events == nil { // the connection was never made
@@ -252,7 +251,7 @@ func (m *virtualMachine) readGreeting() ([]byte, error) {
 	return seen.Bytes(), err
 }
 
-// teeReader represents a reader that keeps a copy of all data read through it.
+// teeReader reads from a file and keeps a copy of the data.
 type teeReader struct {
 	*os.File
 	seen *bytes.Buffer
@@ -264,7 +263,7 @@ func (t *teeReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// waitIdle waits until the machine has been idle for a while.
+// waitIdle waits until the machine has used hardly any processor time for a while.
 func (m *virtualMachine) waitIdle(ctx context.Context) {
 	const window, quiet = 250 * time.Millisecond, 3
 	for still, last := 0, m.processorTicks(); still < quiet && ctx.Err() == nil; {
@@ -281,7 +280,7 @@ func (m *virtualMachine) waitIdle(ctx context.Context) {
 	}
 }
 
-// processorTicks returns the processor time of the machine, in hundredths of a second.
+// processorTicks returns the processor time that the machine has used, in hundredths of a second.
 func (m *virtualMachine) processorTicks() (sum int64) {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(m.cmd.Process.Pid) + "/stat")
 	_, after, _ := strings.Cut(string(data), ") ")
@@ -296,8 +295,8 @@ func (m *virtualMachine) processorTicks() (sum int64) {
 func (m *virtualMachine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
 func (m *virtualMachine) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
-// copiedWire is the connection to the guest of a restored copy. Its reader first returns what the guest had sent
-// before the machine was saved.
+// copiedWire is the connection to the guest of a restored copy. Reading it first returns the data that the guest had
+// sent before the machine was saved.
 type copiedWire struct {
 	*os.File
 	ready []byte
@@ -346,10 +345,10 @@ func (m *virtualMachine) Limit(l core.Limits) {
 	})
 }
 
-// memoryAllowance returns how much more memory a machine may use than it did at its start, in bytes.
+// memoryAllowance returns how much the memory of a machine may grow after its program arrives, in bytes.
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead + 2*l.Result }
 
-// checkMemory kills a machine that uses more memory than it may.
+// checkMemory kills the machine if it uses more memory than the limits l allow.
 func (m *virtualMachine) checkMemory(l core.Limits) {
 	most := m.footing + memoryAllowance(l)
 	if warmpool.WatchMemory(m.over, lookEvery, m.measurePeak, func(now int64) bool { return now > most }) {
@@ -360,8 +359,8 @@ func (m *virtualMachine) checkMemory(l core.Limits) {
 
 func (m *virtualMachine) measurePeak() int64 { return m.peak.Note(m.usedMemory()) }
 
-// usedMemory returns the private memory of the virtual machine, including QEMU, in bytes. Pages that it still shares
-// with the saved machine do not count.
+// usedMemory returns the private memory of the virtual machine, including its monitor, in bytes. Pages that it still
+// shares with the saved machine do not count.
 func (m *virtualMachine) usedMemory() int64 { return procgroup.OwnMemory(m.cmd.Process.Pid) }
 
 // Peak implements warmpool.Guest.

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// starvationFactor is how many times longer than its bound a machine may take while it waits for a processor.
+	// starvationFactor bounds how long a machine may wait for a processor: even then it may take at most this many
+	// times its time limit.
 	starvationFactor = 5
 	askEvery         = 250 * time.Millisecond
 )
 
 // killAfter kills the machine after the time most, unless stop is called first. Time in which the machine waits for a
-// processor does not count, because a busy computer gives it little.
+// processor does not count, because it may be long on a busy computer.
 func (m *virtualMachine) killAfter(most time.Duration) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -40,7 +41,7 @@ func (m *virtualMachine) killAfter(most time.Duration) (stop func()) {
 	return func() { close(done) }
 }
 
-// errSlow returns the error of a machine that took too long.
+// errSlow returns the error for a machine that exceeded its time limit.
 func errSlow(took, waited time.Duration) error {
 	return fmt.Errorf(
 		"the machine was stopped because it was not ready after %v; it spent %v of that waiting for a processor",
@@ -48,8 +49,8 @@ func errSlow(took, waited time.Duration) error {
 	)
 }
 
-// starvedFor returns the longest time that a thread of the process has waited for a processor, or 0 if the system
-// does not count it.
+// starvedFor returns how long a thread of the process has waited for a processor, for the thread that waited longest.
+// It returns 0 if the system does not measure that.
 func starvedFor(pid int) (longest time.Duration) {
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
 	for _, file := range files {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// idle is a process in the place of a machine's, which says nothing and ends when its input does.
+// idle returns a machine whose process is not a monitor. The process is silent and ends when its input ends.
 func idle(t *testing.T) *virtualMachine {
 	t.Helper()
 	m := &virtualMachine{machinePorts: &machinePorts{over: make(chan struct{})}, cmd: exec.Command("cat"), gone: make(chan struct{}), said: make(chan struct{})}
@@ -33,7 +33,8 @@ func idle(t *testing.T) *virtualMachine {
 	return m
 }
 
-// The error of a machine that is not ready names why it ended.
+// TestWhyAMachineIsNotReady checks that the error for a machine that did not become ready names the reason why it
+// ended.
 func TestWhyAMachineIsNotReady(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(m *virtualMachine)

@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// machinePorts holds the connections to one machine and to its monitor. QEMU's are socket pairs, which have no names
-// that other processes could find. Firecracker creates its own sockets.
+// machinePorts holds the connections to one machine and to its monitor. The connections to QEMU are socket pairs,
+// which have no names that other processes could find. Firecracker creates its own sockets.
 type machinePorts struct {
 	wire, control, monitor *os.File
 	far                    []*os.File // the monitor's ends, its descriptors 3, 4 and 5
@@ -21,13 +21,13 @@ type machinePorts struct {
 
 	shared *shm.SharedMemory // nil if the machine shares none
 
-	// pid is the process id of the monitor once it runs. over is closed when the monitor has ended.
+	// pid is the process id of the monitor once the monitor runs. over is closed when the monitor has ended.
 	pid  int
 	over chan struct{}
 }
 
-// maxLineLength bounds a line from the monitor or from a machine, which is not trusted once a program runs in it. A
-// longer line is an error and is not stored.
+// maxLineLength bounds the length of a line from the monitor or from a machine, in bytes. Neither is trusted once a
+// program runs in the machine. A longer line is an error and is not stored.
 const maxLineLength = 64 << 10
 
 func newPorts() (*machinePorts, error) {
@@ -45,7 +45,7 @@ func newPorts() (*machinePorts, error) {
 	return p, nil
 }
 
-// closeProgramEnds closes the socket ends that the monitor has inherited, in this process.
+// closeProgramEnds closes this process's copies of the socket ends that the monitor has inherited.
 func (p *machinePorts) closeProgramEnds() {
 	for _, f := range p.far {
 		_ = f.Close()
@@ -78,7 +78,7 @@ type monitorAnswer struct {
 	Event string `json:"event"`
 }
 
-// runMonitor has QEMU's monitor execute commands one after the other and returns the last result. If until is not
+// runMonitor lets QEMU's monitor execute commands one after the other and returns the last result. If until is not
 // empty, it also waits for the event of that name.
 func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (last json.RawMessage, err error) {
 	var text []byte
@@ -95,7 +95,7 @@ func (p *machinePorts) runMonitor(until string, commands ...monitorCommand) (las
 	return p.readMonitor(until, len(commands))
 }
 
-// readMonitor waits for the answers to commands and for an event.
+// readMonitor waits until the monitor has answered the commands and has reported the event until.
 func (p *machinePorts) readMonitor(until string, commands int) (last json.RawMessage, err error) {
 	happened := until == ""
 	for n := 0; n < commands || !happened; {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestListenToHostile has what was a machine say, on its port of control, what the first
-// process of a machine would not: it is ended, and no more of that is kept than a line.
+// TestListenToHostile checks that a machine is killed if it sends invalid data or too long a line on its control
+// connection.
 func TestListenToHostile(t *testing.T) {
 	for name, said := range map[string][]byte{
 		"a line without an end": bytes.Repeat([]byte("x"), 3*maxLineLength),
@@ -44,7 +44,7 @@ func TestListenToHostile(t *testing.T) {
 	}
 }
 
-// TestMonitorIsBounded reads an answer of QEMU's without an end.
+// TestMonitorIsBounded checks that reading a line without end from QEMU's monitor fails.
 func TestMonitorIsBounded(t *testing.T) {
 	p, err := newPorts()
 	if err != nil {

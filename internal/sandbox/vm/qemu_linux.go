@@ -23,18 +23,18 @@ import (
 
 const (
 	memoryFile, stateFile = "memory", "state"
-	// maxState bounds the saved state of a machine without its memory, in bytes.
+	// maxState bounds the size of a machine's saved state without its memory, in bytes.
 	maxState = 64 << 20
 	// minMemory is the minimum memory of a machine, in bytes. systemMemory is the part of it for the kernel, the
 	// archive and the runtime. The host provides only the memory that a machine actually uses.
 	minMemory, systemMemory = 2 << 30, 1 << 30
-	// translationBufferMB sets the size of QEMU's buffer for translated code, in MB.
+	// translationBufferMB is the size of QEMU's buffer for translated code, in MB.
 	translationBufferMB = 128
 	// serialDevice configures the machine's serial device. It has only three ports, because Linux checks all possible
 	// ports at each interrupt. The first port is reserved for consoles.
 	serialDevice = "virtio-serial-device,max_ports=3"
 	// commandLine is the kernel's command line under QEMU. It turns off protections between processes, which are
-	// expensive on an emulated processor, because a machine runs one program and is then discarded. It turns off the
+	// expensive on an emulated processor and not needed in a machine that runs one program. It turns off the
 	// accounting of waiting times, which nothing reads. It turns off high-resolution timers, because Go's monitoring
 	// thread would set one every 20 µs.
 	commandLine = "quiet panic=-1 reboot=t mitigations=off nokaslr tsc=reliable highres=off nohz=off random.trust_cpu=on " +
@@ -42,7 +42,8 @@ const (
 		vminit.Argument
 )
 
-// qemuDriver controls QEMU with its machine type "microvm". The processor is emulated (TCG) or the host's own (KVM).
+// qemuDriver controls QEMU with its machine type "microvm". The processor is either emulated (TCG) or the host's own
+// (KVM).
 type qemuDriver struct {
 	path string
 	kvm  bool
@@ -61,20 +62,20 @@ func (q qemuDriver) kernelModules(k *guestKernel, _ *vminit.MachineConfig) ([]st
 	return k.moduleFiles(serialParts)
 }
 
-// supportsSharedMemory returns false for machines with KVM. There an exit to the host costs little, and processors
+// supportsSharedMemory returns false for machines with KVM. With KVM an exit to the host costs little, and processors
 // differ in how a guest may cache a device's memory.
 func (q qemuDriver) supportsSharedMemory() bool { return !q.kvm }
 
 func (q qemuDriver) makePorts() (*machinePorts, error) { return newPorts() }
 
-// configureMachine does nothing, because QEMU gets everything as arguments.
+// configureMachine does nothing, because QEMU gets its whole configuration as arguments.
 func (q qemuDriver) configureMachine(context.Context, *machineImage, *machinePorts) error { return nil }
 
 func newQEMU(path string, kvm bool) qemuDriver {
 	return qemuDriver{path, kvm, sync.OnceValues(func() ([]confine.PlanMount, error) { return programFiles(path) })}
 }
 
-// Paths of a machine's own files in QEMU's confinement.
+// Paths, inside QEMU's confinement, of the files of one machine.
 const (
 	memoryPath  = "/machine/memory"
 	archivePath = "/machine/archive"
@@ -118,8 +119,8 @@ func programFiles(program string) ([]confine.PlanMount, error) {
 	return mounts, nil
 }
 
-// driverVersion returns QEMU's version. With KVM it adds the processor's model, because the saved machine has
-// detected the processor.
+// driverVersion returns QEMU's version. With KVM it adds the processor's model, to which the kernel of a saved
+// machine has adapted.
 func (q qemuDriver) driverVersion() (string, error) {
 	out, err := exec.Command(q.path, "--version").Output()
 	first, _, _ := strings.Cut(string(out), "\n")
@@ -137,8 +138,8 @@ func processorModel() string {
 	return strings.Trim(line, "\t: ")
 }
 
-// guestProcessor returns the processor model that the guest sees. The model has no fast string instructions, because
-// they are slow when emulated and Linux would use them.
+// guestProcessor returns the name of the processor model that the guest sees. The model has no fast string
+// instructions, because Linux would use them and they are slow when emulated.
 func (q qemuDriver) guestProcessor() string {
 	if q.kvm {
 		return "max,la57=off"
@@ -154,8 +155,8 @@ func (q qemuDriver) acceleratorName() string {
 	return "tcg,tb-size=" + strconv.Itoa(translationBufferMB)
 }
 
-// plan returns what booting and restoring have in common. Of the host's files, QEMU sees only its own, read-only, and
-// the machine's memory file.
+// plan returns the confinement that booting and restoring have in common. Of the host's files, QEMU sees only its
+// own, read-only, and the machine's memory file.
 func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePorts, more ...string) (*confine.SandboxPlan, error) {
 	shared := map[bool]string{true: "on", false: "off"}[share]
 	const wire, control, monitor = "4", "5", "6" // descriptors after that of the plan
@@ -199,7 +200,8 @@ func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePort
 	}, nil
 }
 
-// bootPlan lets QEMU write to the memory file and, when the machine is saved, to the state file.
+// bootPlan returns a plan in which QEMU can write to the memory file and, when the machine is saved, to the state
+// file.
 func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error) {
 	f, err := os.OpenFile(filepath.Join(dir, memoryFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -226,13 +228,14 @@ func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*con
 	return plan, nil
 }
 
-// theRest is the QEMU setting that saves the state of a machine without its memory, which is already in a file.
+// theRest is the QEMU setting that saves only the state of a machine without its memory. The memory already is in a
+// file.
 var theRest = monitorCommand{
 	"migrate-set-capabilities",
 	map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}},
 }
 
-// saveMachine has QEMU stop the machine before it is saved. A copy runs as soon as it is restored.
+// saveMachine makes QEMU stop the machine and save its state. A copy runs as soon as it is restored.
 func (q qemuDriver) saveMachine(ctx context.Context, p *machinePorts, dir string) error {
 	state, err := os.OpenFile(filepath.Join(dir, stateFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 
 // SetupMachines prepares virtual machines on this computer. It finds a kernel or downloads one from the packages of
 // Debian or Ubuntu, makes the machines of all runtimes in o, and starts a copy of each. Backends with the same
-// Options.Dir use these machines. The error is a *core.Error that says what is missing and how to install it.
+// Options.Dir then use these machines. The error is a *core.Error that says what is missing and how to install it.
 func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 	b := newBackend(o)
 	machines := b.openPool()
@@ -65,7 +65,7 @@ func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
 }
 
-// kernelSource represents a folder with a kernel and a description of its origin.
+// kernelSource holds a folder with a kernel and a description of where the kernel comes from.
 type kernelSource func(ctx context.Context) (dir, origin string, err error)
 
 // kernelSources returns the places where a kernel can be found, local ones first.
@@ -138,8 +138,8 @@ func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	return nil
 }
 
-// measureMachine makes the machine of a runtime unless it exists, and measures the start of a copy. A saved machine
-// that cannot be resumed is made again.
+// measureMachine makes the machine of a runtime if it does not exist, and measures how long a copy takes to start. It
+// makes a saved machine again if that cannot be resumed.
 func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	for again := false; ; again = true {
 		began := time.Now()
@@ -164,8 +164,8 @@ func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	}
 }
 
-// onDisk returns the disk space that the files in a folder occupy, in bytes. Unused memory of a machine occupies
-// none.
+// onDisk returns the disk space that the files in a folder occupy, in bytes. Unused memory of a saved machine
+// occupies none.
 func onDisk(dir string) (bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -181,7 +181,7 @@ func onDisk(dir string) (bytes int64) {
 	return bytes
 }
 
-// lockFile waits for the lock on a file in Dir. It creates Dir if necessary.
+// lockFile waits for the lock on a file in Options.Dir. It creates the folder if necessary.
 func (b *vmBackend) lockFile(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return nil, err
@@ -192,10 +192,10 @@ func (b *vmBackend) lockFile(name string) (unlock func(), err error) {
 	return seal.Lock(filepath.Join(b.Dir, name), seal.Unbounded)
 }
 
-// kernelMetaPackages lists the packages of Debian and Ubuntu that depend on their newest kernel for virtual machines.
+// kernelMetaPackages lists the packages of Debian and Ubuntu that depend on the newest kernel for virtual machines.
 var kernelMetaPackages = []string{"linux-image-cloud-amd64", "linux-image-virtual"}
 
-// fetchKernel downloads a kernel from the packages of Debian or Ubuntu, which are signed, and unpacks the needed files. It
+// fetchKernel downloads a kernel from the signed packages of Debian or Ubuntu, and unpacks the needed files. It
 // installs nothing.
 func (b *vmBackend) fetchKernel(ctx context.Context) (dir, origin string, err error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
@@ -226,7 +226,7 @@ func (b *vmBackend) fetchKernel(ctx context.Context) (dir, origin string, err er
 	return to, "the package " + images[0], keepKernel(filepath.Join(work, "unpacked"), to)
 }
 
-// kernelPackages returns the packages that a kernel consists of.
+// kernelPackages returns the names of the packages that together contain a kernel and its modules.
 func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 	image, err := kernelPackage(ctx)
 	if err != nil && os.Geteuid() == 0 { // a fresh system has no list of packages yet
@@ -249,7 +249,7 @@ func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 
 var imagePackage = regexp.MustCompile(`(?m)^Depends:.*?\b(linux-image-\d[a-z0-9.+-]*)`)
 
-// kernelPackage returns the newest package with a kernel for virtual machines.
+// kernelPackage returns the name of the newest package with a kernel for virtual machines.
 func kernelPackage(ctx context.Context) (string, error) {
 	var all error
 	for _, p := range kernelMetaPackages {
@@ -276,7 +276,7 @@ func runTool(ctx context.Context, dir, program string, args ...string) (string, 
 	return string(out), nil
 }
 
-// keepKernel moves the needed files of an unpacked kernel from one folder to another and replaces the files there.
+// keepKernel moves the needed files of an unpacked kernel to another folder, whose previous files it replaces.
 func keepKernel(from, to string) error {
 	k, err := findKernel(from)
 	if err != nil {

@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// ringFile is the file with the saved content of the memory that a machine shares with the engine. A copy's
-	// shared memory is in a file whose name begins with ringPrefix; that file is locked until the copy has opened it.
+	// ringFile is the file with the saved content of the memory that a machine shares with the engine. The shared
+	// memory of a copy is in a file whose name begins with ringPrefix. That file is locked until the copy has opened
+	// it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
-	// memoryGap is the address at which the memory of a machine is interrupted. The rest of the memory is mapped at
-	// higher addresses.
+	// memoryGap is the address in bytes at which a gap in the memory of a machine begins. Memory beyond this size is
+	// mapped above the gap.
 	memoryGap = 3 << 30
-	// unlockedGrace is the time after its creation within which a shared memory file must be locked. An older
-	// unlocked file counts as orphaned.
+	// unlockedGrace is the age up to which a shared memory file may be unlocked, because its engine has just created
+	// it. An older unlocked file counts as orphaned.
 	unlockedGrace = time.Second
 )
 
-// shareMemory lets the machine of an image share memory with the engine if the driver supports it.
+// shareMemory configures the machine of an image to share memory with the engine, if the driver supports it.
 func (b *vmBackend) shareMemory(i *machineImage) {
 	p := &i.config.Plan
 	if b.driver.supportsSharedMemory() && i.memory+shm.Size <= memoryGap && p.Network == confine.NoNetwork && confine.SharesMemory(i.runtime) {
@@ -56,7 +57,7 @@ func (i *machineImage) makeSharedMemory(dir string) (*shm.SharedMemory, error) {
 	return memory, err
 }
 
-// orphanedFiles returns the shared memory files that no running machine uses any more.
+// orphanedFiles returns the shared memory files that no running machine uses.
 func (b *vmBackend) orphanedFiles() (files []string) {
 	all, _ := filepath.Glob(filepath.Join(b.Dir, prefix+"*", ringPrefix+"*"))
 	for _, name := range all {

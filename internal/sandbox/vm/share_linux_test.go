@@ -7,8 +7,7 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// What goes between a machine and the engine goes through memory that both see, and no
-// guest can do harm with that.
+// TestSharedMemory checks that a hostile guest cannot harm the engine through the memory that they share.
 func TestSharedMemory(t *testing.T) {
 	t.Parallel()
 	o := optionsHere(t, "qemu")

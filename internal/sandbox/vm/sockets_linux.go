@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketTimeout bounds the time that Firecracker may take to create its sockets.
+// socketTimeout is how long Firecracker may take to create its sockets.
 const socketTimeout = 20 * time.Second
 
 // dialSocket connects to a socket that the monitor has created in its confinement. It rejects a socket that another
@@ -56,7 +56,7 @@ func (p *machinePorts) pauseRetry(ctx context.Context) error {
 	}
 }
 
-// checkPeer returns an error unless the process at the other end of conn is the monitor.
+// checkPeer returns an error if the process at the other end of conn is not the monitor.
 func (p *machinePorts) checkPeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *machinePorts) dialVsock(ctx context.Context, port int) (*os.File, error
 }
 
 // requestPort asks Firecracker to connect to a port of the machine. It reads the answer byte by byte, because the
-// bytes after it come from the machine.
+// bytes after the answer come from the machine.
 func requestPort(conn *net.UnixConn, port int) error {
 	if _, err := fmt.Fprintf(conn, "CONNECT %d\n", port); err != nil {
 		return err
@@ -113,7 +113,7 @@ func requestPort(conn *net.UnixConn, port int) error {
 	return nil
 }
 
-// firecrackerAPI represents a client of Firecracker's HTTP API.
+// firecrackerAPI is a client of Firecracker's HTTP API.
 type firecrackerAPI struct {
 	conn *net.UnixConn
 	said *bufio.Reader
@@ -129,7 +129,7 @@ func (p *machinePorts) dialAPI(ctx context.Context) (*firecrackerAPI, error) {
 
 func (a *firecrackerAPI) closeConn() { _ = a.conn.Close() }
 
-// apiRequest represents a request to Firecracker.
+// apiRequest represents a request to Firecracker's HTTP API.
 type apiRequest struct {
 	method, path string
 	body         any

@@ -2,11 +2,12 @@ package vm
 
 import "time"
 
-// ticksNow returns the processor's time stamp counter. A processor that QEMU emulates has the same counter.
+// ticksNow returns the value of the processor's time stamp counter. A processor that QEMU emulates has the same
+// counter.
 func ticksNow() uint64
 
 // counterKHz measures the frequency of the time stamp counter, in kHz. The kernel of a machine cannot measure it,
-// because the machine has no other clock.
+// because the machine has no other clock to compare it with.
 func counterKHz() int64 {
 	const span = 50 * time.Millisecond
 	first := ticksNow()

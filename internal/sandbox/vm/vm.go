@@ -20,42 +20,42 @@ const Name = "vm"
 
 var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Machine}
 
-// Options configure a backend.
+// Options configures a virtual machine backend.
 type Options struct {
-	// Guest is the path and the arguments of the guest program. The guest must speak the protocol of package wire on
-	// its standard input and output, and support vminit.Argument and confine.Argument. Empty means this binary with
-	// the arguments "guest restored".
+	// Guest is the command line of the guest. The guest must speak the protocol of package wire on its standard input
+	// and output, and support vminit.Argument and confine.Argument. Empty means this binary with the arguments "guest
+	// restored".
 	Guest []string
-	// QEMU gives the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
+	// QEMU is the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
 	QEMU string
-	// Firecracker gives the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". Firecracker
-	// is optional. It is used only with KVM.
+	// Firecracker is the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". Firecracker is
+	// optional and used only with KVM.
 	Firecracker string
-	// Dir names the folder for kernels and saved machines. Several engines may share it. It is created if missing.
+	// Dir is the folder for kernels and saved machines. Several engines may share it. It is created if it is missing.
 	Dir string
 	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like an unpacked kernel package. Empty means the
 	// kernel that SetupMachines has chosen. Without a kernel the backend is unavailable.
 	Kernel string
-	// Progress, unless it is nil, is called with a description of each step that takes long.
+	// Progress is called with a description of each step that takes long. It may be nil.
 	Progress func(string)
-	// Warm sets the number of machines that wait for programs after the first request, and MaxWarm the number under
+	// Warm is the number of machines that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
-	// Limits are the limits that most programs have. Machines are started with them.
+	// Limits holds the limits that most programs have. Machines are started with them.
 	Limits core.Limits
-	// Interpreters lists the runtimes that the host may have.
+	// Interpreters lists the runtimes that may be installed on the host.
 	Interpreters []interpreter.Interpreter
-	// Commands lists the host commands that programs can start. Each runs in a machine of its own.
+	// Commands holds the host commands that programs can start. Each command runs in its own machine.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.ConnectionProxy of their Host, if the Host has one and the interpreter is
-	// proxied. Their machines have no other network. Nil means no connections.
+	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
+	// is marked as Proxied. The machines have no other network. If Network is nil, programs have no connections.
 	Network *interpreter.ProxyNetwork
 }
 
-// chosenFile is the file in Options.Dir that records which kernel SetupMachines has chosen.
+// chosenFile is the name of the file in Options.Dir in which SetupMachines records the kernel that it has chosen.
 const chosenFile = "setup.json"
 
-// chosenKernel represents the file in which SetupMachines stores the kernel for the backends.
+// chosenKernel is the content of chosenFile, from which backends read the kernel that SetupMachines has chosen.
 type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
@@ -63,7 +63,7 @@ type chosenKernel struct {
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 
-// KernelDir returns the folder of the kernel that SetupMachines has chosen for dir.
+// KernelDir returns the folder of the kernel that SetupMachines has chosen for the machines in dir.
 func KernelDir(dir string) (string, error) {
 	c, err := readChoice(dir)
 	return c.Kernel, err
@@ -101,8 +101,8 @@ type SavedMachine struct {
 
 const quickjs = "quickjs"
 
-// describeConfinement lists, for users, what separates a program from the host when its machine is run by the named
-// monitor.
+// describeConfinement describes to users what separates a program from the host when the named monitor runs its
+// machine.
 func describeConfinement(program, kind, device string) []string {
 	return []string{
 		"a virtual machine of its own (" + kind + "); it has no disk, no network and no device except a " + device,

@@ -24,7 +24,8 @@ import (
 	"retort/internal/sandbox/sandboxtest"
 )
 
-// TestMain lets the test program be what `retort` is in a machine.
+// TestMain lets the test binary act like `retort` in a machine: as its first process and as a guest. It also takes
+// other roles.
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	if len(args) > 0 && args[0] == vminit.Argument {
@@ -60,10 +61,11 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// drivers are what makes machines.
+// drivers lists the virtual machine monitors that the tests use.
 var drivers = []string{"qemu", "firecracker"}
 
-// optionsHere are those of a backend with a driver on this machine, or skip the test.
+// optionsHere returns the Options of a backend with the given driver, or skips the test if this machine cannot run
+// it.
 func optionsHere(t testing.TB, driver string) Options {
 	t.Helper()
 	path := testenv.Need(t, driver)
@@ -79,7 +81,7 @@ func optionsHere(t testing.TB, driver string) Options {
 	return o
 }
 
-// access says why a device cannot be used.
+// access returns the error of opening a device, or nil.
 func access(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
@@ -88,18 +90,18 @@ func access(device string) error {
 	return f.Close()
 }
 
-// cache is where the machines of this test program are kept: they are made once.
+// cache returns the folder in which this test binary keeps its saved machines, so that they are made only once.
 func cache(driver string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("retort-vmt-%s-%d", driver, os.Geteuid()))
 }
 
-// pythonHere describes the machine's Python as the engine does, or skips the test.
+// pythonHere returns the description of the Python that is installed on the machine, or skips the test.
 func pythonHere(t testing.TB) interpreter.Interpreter {
 	t.Helper()
 	return described("python", testenv.Need(t, "python"))
 }
 
-// described is an interpreter as the engine has it.
+// described returns the description of a runtime whose interpreter is at path.
 func described(runtime, path string) interpreter.Interpreter {
 	for _, i := range runtimes.SupportedRuntimes(map[string]string{runtime: path}, core.DefaultLimits().Memory) {
 		if i.Runtime == runtime {
@@ -109,13 +111,13 @@ func described(runtime, path string) interpreter.Interpreter {
 	panic(runtime + " is no runtime")
 }
 
-// emulated is how many times as long programs may take in the contract. What computes takes
-// 20 to 30 times as long on an emulated processor, but most of those programs do not.
+// emulated is the factor by which the contract tests extend timeouts in machines. Computations take 20 to 30 times as
+// long on an emulated processor, but most of those programs compute little.
 const emulated = 4
 
-// TestContract runs the contract tests of sandboxes. On an emulated processor, a program can take
-// several seconds. If RETORT_FULL is not set, guests run only the tests that depend on how a virtual
-// machine is started, limited and ended.
+// TestContract runs the contract tests of package sandboxtest. Programs can take several seconds on an emulated
+// processor, so unless RETORT_FULL is set, it runs only the tests of how a virtual machine starts, is limited and
+// ends.
 func TestContract(t *testing.T) {
 	forAll(t, func(t *testing.T, driver, runtime string) {
 		o := optionsHere(t, driver)
@@ -129,7 +131,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// forAll runs a test for each runtime in the machines of each driver.
+// forAll runs a test with the machines of each driver, for each runtime.
 func forAll(t *testing.T, test func(t *testing.T, driver, runtime string)) {
 	for _, driver := range drivers {
 		for _, runtime := range []string{quickjs, "python"} {
@@ -138,8 +140,8 @@ func forAll(t *testing.T, test func(t *testing.T, driver, runtime string)) {
 	}
 }
 
-// TestEscapes has native programs, which could do anything, try every way out: with the
-// system calls of the built-in guest, and with those of an interpreter.
+// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program with the system
+// calls of the built-in guest, and by a Python program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -167,7 +169,7 @@ var none = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallResul
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// executed is how one program ended in a sandbox of its own.
+// executed runs a program in its own sandbox and returns its report.
 func executed(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.RunReport {
 	t.Helper()
 	l := core.Limits{Timeout: time.Hour}.WithDefaults(core.DefaultLimits()) // an emulated processor is slow
@@ -183,8 +185,7 @@ func executed(t testing.TB, b sandbox.Backend, runtime, code string) sandbox.Run
 	return r
 }
 
-// TestCopiesDiffer shows that copies of one machine have neither the same random numbers
-// nor the clock of when it was kept.
+// TestCopiesDiffer checks that copies of one saved machine have different random numbers and the current time.
 func TestCopiesDiffer(t *testing.T) {
 	t.Parallel()
 	forAll(t, func(t *testing.T, driver, runtime string) {
@@ -240,7 +241,7 @@ func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	}
 }
 
-// BenchmarkCalls makes a thousand calls of a program, one after the other and at once.
+// BenchmarkCalls measures a program that makes a thousand calls, one after the other or concurrently.
 func BenchmarkCalls(b *testing.B) {
 	for name, code := range map[string]string{
 		"in turn": "for (let i = 0; i < 1000; i++) await callMCPTool('x')",
@@ -257,8 +258,8 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
-// TestCommands holds the contract of commands, and that what runs is the file that was looked
-// at, or nothing.
+// TestCommands checks that commands fulfil their contract, and that a command whose file was replaced after it was
+// found is not started.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, driver := range drivers {
@@ -279,7 +280,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// commanding is a backend whose programs can start this test program, at path.
+// commanding returns a backend whose programs can start this test binary as the command "tool", and the path of tool.
 func commanding(t *testing.T, o Options) (b sandbox.Backend, path string) {
 	t.Helper()
 	path = toolHere(t)
@@ -289,7 +290,7 @@ func commanding(t *testing.T, o Options) (b sandbox.Backend, path string) {
 	return b, path
 }
 
-// toolHere is a copy of this test program.
+// toolHere copies this test binary to a file named tool and returns its path.
 func toolHere(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tool")
@@ -303,8 +304,8 @@ func toolHere(t *testing.T) string {
 	return path
 }
 
-// TestDriverIsWalled looks at what a program would have that has broken out of its machine: the files
-// of what makes it, and its memory, no network, no other process, no rights.
+// TestDriverIsWalled checks that the monitor of a machine is confined itself: it has no capabilities, namespaces of
+// its own and few writable files. This protects the host from a program that breaks out of its machine.
 func TestDriverIsWalled(t *testing.T) {
 	t.Parallel()
 	for driver, writable := range map[string][]string{"qemu": {memoryPath, ringPath}, "firecracker": {"/tmp"}} {
@@ -366,7 +367,7 @@ func driverIsWalled(t *testing.T, driver string, kept []string) {
 	}
 }
 
-// TestPrograms runs the programs of all sandboxes in machines.
+// TestPrograms runs the programs of package guesttest in machines, and checks how they end.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	forAll(t, func(t *testing.T, driver, runtime string) {
@@ -380,7 +381,7 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// TestNetworked holds what programs can do that have a network.
+// TestNetworked checks that the network connections of Python programs work.
 func TestNetworked(t *testing.T) {
 	t.Parallel()
 	for _, driver := range drivers {

@@ -16,7 +16,7 @@ import (
 // maxVmlinux bounds the size of an unpacked kernel, in bytes.
 const maxVmlinux = 512 << 20
 
-// Offsets in the header of a kernel file ("bzImage"): see the kernel's Documentation/x86/boot.rst.
+// Offsets in the header of a kernel file ("bzImage"). See the kernel's Documentation/x86/boot.rst.
 const (
 	setupSectors  = 0x1f1
 	bootMagic     = 0x202
@@ -70,7 +70,8 @@ func unpackKernel(data []byte) ([]byte, error) {
 	return decompressKernel(data[from:to-size], full)
 }
 
-// decompressKernel decompresses data in any of the formats that kernels use. size is the size of the result in bytes.
+// decompressKernel decompresses data in any of the formats that kernels use. size is the size of the decompressed
+// kernel in bytes.
 func decompressKernel(data []byte, size int64) (plain []byte, err error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x02\x21\x4c\x18")):

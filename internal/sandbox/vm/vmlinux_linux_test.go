@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// packedKernel is a kernel's file around a payload that is plain bytes when it is unpacked.
+// packedKernel returns a kernel file that contains payload. plain is the size of the decompressed payload in bytes.
 func packedKernel(payload []byte, plain int) []byte {
 	const setup = 1
 	data := make([]byte, (setup+1)*512)
@@ -20,7 +20,7 @@ func packedKernel(payload []byte, plain int) []byte {
 	return binary.LittleEndian.AppendUint32(append(data, payload...), uint32(plain))
 }
 
-// TestVmlinux unpacks kernels as distributions pack them, and refuses damaged ones.
+// TestVmlinux checks that readVmlinux unpacks kernels in the forms that distributions use, and rejects damaged ones.
 func TestVmlinux(t *testing.T) {
 	plain := append([]byte("\x7fELF"), bytes.Repeat([]byte("kernel "), 100)...)
 	var zipped bytes.Buffer

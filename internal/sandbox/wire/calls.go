@@ -7,17 +7,17 @@ import (
 	"retort/internal/core"
 )
 
-// CallHost answers the calls of a program; its errors are *core.Error.
+// CallHost answers the calls of a program. Its errors are *core.Error.
 type CallHost interface {
 	Call(ctx context.Context, c core.ToolCall) (core.CallResult, error)
 }
 
-// maxIdleWorkers bounds the worker goroutines that wait for the next call. They are kept because a worker that has
-// made a call has a grown stack, and growing another stack costs more than the rest of a call.
+// maxIdleWorkers bounds the worker goroutines that wait for the next call. Reusing a worker is cheaper than starting
+// a new one, whose stack must grow first: that costs more than the rest of a call.
 const maxIdleWorkers = 8
 
-// maxPending bounds the memory of the calls that wait or are in progress, in bytes. While they exceed it, the host
-// does not read from the guest.
+// maxPending bounds the memory of waiting and running calls, in bytes. While they exceed it, the host does not read
+// from the guest.
 const maxPending = 128 << 20
 
 type hostCall struct {
@@ -32,7 +32,8 @@ func (c hostCall) callSize() int {
 	return itself + len(c.Arguments)
 }
 
-// callQueue passes the calls of one program to its host. A bounded number run concurrently; the others wait in order.
+// callQueue passes the calls of one program to its host. A limited number run concurrently, and the others wait in
+// order.
 type callQueue struct {
 	ctx    context.Context // ends every call
 	host   CallHost
@@ -88,8 +89,8 @@ func (c *callQueue) runCalls(next hostCall) {
 	}
 }
 
-// nextCall records that a worker's call has ended and returns the worker's next call, waiting for one if necessary.
-// more is false if the worker should end.
+// nextCall records that a worker's call has ended and returns the worker's next call. It may wait for that call. more
+// is false if the worker should end.
 func (c *callQueue) nextCall(ended hostCall) (next hostCall, more bool) {
 	next, more, idle := c.finishCall(ended)
 	if idle {
@@ -116,14 +117,14 @@ func (c *callQueue) finishCall(ended hostCall) (next hostCall, more, idle bool) 
 	return hostCall{}, false, true
 }
 
-// hasCalls reports whether a call is in progress or waits.
+// hasCalls reports whether any call is running or waiting.
 func (c *callQueue) hasCalls() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running > 0
 }
 
-// waitIdle waits until no call is in progress. The context must have ended, and no call may be submitted any more.
+// waitIdle waits until no call is running. The context must have ended, and no call may be submitted any more.
 func (c *callQueue) waitIdle() {
 	close(c.next)
 	c.workers.Wait()

@@ -16,7 +16,7 @@ type held struct{ freed atomic.Bool }
 func (h *held) Shrink(int64) {}
 func (h *held) Free()        { h.freed.Store(true) }
 
-// claimed returns a frame whose body counts as memory.
+// claimed returns a frame whose body counts towards the engine's memory budget, and the memory that it holds.
 func claimed(t *testing.T) (Frame, *held) {
 	_, claim := core.WithClaim(t.Context(), "x")
 	h := &held{}
@@ -24,7 +24,8 @@ func claimed(t *testing.T) (Frame, *held) {
 	return Frame{Kind: KindResult, Body: make([]byte, copyBelow), Claim: claim}, h
 }
 
-// What a frame takes of the engine's memory is given back when the frame is written, and not before.
+// TestClaimsUntilFramesAreWritten checks that the memory of a frame counts until the frame was written, and is
+// released if the write fails.
 func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -52,7 +53,7 @@ func TestClaimsUntilFramesAreWritten(t *testing.T) {
 	})
 }
 
-// Who has no memory for a frame reads nothing of it.
+// TestFramesAreAdmitted checks that Read returns the error of admit, which refuses memory for a frame.
 func TestFramesAreAdmitted(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()

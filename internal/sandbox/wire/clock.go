@@ -19,8 +19,8 @@ func startClock(span time.Duration, expired func()) *activeClock {
 	return &activeClock{left: span, started: time.Now(), timer: time.AfterFunc(span, expired)}
 }
 
-// pauseClock stops the clock until resume is called, which is idempotent. If several pauses overlap, the clock runs
-// again after the last has ended.
+// pauseClock stops the clock until resume is called. If several pauses overlap, the clock runs again after the last
+// of them. resume is idempotent.
 func (c *activeClock) pauseClock() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"retort/internal/core"
 )
 
-// FrameConn sends and receives frames. One goroutine may read while others write. Writers do not wait for each other's
-// writes: a goroutine that finds no write in progress becomes the writer and also writes what the others add in the
-// meantime. This way, a thousand small frames take only a few writes.
+// FrameConn sends and receives frames. One goroutine may read while others write. If a goroutine finds another one
+// writing, it only queues its frame, and the other goroutine writes the queue, too. A thousand small frames thus take
+// only a few writes.
 type FrameConn struct {
 	rw    io.ReadWriteCloser
 	in    *bufio.Reader
@@ -42,22 +42,23 @@ const (
 	gatherBytes = 64 << 10 // capacity of a gathering buffer
 )
 
-// NewConn returns a Conn that sends and receives frames over rw. Until Accept is called, Read accepts no frames.
+// NewConn returns a FrameConn that sends and receives frames over rw. Until Accept is called, Read accepts no frames.
 func NewConn(rw io.ReadWriteCloser) *FrameConn {
 	c := &FrameConn{rw: rw, in: bufio.NewReaderSize(rw, bufferSize)}
 	c.room.L = &c.mu
 	return c
 }
 
-// Accept sets which frames Read accepts from now on. It must not be called during Read.
+// Accept sets which kinds of frames Read accepts from now on, and their maximum sizes. It must not be called during
+// Read.
 func (c *FrameConn) Accept(sizes FrameSizes) { c.sizes = sizes }
 
-// Read returns the next frame. The caller owns its memory. At the end of the input the error is io.EOF; if the other
-// side violates the protocol, the error is a *Violation.
+// Read returns the next frame, whose memory belongs to the caller. The error is io.EOF at the end of the input, or a
+// *ProtocolViolation if the other side violates the protocol.
 func (c *FrameConn) Read() (Frame, error) { return readFrame(c.in, c.sizes, c.admit) }
 
-// SendFrame queues f and writes the queue. If another goroutine is already writing, that goroutine writes f, too. The Conn
-// takes ownership of f.Body and f.Claim.
+// SendFrame queues f and writes the queue. If another goroutine is already writing, that goroutine writes f, too. The
+// FrameConn takes ownership of f.Body and f.Claim.
 func (c *FrameConn) SendFrame(f Frame) error {
 	if err := c.QueueFrame(f); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c *FrameConn) SendFrame(f Frame) error {
 	return c.Flush()
 }
 
-// QueueFrame queues f without writing it, unless the queue is already large.
+// QueueFrame queues f. It writes the queue only if that is already large.
 func (c *FrameConn) QueueFrame(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()
@@ -88,7 +89,7 @@ func (c *FrameConn) QueueFrame(f Frame) error {
 	return err
 }
 
-// addFrame queues f. The caller must hold c.mu.
+// addFrame appends f to the queue. The caller must hold c.mu.
 func (c *FrameConn) addFrame(f Frame) {
 	c.queued += headerSize + len(f.Head) + len(f.Body)
 	if f.Claim != nil {
@@ -107,7 +108,8 @@ func (c *FrameConn) addFrame(f Frame) {
 	c.queue = append(c.queue, f.Body[:len(f.Body):len(f.Body)])
 }
 
-// gatherBuffer returns an empty buffer with room for size bytes and a small body. The caller must hold c.mu.
+// gatherBuffer returns an empty buffer with room for size bytes and a body below copyBelow. The caller must hold
+// c.mu.
 func (c *FrameConn) gatherBuffer(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {
@@ -173,13 +175,14 @@ func (c *FrameConn) HasBuffered() bool {
 	return err == nil && int64(c.in.Buffered()-lengthSize) >= int64(binary.BigEndian.Uint32(length))
 }
 
-// Close closes the underlying connection, which ends Read and Send. It is idempotent.
+// Close closes the underlying connection, which makes Read and SendFrame fail. It is idempotent.
 func (c *FrameConn) Close() error {
 	c.closing.Do(func() { c.closeErr = c.rw.Close() })
 	return c.closeErr
 }
 
-// encodeHead encodes a frame's head as JSON. It cannot fail, because heads are our own structs.
+// encodeHead encodes a frame's head as JSON. It panics if that fails, which is impossible for the structs of this
+// package.
 func encodeHead(head any) []byte {
 	data, err := json.Marshal(head)
 	if err != nil {

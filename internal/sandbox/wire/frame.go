@@ -13,7 +13,7 @@ import (
 // FrameKind is the type of a frame.
 type FrameKind uint8
 
-// The kinds of frames; see the package comment.
+// The kinds of frames, which the package comment describes.
 const (
 	KindReady FrameKind = iota + 1
 	KindStart
@@ -41,31 +41,30 @@ func (k FrameKind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Frame is one message. On the wire, big endian:
+// Frame represents one message. Its format, in big-endian order:
 //
-//	u32 length of what follows · u8 kind · u32 id · u32 length of head · head · body
+//	u32 length of the rest · u8 kind · u32 id · u32 length of head · head · body
 type Frame struct {
 	Kind FrameKind
 	ID   uint32
 	Head []byte // small JSON, may be empty
 	Body []byte // raw bytes, may be empty
 
-	// Claim is the share of the engine's memory budget that Body takes. It is released once Body is written. It may
-	// be nil.
+	// Claim is the part of the engine's memory budget that Body uses. It is released once Body is written. It may be
+	// nil.
 	Claim *core.MemoryClaim
 }
 
-// FrameSizes maps the accepted kinds of frames to their maximum size, which is that of head and body together, in
-// bytes.
+// FrameSizes maps the accepted kinds of frames to the maximum size of head and body together, in bytes.
 type FrameSizes map[FrameKind]int
 
-// ProtocolViolation is the error for a frame from the other side that breaks the protocol.
+// ProtocolViolation is the error for a received frame that violates the protocol.
 type ProtocolViolation struct{ What string }
 
 func (v *ProtocolViolation) Error() string { return "protocol violation: " + v.What }
 
-// errLarge is the error for a call whose arguments are too large. The call's bytes have been read and discarded, so
-// that later frames can be read.
+// errLarge is the error for a call whose arguments are too large. The bytes of the call have been read and discarded,
+// so that later frames can be read.
 type errLarge struct {
 	id         uint32
 	size, most int64 // bytes
@@ -85,7 +84,7 @@ const (
 	headerSize = lengthSize + fixedSize
 )
 
-// appendHeader appends the bytes of f before its head: length, kind, id and the length of the head.
+// appendHeader appends the fixed-size fields at the start of f: length, kind, id and the length of the head.
 func appendHeader(b []byte, f Frame) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(fixedSize+len(f.Head)+len(f.Body)))
 	b = append(b, byte(f.Kind))
@@ -93,10 +92,11 @@ func appendHeader(b []byte, f Frame) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(len(f.Head)))
 }
 
-// readFrame reads one frame. sizes has the permitted kinds of frames with their largest sizes. A frame of another
-// kind, or one that is too large, gives a *Violation; a call that is too large gives an *errLarge instead. Neither
-// takes memory. The error is io.EOF if the input ends between two frames, and io.ErrUnexpectedEOF within a frame. If
-// admit is not nil, it is called before memory is allocated. It may wait until memory is free, or refuse.
+// readFrame reads one frame. sizes contains the permitted kinds of frames with their maximum sizes. For a frame of
+// another kind or a frame that is too large, the error is a *ProtocolViolation; for a call that is too large, it is
+// an *errLarge instead. In both cases no memory is allocated. The error is io.EOF if the input ends between two
+// frames, and io.ErrUnexpectedEOF within a frame. If admit is not nil, it is called before memory is allocated. It
+// may wait until memory is free, or refuse.
 func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) error) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -133,8 +133,8 @@ func readFrame(r *bufio.Reader, sizes FrameSizes, admit func(FrameKind, int64) e
 	return f, nil
 }
 
-// readN reads n bytes. It allocates at most a megabyte in advance and more only as the bytes arrive, so that a false
-// length costs no memory.
+// readN reads n bytes. It allocates up to a megabyte in advance. For more it allocates memory only as the bytes
+// arrive, so that a false length costs no memory.
 func readN(r io.Reader, n int) ([]byte, error) {
 	const trusted = 1 << 20
 	if n <= trusted {

@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 )
 
-// Bounds on requests to a guest that has no program yet.
+// Size limits for requests that the host makes before the guest has a program.
 const (
 	maxCode     = 8 << 20
 	maxParsed   = 32 << 20
 	maxCompiled = 64 << 10
 )
 
-// ParseCode has a guest parse code. The guest must have sent its ready frame and have no program. Parse returns facts
-// about the program that only the guest's interpreter knows, as JSON, and the syntax tree. Both are only as
-// trustworthy as the guest. The guest then compiles the code; see AwaitCompiled. When ctx ends, conn is closed. After
+// ParseCode lets a guest parse code. The guest must have sent its ready frame and have no program. ParseCode returns
+// facts about the program that only the guest's interpreter knows, as JSON, and the syntax tree. Both are only as
+// trustworthy as the guest. The guest then compiles the code: see AwaitCompiled. When ctx ends, conn is closed. After
 // an error the guest must not be used again.
 func ParseCode(ctx context.Context, conn *FrameConn, code string) (known json.RawMessage, tree []byte, err error) {
 	if len(code) > maxCode {
@@ -29,7 +29,7 @@ func ParseCode(ctx context.Context, conn *FrameConn, code string) (known json.Ra
 }
 
 // AwaitCompiled waits until a guest has compiled the code that it has parsed. The returned JSON says whether the code
-// compiles. Errors and ctx are as for Parse.
+// compiles. Errors and the end of ctx have the same effect as in ParseCode.
 func AwaitCompiled(ctx context.Context, conn *FrameConn) (json.RawMessage, error) {
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()

@@ -15,8 +15,7 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// Maximum sizes of a guest's messages, in bytes. The maximum size of the program's value is one of the program's
-// limits instead.
+// Maximum sizes of a guest's messages, in bytes. The program's value is limited by core.Limits.Result instead.
 const (
 	maxReady     = 4 << 10
 	maxOutput    = 256 << 10
@@ -25,19 +24,21 @@ const (
 	maxError     = 64 << 10 // bytes of an error's message or stack
 )
 
-// MaxHarness limits the size of a compiled harness, in bytes.
+// MaxHarness is the maximum size of a compiled harness, in bytes.
 const MaxHarness = 4 << 20
 
-// maxAnswer limits the size of the result of one call, in bytes.
+// maxAnswer is the maximum size of the result of one call, in bytes.
 const maxAnswer = 512 << 20
 
-// GuestSizes returns the frames that a guest accepts.
+// GuestSizes returns the kinds of frames that a guest accepts, with their maximum sizes.
 func GuestSizes() FrameSizes { return FrameSizes{KindStart: 256 << 20, KindResult: maxAnswer} }
 
-// HarnessSizes returns the frames that a guest accepts while it waits for its harness.
+// HarnessSizes returns the kinds of frames that a guest accepts while it waits for its harness, with their maximum
+// sizes.
 func HarnessSizes() FrameSizes { return FrameSizes{KindHarness: MaxHarness} }
 
-// ReadGreeting reads the first frame of a guest, which reports that the guest is ready and which runtime it is.
+// ReadGreeting reads the first frame of a guest. The frame says that the guest is ready and which runtime it has. It
+// returns an error if the guest has another protocol version.
 func ReadGreeting(conn *FrameConn) (GuestReady, error) {
 	conn.Accept(FrameSizes{KindReady: maxReady})
 	f, err := conn.Read()
@@ -63,14 +64,14 @@ type ProgramEnd struct {
 	Warnings []string
 }
 
-// ServeProgram runs p on the guest at the other end of conn and answers its calls from h, until the program ends, ctx ends
-// or a limit is reached. The guest must have sent its ready frame. p.Limits must be complete. When Serve returns, no
-// call is in progress. conn is then closed, unless the guest has sent its last frame and waits for the connection to
-// close.
+// ServeProgram runs p on the guest at the other end of conn and answers its calls from h, until the program ends, ctx
+// ends or a limit is reached. The guest must have sent its ready frame. p.Limits must be complete. When ServeProgram
+// returns, no call is in progress. conn is then closed, unless the guest has sent its last frame and waits for the
+// connection to close.
 //
-// If ctx ends with a *StopReason as its cause, the program ends with that status, otherwise as cancelled; what the
+// If ctx ends with a *StopReason as its cause, the program ends with that status, otherwise as cancelled. What the
 // guest sends afterwards is ignored. The error is nil, or ErrGone if the guest closed its connection before the
-// program was done. In that case ProgramEnd has the output so far.
+// program was done. In that case ProgramEnd contains the output so far.
 func ServeProgram(ctx context.Context, conn *FrameConn, p core.CheckedProgram, h CallHost) (ProgramEnd, error) {
 	s := &hostSession{conn: conn, limits: p.Limits}
 	s.ctx, s.stop = context.WithCancelCause(ctx)
@@ -105,14 +106,14 @@ func ServeProgram(ctx context.Context, conn *FrameConn, p core.CheckedProgram, h
 	return s.endOf(err, cause)
 }
 
-// pauseClocks stops the clock of the program and the clock that the caller of Serve has put into the context, if
-// there is one.
+// pauseClocks stops the clock of the program and the clock in the context of ServeProgram's caller, if there is one,
+// until resume is called.
 func (s *hostSession) pauseClocks() (resume func()) {
 	outer, own := core.PauseClock(s.ctx), s.clock.pauseClock()
 	return func() { own(); outer() }
 }
 
-// pauseComputeClock stops the clock of the program's computing time until resume is called.
+// pauseComputeClock stops the clock that measures the program's computing time until resume is called.
 func (s *hostSession) pauseComputeClock() (resume func()) {
 	if s.busy == nil {
 		return func() {}
@@ -130,7 +131,7 @@ func startOf(p core.CheckedProgram) ProgramStart {
 	return start
 }
 
-// hostSession is the host's side of a running program.
+// hostSession represents the host's side of a running program.
 type hostSession struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -141,7 +142,7 @@ type hostSession struct {
 	calls  *callQueue
 	denied sentDenials
 
-	// made counts the calls. Like the fields after it, it is used only by the goroutine of Serve.
+	// made is the number of calls so far. Only the goroutine of ServeProgram uses this field and those after it.
 	made   int // tool calls
 	head   []byte
 	target CallHead   // what head says
@@ -155,7 +156,7 @@ func (s *hostSession) acceptedSizes() FrameSizes {
 	return FrameSizes{KindOutput: maxOutput, KindCall: maxArguments, KindWake: 0, KindDone: int(s.limits.Result) + maxDoneHead}
 }
 
-// admitValue waits until the memory budget has room for the program's value.
+// admitValue waits until the engine's memory budget has room for the program's value.
 func (s *hostSession) admitValue(k FrameKind, size int64) error {
 	if memory := core.MemoryOf(s.ctx); memory != nil && k == KindDone {
 		return memory.Receive(s.ctx, core.ClaimOf(s.ctx), size)
@@ -205,7 +206,7 @@ func (s *hostSession) printText(text []byte) error {
 	return outputStop(s.limits.Output)
 }
 
-// dispatchCall passes a call on to the host. Only calls to tools count towards the limit of calls.
+// dispatchCall passes a call on to the host. Only tool calls count towards the call limit.
 func (s *hostSession) dispatchCall(f Frame) error {
 	head, err := s.callDestination(f)
 	if err != nil {
@@ -227,7 +228,7 @@ func (s *hostSession) dispatchCall(f Frame) error {
 	return nil
 }
 
-// countCall counts one more call towards the limit.
+// countCall counts one more call and returns an error if the call limit is exceeded.
 func (s *hostSession) countCall() error {
 	if s.made++; s.made > s.limits.ToolCalls {
 		return callStop(s.limits.ToolCalls)
@@ -236,7 +237,7 @@ func (s *hostSession) countCall() error {
 }
 
 // refuseLarge answers a call that was discarded because its arguments are too large. Such a call always counts
-// towards the limit.
+// towards the call limit.
 func (s *hostSession) refuseLarge(large *errLarge) error {
 	if err := s.countCall(); err != nil {
 		return err
@@ -252,8 +253,8 @@ const noJSON = "not JSON in UTF-8, or nested more than 10,000 levels deep"
 // invalid UTF-8 in strings.
 func isJSON(data []byte) bool { return utf8.Valid(data) && json.Valid(data) }
 
-// callDestination decodes the head of a call, which names the function to call. It caches the previous head, because
-// most heads are equal to it.
+// callDestination decodes the head of a call, which names the function to call. It caches the last head, because
+// consecutive calls mostly have equal heads.
 func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 	if s.head != nil && bytes.Equal(f.Head, s.head) {
 		return s.target, nil
@@ -266,7 +267,7 @@ func (s *hostSession) callDestination(f Frame) (CallHead, error) {
 	return head, nil
 }
 
-// sendAnswer sends the result of a call to the guest. It ignores write errors, because reading then fails, too.
+// sendAnswer sends the result of a call to the guest. It ignores write errors, because the next read then fails, too.
 func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
 		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
@@ -323,8 +324,8 @@ func (s *hostSession) finishProgram(f Frame) error {
 	return nil
 }
 
-// sentDenials remembers the errors sent to a guest that only the host can produce, such as policy errors. A guest may
-// report only these as its final error.
+// sentDenials records the errors sent to a guest that only the host can produce, such as policy errors. A guest may
+// report an error of such a kind as its final error only if it is one of these.
 type sentDenials struct {
 	mu   sync.Mutex
 	said map[string]bool
@@ -352,7 +353,7 @@ func (d *sentDenials) hasDenial(message string) bool {
 }
 
 // sanitizeError bounds the size of a guest's error and checks its kind. An error of a kind that only the host can
-// produce, such as a policy error, must have been sent to the guest before; otherwise it becomes a runtime error.
+// produce, such as a policy error, must have been sent to the guest before. Otherwise it becomes a runtime error.
 func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	if e == nil {
 		return nil
@@ -366,8 +367,8 @@ func (s *hostSession) sanitizeError(e *core.Error) *core.Error {
 	return &c
 }
 
-// boundWarnings bounds the number and size of a guest's warnings. It replaces a long warning instead of cutting it,
-// because personal data in a cut text might not be recognised.
+// boundWarnings limits the number and size of a guest's warnings. It replaces a long warning instead of cutting it,
+// because personal data in a cut text might not be recognized.
 func boundWarnings(warnings []string) []string {
 	const most, long = 16, 4 << 10
 	var kept []string
@@ -395,8 +396,8 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text, "�")
 }
 
-// endOf returns how the program ended. err is the error that ended reading. cause is the reason why the context had
-// already ended, or nil.
+// endOf returns how the program ended. err is the error that ended the reading of frames. cause is the reason why the
+// context had already ended, or nil.
 func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 	end := s.end
 	end.Output = []byte(strings.ToValidUTF8(string(s.output), "�"))
@@ -423,8 +424,8 @@ func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 	return end, nil
 }
 
-// protocolStop returns the StopReason for a guest that violates the protocol. Our guests never do this, but a program
-// may have got access to the guest's connection.
+// protocolStop returns the StopReason for a guest that violates the protocol. Only a program that has got access to
+// the guest's connection can cause this.
 func protocolStop(err error) *StopReason {
 	return &StopReason{Status: core.StatusError, Reason: core.Errorf(core.KindRuntime, "isolate.run", "the sandbox was ended: %w", err).
 		WithHint("a program must not use the descriptors that it was started with")}

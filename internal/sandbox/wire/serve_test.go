@@ -31,7 +31,7 @@ var echo = hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, e
 	return core.CallResult{Value: c.Arguments}, nil
 })
 
-// serve runs Serve against a guest that is a function.
+// serve runs ServeProgram with a fake guest. The function guest runs after the guest has received its program.
 func serve(t *testing.T, ctx context.Context, l core.Limits, h CallHost, guest func(c *FrameConn, start ProgramStart)) (ProgramEnd, error) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -107,7 +107,8 @@ func TestServeWakes(t *testing.T) {
 	}
 }
 
-// TestServeWakesInBounds floods the host with requests, and reads no answer.
+// TestServeWakesInBounds checks that a guest that requests many wake frames and reads none occupies only one
+// goroutine.
 func TestServeWakesInBounds(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
 		for i := range 200_000 {
@@ -126,7 +127,7 @@ func TestServeWakesInBounds(t *testing.T) {
 	}
 }
 
-// wakers counts the goroutines that newWaker has started.
+// wakers returns the number of running goroutines that newWaker has started.
 func wakers() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "wire.newWaker.func1(")
@@ -182,7 +183,7 @@ func TestServeStopsForACause(t *testing.T) {
 	}
 }
 
-// TestServeWords lets a guest say that it had no memory, for which it had none.
+// TestServeWords checks that a guest that has run out of memory can report that without an error message.
 func TestServeWords(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *FrameConn, _ ProgramStart) {
 		_ = c.SendFrame(OutputFrame([]byte("so far")))
@@ -194,7 +195,7 @@ func TestServeWords(t *testing.T) {
 	}
 }
 
-// TestServeNamesABreach says what a guest did that did not keep to the protocol of shared memory.
+// TestServeNamesABreach checks that the error names how a guest has violated the protocol of shared memory.
 func TestServeNamesABreach(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
@@ -210,8 +211,8 @@ func TestServeNamesABreach(t *testing.T) {
 	}
 }
 
-// TestServeEndsOnce has a guest whose last word arrives when its end has been closed: it says
-// why it was ended, and not what it thinks of that.
+// TestServeEndsOnce checks that a program that reached its timeout ends with that status, even if the guest reports
+// another error while its connection is being closed.
 func TestServeEndsOnce(t *testing.T) {
 	last := frameBytes(DoneFrame(ProgramDone{Status: core.StatusError, Error: &core.Error{Message: "nobody is there"}}, nil))
 	closed := make(chan struct{})
@@ -226,7 +227,7 @@ func TestServeEndsOnce(t *testing.T) {
 	}
 }
 
-// writeCloser takes everything, and tells of its end once.
+// writeCloser is an io.WriteCloser that discards all data and calls closed when it is closed.
 type writeCloser struct{ closed func() }
 
 func (w writeCloser) Write(b []byte) (int, error) { return len(b), nil }
@@ -236,7 +237,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// TestServeReportsErrorsOfCalls covers what a guest is told when a call fails.
+// TestServeReportsErrorsOfCalls checks what a guest receives for a call that fails, has no result or has too large a
+// result.
 func TestServeReportsErrorsOfCalls(t *testing.T) {
 	host := hostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 		switch c.Tool {
@@ -262,8 +264,8 @@ func TestServeReportsErrorsOfCalls(t *testing.T) {
 	}
 }
 
-// TestServeHoldsBack shows that a guest is not read from while the calls that it
-// has made take too much memory, be they few and large or many and small.
+// TestServeHoldsBack checks that the host stops reading from a guest while the guest's pending calls use too much
+// memory, whether they are few and large or many and small.
 func TestServeHoldsBack(t *testing.T) {
 	for _, arguments := range [][]byte{append(append([]byte(`"`), bytes.Repeat([]byte("x"), maxArguments/2)...), '"'), []byte("1")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -295,8 +297,8 @@ func TestServeHoldsBack(t *testing.T) {
 	}
 }
 
-// TestServeManyCalls makes calls in waves, so that workers that have become idle
-// get the next ones, and shows that each gets its own answer.
+// TestServeManyCalls checks that each call gets its own result when calls come in waves, so that idle workers are
+// reused.
 func TestServeManyCalls(t *testing.T) { synctest.Test(t, serveManyCalls) }
 
 func serveManyCalls(t *testing.T) {
@@ -340,7 +342,8 @@ func serveManyCalls(t *testing.T) {
 	}
 }
 
-// TestServeWaitsForCalls checks that Serve does not return before a call that takes long to give up.
+// TestServeWaitsForCalls checks that ServeProgram does not return before the last call has returned, even if the call
+// reacts to cancellation late.
 func TestServeWaitsForCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -362,8 +365,8 @@ func TestServeWaitsForCalls(t *testing.T) {
 	})
 }
 
-// TestServePauses has a call wait for a person longer than the program may run. It checks that the
-// clocks of the program and of the caller of Serve stop meanwhile, and go on afterwards.
+// TestServePauses checks that the clocks of the program and of ServeProgram's caller stop while a call waits for a
+// person, and continue afterwards.
 func TestServePauses(t *testing.T) {
 	for name, test := range map[string]struct {
 		idle   time.Duration // how long the guest is idle after its call
@@ -401,7 +404,8 @@ func servePauses(t *testing.T, idle time.Duration, status core.OutcomeStatus) {
 	}
 }
 
-// TestServeKeepsResultLimit checks that Serve enforces the limit of results if a guest ignores it.
+// TestServeKeepsResultLimit checks that ServeProgram enforces the size limit of the program's value even if a guest
+// ignores it.
 func TestServeKeepsResultLimit(t *testing.T) {
 	for value, want := range map[string]core.OutcomeStatus{`"12345678"`: core.StatusOK, `"123456789"`: core.StatusOutputLimit} {
 		end, err := serve(t, t.Context(), core.Limits{Result: 10}, echo, func(c *FrameConn, _ ProgramStart) {
@@ -413,7 +417,8 @@ func TestServeKeepsResultLimit(t *testing.T) {
 	}
 }
 
-// A guest may end with what the policy told it, and cannot make up more.
+// TestServeKeepsDenials checks that a guest may end with a policy error only if the host has sent the guest that
+// error.
 func TestServeKeepsDenials(t *testing.T) {
 	denies := hostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 		return core.CallResult{}, core.Errorf(core.KindPolicy, "test", "the policy refuses it")
@@ -430,8 +435,7 @@ func TestServeKeepsDenials(t *testing.T) {
 	}
 }
 
-// TestRefusedArguments sends calls whose arguments no tool may get. Each is refused by
-// itself, and the next call is answered.
+// TestRefusedArguments checks that a call with invalid arguments gets an error, and that the next call still works.
 func TestRefusedArguments(t *testing.T) {
 	deep := strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)
 	for name, test := range map[string]struct {
@@ -469,8 +473,8 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// TestForgedKinds ends programs with kinds of errors that are the host's alone. They stay
-// if the host has used them for the same error before.
+// TestForgedKinds checks that an error kind that only the host may use becomes a runtime error, unless the host has
+// sent the guest the same error.
 func TestForgedKinds(t *testing.T) {
 	failing := hostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
 		return core.CallResult{}, &core.Error{Kind: core.KindInternal, Message: "the host's fault"}
@@ -500,7 +504,7 @@ func TestForgedKinds(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded has a guest warn of more than an Outcome should have.
+// TestWarningsAreBounded checks that the number and size of a guest's warnings are limited.
 func TestWarningsAreBounded(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{}, echo, func(c *FrameConn, _ ProgramStart) {
 		warnings := []string{strings.Repeat("x", 5000)}

@@ -8,12 +8,12 @@ import (
 	"retort/internal/core"
 )
 
-// ErrGone is the error of Serve if the guest closed its connection without a last frame. The backend then determines
-// the cause.
+// ErrGone is the error of ServeProgram if the guest closed its connection without a last frame. The backend then
+// determines the cause.
 var ErrGone = errors.New("the guest is gone")
 
-// StopReason says why a program was ended from outside. A backend that ends a program passes it as the cause when it
-// cancels the context of Serve.
+// StopReason describes why a program was ended from outside. A backend that ends a program passes it as the cause
+// when it cancels the context of ServeProgram.
 type StopReason struct {
 	Status core.OutcomeStatus
 	Reason *core.Error

@@ -17,7 +17,7 @@ type wakeTimer struct {
 	resume func() // set while the guest waits
 }
 
-// newWaker returns a wakeTimer that ends with ctx. conn must be closed when ctx ends.
+// newWaker returns a wakeTimer whose goroutine ends with ctx. conn must be closed when ctx ends.
 func newWaker(ctx context.Context, conn *FrameConn, waits func() (resume func())) *wakeTimer {
 	w := &wakeTimer{due: make(chan struct{}, 1), waits: waits, resume: noResume}
 	w.timer = time.AfterFunc(time.Hour, w.sendWake)
@@ -46,14 +46,14 @@ func (w *wakeTimer) sendWake() {
 	}
 }
 
-// wakeAfter schedules a wake frame after span. It replaces a frame that is still pending.
+// wakeAfter schedules a wake frame after span. It replaces a wake frame that is still scheduled.
 func (w *wakeTimer) wakeAfter(span time.Duration) {
 	w.beginWait(w.waits())
 	w.timer.Reset(span)
 }
 
-// beginWait records that the guest waits from now on, so that its computing time does not grow, until resume is
-// called. A previous wait ends.
+// beginWait records that the guest waits from now on, so that its computing time does not grow until resume is
+// called. It ends the previous wait, if any.
 func (w *wakeTimer) beginWait(resume func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

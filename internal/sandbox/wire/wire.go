@@ -1,31 +1,31 @@
-// Package wire is the framed protocol between the host and the guest inside a sandbox. It is the same over a pipe, a
-// unix socket or a virtio-serial port. The guest is assumed to be hostile: its frames are bounded before memory is
-// allocated for them, and the first unexpected frame ends it.
+// Package wire implements the framed protocol between the host and the guest inside a sandbox. It is the same over a
+// pipe, a unix socket or a virtio-serial port. The guest is assumed to be hostile: the size of its frames is checked
+// before memory is allocated for them, and the first unexpected frame ends the guest.
 //
-//	guest → host   ready   head GuestReady                 once, before anything else
-//	host → guest   start   head Start   body code     once
-//	guest → host   output  body text                  any number
-//	guest → host   call    head Call    body JSON     any number
-//	host → guest   result  head Answer  body JSON     one per call, with its id, in any order
-//	guest → host   wake    id milliseconds            any number; a newer one replaces an older
-//	host → guest   wake                               after that time, for guests that can wait only by reading
-//	guest → host   done    head Done    body JSON     once, the last
+//	guest → host   ready    head GuestReady                    once, before anything else
+//	host → guest   start    head ProgramStart   body code      once
+//	guest → host   output                       body text      any number
+//	guest → host   call     head CallHead       body JSON      any number
+//	host → guest   result   head AnswerHead     body JSON      one per call, with its id, in any order
+//	guest → host   wake     id milliseconds                    any number; a newer one replaces an older one
+//	host → guest   wake                                        after that time, for guests that can wait only by reading
+//	guest → host   done     head ProgramDone    body JSON      once, as the last frame
 //
-// Before start, the host can ask a guest for Python to parse programs:
+// Before start, the host can let a guest for Python parse programs:
 //
-//	host → guest   parse                body code     any number, each answered before the next
-//	guest → host   parsed  head JSON    body tree     one per parse: what the guest knows, the syntax tree
-//	guest → host   compiled head JSON                 one per parse, after parsed: whether it can be compiled
+//	host → guest   parse                        body code      any number, each answered before the next
+//	guest → host   parsed   head JSON           body tree      one per parse: facts about the program, the syntax tree
+//	guest → host   compiled head JSON                          one per parse, after parsed: whether the program compiles
 //
-// A guest that was started to wait for it first gets its own harness, which its runtime has compiled in another
-// process:
+// A guest that was started with the argument for a compiled harness first receives its harness, which the same
+// runtime has compiled in another process:
 //
-//	host → guest   harness              body code     once, before anything else
+//	host → guest   harness                      body code      once, before anything else
 //
 // A guest exits when its input ends.
 //
-// Arguments, results and values are sent as bodies: raw bytes that are not decoded and encoded again on the way, so
-// that the digits of long integers and the order of keys are preserved.
+// Arguments, results and values are sent as bodies: raw bytes that are not decoded and encoded again on the way. This
+// preserves the digits of long integers and the order of keys.
 package wire
 
 import (
@@ -35,17 +35,17 @@ import (
 )
 
 // Protocol is the version of the protocol. Host and guest are usually the same binary. If their versions differ, the
-// guest is refused.
+// host rejects the guest.
 const Protocol = 1
 
-// GuestReady is the head of a ready frame: the guest's protocol version and runtime.
+// GuestReady is the head of a ready frame. It contains the guest's protocol version and runtime.
 type GuestReady struct {
 	Protocol int    `json:"protocol"`
 	Runtime  string `json:"runtime"`           // "quickjs", "python"
 	Version  string `json:"version,omitempty"` // of the runtime
 }
 
-// ProgramStart is the head of a start frame: everything about the program except its code.
+// ProgramStart is the head of a start frame. It contains all data of the program except its code.
 type ProgramStart struct {
 	Name       string             `json:"name"`
 	Namespaces []ToolNamespace    `json:"namespaces,omitempty"`
@@ -54,7 +54,8 @@ type ProgramStart struct {
 	Result     int64              `json:"result"` // bytes of the value's JSON
 }
 
-// ToolNamespace represents a core.ServerNamespace in encoded form. The guest decodes its functions only if the program uses them.
+// ToolNamespace holds a core.ServerNamespace with encoded functions. The guest decodes the functions only if the
+// program uses them.
 type ToolNamespace struct {
 	Server    string          `json:"server"`
 	Global    string          `json:"global,omitempty"`
@@ -62,19 +63,19 @@ type ToolNamespace struct {
 	Functions json.RawMessage `json:"functions"` // []core.ToolFunction
 }
 
-// CallHead is the head of a call frame. It names the function; the body has the arguments.
+// CallHead is the head of a call frame. It names the function. The body contains the arguments.
 type CallHead struct {
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool"`
 }
 
-// AnswerHead is the head of a result frame. If it has no error, the body is the value of the call.
+// AnswerHead is the head of a result frame. If it contains no error, the body is the result of the call.
 type AnswerHead struct {
 	Error *core.Error `json:"error,omitempty"`
 }
 
-// ProgramDone is the head of a done frame: how the program ended. HasValue is false if the value is undefined;
-// otherwise the body has it as JSON.
+// ProgramDone is the head of a done frame, which says how the program ended. HasValue is false if the program's value
+// is undefined. Otherwise the body contains the value as JSON.
 type ProgramDone struct {
 	Status   core.OutcomeStatus `json:"status"`
 	HasValue bool               `json:"has_value,omitempty"`
@@ -90,7 +91,7 @@ func ReadyFrame(runtime string) Frame {
 // HarnessFrame returns the frame with the compiled harness of a guest.
 func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: code} }
 
-// OutputFrame returns a frame with console output.
+// OutputFrame returns a frame with console output of the program.
 func OutputFrame(text []byte) Frame { return Frame{Kind: KindOutput, Body: text} }
 
 // CallFrame returns a frame that calls a function of the host. The host's result has the same id.

@@ -68,7 +68,8 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// TestLengthAloneCostsNothing sends the header of a large frame and no more.
+// TestLengthAloneCostsNothing checks that the header of a large frame, without its data, makes readFrame allocate
+// little memory.
 func TestLengthAloneCostsNothing(t *testing.T) {
 	var header []byte
 	header = binary.BigEndian.AppendUint32(header, 1<<30)
@@ -108,7 +109,7 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// slowWriter counts writes, the first of which takes until it is released.
+// slowWriter counts writes. The first write blocks until release is closed.
 type slowWriter struct {
 	release chan struct{}
 	mu      sync.Mutex
@@ -131,7 +132,7 @@ func (w *slowWriter) Write(b []byte) (int, error) {
 func (w *slowWriter) Read([]byte) (int, error) { return 0, io.EOF }
 func (w *slowWriter) Close() error             { return nil }
 
-// TestWritersAreBatched has many send while one write is under way.
+// TestWritersAreBatched checks that frames that are sent while a write is in progress are written together.
 func TestWritersAreBatched(t *testing.T) {
 	w := &slowWriter{release: make(chan struct{})}
 	c := NewConn(w)
@@ -171,7 +172,7 @@ func TestWritersAreBatched(t *testing.T) {
 	}
 }
 
-// TestLargeAndSmall mixes frames of all sizes over a real connection.
+// TestLargeAndSmall checks that frames of many sizes arrive unchanged and in order.
 func TestLargeAndSmall(t *testing.T) {
 	a, b := net.Pipe()
 	from, to := NewConn(a), NewConn(b)
@@ -195,7 +196,8 @@ func TestLargeAndSmall(t *testing.T) {
 	}
 }
 
-// TestWritersGiveUp closes a connection that nobody reads from.
+// TestWritersGiveUp checks that Close ends goroutines that are blocked in SendFrame because the other side does not
+// read.
 func TestWritersGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := net.Pipe()

@@ -39,7 +39,7 @@ import (
 //go:embed programs
 var files embed.FS
 
-// ProgramSuite runs all programs of the files on a runtime whose language they are written in.
+// ProgramSuite runs the test programs that are written in the language of one runtime.
 type ProgramSuite struct {
 	Runtime string // "quickjs", "python", "node", "node22", "bun", "deno"
 	Version string // of Python, which words some errors in its own way in each
@@ -56,7 +56,7 @@ type ProgramSuite struct {
 	Run func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd
 }
 
-// RunPrograms runs the programs.
+// RunPrograms runs the programs of all files and checks how they end.
 func (s *ProgramSuite) RunPrograms(t *testing.T) {
 	folder := "programs/javascript"
 	if s.Runtime == python {
@@ -162,12 +162,12 @@ var places = regexp.MustCompile(`:\d+`)
 var columns = regexp.MustCompile(`(\d+):\d+`)
 
 // WithoutColumns removes the column from each position in a text: "2:16" becomes "2". The column that Bun reports for
-// an error in a call varies: it is the beginning of the expression or, if garbage was collected before the end of the
-// program was reported, the beginning of the arguments.
+// an error in a call varies. It is the beginning of the expression or, after a garbage collection, the beginning of
+// the arguments.
 func WithoutColumns(text string) string { return columns.ReplaceAllString(text, "$1") }
 
-// isSame reports whether two outcomes are equal. For Bun, columns are not compared. For Python, the expected outcome is
-// that of 3.11; other versions word some errors differently, and older ones report no columns.
+// isSame reports whether two outcomes are equal. For Bun, columns are not compared. For Python, the expected outcome
+// is that of version 3.11. Other versions word some errors differently, and older ones report no columns.
 func (s *ProgramSuite) isSame(got, want string) bool {
 	if s.Runtime == "bun" {
 		return WithoutColumns(got) == WithoutColumns(want)
@@ -185,7 +185,7 @@ func (s *ProgramSuite) isSame(got, want string) bool {
 	return plain(got) == plain(want)
 }
 
-// describeEnd formats the complete end of a program as the files record it.
+// describeEnd formats how a program ended, in the format of the program files.
 func describeEnd(end wire.ProgramEnd) string {
 	var b strings.Builder
 	b.WriteString(string(end.Status))

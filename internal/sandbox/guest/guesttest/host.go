@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// TestHost represents a Host for test programs. It implements the servers that they call, and files in memory.
+// TestHost is the host of a test program. It implements the servers that test programs call, and files in memory.
 type TestHost struct {
 	Files map[string]string
 	Part  int  // most bytes of a file that one call reads; 4 MB if it is 0
@@ -69,7 +69,7 @@ func (e *onceEvent) waitFor(ctx context.Context) bool {
 	}
 }
 
-// newHost returns a new host for one program of a suite.
+// newHost returns a new TestHost for one program.
 func newHost(runtime string) *TestHost {
 	if runtime == python {
 		return &TestHost{Files: map[string]string{
@@ -79,7 +79,7 @@ func newHost(runtime string) *TestHost {
 	return &TestHost{Files: map[string]string{"data/a.txt": "grün", "data/sub/b.json": `{"b":1}`}, Part: 4, Loose: true}
 }
 
-// HostNamespaces returns the host's servers as programs on a runtime see them.
+// HostNamespaces returns the namespaces of TestHost's servers for programs of a runtime.
 func HostNamespaces(runtime string) []core.ServerNamespace {
 	if runtime == python {
 		return inPython
@@ -117,7 +117,7 @@ var (
 	}
 )
 
-// CallCount returns the number of calls that were made.
+// CallCount returns the number of calls that programs have made.
 func (h *TestHost) CallCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,9 +177,9 @@ func (h *TestHost) Call(ctx context.Context, c core.ToolCall) (core.CallResult, 
 	return core.CallResult{Value: c.Arguments}, nil
 }
 
-// answerSlowly answers a call that a program expects to take ms milliseconds. Below 10, it only yields the processor.
-// Below 1000, it returns when the program calls echo with the text "go". Otherwise it returns when the program has
-// ended.
+// answerSlowly blocks for a call that a program expects to take ms milliseconds. If ms is below 10, it only yields
+// the processor. If it is below 1000, answerSlowly returns when the program calls echo with the text "go". Otherwise
+// it returns when the program has ended.
 func (h *TestHost) answerSlowly(ctx context.Context, ms int) {
 	switch {
 	case ms < 10:
@@ -198,8 +198,8 @@ func yieldProcessor() {
 	}
 }
 
-// waitForMeeting waits until count calls of meet are in progress at the same time. It reports whether that happened before the
-// program ended.
+// waitForMeeting waits until count calls of the tool meet are in progress at the same time. It reports whether that
+// happened before the program ended.
 func (h *TestHost) waitForMeeting(ctx context.Context, count int) bool {
 	h.mu.Lock()
 	h.meeting++
@@ -220,7 +220,7 @@ func jsonResult(v any) core.CallResult {
 	return core.CallResult{Value: data}
 }
 
-// answerOwnCall answers calls of the engine's own functions.
+// answerOwnCall answers a call of one of the engine's own functions, such as read_file.
 func (h *TestHost) answerOwnCall(c core.ToolCall) (core.CallResult, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

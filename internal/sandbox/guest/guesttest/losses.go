@@ -9,11 +9,12 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// lossyProgram represents a program whose value JSON cannot represent exactly. It has the JSON that the value must become and
-// a part of the expected warning, which is empty if nothing is lost.
+// lossyProgram holds a program whose value JSON cannot represent exactly, the JSON that the value must become, and a
+// part of the expected warning. The warning is empty if nothing is lost.
 type lossyProgram struct{ code, json, warning string }
 
-// lossyPrograms lists values that JSON cannot represent, in each language. RUNTIMES.md has the same table.
+// lossyPrograms lists programs whose values JSON cannot represent, in each language. RUNTIMES.md contains the same
+// table.
 var lossyPrograms = []struct {
 	name               string
 	javaScript, python lossyProgram

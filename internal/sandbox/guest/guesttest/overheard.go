@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// OutputWatcher wraps the output of a guest. It calls a function when the guest has printed a given text.
+// OutputWatcher wraps the output of a guest and calls a function when the guest has printed a given text.
 type OutputWatcher struct {
 	io.ReadCloser
 	text string // the text to look for
@@ -13,8 +13,8 @@ type OutputWatcher struct {
 	read []byte
 }
 
-// NotifyOn registers said, which is called once text has been read. NotifyOn must be called before the first Read
-// that may return the text.
+// NotifyOn registers the function said, which is called once text has been read. NotifyOn must be called before the
+// first Read that may return the text.
 func (o *OutputWatcher) NotifyOn(text string, said func()) { o.text, o.said = text, said }
 
 // Read implements io.Reader.

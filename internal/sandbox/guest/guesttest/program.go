@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// testProgram is one program of a test file, with its expected end.
+// testProgram holds one program of a test file and how it is expected to end.
 type testProgram struct {
 	title, name string
 	code        string

@@ -1,6 +1,6 @@
 // Package js holds the JavaScript modules that form the environment of programs. Each module is the body of a
-// function (require, exports, native). The modules are the same in every runtime; the parameter native has the
-// functions that the runtime provides for them.
+// function with the parameters require, exports and native. The modules are the same in every runtime. The parameter
+// native contains the functions that the runtime provides for them.
 package js
 
 import (

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Runtime describes a program that can run the guest's script: Node.js, Bun or Deno.
+// Runtime describes a JavaScript runtime that can run the guest's script: Node.js, Bun or Deno.
 type Runtime struct {
 	Name string // "node", which the script says of itself too, and how the program is usually called
 
@@ -18,8 +18,9 @@ type Runtime struct {
 	memory string // the flags that limit the heap, with %d for megabytes, or empty
 }
 
-// sweepAtOnce is the option that makes V8 free the memory of buffers during garbage collection. By default a thread
-// does that later, and a program that creates many large buffers would exceed its limit before.
+// sweepAtOnce is the option that makes V8 free the memory of buffers during garbage collection. By default a
+// background thread does that later. A program that creates many large buffers would exceed its memory limit in the
+// meantime.
 const sweepAtOnce = "--no-concurrent-array-buffer-sweeping"
 
 // Runtimes returns the supported runtimes: Node.js 20.16 or newer, Bun 1.2 or newer, Deno 2.2 or newer.
@@ -45,8 +46,9 @@ func Runtimes() []Runtime {
 }
 
 // Args returns the arguments before the path of the script, for a heap of at most memory bytes. That limit cannot be
-// changed after the start; error messages name the limit in the start frame instead. The heap does not include the
-// content of buffers, so the memory of the process must be watched, too. The environment must be exactly Env.
+// changed after the start. Error messages therefore name the program's own limit, from its start frame. The heap does
+// not include the content of buffers, so the memory of the process must be watched, too. The environment must be
+// exactly Env.
 func (r Runtime) Args(memory int64) []string {
 	args := append([]string(nil), r.flags...)
 	if r.memory != "" {
@@ -55,8 +57,8 @@ func (r Runtime) Args(memory int64) []string {
 	return args
 }
 
-// OutOfMemory reports whether a runtime's standard error says that it ran out of memory. Node and Deno abort when the
-// heap is full.
+// OutOfMemory reports whether a runtime's standard error states that it ran out of memory. Node and Deno abort when
+// the heap is full.
 func OutOfMemory(stderr string) bool {
 	for _, words := range []string{"JavaScript heap out of memory", "Fatal JavaScript out of memory", "out of memory"} {
 		if strings.Contains(stderr, words) {

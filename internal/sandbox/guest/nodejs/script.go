@@ -1,10 +1,8 @@
-// Package nodejs turns Node.js, Bun and Deno into guests: runtimes for programs that compute much. It has the script
-// that such a process runs, and the arguments to start it. The script speaks the protocol of package wire on
-// descriptors 0 and 1 and gives programs the same environment as package guest. It exits when its input ends, unless
-// the program is busy; then only killing the process ends it.
-//
-// The script removes features from the runtime so that programs behave alike everywhere. This is no protection: the
-// process must be confined.
+// Package nodejs turns Node.js, Bun and Deno into guests, for programs that compute much. It contains the script that
+// such a process runs, and the arguments to start it. The script speaks the protocol of package wire on descriptors 0
+// and 1 and gives programs the same environment as package guest. It exits when its input ends. If the program is
+// busy, only killing the process ends it. The script removes features from the runtime so that programs behave alike
+// everywhere. This is no protection, so the process must be confined.
 package nodejs
 
 import (
@@ -21,8 +19,8 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// FileName is the name of the file that contains the script. There must be no package.json in its directory or in
-// those above.
+// FileName is the name of the file that contains the script. There must be no package.json in its directory or a
+// parent directory.
 const FileName = "main.js"
 
 // ScriptSource returns the complete guest script, which reads no other file. It is the same for all runtimes, and is

@@ -9,7 +9,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// BenchmarkStart is a guest from nothing to ready.
+// BenchmarkStart measures how long a Python guest takes to become ready.
 func BenchmarkStart(b *testing.B) {
 	s := newStarter(b)
 	for b.Loop() {
@@ -50,12 +50,12 @@ func Benchmark1000Gathered(b *testing.B) {
 	benchmarkProgram(b, true, "import asyncio\nlen(await asyncio.gather(*[demo.echo(text='x', times=i) for i in range(1000)]))")
 }
 
-// BenchmarkValue returns a megabyte of rows.
+// BenchmarkValue measures a program that returns a megabyte of rows.
 func BenchmarkValue(b *testing.B) {
 	benchmarkProgram(b, true, "[{'id': i, 'name': 'name of row %d' % i, 'tags': ['a', 'b'], 'when': '1970', 'total': 1.5} for i in range(10000)]")
 }
 
-// BenchmarkParse is what is known of a small program.
+// BenchmarkParse measures parsing and compiling a small program in a guest.
 func BenchmarkParse(b *testing.B) {
 	conn, g := newStarter(b).start(b)
 	testenv.FallsAsleep(g.cmd.Process.Pid)

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into package guesttest")
 
-// TestPrograms runs every second program. The tests of package process run the others.
+// TestPrograms checks every second Python program of package guesttest. The tests of package process run the others.
 func TestPrograms(t *testing.T) {
 	s := newStarter(t).compiled(t)
 	suite := guesttest.ProgramSuite{Runtime: "python", Version: s.version, AtOnce: 4, Update: *update, Run: s.run, Of: 2, Part: 1}

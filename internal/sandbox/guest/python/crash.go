@@ -5,14 +5,15 @@ import (
 	"strconv"
 )
 
-// deepStackFrames is the number of frames in a crash report from which a stack counts as too deep. It is the most
-// that Python's faulthandler prints, minus some for other threads and lost bytes.
+// deepStackFrames is the number of frames in a crash report from which a call stack counts as too deep. It is a
+// little less than the maximum that Python's faulthandler prints, because some frames may belong to other threads or
+// be lost.
 const deepStackFrames = 90
 
 var dumped = regexp.MustCompile(`(?m)^  File "([^"\n]*)", line (\d+) in `)
 
-// ParseCrash reads the interpreter's standard error after a crash. It returns the line of the program named file that was
-// running, or 0 if unknown, and whether the stack was too deep.
+// ParseCrash parses the interpreter's standard error after a crash. It returns the line that was running in the
+// program named file, or 0 if unknown, and whether the call stack was too deep.
 func ParseCrash(stderr, file string) (line int, deep bool) {
 	frames := dumped.FindAllStringSubmatch(stderr, -1)
 	for _, f := range frames {

@@ -17,8 +17,8 @@ func code(lines ...string) core.CheckedProgram {
 	return core.CheckedProgram{Code: strings.Join(lines, "\n"), Namespaces: demoNamespaces}
 }
 
-// TestBusy shows that a busy program's output arrives all the same, and that its
-// process ends when nobody listens any more.
+// TestBusy checks that the output of a busy program arrives, and that its process ends when the host closes the
+// connection.
 func TestBusy(t *testing.T) {
 	for _, loop := range []string{"while True: pass", "import time\nwhile True: time.sleep(1)", "import asyncio\nasync def f():\n  while True: await asyncio.sleep(0)\nawait f()", "import threading\nthreading.Event().wait()"} {
 		t.Run(loop, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestDescriptors shows that what is written past Python's output harms nothing.
+// TestDescriptors checks that a program that writes to descriptors 0 and 1 directly does not disturb the protocol.
 func TestDescriptors(t *testing.T) {
 	p := code("import os", "for fd in (0, 1):", "    for _ in range(100):", "        try: os.write(fd, b'\\0' * 1000)", "        except OSError: pass",
 		"try: data = os.read(0, 10)", "except OSError: data = b''", "result = [demo.echo(text='x'), len(data)]")
@@ -46,7 +46,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestLargeFile reads a file that is larger than the memory it may take.
+// TestLargeFile checks that a program can read and copy a file that is larger than its memory limit.
 func TestLargeFile(t *testing.T) {
 	const rows = 300_000 // 30 MB
 	h := &fakeHost{Files: map[string]string{"workspace/large.csv": strings.Repeat(strings.Repeat("x", 99)+"\n", rows)}}
@@ -82,7 +82,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNoWords ends a program for want of memory which leaves none to say so.
+// TestNoWords checks that a program that runs out of memory ends with that status, even if no memory is left for an
+// error message.
 func TestNoWords(t *testing.T) {
 	p := code("class Starved(MemoryError):", "  @property", "  def __traceback__(self): raise MemoryError", "raise Starved")
 	p.Limits = core.Limits{Memory: 64 << 20}
@@ -92,7 +93,8 @@ func TestNoWords(t *testing.T) {
 	}
 }
 
-// TestLargeValues sends megabytes each way.
+// TestLargeValues checks that arguments, results and values of several megabytes arrive unchanged, and that the
+// limits on values and output are enforced.
 func TestLargeValues(t *testing.T) {
 	s := newStarter(t)
 	end := s.run(t, code("text = 'grün👍' * 300000", "back = demo.echo(text=text)", "import asyncio", "again = await asyncio.gather(demo.echo(text=text), demo.echo(text=1))",
@@ -112,7 +114,7 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestLargeErrors raises more than a report can hold.
+// TestLargeErrors checks that a program that raises a very large error ends with an error message of bounded size.
 func TestLargeErrors(t *testing.T) {
 	s := newStarter(t)
 	for _, program := range []string{
@@ -143,7 +145,7 @@ func TestLeftUnderWay(t *testing.T) {
 	}
 }
 
-// TestManyTools shows that what a program does not use costs it little.
+// TestManyTools checks that a program with ten thousand tool functions works.
 func TestManyTools(t *testing.T) {
 	var namespaces []core.ServerNamespace
 	for i := range 100 {
@@ -159,7 +161,7 @@ func TestManyTools(t *testing.T) {
 	}
 }
 
-// TestNames shows that an odd name of a program does no harm.
+// TestNames checks that a program name that is empty or has special characters does not appear in stack traces.
 func TestNames(t *testing.T) {
 	s := newStarter(t)
 	for name, want := range map[string]string{"": "program.py", "a/b-1.py": "a/b-1.py", "x (y:1:2)\n": "program.py", "ü.py": "program.py"} {
@@ -170,7 +172,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestParse asks a guest what is in programs, many times, and has it run a program then.
+// TestParse checks that a guest can parse many programs, valid or not, and then run one.
 func TestParse(t *testing.T) {
 	conn, _ := newStarter(t).start(t)
 	for _, program := range []string{
@@ -206,7 +208,7 @@ func TestParse(t *testing.T) {
 
 func TestLosses(t *testing.T) { guesttest.TestLosses(t, "python", 1, newStarter(t).compiled(t).run) }
 
-// TestManyTasks runs as many tasks and awaits as end programs of other runtimes that pause too rarely.
+// TestManyTasks checks that programs with a hundred thousand tasks or awaits run to their end.
 func TestManyTasks(t *testing.T) {
 	s := newStarter(t)
 	for _, program := range []core.CheckedProgram{

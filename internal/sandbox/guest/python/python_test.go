@@ -14,7 +14,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// guestProcess is a guest in a process of its own, without walls.
+// guestProcess represents a guest in an unconfined process of its own.
 type guestProcess struct {
 	in     *os.File
 	out    *guesttest.OutputWatcher
@@ -30,7 +30,8 @@ func (g *guestProcess) Close() error {
 	return g.out.Close()
 }
 
-// interpreter is the Python to test with: that of RETORT_PYTHON, or python3.
+// interpreter returns the path of the Python to test with: the environment variable RETORT_PYTHON, or the installed
+// Python.
 func interpreter(t testing.TB) string {
 	if path := os.Getenv("RETORT_PYTHON"); path != "" {
 		return path
@@ -43,7 +44,7 @@ func interpreter(t testing.TB) string {
 	return found
 }
 
-// folder has the guest's files in it.
+// folder returns a new folder that contains the guest's files.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +56,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// starter starts guests.
+// starter starts guests with one Python interpreter.
 type starter struct{ python, dir, version string }
 
 func newStarter(t testing.TB) starter {
@@ -68,8 +69,8 @@ func newStarter(t testing.TB) starter {
 	return starter{python, folder(t), strings.TrimSpace(string(version))}
 }
 
-// compiled returns s with the guest's files compiled, as package process gives them to guests. A test that
-// starts many guests saves the processor time of compiling them for each.
+// compiled compiles the guest's files, as package process does, and returns s. This saves processor time in a test
+// that starts many guests.
 func (s starter) compiled(t testing.TB) starter {
 	t.Helper()
 	if out, err := exec.Command(s.python, "-I", "-m", "compileall", "-q", s.dir).CombinedOutput(); err != nil {
@@ -78,7 +79,7 @@ func (s starter) compiled(t testing.TB) starter {
 	return s
 }
 
-// start starts a guest, which has greeted when it returns.
+// start starts a guest and waits until it is ready.
 func (s starter) start(t testing.TB) (*wire.FrameConn, *guestProcess) {
 	t.Helper()
 	in, toGuest, err := os.Pipe()
@@ -105,7 +106,7 @@ func (s starter) start(t testing.TB) (*wire.FrameConn, *guestProcess) {
 	return conn, g
 }
 
-// ends waits for the end of a guest whose input has ended.
+// ends closes a guest's connection, waits until the guest has exited, and checks that it has printed no error.
 func ends(t testing.TB, g *guestProcess) {
 	_ = g.Close()
 	if _ = g.cmd.Wait(); g.stderr.Len() > 0 {
@@ -125,7 +126,7 @@ func (s starter) run(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.
 	return end
 }
 
-// fakeHost has the servers that programs call here.
+// fakeHost implements the servers that the test programs call.
 type fakeHost = guesttest.TestHost
 
 var demoNamespaces = guesttest.HostNamespaces("python")

@@ -6,8 +6,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestRehearsal has a program do what a guest does that waits in a machine: it works, and leaves
-// nothing behind that a program could see.
+// TestRehearsal checks that the code that a guest in a virtual machine runs to warm up works, and leaves nothing
+// behind that a program could notice.
 func TestRehearsal(t *testing.T) {
 	p := code(
 		"import asyncio, builtins, posix, re, sys, _thread",

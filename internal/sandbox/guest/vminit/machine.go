@@ -1,19 +1,20 @@
-// Package vminit is the first process of a virtual machine. It prepares the machine for a guest, starts the guest in
-// the same confinement as a child of the engine, and reports how it ended. The machine has no disk and no network. It
-// consists of one archive in memory, and its only connections are two ports of a serial device or of a vsock. One is
-// the guest's wire. Over the other, the host sends the current time and unique random numbers after it has resumed a
-// machine.
+// Package vminit implements the first process of a virtual machine. It prepares the machine for a guest, starts the
+// guest in the same confinement as a child of the engine, and reports how the guest ended. The machine has no disk
+// and no network. Its files are in one archive in memory, and its only connections are two ports of a serial device
+// or of a vsock. One carries the guest's protocol stream (package wire). Over the other, the host sends the current
+// time and unique random numbers after it has resumed a machine.
 package vminit
 
 import "retort/internal/sandbox/confine"
 
 const (
-	// Argument is the first argument of the process when the kernel starts it as the machine's first process.
+	// Argument is the first command-line argument of this binary when the kernel starts it as the machine's first
+	// process.
 	Argument = "machine"
-	// RestoredArgument is the argument of a guest in a machine that may be copied while the guest waits. Random
+	// RestoredArgument is the argument of a guest in a machine that is saved and copied while the guest waits. Random
 	// numbers that the guest draws before its program arrives are the same in every copy.
 	RestoredArgument = "restored"
-	// ConfigPath is the path of the MachineConfig in the machine's archive, as JSON.
+	// ConfigPath is the path of the file in the machine's archive that contains the MachineConfig as JSON.
 	ConfigPath = "/machine.json"
 	// Program is the path of this binary in the machine.
 	Program = "/retort"
@@ -23,27 +24,27 @@ const (
 	WireVsock, ControlVsock = 1024, 1025
 )
 
-// MachineConfig is the configuration of the first process of a machine: the kernel modules to load, the guest's
-// command and the guest's confinement.
+// MachineConfig configures the first process of a machine: the kernel modules to load, the guest's command and the
+// guest's confinement.
 type MachineConfig struct {
 	Modules []string            // of the kernel, to be loaded in this order
 	Command []string            // arguments with which Program becomes a guest, confined by Plan
 	Plan    confine.SandboxPlan // the confinement of the guest
 	// Vsock makes the machine listen on a vsock instead of opening ports of a serial device. Vsock connections end
-	// when the machine is saved; the host then opens new ones.
+	// when the machine is saved. The host then opens new ones.
 	Vsock bool
-	// Commands makes the machine wait for a CommandOrder on its wire and run that command instead of a guest.
+	// Commands makes the machine wait for a CommandOrder and run its command, instead of running a guest.
 	Commands bool
 }
 
-// WakeMessage is the message that the host sends to a machine that it has just resumed, as a line of JSON. The answer
-// is an empty line.
+// WakeMessage is the message that the host sends to a machine that it has just resumed, as a line of JSON. The
+// machine answers with an empty line.
 type WakeMessage struct {
 	Now  int64  // nanoseconds since 1970
 	Seed []byte // at least 32 bytes
 }
 
-// GuestEnd is the message of a machine whose guest has ended, as a line of JSON.
+// GuestEnd is the message, a line of JSON, with which a machine reports that its guest has ended.
 type GuestEnd struct {
 	Status int    // exit status, or -1
 	Signal int    // that ended the guest, or 0

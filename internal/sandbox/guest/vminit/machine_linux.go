@@ -23,14 +23,15 @@ import (
 
 const (
 	maxStderr = 8 << 10
-	// inside is the user that a program runs as in its own namespace; outside the namespace the same user is nobody.
-	// The ids are the same as in package confine.
+	// inside is the id of the user that a program runs as in its own namespace. Outside the namespace this user is
+	// nobody. The ids are the same as in package confine.
 	inside, nobody = 1000, 65534
-	// portTimeout bounds the time in which the kernel must have found its devices.
+	// portTimeout is how long the kernel may take to find its devices.
 	portTimeout = 20 * time.Second
 )
 
-// Main is the main function of a machine's first process. In a machine it never returns: the machine ends with it.
+// Main is the main function of a machine's first process. In a machine it never returns, because the machine ends
+// with the process.
 func Main() error {
 	control, err := serveGuest()
 	if err != nil && control != nil {
@@ -43,7 +44,7 @@ func Main() error {
 	return errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 }
 
-// serveGuest runs the guest. It returns after the guest has ended and its end was reported to the host.
+// serveGuest runs the guest. It returns after the guest has ended and the host has been told how.
 func serveGuest() (control io.Writer, err error) {
 	if os.Getpid() != 1 {
 		return nil, errors.New("this is the first process of a virtual machine and cannot run elsewhere")
@@ -75,7 +76,8 @@ func serveGuest() (control io.Writer, err error) {
 	return control, c.runGuest(wire, control)
 }
 
-// openPorts opens the connections to the host. control is also returned with an error, if it could be opened.
+// openPorts opens the connections to the host. If only the control connection can be opened, it returns that with the
+// error.
 func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error) {
 	if c.Vsock {
 		return openVsocks()
@@ -104,8 +106,8 @@ func openMemory(at int64) (*os.File, error) {
 	return f, nil
 }
 
-// makeRoot moves the machine from the root of its archive, which cannot be replaced, to one that can. The confinement
-// replaces it later.
+// makeRoot replaces the root file system, which is that of the archive, by one that can itself be replaced. The
+// confinement of the guest replaces it later.
 func makeRoot() error {
 	const place = "/mnt"
 	if err := os.MkdirAll(place, 0o755); err != nil {
@@ -136,7 +138,7 @@ func mountFilesystems() error {
 	return nil
 }
 
-// loadModule loads a kernel module. It is no error if the module is already loaded.
+// loadModule loads a kernel module. It returns no error if the module is already loaded.
 func loadModule(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -149,7 +151,7 @@ func loadModule(path string) error {
 	return nil
 }
 
-// openPort opens a serial port by name. It waits until the kernel has found the port.
+// openPort opens the serial port with the given name. It waits until the kernel has found the port.
 func openPort(name string) (*os.File, error) {
 	for end := time.Now().Add(portTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
@@ -198,7 +200,7 @@ func (c *MachineConfig) runGuest(wire *os.File, control io.Writer) error {
 	return nil
 }
 
-// beginChild starts a child that is confined according to a plan. The child inherits the files in more.
+// beginChild starts a child that confines itself according to a plan. The child inherits the files in more.
 func beginChild(cmd *exec.Cmd, p confine.SandboxPlan, more ...*os.File) error {
 	plan, err := startChild(cmd, more...)
 	if err != nil {
@@ -207,7 +209,7 @@ func beginChild(cmd *exec.Cmd, p confine.SandboxPlan, more ...*os.File) error {
 	return sendPlan(plan, p)
 }
 
-// startChild starts a child that waits for its plan.
+// startChild starts a child that waits for its confinement plan.
 func startChild(cmd *exec.Cmd, more ...*os.File) (plan *os.File, err error) {
 	read, plan, err := os.Pipe()
 	if err != nil {
@@ -242,8 +244,8 @@ func endOf(cmd *exec.Cmd) GuestEnd {
 	return end
 }
 
-// childAttributes returns the attributes that start a child in its own namespaces, where it is a user that owns no
-// files.
+// childAttributes returns the process attributes that start a child in its own namespaces. There it runs as a user
+// that owns no files.
 func childAttributes() *syscall.SysProcAttr {
 	users := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: inside, HostID: nobody, Size: 1}}
 	return &syscall.SysProcAttr{
@@ -275,9 +277,9 @@ func handleWakes(control *os.File) {
 	}
 }
 
-// awaitInput waits until there is input. Blocking in a read would be slower: the driver reclaims buffers that the
-// host has read only when the state of the port is polled, and until then every interrupt of any port wakes the
-// reader. That would be two process switches for each call of a program.
+// awaitInput waits until there is input. Blocking in a read would be slower. The driver reclaims buffers that the
+// host has read only when the port is polled, and until then every interrupt of any port wakes the reader, which
+// would cost two process switches for each call of a program.
 func awaitInput(f *os.File) {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
 	for {
@@ -287,7 +289,7 @@ func awaitInput(f *os.File) {
 	}
 }
 
-// applyWake sets the clock and reseeds the kernel's random number generator, so that its numbers differ from those of
+// applyWake sets the clock and reseeds the kernel's random number generator. Its numbers then differ from those of
 // every other copy of the same machine.
 func (w *WakeMessage) applyWake() error {
 	if len(w.Seed) < 32 {
@@ -323,7 +325,7 @@ func sendEnd(control io.Writer, e GuestEnd) {
 	}
 }
 
-// headBuffer keeps the first bytes written to it.
+// headBuffer is an io.Writer that keeps the first bytes and discards the rest.
 type headBuffer struct {
 	mu   sync.Mutex
 	text []byte

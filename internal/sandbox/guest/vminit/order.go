@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// Ready is the first message on the wire of a machine for commands. It says that the machine waits for a
-	// CommandOrder.
+	// Ready is the first message of a machine for commands. It means that the machine waits for a CommandOrder.
 	Ready = "retort machine: waiting for a command\n"
 	// CommandRoot is the folder in the machine in which the files of a CommandOrder are created.
 	CommandRoot = "/command"
 )
 
-// CommandOrder describes the single command that a machine for commands runs. On the wire it has the length of its
-// JSON in four bytes, the JSON, the contents of the files, the standard input, and one byte with which the host
-// confirms it. Nothing starts without that byte.
+// CommandOrder describes the single command that a machine for commands runs. It is sent as the length of its JSON in
+// four bytes, the JSON, the contents of the files, the standard input, and one byte with which the host confirms the
+// order. The machine starts nothing without that byte.
 type CommandOrder struct {
 	Files []OrderFile
 	Plan  confine.SandboxPlan // its mounts are from CommandRoot
 	Stdin int64               // bytes
 }
 
-// OrderFile represents a file that is created in the machine for a command. Everybody may read and execute it.
+// OrderFile describes a file that is created in the machine for a command. Every user may read and execute it.
 type OrderFile struct {
 	Path string // absolute
 	Size int64  // bytes
 }
 
-// The kinds of parts that the machine sends back: the command's output as it is written, and then the end of the
-// command as JSON. Each part has a byte for its kind, its length as four bytes in big-endian order, and the data.
+// The kinds of parts that the machine sends back: the command's output while it is written, and then the end of the
+// command as JSON. Each part consists of a byte for its kind, its length as four bytes in big-endian order, and the
+// data.
 const (
 	PartStdout = 'o'
 	PartStderr = 'e'
@@ -48,9 +48,9 @@ const (
 	standsBy = '\n'
 )
 
-// SendTo writes the order to the machine. It opens each file with open, in their order, and closes it. After it has
-// sent all files, it calls stands; if stands returns an error, for example because a file has changed, the order is
-// not confirmed.
+// SendTo sends the order to the machine. It opens each file with open, in their order, and closes it. After all files
+// it calls stands, which checks that the files have not changed. If stands returns an error, the order is not
+// confirmed.
 func (o *CommandOrder) SendTo(to io.Writer, open func(OrderFile) (io.ReadCloser, error), stdin []byte, stands func() error) error {
 	head, err := json.Marshal(o)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f OrderFile) sendFile(w io.Writer, open func(OrderFile) (io.ReadCloser, er
 	return errors.Join(err, from.Close())
 }
 
-// ReadPart reads the next part from a machine. It returns an error if the input is anything else.
+// ReadPart reads the next part that a machine sends. It returns an error if the input is not a valid part.
 func ReadPart(r *bufio.Reader) (kind byte, data []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -15,8 +15,8 @@ import (
 	"retort/internal/sandbox/confine"
 )
 
-// runOrder waits for an order, runs its command, and sends back the output and how the command ended. The child that
-// becomes the command is started in advance, because starting it takes longest on an emulated processor.
+// runOrder waits for an order, runs its command, and sends back the output and how the command ended. It starts the
+// child that becomes the command in advance, because that takes longest on an emulated processor.
 func (c *MachineConfig) runOrder(wire *os.File) error {
 	said := &partWriter{to: wire}
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)

@@ -11,8 +11,8 @@ import (
 )
 
 // openVsocks listens for connections from the host. The guest gets one end of a socket pair, and this process copies
-// between the other end and the host's current connection, because a direct connection of the guest could not be
-// replaced when a copy of the machine is resumed.
+// between the other end and the host's current connection. A direct connection of the guest could not be replaced
+// when a copy of the machine is resumed.
 func openVsocks() (control io.Writer, wire *os.File, err error) {
 	listener, err := listenVsock(ControlVsock)
 	if err != nil {
@@ -32,7 +32,7 @@ func openVsocks() (control io.Writer, wire *os.File, err error) {
 	return calls, os.NewFile(uintptr(pair[1]), "wire"), nil
 }
 
-// listenVsock listens on a port of the vsock. It waits until the kernel has found the device.
+// listenVsock listens on a port of the vsock. It waits until the kernel has found the vsock device.
 func listenVsock(port uint32) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("the machine has no vsock: %w", err)
@@ -57,7 +57,7 @@ func acceptHost(listener int) (int, error) {
 	}
 }
 
-// controlConn writes to the host's current control connection.
+// controlConn writes to the control connection that the host currently has open.
 type controlConn struct {
 	listener int
 
@@ -66,7 +66,7 @@ type controlConn struct {
 	there chan struct{} // closed when the host was there for the first time
 }
 
-// followHost handles the host's messages from one control connection after the other.
+// followHost handles the host's messages on its control connections, one connection after the other.
 func (c *controlConn) followHost() {
 	for {
 		fd, err := acceptHost(c.listener)
@@ -85,7 +85,7 @@ func (c *controlConn) followHost() {
 	}
 }
 
-// Write sends data to the host. It waits a bounded time for a connection.
+// Write sends data to the host. If the host has no connection open, it waits for one for a limited time.
 func (c *controlConn) Write(b []byte) (int, error) {
 	select {
 	case <-c.there:
@@ -136,8 +136,8 @@ func copyOneWay(to, from int) {
 	}
 }
 
-// passOut copies the guest's output to the host. It returns true if the host has closed the connection but the guest
-// may send more; no output of the guest is lost then.
+// passOut copies the guest's output to the host until one of them ends. It returns true if the host has closed the
+// connection. Output of the guest that was not read yet then waits for the host's next connection.
 func passOut(host, guest int) (more bool) {
 	buffer := make([]byte, atOnce)
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLRDHUP

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLead leads between a guest and one host after the other, as before and after a machine is kept.
+// TestLead checks that forwardHosts connects a guest to one host after the other, as when a machine is saved and
+// resumed, and that output without a host waits for the next host.
 func TestLead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "host")
 	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

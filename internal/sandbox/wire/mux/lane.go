@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MuxStream is one stream of a connection. It is a net.Conn whose directions can be closed separately.
+// MuxStream is one stream of a StreamMux. It implements net.Conn, and its directions can be closed separately.
 type MuxStream struct {
 	mux     *StreamMux
 	id      uint32
@@ -26,7 +26,7 @@ type MuxStream struct {
 	write   waitDeadline
 }
 
-// waitDeadline ends the waiting of a stream at a given time.
+// waitDeadline makes waiting reads or writes of a stream return at a given time.
 type waitDeadline struct {
 	passed bool
 	timer  *time.Timer
@@ -42,7 +42,8 @@ func (l *MuxStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// takeData waits for data and copies it to b. owed is the number of bytes to acknowledge to the other side.
+// takeData waits for data and copies it to b. owed is the number of bytes that the caller must acknowledge to the
+// other side.
 func (l *MuxStream) takeData(b []byte) (n, owed int, err error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()
@@ -71,7 +72,7 @@ func (l *MuxStream) takeData(b []byte) (n, owed int, err error) {
 	return n, owed, nil
 }
 
-// Write implements net.Conn. It waits until the other side has room.
+// Write implements net.Conn. It waits until the other side has room for the data.
 func (l *MuxStream) Write(b []byte) (int, error) {
 	written := 0
 	for written < len(b) {
@@ -87,7 +88,7 @@ func (l *MuxStream) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// waitRoom waits until up to most bytes may be sent, and returns how many.
+// waitRoom waits until the other side has room, and returns how many bytes may be sent, up to most.
 func (l *MuxStream) waitRoom(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package mux carries several streams over one connection. A stream that is not read does not block the others,
-// because each side sends only as much in a stream as the other has room for. Stream 0 exists from the beginning; one
-// side opens the others. The format, big endian:
+// because each side sends only as many bytes in a stream as the other side has room for. Stream 0 exists from the
+// beginning. One side opens the others. The format of a frame, in big-endian order:
 //
-//	u8 kind · u32 stream · u32 number · as many bytes as the number says, after kindData
+//	u8 kind · u32 stream · u32 number · after kindData: number bytes of data
 //
 // Neither side trusts the other: the memory of a stream and the number of streams are bounded.
 package mux
@@ -25,15 +25,15 @@ const (
 )
 
 const (
-	// MaxStreams limits the number of concurrent streams in addition to the first.
+	// MaxStreams is the maximum number of concurrent streams in addition to the first.
 	MaxStreams = 128
-	// windowSize limits the number of bytes that wait in a stream.
+	// windowSize is the maximum number of bytes that have arrived in a stream and were not read yet.
 	windowSize   = 256 << 10
 	maxFrameData = 32 << 10 // maximum data in one frame
 	headerSize   = 1 + 4 + 4
 )
 
-// StreamMux is one end of a connection that carries several streams. It is safe for concurrent use.
+// StreamMux represents one end of a connection that carries several streams. It is safe for concurrent use.
 type StreamMux struct {
 	rw     io.ReadWriteCloser
 	accept func(*MuxStream)
@@ -49,15 +49,15 @@ type StreamMux struct {
 	over  chan struct{} // closed then
 }
 
-// New returns one end of the connection rw. If accept is not nil, the other end can open streams: accept is called
-// for each on its own goroutine and must close it. The caller must call Serve.
+// New returns one end of the connection rw. If accept is not nil, the other end can open streams. accept is then
+// called for each new stream in a goroutine and must close the stream. The caller must call ServeFrames.
 func New(rw io.ReadWriteCloser, accept func(*MuxStream)) *StreamMux {
 	m := &StreamMux{rw: rw, accept: accept, lanes: map[uint32]*MuxStream{}, frame: make([]byte, 0, headerSize+maxFrameData), over: make(chan struct{})}
 	m.addStream(0)
 	return m
 }
 
-// FirstStream returns the stream that exists from the beginning.
+// FirstStream returns stream 0, which exists from the beginning.
 func (m *StreamMux) FirstStream() *MuxStream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +67,7 @@ func (m *StreamMux) FirstStream() *MuxStream {
 // Done returns a channel that is closed when the connection has ended.
 func (m *StreamMux) Done() <-chan struct{} { return m.over }
 
-// addStream adds a stream. The caller must hold m.mu, unless m is not shared yet.
+// addStream registers a new stream. The caller must hold m.mu, unless m is not shared yet.
 func (m *StreamMux) addStream(id uint32) *MuxStream {
 	l := &MuxStream{mux: m, id: id, credit: windowSize}
 	l.changed.L = &m.mu
@@ -77,7 +77,7 @@ func (m *StreamMux) addStream(id uint32) *MuxStream {
 
 var errFull = errors.New("mux: too many streams")
 
-// Open opens a stream.
+// Open opens a new stream. It returns an error if MaxStreams are open.
 func (m *StreamMux) Open() (*MuxStream, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
@@ -99,8 +99,8 @@ func (m *StreamMux) Open() (*MuxStream, error) {
 	return l, nil
 }
 
-// ServeFrames reads the connection until it ends, and then ends all streams. A stream that its user does not read does not
-// block it.
+// ServeFrames reads the connection until it ends, and then ends all streams. It never blocks because of a stream that
+// is not read.
 func (m *StreamMux) ServeFrames() error {
 	err := m.serveFrames()
 	m.mu.Lock()
@@ -197,7 +197,7 @@ func (m *StreamMux) forgetStream(l *MuxStream) {
 	}
 }
 
-// sendFrame writes a frame.
+// sendFrame writes a frame to the connection.
 func (m *StreamMux) sendFrame(kind byte, id uint32, n int, data []byte) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
@@ -207,9 +207,9 @@ func (m *StreamMux) sendFrame(kind byte, id uint32, n int, data []byte) error {
 	return err
 }
 
-// PeekFirst returns the first data of stream 0 without creating a Mux. It is for a caller that inspects the data
-// before a Mux reads the whole connection again. It must read less than a window, because it sends no
-// acknowledgements.
+// PeekFirst returns a reader of the first data in stream 0, without a StreamMux. It is for a caller that inspects
+// this data before a StreamMux reads the whole connection again. The caller must read less than windowSize bytes,
+// because PeekFirst sends no acknowledgements.
 func PeekFirst(stream io.Reader) io.Reader { return &peekReader{in: stream} }
 
 type peekReader struct {

@@ -18,7 +18,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// both are the ends of a stream, of which far opens lanes that accept gets.
+// both returns both ends of a connection. accept receives the streams that far opens.
 func both(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -42,8 +42,8 @@ func random(n int) []byte {
 	return data
 }
 
-// Many lanes at once carry what is put in, in both directions, and the end of one direction
-// leaves the other.
+// TestLanes checks that many concurrent streams carry data unchanged in both directions, and that closing one
+// direction keeps the other open.
 func TestLanes(t *testing.T) {
 	echo := func(l *MuxStream) {
 		defer l.Close()
@@ -84,7 +84,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// A lane that nobody reads from holds up no other, and takes no more than its room.
+// TestUnreadLane checks that a stream that is not read blocks no other stream and stores at most windowSize bytes.
 func TestUnreadLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan *MuxStream, 1)
@@ -141,7 +141,7 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// There are so many lanes and no more.
+// TestMost checks that MaxStreams streams can be opened, but no more before one of them is closed.
 func TestMost(t *testing.T) {
 	_, far := both(t, func(l *MuxStream) { _, _ = io.Copy(io.Discard, l); _ = l.Close() })
 	var open []*MuxStream
@@ -172,7 +172,7 @@ func frame(kind byte, id, n uint32, data string) string {
 	return string(binary.BigEndian.AppendUint32(b, n)) + data
 }
 
-// What breaks the rules ends the stream, and with it every lane.
+// TestViolations checks that a protocol violation ends the connection and all its streams.
 func TestViolations(t *testing.T) {
 	full := frame(kindData, 0, maxFrameData, strings.Repeat("x", maxFrameData))
 	for name, sent := range map[string]string{
@@ -212,7 +212,7 @@ func lanesFrom(n int) string {
 	return s.String()
 }
 
-// Who cannot open lanes is told of none.
+// TestOneOpens checks that a StreamMux without accept treats the opening of a stream as a protocol violation.
 func TestOneOpens(t *testing.T) {
 	a, b := net.Pipe()
 	go func() { _, _ = io.WriteString(b, frame(kindOpen, 1, 0, "")) }()

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewGuest returns the guest's end of a connection. The shared memory is the file on descriptor, from the file's
-// current offset. NewGuest returns nil if descriptor is not such a file. It maps the memory and closes the
-// descriptor, so that the program cannot use the file itself.
+// NewGuest returns the guest's end of a connection. The shared memory begins at the current offset of the file on
+// descriptor. NewGuest returns nil if descriptor is not such a file. It maps the memory and closes the descriptor, so
+// that the program cannot use the file itself.
 func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 	var stat unix.Stat_t
 	if unix.Fstat(descriptor, &stat) != nil || stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Size != Size {
@@ -38,7 +38,7 @@ func NewGuest(stream io.ReadWriter, descriptor int) *RingEnd {
 	return e
 }
 
-// guestSide is the guest's end of the memory. It is never closed: the process exits instead.
+// guestSide accesses the shared memory for the guest. It is never closed, because the guest ends by exiting.
 type guestSide struct {
 	memory mappedMemory
 	nonce  [8]byte
@@ -57,14 +57,14 @@ func (*guestSide) setMet() {}
 
 func (*guestSide) mayWait() (done func(), ok bool) { return func() {}, true }
 
-// pauseSpin yields the processor about every ten microseconds of spinning.
+// pauseSpin yields the processor in every 64th round, which is about every ten microseconds.
 func (*guestSide) pauseSpin(n int) {
 	if n%64 == 63 {
 		yieldProcessor()
 	}
 }
 
-// yieldProcessor lets another process run.
+// yieldProcessor lets another thread run on this processor.
 func yieldProcessor() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
 type mappedMemory []byte

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Supported reports whether this machine supports memory shared with a guest.
+// Supported is true if this machine supports memory that is shared with a guest.
 const Supported = runtime.GOOS == "linux" && runtime.GOARCH == "amd64"
 
-// SharedMemory is the file that a guest shares with the engine.
+// SharedMemory represents the file through which a guest and the engine share memory.
 type SharedMemory struct {
 	file  *os.File
 	nonce [8]byte
 }
 
-// HostEnd is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest does
-// not support shared memory, and the Host only passes on the stream.
+// HostEnd is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest
+// does not support shared memory, and HostEnd only passes on the stream.
 type HostEnd struct {
 	stream io.ReadWriter
 	end    *RingEnd
@@ -48,7 +48,7 @@ func CreateMemory(path string) (*SharedMemory, error) {
 	return newMemory(f, first)
 }
 
-// CopyMemory works like CreateMemory for a guest that is a copy of a saved machine. content is what Save wrote for
+// CopyMemory works like CreateMemory for a guest that is a copy of a saved machine. content is what SaveTo wrote for
 // that machine.
 func CopyMemory(path string, content []byte) (*SharedMemory, error) {
 	f, err := openFile(path)
@@ -96,7 +96,7 @@ func (m *SharedMemory) FilePath() string {
 	return m.file.Name()
 }
 
-// OpenedFile returns the file, so that it can be locked.
+// OpenedFile returns the open file of the memory, so that the caller can lock it.
 func (m *SharedMemory) OpenedFile() *os.File { return m.file }
 
 // RemoveName deletes the file's name, so that no other process can open it. The memory stays usable.
@@ -106,7 +106,7 @@ func (m *SharedMemory) RemoveName() {
 	}
 }
 
-// Close releases the memory. Afterwards the connection must not be read.
+// Close releases the memory. The connection must not be read any more.
 func (m *SharedMemory) Close() error {
 	if m == nil {
 		return nil
@@ -115,12 +115,13 @@ func (m *SharedMemory) Close() error {
 	return m.file.Close()
 }
 
-// EmulatedCallTime is the time within which the next call counts as immediate for a guest on an emulated processor.
+// EmulatedCallTime is the time within which the next call counts as immediate if the guest's processor is emulated.
+// See NewHost.
 const EmulatedCallTime = time.Millisecond
 
-// NewHost returns the engine's end of a connection. stream carries what does not fit into the memory. soon is the
-// time within which the guest's next call counts as immediate, so that spinning for it pays; zero means the default
-// for real processors.
+// NewHost returns the engine's end of a connection. stream carries the data that does not fit into the memory. If the
+// guest's next call usually comes within the time soon, waiting for it by spinning pays. If soon is zero, a default
+// for real processors is used.
 func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *HostEnd {
 	h := &HostEnd{stream: stream, memory: m}
 	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, immediateTime))
@@ -159,11 +160,11 @@ func (h *HostEnd) detectGuest() error {
 	return nil
 }
 
-// IsRingGuest reports whether a guest that has sent these first bytes supports shared memory.
+// IsRingGuest reports whether a guest whose first bytes are said supports shared memory.
 func IsRingGuest(said []byte) bool { return len(said) > 0 && said[0]&(lengthMark>>24) != 0 }
 
-// Write implements io.Writer. Before the first Read it sends over the stream, because it does not yet know whether
-// the guest supports shared memory.
+// Write implements io.Writer. Before the first Read it sends over the stream, because it is not known yet whether the
+// guest supports shared memory.
 func (h *HostEnd) Write(b []byte) (int, error) {
 	if h.plain || !h.begun {
 		return h.stream.Write(b)
@@ -171,7 +172,7 @@ func (h *HostEnd) Write(b []byte) (int, error) {
 	return h.end.Write(b)
 }
 
-// isUsable implements ringSide. It reports whether the guest has proved that it sees the memory.
+// isUsable implements ringSide. It reports whether the guest has proved that it can access the memory.
 func (h *HostEnd) isUsable() bool {
 	var seen [8]byte
 	if !h.proven.Load() && h.end.mem.readAt(atSeen, seen[:]) == nil && seen == h.memory.nonce {
@@ -180,17 +181,18 @@ func (h *HostEnd) isUsable() bool {
 	return h.proven.Load()
 }
 
-// SendBell wakes a guest that supports shared memory, although the memory has no data for it. No write to the stream may
-// be in progress.
+// SendBell wakes a guest that supports shared memory, although there is no data for it. No write to the stream may be
+// in progress.
 func SendBell(stream io.Writer) error {
 	_, err := stream.Write(appendHeader(nil, 0, bellFrame))
 	return err
 }
 
-// IsUsed reports whether data goes through the memory, because the guest has proved that it sees the memory.
+// IsUsed reports whether data is sent through the memory. That is the case once the guest has proved that it can
+// access the memory.
 func (h *HostEnd) IsUsed() bool { return h.isUsable() }
 
-// setMet implements ringSide.
+// setMet implements ringSide. It tells the guest when the engine has seen the guest's answer in the memory.
 func (h *HostEnd) setMet() {
 	var answer [8]byte
 	if h.answered || h.end.mem.readAt(atAnswer, answer[:]) != nil || answer != invertNonce(h.memory.nonce) {
@@ -207,10 +209,10 @@ func invertNonce(nonce [8]byte) [8]byte {
 	return nonce
 }
 
-// spinningSides counts the goroutines of this process that spin. They must leave at least one processor free.
+// spinningSides is the number of goroutines of this process that spin. It must stay below the number of processors.
 var spinningSides atomic.Int32
 
-// mayWait implements ringSide.
+// mayWait implements ringSide. It allows spinning only if a processor stays free.
 func (*HostEnd) mayWait() (done func(), ok bool) {
 	if int(spinningSides.Add(1)) >= runtime.GOMAXPROCS(0) {
 		spinningSides.Add(-1)
@@ -219,13 +221,14 @@ func (*HostEnd) mayWait() (done func(), ok bool) {
 	return func() { spinningSides.Add(-1) }, true
 }
 
-// pauseSpin implements ringSide.
+// pauseSpin implements ringSide. It lets other goroutines and threads run.
 func (*HostEnd) pauseSpin(int) {
 	runtime.Gosched()
 	yieldProcessor()
 }
 
-// fileMemory accesses the shared memory by reading and writing its file. The guest may change the file at any time.
+// fileMemory accesses the shared memory by reading and writing its file, because the guest may truncate or change the
+// file at any time.
 type fileMemory struct {
 	file  *os.File
 	fence atomic.Uint32

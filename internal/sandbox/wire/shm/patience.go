@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// spinPolicy decides whether one end of the connection spins while it waits. Spinning occupies a processor, so it
-// pays only if the awaited data usually arrives at once.
+// spinPolicy decides whether one end of the connection spins (polls without sleeping) while it waits. Spinning
+// occupies a processor, so it pays only if the awaited data usually arrives at once.
 type spinPolicy struct {
 	// soon is the time within which data counts as arriving at once. most bounds the time of spinning. It must be
-	// long enough for a wake-up and the reaction to it: otherwise one end would spin while the other sleeps, and they
-	// would never find out that both could spin.
+	// long enough for a wake-up and the reaction to it. Otherwise one end would always spin while the other sleeps,
+	// and they would never find out that both could spin.
 	soon, most time.Duration
 
 	hope     int          // remaining failures before spinning is given up
@@ -48,7 +48,7 @@ func (p *spinPolicy) shouldSpin() bool {
 	return true
 }
 
-// recordWait records how long a wait took, whether data arrived or not.
+// recordWait records how long a wait with spinning took, whether data arrived or not.
 func (p *spinPolicy) recordWait(took time.Duration) {
 	switch {
 	case took <= p.soon:
@@ -60,5 +60,6 @@ func (p *spinPolicy) recordWait(took time.Duration) {
 	}
 }
 
-// notePeerAwake records that the other end, which slept during earlier waits, is awake.
+// notePeerAwake records that the other end is awake, after it slept the last time. The next waits then begin with
+// spinning.
 func (p *spinPolicy) notePeerAwake() { p.urged.Store(2) }

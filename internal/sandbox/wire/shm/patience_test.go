@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Who gets something at once goes on to wait awake; who does not gives up, tries seldom, and
-// for a reason.
+// TestPatience checks that spinPolicy keeps spinning while data arrives at once, spins rarely otherwise, and spins
+// again when the other end is awake.
 func TestPatience(t *testing.T) {
 	p := newPatience(immediateTime)
 	tries := func(waits int, took time.Duration) (n int) {

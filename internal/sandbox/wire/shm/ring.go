@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// Descriptor is the file descriptor on which a guest finds the shared memory.
+// Descriptor is the number of the file descriptor on which a guest finds the shared memory.
 const Descriptor = 100
 
 // Size is the size of the shared memory file, in bytes. The space after the rings is reserved.
@@ -43,7 +43,8 @@ const (
 	bellFrame   = ^uint32(0)   // takes the place of a part's number
 )
 
-// Offsets of the control words in the file. Each end writes only its own words, which are on their own cache line.
+// Offsets of the control words in the file. Each end writes only its own words, which are in cache lines of their
+// own.
 const (
 	atMagic  = 0  // by the host: magic, then a random number
 	atNonce  = 8  // eight bytes
@@ -52,7 +53,7 @@ const (
 	atSeen   = 72 // by the guest after it has seen that: the number
 	toHost   = 1024
 	toGuest  = 2048
-	// writtenOffset is the offset of a word in the shared memory of one direction, as are the following constants.
+	// writtenOffset and the following constants are offsets of control words that exist once for each direction.
 	writtenOffset  = 0   // by the writer: the end of the ring's data, modulo 2³²
 	streamedOffset = 4   // by the writer: number of parts sent over the stream
 	takenOffset    = 128 // by the reader: the beginning of the ring's data
@@ -62,7 +63,7 @@ const (
 const memoryMagic = 0x676e6972_746f7465 // "etotring"
 
 // memoryAccess reads and writes the shared memory for one end. The other end sees stores in the order of the calls. A
-// load is not executed before earlier stores are visible.
+// load is executed only after earlier stores are visible to the other end.
 type memoryAccess interface {
 	loadWord(at int64) (uint32, error)
 	loadTwo(at int64) (first, second uint32, err error) // both words at once
@@ -78,7 +79,7 @@ func brokenError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBroken, fmt.Sprintf(format, args...))
 }
 
-// RingEnd is one end of a connection. One goroutine may read while another one writes.
+// RingEnd represents one end of a connection. One goroutine may read while another one writes.
 type RingEnd struct {
 	stream io.ReadWriter
 	mem    memoryAccess // nil without shared memory
@@ -88,15 +89,15 @@ type RingEnd struct {
 	writer ringWriter
 }
 
-// ringSide contains the operations that differ between host and guest.
+// ringSide contains the operations of a RingEnd that differ between host and guest.
 type ringSide interface {
-	// isUsable reports whether the other end is known to see the memory.
+	// isUsable reports whether the other end has proved that it can access the memory.
 	isUsable() bool
-	// setMet is called when data has arrived over the stream.
+	// setMet is called after each read from the stream.
 	setMet()
-	// mayWait reports whether this end may spin now. If so, the caller must call done afterwards.
+	// mayWait reports whether this end may spin now. If so, the caller must call done after spinning.
 	mayWait() (done func(), ok bool)
-	// pauseSpin is called in the n-th round of spinning. It may yield the processor.
+	// pauseSpin is called in round n of spinning. It may yield the processor.
 	pauseSpin(n int)
 }
 
@@ -163,7 +164,7 @@ func (e *RingEnd) Read(b []byte) (int, error) {
 	}
 }
 
-// waitForInput waits until there may be input from the memory or the stream.
+// waitForInput waits until the memory or the stream may have input. It spins first, if that has paid before.
 func (e *RingEnd) waitForInput() error {
 	came, comes := e.spinForInput(time.Time{})
 	if came || !comes && e.PrepareSleep() {
@@ -181,8 +182,8 @@ func (e *RingEnd) waitForInput() error {
 	return cmp.Or(other, err)
 }
 
-// HasInput reports whether Read can return data without waiting. It ignores the rest of a part that is still
-// arriving, and does not read the stream.
+// HasInput reports whether Read can return data that has already arrived in the memory or was read from the stream.
+// It also returns true while the rest of a part is still arriving.
 func (e *RingEnd) HasInput() (bool, error) {
 	r := &e.reader
 	if len(r.held) > 0 || r.rest > 0 {
@@ -199,7 +200,7 @@ func (e *RingEnd) HasInput() (bool, error) {
 	return r.takePart()
 }
 
-// takeFromRing copies new data from the ring.
+// takeFromRing copies the new data in the ring to this end's own memory.
 func (e *RingEnd) takeFromRing() error {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 {
@@ -232,7 +233,7 @@ func (e *RingEnd) takeFromRing() error {
 	return nil
 }
 
-// takeRecord takes the next part from the data of the ring, and reports whether it was there.
+// takeRecord takes the next part from the data of the ring. It reports whether the next part was there.
 func (r *ringReader) takeRecord() (bool, error) {
 	if len(r.records) == 0 {
 		return false, nil
@@ -253,7 +254,7 @@ func (r *ringReader) takeRecord() (bool, error) {
 	return true, nil
 }
 
-// takePart takes the next part from the data of the stream, and reports whether the part's header had arrived.
+// takePart takes the next part from the data of the stream. It reports whether the part's header had arrived.
 func (r *ringReader) takePart() (bool, error) {
 	for len(r.in) >= headerSize {
 		n, number, err := parseHeader(r.in)
@@ -290,7 +291,7 @@ func parseHeader(header []byte) (n int, number uint32, err error) {
 
 func padLength(n int) int { return (n + headerSize - 1) &^ (headerSize - 1) }
 
-// ReadStream reads from the stream and blocks until there is data. It must not be called while HasInput returns true.
+// ReadStream reads from the stream and blocks until data arrives. It must not be called while HasInput returns true.
 func (e *RingEnd) ReadStream() error {
 	r := &e.reader
 	if len(r.in) >= headerSize {
@@ -308,19 +309,19 @@ func (e *RingEnd) ReadStream() error {
 
 const checksPerClockRead = 16 // checks between two readings of the clock
 
-// SpinUntil spins for a short time, if spinning has paid before, but not beyond deadline unless that is zero. It
-// reports whether data has arrived in the ring.
+// SpinUntil spins for a short time, if spinning has paid before. A deadline that is not zero ends the spinning
+// earlier. It reports whether data has arrived in the ring.
 func (e *RingEnd) SpinUntil(deadline time.Time) bool {
 	came, _ := e.spinForInput(deadline)
 	return came
 }
 
-// SetEmulated makes a guest's end spin for longer, because each check takes longer on an emulated processor. It must be
-// called before the first read.
+// SetEmulated makes a guest's end spin for longer, because each check takes longer on an emulated processor. It must
+// be called before the first read.
 func (e *RingEnd) SetEmulated() { e.waits = newPatience(EmulatedCallTime) }
 
-// spinForInput spins if spinning has paid before. came reports that data is in the ring, comes that data is arriving
-// over the stream.
+// spinForInput spins if spinning has paid before. came reports that data is in the ring, and comes that data is
+// arriving over the stream.
 func (e *RingEnd) spinForInput(deadline time.Time) (came, comes bool) {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 || !e.side.isUsable() || !e.waits.shouldSpin() {
@@ -354,8 +355,8 @@ func (e *RingEnd) checkInput() (came, comes bool) {
 	return err == nil && end != e.reader.taken, err != nil || parts != e.reader.parts
 }
 
-// PrepareSleep tells the other end that from now on this end must be woken with a bell. It returns true if data has
-// arrived in the meantime; this end then stays awake.
+// PrepareSleep tells the other end that this end will sleep and must be woken with a bell. It returns true if data
+// has arrived in the meantime. This end then stays awake.
 func (e *RingEnd) PrepareSleep() (came bool) {
 	if e.mem == nil || len(e.reader.records) > 0 {
 		return false
@@ -424,7 +425,7 @@ func appendHeader(to []byte, n int, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(to, number)
 }
 
-// putPart writes a part into the ring, if there is room, and reports whether it did.
+// putPart writes a part into the ring if there is room. It reports whether it has written the part.
 func (e *RingEnd) putPart(b []byte) (bool, error) {
 	w := &e.writer
 	size := uint32(headerSize + padLength(len(b)))
@@ -449,10 +450,10 @@ func (e *RingEnd) putPart(b []byte) (bool, error) {
 	return true, e.wakePeer()
 }
 
-// noPart is the value that marks unused space between the parts in a ring.
+// noPart is the padding after a part in a ring, whose parts begin at multiples of headerSize.
 var noPart [headerSize]byte
 
-// wakePeer sends a bell if the other end sleeps.
+// wakePeer sends a bell over the stream if the other end sleeps and has not been sent one yet.
 func (e *RingEnd) wakePeer() error {
 	w := &e.writer
 	state, err := e.mem.loadWord(w.base + sleepsOffset)

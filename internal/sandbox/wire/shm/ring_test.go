@@ -19,7 +19,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// pair is two sides and what is between them.
+// pair holds both ends of a connection, their shared memory and the guest's end of the stream.
 type pair struct {
 	host   *HostEnd
 	guest  *RingEnd
@@ -37,7 +37,7 @@ func made(t testing.TB) *SharedMemory {
 	return m
 }
 
-// opened is a descriptor of a file of its own.
+// opened opens a file and returns its descriptor.
 func opened(t testing.TB, path string) int {
 	t.Helper()
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -47,7 +47,7 @@ func opened(t testing.TB, path string) int {
 	return fd
 }
 
-// connected are both ends of a stream.
+// connected returns both ends of a stream.
 func connected(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -66,7 +66,7 @@ func connected(t testing.TB) (a, b net.Conn) {
 	return ends[0], ends[1]
 }
 
-// meet makes two sides that have said hello.
+// meet creates a connection and sends the first message from the guest to the host.
 func meet(t testing.TB) *pair {
 	t.Helper()
 	a, b := connected(t)
@@ -83,7 +83,7 @@ func meet(t testing.TB) *pair {
 	return p
 }
 
-// say says what a stream takes at once.
+// say writes a text in one write and fails the test if that is impossible.
 func say(t testing.TB, to io.Writer, what string) {
 	t.Helper()
 	if n, err := to.Write([]byte(what)); n != len(what) || err != nil {
@@ -99,7 +99,7 @@ func expect(t testing.TB, from io.Reader, want string) {
 	}
 }
 
-// talk has both sides know that the other sees what they write.
+// talk exchanges messages until both ends use the shared memory.
 func (p *pair) talk(t testing.TB) {
 	t.Helper()
 	for range 3 {
@@ -113,8 +113,8 @@ func (p *pair) talk(t testing.TB) {
 	}
 }
 
-// What one side says is what the other one hears, whatever its size, both at once, and while
-// who hears is slow at times.
+// TestTalk checks that data of many sizes arrives unchanged in both directions at once, even if reader and writer
+// pause at random.
 func TestTalk(t *testing.T) {
 	p := meet(t)
 	p.talk(t)
@@ -178,7 +178,7 @@ func pause(r *rand.Rand) {
 	}
 }
 
-// Who sleeps is woken, each time.
+// TestBell checks that a sleeping reader is always woken when data arrives, in both directions.
 func TestBell(t *testing.T) {
 	p := meet(t)
 	p.talk(t)
@@ -210,7 +210,7 @@ func TestBell(t *testing.T) {
 	}
 }
 
-// What was said before an end is heard.
+// TestEnd checks that data written before the stream is closed can still be read.
 func TestEnd(t *testing.T) {
 	p := meet(t)
 	p.talk(t)
@@ -226,7 +226,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// A guest that knows nothing of rings is spoken to as it speaks.
+// TestPlain checks that a HostEnd passes data on unchanged for a guest without shared memory.
 func TestPlain(t *testing.T) {
 	a, b := connected(t)
 	h := NewHost(a, made(t), 0)
@@ -238,7 +238,7 @@ func TestPlain(t *testing.T) {
 	expect(t, b, "plain")
 }
 
-// Memory that only looks like the same one is not used.
+// TestOther checks that a copy of the memory's file and other files are not used as the shared memory.
 func TestOther(t *testing.T) {
 	a, b := connected(t)
 	m := made(t)
@@ -268,7 +268,8 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// A guest can do with its memory what it likes: the engine says so, and goes on.
+// TestHostile checks that the host returns ErrBroken or another error, and does not crash, if a guest writes invalid
+// data to the memory or the stream or truncates the file.
 func TestHostile(t *testing.T) {
 	part := func(n, number uint32, more ...byte) []byte {
 		return append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, n), number), more...)
@@ -329,7 +330,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// Whatever is in the memory and comes over the stream, the engine comes to an end with it.
+// FuzzHost checks that reading from a HostEnd ends, whatever the memory and the stream contain.
 func FuzzHost(f *testing.F) {
 	hello := append(binary.BigEndian.AppendUint32(nil, lengthMark|5), "\x00\x00\x00\x00hello"...)
 	f.Add(hello, uint32(16), []byte("\x80\x00\x00\x04\x00\x00\x00\x01abcd\x00\x00\x00\x00"))
