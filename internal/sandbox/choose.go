@@ -180,8 +180,7 @@ func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	return nil, c.tooWeak(s)
 }
 
-// noProxyError returns the error for a program that needs network access when the only suitable backend cannot
-// provide it.
+// noProxyError returns the error for a program that needs network access if every suitable backend lacks it.
 func (c *BackendChooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
 		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in %s %s has none",
@@ -203,7 +202,7 @@ func (c Capabilities) supportsSpec(s SandboxSpec) bool {
 	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
 }
 
-// tooWeak returns the error for a program that needs a stronger backend than any that is available.
+// tooWeak returns the error for a program that needs a stronger backend than those that are available.
 func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	if s.Floor.Strength <= Process {
 		return core.Errorf(

@@ -26,7 +26,8 @@ type Backend interface {
 	// Kind returns the backend's fixed properties. Unlike Capabilities, it never starts a sandbox and returns at
 	// once.
 	Kind() BackendKind
-	// Capabilities returns the backend's properties: its strength, its runtimes and what it isolates.
+	// Capabilities returns the properties of the backend on this machine, such as its strength and runtimes. It may
+	// start a sandbox to find them out.
 	Capabilities() Capabilities
 	// Prepare returns a new sandbox. If it fails, no process or file of the sandbox is left. The error is a
 	// *core.Error of kind sandbox_unavailable or internal.

@@ -29,10 +29,11 @@ func MarshalOrKeep(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// MarshalCanonical returns raw with sorted keys and without blanks. Numbers keep their digits, and <, > and & are not escaped.
+// MarshalCanonical returns raw with sorted keys and without white space between tokens. Numbers keep their digits,
+// and <, > and & are not escaped.
 //
-// It returns an error if raw is not exactly one JSON value, or if two different texts could have the same canonical
-// form: invalid UTF-8, an unpaired surrogate, or a key that an object has twice. Servers read such texts differently.
+// It returns an error if raw is not exactly one JSON value. It also returns one for JSON that servers could read
+// differently: invalid UTF-8, an unpaired surrogate, or an object that contains a key twice.
 func MarshalCanonical(raw json.RawMessage) (json.RawMessage, error) {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, errAmbiguous
@@ -66,7 +67,7 @@ func OrRaw(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decodeValue reads the next value of valid JSON.
+// decodeValue reads the next value of valid JSON. It returns an error for JSON that servers could read differently.
 func decodeValue(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -119,7 +120,8 @@ func decodeArray(d *json.Decoder) (any, error) {
 	return items, err
 }
 
-// checkString returns an error if a string contains U+FFFD, which replaces input that could not be decoded.
+// checkString returns an error if a string contains U+FFFD, because the decoder replaces invalid input with that
+// character.
 func checkString(s string) error {
 	if strings.ContainsRune(s, utf8.RuneError) {
 		return errAmbiguous

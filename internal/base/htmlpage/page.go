@@ -133,7 +133,7 @@ const (
 
 var barColours = []string{"#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0"}
 
-// drawBars draws all bars to the same scale, each followed by its sum.
+// drawBars draws all bars to the same scale, each followed by the sum of its parts.
 func (s PageSection) drawBars(b *strings.Builder) {
 	longest, names := 0.0, []string{}
 	for _, bar := range s.Bars {

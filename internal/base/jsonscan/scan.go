@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Kind tells the pieces apart into which a Scanner splits JSON.
+// Kind is the type of a piece of JSON, such as a string or the start of an object.
 type Kind uint8
 
 // The kinds of pieces that Scanner.Next returns.
@@ -71,9 +71,9 @@ func (s *Scanner) InString() bool { return s.quoted }
 // ByteOffset returns the number of bytes read so far.
 func (s *Scanner) ByteOffset() int64 { return s.at }
 
-// Next reads the first piece of p, which must not be empty, and returns the piece's kind and length. A string or
-// literal that continues after p is returned in several pieces. The error is an *Error; every later call returns it
-// again.
+// Next reads the first piece of JSON in p, which must not be empty, and returns the piece's kind and length. A string
+// or literal that continues after p is returned in several pieces. The error is an *Error. Every later call returns
+// it again.
 func (s *Scanner) Next(p []byte) (kind Kind, n int, err error) {
 	if s.failed != nil {
 		return 0, 0, s.failed

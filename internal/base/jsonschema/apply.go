@@ -1,6 +1,6 @@
 package jsonschema
 
-// checkApplied checks a value against the schemas that apply to the same value, such as allOf and $ref.
+// checkApplied checks a value against the schemas that keywords such as allOf and $ref apply to the same value.
 func (e *evaluator) checkApplied(r *appliedRules, v any, seen *evaluatedSet) bool {
 	ok := r.dynamicRef == nil || e.applyHere(e.resolveDynamic(r.dynamicRef), v, seen)
 	if r.not != nil && (ok || e.explaining) && e.applySilently(r.not, v, nil) && !e.exhausted {
@@ -91,7 +91,7 @@ func (e *evaluator) checkConditional(r *appliedRules, v any, seen *evaluatedSet)
 	return n == nil || e.applyHere(n, v, seen)
 }
 
-// checkUnevaluated checks the properties and items that no other part of the schema has evaluated.
+// checkUnevaluated checks the properties and items that no other keyword of the schema has evaluated.
 func (e *evaluator) checkUnevaluated(r *unevaluatedRules, v any, seen *evaluatedSet) bool {
 	ok := true
 	switch v := v.(type) {

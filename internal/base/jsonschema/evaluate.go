@@ -20,7 +20,7 @@ type evaluator struct {
 	found      []Violation
 }
 
-// maxFound bounds the number of violations that are collected for one value.
+// maxFound is the maximum number of violations that are collected for one value.
 const maxFound = 1_000
 
 // spendSteps adds to the number of steps that the check has taken. It returns false if the number exceeds maxSteps.
@@ -31,7 +31,7 @@ func (e *evaluator) spendSteps(steps int) bool {
 	return !e.exhausted
 }
 
-// addViolation adds a violation. It always returns false, so that a failing check can return its result.
+// addViolation collects a violation. It always returns false, so that a failing check can return its result.
 func (e *evaluator) addViolation(v Violation) bool {
 	if len(e.found) < maxFound {
 		v.Path = slices.Clone(e.path)

@@ -40,7 +40,7 @@ type placeholderMaker struct {
 	made int
 }
 
-// makeValue returns a sample value for s, or null where the value would become too large.
+// makeValue returns a sample value for s. It returns null in place of parts that would make the value too large.
 func (m *placeholderMaker) makeValue(s any, depth int) any {
 	if m.made++; m.made > placeholderValues || depth > placeholderDepth {
 		return nil

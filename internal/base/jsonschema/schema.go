@@ -1,14 +1,12 @@
-// Package jsonschema validates JSON against JSON Schema, as servers send it with their tools: draft 2020-12 unless
-// $schema names 2019-09, draft-07, -06 or -04.
+// Package jsonschema validates JSON against the JSON Schemas that servers send with their tools. The draft is 2020-12
+// unless $schema names 2019-09, draft-07, -06 or -04. The package never loads anything outside the document and does
+// not check schemas against their meta-schemas: a keyword with an invalid value is ignored. In doubt a value counts
+// as valid, because the server that sent the schema checks the value again:
 //
-// Nothing outside of the document is ever loaded, and the meta-schemas are not known: a keyword with an invalid value
-// is ignored. In doubt a value is valid, because the server that sent the schema checks the value again:
-//
-//   - format is asserted only where Formats says how;
-//   - a pattern that Go's regexp cannot express matches everything, and so do
-//     patterns beyond what the patterns of one schema may take in memory;
-//   - a value whose check takes more than maxSteps or maxDepth is valid, which
-//     is also how references that lead in a circle end.
+// - A format is asserted only if FormatCheckers has a check for it.
+// - A pattern that Go's regexp cannot express matches everything. So does a pattern that exceeds the memory for
+//   the patterns of one schema.
+// - A value whose check takes more than maxSteps or maxDepth is valid. This also ends references in a circle.
 package jsonschema
 
 import (
@@ -91,8 +89,8 @@ func (s *Schema) ListViolations(value any, limit int) []Violation {
 	return all[:min(len(all), limit)]
 }
 
-// findViolations returns all violations. It first checks the value without collecting violations, which is faster,
-// because most values are valid.
+// findViolations returns all violations. It first checks the value without collecting violations. That is faster, and
+// most values are valid.
 func (s *Schema) findViolations(value any) []Violation {
 	e := evaluator{dynamic: s.dynamic}
 	if e.applyNode(s.root, value, nil) || e.exhausted {

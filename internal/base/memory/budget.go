@@ -60,7 +60,7 @@ func New(limit int64) *Budget {
 	return b
 }
 
-// newSharedPool returns a pool that grants one owner at most a quarter of its total.
+// newSharedPool returns a pool in which one owner can hold at most a quarter of the total.
 func newSharedPool(total int64) *MemoryPool { return NewPool(total, total/4) }
 
 // LimitBytes returns the memory that the engine may use, in bytes.
@@ -216,8 +216,8 @@ func (w *transformWork) Yield(ctx context.Context) error {
 }
 
 const (
-	// afterBurst is how long after a burst of large results memory is returned to the operating system.
-	// betweenReclaims is the shortest time between two such returns.
+	// afterBurst is the delay after a burst of large results before memory is returned to the operating system.
+	// betweenReclaims is the minimum time between two such returns.
 	afterBurst      = time.Second
 	betweenReclaims = 5 * time.Second
 )

@@ -66,7 +66,8 @@ func groupLimit(read func(name string) string) (least int64) {
 	return least
 }
 
-// cgroupMount is the place where a control group hierarchy is mounted, with the group at the root of the mount.
+// cgroupMount holds the directory at which a control group hierarchy is mounted, and the group that is the root of
+// the mount.
 type cgroupMount struct{ root, at string }
 
 // mountOf finds the mount of the version 1 memory controller or of the version 2 hierarchy in /proc/self/mountinfo.
@@ -93,7 +94,7 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// leastLimit returns the smallest limit of a group and its ancestors, as far as they are mounted.
+// leastLimit returns the smallest limit of a group and those of its ancestors that are visible in the mount.
 func leastLimit(m cgroupMount, group, file string, read func(name string) string) (least int64) {
 	if m.at == "" {
 		return 0

@@ -45,9 +45,8 @@ func (d *directChild) stopTree(grace time.Duration) {
 }
 
 // awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, the rest
-// of its group is killed at once. If the child is being stopped, the rest keeps the grace period given to stopTree.
-// Until then the child is not reaped, so that its process id, which identifies the group, is not used for another
-// process.
+// of its group is killed at once. If the child is being stopped, the rest gets the grace period given to stopTree.
+// The child is reaped only afterwards, so that its process id, which identifies the group, is not reused.
 func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)
 	close(d.exited)

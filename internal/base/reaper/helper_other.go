@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// AdoptOrphans does nothing: only Linux lets a process adopt its orphaned descendants.
+// AdoptOrphans does nothing, because only Linux lets a process adopt its orphaned descendants.
 func AdoptOrphans() error { return nil }
 
 // systemStarter starts children of this process. The helper process kills their groups when this process has ended.

@@ -114,8 +114,8 @@ func (k *keptChild) requestStop(grace time.Duration) {
 	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
-// awaitKeeper waits until the keeper has ended. For one second after that, its messages can still be read. The time
-// is bounded because another process may keep the keeper's end of the socket open.
+// awaitKeeper waits until the keeper has ended. Its last messages can then be read for one more second. The time is
+// limited, because another process may keep the keeper's end of the socket open.
 func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))

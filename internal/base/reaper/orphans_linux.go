@@ -111,8 +111,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps the adopted children that were already dead in the previous round (before). It returns those that
-// are dead now.
+// reapDead reaps the adopted children that were already dead in the previous round (before). It returns the children
+// that are dead now.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoTerminal is the error of CheckTerminal for a process that is not in the foreground of a terminal.
+// ErrNoTerminal is the error that CheckTerminal returns for a process that is not in the foreground of a terminal.
 var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
 
-// SocketPeer is the process at the other end of a socket.
+// SocketPeer represents the process at the other end of a socket.
 type SocketPeer struct {
 	UID int // its effective user
 	processHandle

@@ -35,8 +35,8 @@ type Reaper struct {
 
 // New returns a Reaper. argv is the command that starts the watching processes: this binary with arguments that make
 // it call Serve. Without argv there are no such processes, and only the process group of each child is ended with the
-// child. After a SIGKILL of this process, Linux then still kills the direct children, but not their descendants. New
-// itself starts no process.
+// child. If this process is then killed with SIGKILL, Linux still kills the direct children, but not their
+// descendants. New itself starts no process.
 func New(argv ...string) *Reaper {
 	return &Reaper{system: newSystem(argv), live: map[*ReapedProcess]struct{}{}}
 }
@@ -102,7 +102,7 @@ type ReapedProcess struct {
 	state string
 }
 
-// processTree represents a child with its descendants, as far as the operating system lets this process track them.
+// processTree represents a child with those of its descendants that the operating system lets this process track.
 type processTree interface {
 	processID() int
 	// stopTree requests all processes of the tree to end. Those that remain after grace are killed, possibly after
@@ -119,8 +119,7 @@ func (p *ReapedProcess) ProcessID() int { return p.tree.processID() }
 // Done returns a channel that is closed when the child and all its descendants have ended.
 func (p *ReapedProcess) Done() <-chan struct{} { return p.done }
 
-// State returns how the child ended: "exit status 3", "signal: killed". It is empty
-// until Done is closed.
+// State returns how the child ended, such as "exit status 3" or "signal: killed". It returns "" until Done is closed.
 func (p *ReapedProcess) State() string {
 	if !isClosed(p.done) {
 		return ""
@@ -146,7 +145,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// waitFor waits until c is closed, at most for the time d. It reports whether c is closed.
+// waitFor waits until c is closed, but no longer than d. It reports whether c is closed.
 func waitFor(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -63,7 +63,7 @@ func Serve() {
 	_ = out.Encode(keeperReport{Gone: true})
 }
 
-// keeperProcess is the state of a keeper, which is the parent of one child and of all orphans below it.
+// keeperProcess holds the state of a keeper, which is the parent of one child and of all orphans below it.
 type keeperProcess struct {
 	leader  int
 	reaping sync.Mutex              // held to reap, and to signal children: their numbers stay theirs meanwhile
@@ -71,8 +71,8 @@ type keeperProcess struct {
 	empty   chan struct{}           // closed when no descendant is left
 }
 
-// startChild starts the child. Before, it makes this process a subreaper, which adopts orphans, and not dumpable, so
-// that other processes can neither open its descriptors nor trace it.
+// startChild starts the child. First it makes this process a subreaper, which adopts orphans. It also makes the
+// process not dumpable, so that other processes can neither open its descriptors nor trace it.
 func (k *keeperProcess) startChild(o startOrder) syscall.Errno {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return errnoOf(err)

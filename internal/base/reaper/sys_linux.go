@@ -51,7 +51,8 @@ func (s *systemStarter) closeStarter() {
 	})
 }
 
-// prepareCommand makes cmd the leader of a new session. The kernel kills it when the thread that starts it ends.
+// prepareCommand makes cmd the leader of a new session. The kernel will kill the process when the thread that starts
+// it ends.
 func prepareCommand(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -72,8 +73,8 @@ func nameThread(name string) {
 	_ = os.WriteFile("/proc/thread-self/comm", []byte(name), 0)
 }
 
-// spawner starts processes from one thread that lives as long as they may run. The kernel kills a child when the
-// thread that forked it ends, and Go may end ordinary threads at any time.
+// spawner starts processes from a thread that lives as long as the processes may run. The kernel kills a child when
+// the thread that forked it ends, and Go may end ordinary threads at any time.
 type spawner struct {
 	mu    sync.Mutex
 	tasks chan func()

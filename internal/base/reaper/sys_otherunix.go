@@ -2,5 +2,5 @@
 
 package reaper
 
-// startTime returns "": the start time of a process is unknown on this system.
+// startTime returns "", because the start time of a process is unknown on this system.
 func startTime(int) string { return "" }

@@ -19,8 +19,8 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.HideWindow = true
 }
 
-// processGroup is the job object of a child and its descendants. The system terminates the job when its last handle
-// is closed, as happens when this process dies.
+// processGroup represents the job object of a child and its descendants. The system terminates the job when its last
+// handle is closed, which also happens when this process dies.
 type processGroup struct{ job windows.Handle }
 
 func newGroup(cmd *exec.Cmd) (processGroup, error) {
@@ -51,8 +51,8 @@ func newGroup(cmd *exec.Cmd) (processGroup, error) {
 
 func (g processGroup) awaitLeader(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// terminateAll does nothing: Windows cannot request a console program without a window to end. Servers end when their
-// standard input is closed.
+// terminateAll does nothing, because Windows cannot request a console program without a window to end. Servers end
+// when their standard input is closed.
 func (g processGroup) terminateAll() {}
 func (g processGroup) killAll()      { _ = windows.TerminateJobObject(g.job, 1) }
 func (g processGroup) isAlive() bool {
@@ -79,7 +79,8 @@ func startTime(pid int) string {
 	return strconv.FormatInt(created.Nanoseconds(), 10)
 }
 
-// killGroup kills the process pid if it has the start time start. Windows has already terminated its job.
+// killGroup kills the process pid if it has the start time start. Its descendants need not be killed, because Windows
+// has already terminated their job.
 func killGroup(pid int, start string) {
 	process, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {

@@ -28,7 +28,7 @@ func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	}
 }
 
-// syncDir syncs a directory. It returns no error if the file system cannot sync directories.
+// syncDir makes the entries of a directory durable. It returns no error if the file system cannot sync directories.
 func syncDir(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// MessageQueue delivers messages to an endpoint one at a time, in order, and repeats failed deliveries. It is safe for
-// concurrent use.
+// MessageQueue delivers messages to an endpoint one at a time and in order, and retries failed deliveries. It is safe
+// for concurrent use.
 type MessageQueue struct {
 	to       *WebhookEndpoint
 	log      *slog.Logger

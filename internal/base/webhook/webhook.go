@@ -28,7 +28,8 @@ const (
 	maxClockSkew   = 5 * time.Minute  // between the clocks of both sides
 )
 
-// WebhookEndpoint represents a web address together with the secret that signs the messages to it. It is safe for concurrent use.
+// WebhookEndpoint holds an HTTP address and the secret with which messages to it are signed. It is safe for
+// concurrent use.
 type WebhookEndpoint struct {
 	url    string
 	secret []byte

@@ -2,5 +2,5 @@
 
 package confine
 
-// WantsProc returns true: with cgo, a confined process finds its own threads only through /proc.
+// WantsProc is true because with cgo a confined process finds its own threads only through /proc.
 const WantsProc = true

@@ -38,7 +38,7 @@ func Enter(harness func(profile string) map[string][]byte) error {
 }
 
 // EnterContained works like Enter for the first process of a container or a virtual machine. plan is a SandboxPlan as
-// JSON. The process restricts itself further than its container does.
+// JSON. The process restricts itself more than its container does.
 func EnterContained(plan string) error {
 	p := SandboxPlan{}
 	if err := json.Unmarshal([]byte(plan), &p); err != nil {
@@ -48,7 +48,7 @@ func EnterContained(plan string) error {
 	return reportFailure(p.enterSandbox(nil))
 }
 
-// reportFailure writes the error for the parent to standard error and returns it.
+// reportFailure writes the error to standard error, where the parent reads it, and returns the error.
 func reportFailure(err error) error {
 	var ended *RelayEnded
 	if err != nil && !errors.As(err, &ended) {
@@ -224,8 +224,9 @@ const standardError = 2
 
 const lastCapability = 40 // CAP_CHECKPOINT_RESTORE
 
-// dropCapabilities drops all capabilities. It also clears the bounding set, so that none can be regained. If the
-// process becomes an interpreter, dropping them in the current thread is enough.
+// dropCapabilities drops all capabilities except keptCapability. If the process becomes an interpreter, it also
+// clears the bounding set, so that none can be regained. It does that only in the current thread, because the other
+// threads end then.
 func (p *SandboxPlan) dropCapabilities() error {
 	if len(p.Argv) > 0 {
 		for c := uintptr(0); c <= lastCapability; c++ {

@@ -12,7 +12,7 @@ const listenerDescriptor = 4
 
 // openNetwork opens a listener in the network namespace of this process, which has only a loopback device, and sends
 // the listener to the parent. The parent accepts the connections outside the sandbox. Afterwards no process in the
-// sandbox holds the listener.
+// sandbox has the listener open.
 func (p *SandboxPlan) openNetwork() error {
 	if p.Network != Handed || p.Weak {
 		return nil

@@ -2,5 +2,5 @@
 
 package confine
 
-// WantsProc returns false: without cgo, a confined process does not need /proc.
+// WantsProc is false because without cgo a confined process does not need /proc.
 const WantsProc = false

@@ -19,9 +19,9 @@ type containerProfile struct {
 	Syscalls []containerSyscalls `json:"syscalls"`
 }
 
-// containerMachine makes a container's seccomp profile apply to the other ABIs of its processor, too. The guest's own
-// filter then refuses such calls with an error code. Without this, the container's filter would kill the thread that
-// makes one.
+// containerMachine makes a container's seccomp profile apply to the other ABIs of its processor, too. Otherwise the
+// container's filter would kill a thread that makes a call of another ABI. With it, the guest's own filter refuses
+// the call with an error code.
 type containerMachine struct {
 	Machine string   `json:"architecture"`
 	Others  []string `json:"subArchitectures"`
@@ -98,8 +98,8 @@ func ContainerProfile(profile string, network NetworkMode) ([]byte, error) {
 	return json.MarshalIndent(p, "", "\t")
 }
 
-// containerArguments converts the conditions of a rule to the format of container runtimes, which has one entry for
-// each argument.
+// containerArguments converts the conditions of a rule to the format of container runtimes, which has at most one
+// condition for each argument.
 func containerArguments(conditions []argumentCondition) (args []containerArgument) {
 	for _, c := range conditions {
 		a := containerArgument{Index: c.argument, Value: c.value, Op: "SCMP_CMP_EQ"}

@@ -43,12 +43,12 @@ var (
 		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FALLOCATE, unix.SYS_FLOCK, unix.SYS_UTIMENSAT, unix.SYS_UMASK,
 		unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_SENDFILE, unix.SYS_COPY_FILE_RANGE,
 	}
-	// socketPairCalls lists the calls for event loops that wake themselves through a socket pair.
+	// socketPairCalls lists the system calls for event loops that wake themselves through a socket pair.
 	socketPairCalls = []uintptr{
 		unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKOPT,
 		unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME,
 	}
-	// schedulingCalls lists the calls with which JIT runtimes schedule their own threads.
+	// schedulingCalls lists the system calls with which JIT runtimes schedule their own threads.
 	schedulingCalls = []uintptr{unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN,
 		unix.SYS_GETPRIORITY, unix.SYS_SETPRIORITY, unix.SYS_SCHED_SETAFFINITY, unix.SYS_PKEY_ALLOC,
 		unix.SYS_PKEY_MPROTECT, unix.SYS_PKEY_FREE, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME,
@@ -173,8 +173,8 @@ func (p *SandboxPlan) conditionalRules(program *heldInterpreter) []syscallRule {
 	return rules
 }
 
-// modeRules returns the rules for system calls that set file modes. They apply to programs that write to folders of
-// the host: no file there may become setuid or setgid. They replace the entries for these calls in the lists.
+// modeRules returns the rules for system calls that set file modes, for programs that write to folders of the host.
+// No file there may become setuid or setgid. These rules replace the entries for the same calls in the lists.
 func (p *SandboxPlan) modeRules() (rules []syscallRule) {
 	if !slices.ContainsFunc(p.Mounts, func(m PlanMount) bool { return m.Below != "" && m.Writable }) {
 		return nil
@@ -233,8 +233,7 @@ func (p *SandboxPlan) servingRules() []syscallRule {
 	}
 }
 
-// sharingRules returns the rule that lets a guest map the memory that it shares with the engine. It allows no larger
-// mapping.
+// sharingRules returns the rule that lets a guest map the memory that it shares with the engine, but no larger area.
 func (p *SandboxPlan) sharingRules() []syscallRule {
 	if !p.Ring {
 		return nil

@@ -17,7 +17,7 @@ var (
 	olderOpen      = []uintptr{unix.SYS_OPEN}
 )
 
-// olderNames maps these older system calls to their names.
+// olderNames maps the system calls in this file to their names.
 var olderNames = map[uintptr]string{
 	unix.SYS_ACCESS:       "access",
 	unix.SYS_ALARM:        "alarm",

@@ -34,7 +34,7 @@ func SharesMemory(profile string) bool {
 	return shm.Supported && (profile == "quickjs" || profile == "python")
 }
 
-// planDescriptor is the descriptor from which a child reads its SandboxPlan.
+// planDescriptor is the number of the descriptor from which a child reads its SandboxPlan.
 const planDescriptor = 3
 
 // ProxyPort is the port on a confined program's loopback address where its proxy listens. Nothing else is reachable
@@ -82,12 +82,12 @@ type SandboxPlan struct {
 	// Serves lets the interpreter listen on unix sockets in its /tmp and restrict its own system calls further. It
 	// cannot connect to anything.
 	Serves bool
-	// Ring makes the memory that the guest shares with the engine available on shm.Descriptor and lets the guest map
-	// it. If Contained is set, the memory is the file at RingPath, if that exists. Otherwise it is the descriptor
-	// after the plan's, which Keep must include. Ring must not be combined with Network.
+	// Ring lets the guest map the memory that it shares with the engine, and makes this memory available on the
+	// descriptor shm.Descriptor. If Contained is set, the memory is the file at RingPath, if that exists. Otherwise
+	// it is the descriptor after the plan's, which Keep must include. Ring must not be combined with Network.
 	Ring bool
-	// RingAt is the offset in the file at which the shared memory begins, in bytes. The descriptor is positioned
-	// there.
+	// RingAt is the offset in bytes at which the shared memory begins in its file. The descriptor is positioned at
+	// this offset.
 	RingAt int64
 	// Contained marks the first process of a container or a virtual machine. Its file system is already complete, so
 	// no root is built. Landlock restricts it to the Mounts, if there are any and the kernel supports it.
@@ -100,7 +100,7 @@ type NetworkMode int
 const (
 	// NoNetwork means that no process listens and the program can create no socket.
 	NoNetwork NetworkMode = iota
-	// Handed makes this process open the listener and send it to the parent over descriptor 4.
+	// Handed makes this process open the listener and hand it over to the parent, by sending it over descriptor 4.
 	Handed
 	// Relayed makes this process stay as a relay that starts the guest as another process. It is for sandboxes from
 	// which no descriptor can be sent to the parent. The relay multiplexes the guest's protocol stream and its

@@ -52,11 +52,11 @@ const (
 	// startTimeout bounds the duration of creating and starting a container. On a busy machine this takes far longer
 	// than other requests.
 	startTimeout = time.Minute
-	// waitConfirmTimeout bounds the wait for the daemon's confirmation that it will report a container's removal.
+	// waitConfirmTimeout is how long to wait until the daemon confirms that it will report a container's removal.
 	// After that, the container is started without the confirmation.
 	waitConfirmTimeout = time.Second
-	// drainTimeout bounds the wait for a container's last output after the container has ended. The daemon normally
-	// closes the connection after that output.
+	// drainTimeout is how long to wait for a container's last output after the container has ended. The daemon
+	// normally closes the connection after that output.
 	drainTimeout = 5 * time.Second
 	// removeTimeout is how long the daemon may take to remove a container.
 	removeTimeout = 20 * time.Second
@@ -420,8 +420,7 @@ func (c *guestContainer) endContainer() {
 }
 
 // awaitRemoval asks the daemon to report when it has removed the container. It must be called before the container
-// starts. The daemon remembers the name of a removed container for a while, and never answers a request that is sent
-// in that time.
+// starts. For a container that was already removed, the daemon may never answer this request.
 func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	asked := make(chan struct{})
 	go c.waitRemoved(asked)

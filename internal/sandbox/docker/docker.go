@@ -28,7 +28,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// Name is the name of the backend.
+// Name is the name of the backend in settings and reports.
 const Name = "docker"
 
 var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Container}

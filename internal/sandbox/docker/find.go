@@ -117,7 +117,8 @@ func currentContext() string {
 	return meta.Endpoints["docker"].Host
 }
 
-// readJSON decodes a JSON file of another program. If the file cannot be read or decoded, it returns the zero value.
+// readJSON decodes a JSON file of another program into the variable into. It ignores errors, for example if the file
+// is missing.
 func readJSON(file string, into any) {
 	if data, err := os.ReadFile(file); err == nil {
 		_ = json.Unmarshal(data, into)

@@ -193,8 +193,8 @@ func (b *dockerBackend) sweepDeadEngines(a *engineAPI) {
 	}
 }
 
-// removeOrphans removes the containers of dead engines. It returns the lock files of engines with a container that
-// could not be removed, or nil if the containers could not be listed.
+// removeOrphans removes the containers of dead engines. It returns the lock files of engines some of whose containers
+// could not be removed. It returns nil if the containers could not be listed.
 func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	filters, _ := json.Marshal(map[string][]string{"label": {label}})
 	var list []struct {
@@ -213,7 +213,7 @@ func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	return kept
 }
 
-// maxRemovePause is the longest pause between two attempts to remove a container.
+// maxRemovePause is the maximum pause between two attempts to remove a container.
 const maxRemovePause = time.Second
 
 // removeContainer kills and removes a container. It tries again if the removal fails, for example with "directory not

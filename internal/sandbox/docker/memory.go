@@ -31,8 +31,8 @@ const (
 	statsTimeout, lastStatsTimeout = 2 * time.Second, 20 * time.Millisecond
 )
 
-// Limit implements warmpool.Guest. It raises the container's limits for a program that may use more than others.
-// Lower limits are left to the guest, which enforces them exactly.
+// Limit implements warmpool.Guest. It raises the container's limits for a program that may use more than most
+// programs. Lower limits are left to the guest, which enforces them exactly.
 func (c *guestContainer) Limit(l core.Limits) {
 	c.began = time.Now()
 	if memoryAllowance(l) > memoryAllowance(c.limits) || l.CPU != c.limits.CPU {

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// RuntimeExit describes how the process of a guest ended. The backend has already ruled out that a limit was exceeded.
+// RuntimeExit describes how the process of a guest ended. The backend has already checked that no limit was exceeded.
 type RuntimeExit struct {
 	Op      string         // operation of the error: "docker.run"
 	Subject string         // what ended: "the container"
@@ -100,8 +100,8 @@ func OutOfMemory(stderr string) bool {
 	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")
 }
 
-// OfShell returns the signal that killed a process, given its exit status in the convention of shells: 128 plus the
-// signal. ok is false for other statuses.
+// OfShell returns the signal that killed a process, given an exit status that follows the convention of shells: 128
+// plus the signal. ok is false for other statuses.
 func OfShell(code int) (signal syscall.Signal, ok bool) {
 	if code > 128 {
 		return syscall.Signal(code - 128), true

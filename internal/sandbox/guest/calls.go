@@ -99,8 +99,8 @@ func (g *guestProgram) releaseCall(call *pendingCall) {
 	g.js.freeTrace(call.from)
 }
 
-// resultValue converts the result of a call to a JavaScript value. If the result is an error, it leaves an exception
-// pending in the engine.
+// resultValue converts the result of a call to a JavaScript value. If the result is an error, it returns an
+// exception, which is then pending in the engine.
 func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue {
 	failure := failureOf(f)
 	switch {

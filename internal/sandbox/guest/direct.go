@@ -46,7 +46,7 @@ func (e *jsEngine) takeException() error {
 	return quickjs.ErrorFromValue(v)
 }
 
-// callFunction calls f. If f throws, the exception is left pending.
+// callFunction calls f. If f throws, the exception stays pending in the engine.
 func (e *jsEngine) callFunction(f lib.TJSValue, args ...lib.TJSValue) lib.TJSValue {
 	size := len(args) * int(unsafe.Sizeof(lib.TJSValue{}))
 	argv := e.tls.Alloc(size)

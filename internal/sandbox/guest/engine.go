@@ -78,8 +78,8 @@ func (e *jsEngine) findHandles() (err error) {
 	return nil
 }
 
-// funcPointer converts f to a function pointer that the translated C code can call. f must stay reachable for as long
-// as it may be called.
+// funcPointer converts f to a function pointer that the translated C code can call. f must stay reachable for the
+// garbage collector as long as it may be called.
 func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
 // pointerAt converts an address in the library's own memory to a pointer. Go does not move that memory.

@@ -1,32 +1,27 @@
-// Package guest is the code that runs inside a sandbox: a QuickJS engine with the
-// environment that programs expect, and nothing else. It has no file system, no
-// environment variables and no network of its own. A program can reach the outside only
-// by calls over the wire.
+// Package guest implements the program that runs inside a sandbox: a QuickJS engine with the environment that
+// programs expect, and nothing else. It has no file system, no environment variables and no network of its own. A
+// program can reach the outside only by calls to the host (package wire).
 //
-// A program's Code is the body of an async function with the parameters
-// __import, __exports and __meta, in strict mode. Its value is what the
-// function returns. If that is undefined, the value is __exports.default, which is
-// called first if it is a function. Times are UTC.
+// A program's Code is the body of an async function with the parameters __import, __exports and __meta, in strict
+// mode. Its value is what the function returns. If that is undefined, the value is __exports.default, which is called
+// first if it is a function. Times are UTC.
 //
 // # Values
 //
-// The value becomes JSON, and so do the arguments of calls: a BigInt becomes an
-// integer literal with all its digits, a Date its ISO string, a Map with string
-// keys an object and any other Map the list of its entries, a Set, typed array or
-// ArrayBuffer a list, an Error {name, message} and its own properties, an iterator
-// the list of its elements, a RegExp its text. toJSON is used. NaN, infinities and
-// invalid Dates become null. Functions, symbols and undefined are left out. A warning
-// says what is lost of a value or of arguments (module losses), except for undefined. A
-// promise inside the value is awaited. A value that contains itself is an error that
-// names the place. Integers beyond 2^53 in the results of calls are BigInts in the program.
+// The value and the arguments of calls are converted to JSON. A BigInt becomes an integer literal with all its
+// digits, a Date its ISO string, a Map with string keys an object and any other Map the list of its entries. A Set,
+// typed array or ArrayBuffer becomes a list, an Error {name, message} with its own properties, an iterator the list
+// of its elements, and a RegExp its text. toJSON is used. NaN, infinities and invalid Dates become null. Functions,
+// symbols and undefined are omitted. A warning says what was lost of a value or of arguments (module losses), except
+// for undefined. A promise inside the value is awaited. A value that contains itself causes an error that names the
+// place. Integers beyond 2^53 in the results of calls are BigInts in the program.
 //
 // # When a program is over
 //
-// A program is over when its function has returned or thrown, or when it waits although
-// nothing is pending that could wake it: no call and no timer. Calls that it
-// did not await get a second to end, in which their handlers run. Timers
-// are not waited for. A rejection without a handler at that time, or an
-// exception in a timer's callback at any time, ends the program with an error.
+// A program is over when its function has returned or thrown, or when it waits although there is no call and no timer
+// that could wake it. Calls that it did not await get a second to end, in which their handlers run. Timers are not
+// waited for. An unhandled rejection at that time, or an exception in a timer's callback at any time, ends the
+// program with an error.
 package guest
 
 import (
@@ -119,8 +114,8 @@ func beginPort(p *portConn, o guestOptions) error {
 	return <-ended
 }
 
-// goThrifty limits the resources of Go's runtime. Only one thread at a time runs Go code, because only the program
-// computes. Go's memory holds mostly short-lived copies of sent and received data.
+// goThrifty limits Go's runtime to one thread at a time that runs Go code, which suffices for the program, and to 64
+// MiB of memory. Go allocates mostly short-lived copies of sent and received data.
 func goThrifty() {
 	const threads, memory = 1, 64 << 20
 	if runtime.GOMAXPROCS(0) > threads {

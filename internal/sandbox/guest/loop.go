@@ -322,7 +322,7 @@ func (g *guestProgram) waitForCalls() error {
 	return nil
 }
 
-// concludeProgram builds the report of a program whose promise was fulfilled. rendered is the promise's value as
+// concludeProgram builds the report of a program whose promise was fulfilled. rendered is the program's value as JSON
 // text.
 func (g *guestProgram) concludeProgram(rendered, promise quickjs.Value) (wire.ProgramDone, []byte) {
 	if err := g.waitForCalls(); err != nil {

@@ -152,7 +152,7 @@ func (g *guestProgram) nativeClearTimer(args []any) (any, error) {
 	return nil, nil
 }
 
-// nativeNow returns the milliseconds since the program started.
+// nativeNow returns the number of milliseconds since the program started.
 func (g *guestProgram) nativeNow([]any) (any, error) {
 	return float64(time.Since(g.started)) / float64(time.Millisecond), nil
 }

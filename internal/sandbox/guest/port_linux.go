@@ -78,7 +78,7 @@ func isDevice(a, b *unix.Stat_t) bool {
 	return a.Mode&unix.S_IFMT == unix.S_IFCHR && a.Rdev == b.Rdev && a.Ino == b.Ino && a.Dev == b.Dev
 }
 
-// newPort returns a port for two descriptors.
+// newPort returns a port that reads from the descriptor in and writes to the descriptor out.
 func newPort(in, out int) *portConn {
 	p := &portConn{in: in, out: out}
 	p.conn = wire.NewConn(p)
@@ -330,7 +330,7 @@ func (p *portConn) awaitFrame(deadline time.Time) error {
 	return p.pollEvents(unix.POLLIN, deadline)
 }
 
-// awaitRing works like awaitFrame for a port that also reads from shared memory.
+// awaitRing works like awaitFrame for a port that also receives data through shared memory.
 func (p *portConn) awaitRing(deadline time.Time) error {
 	for !p.hasArrived() {
 		if p.ring.SpinUntil(deadline) || p.ring.PrepareSleep() {

@@ -84,7 +84,8 @@ const bootstrap = `'use strict'; (function (...names) {
 // warmModules lists the prelude modules that most programs use.
 var warmModules = []string{"inspect", "console", "losses"}
 
-// preloadWarm evaluates prelude modules that the program will probably use, before the program arrives.
+// preloadWarm evaluates the prelude modules that the program will probably use, while the guest waits for the
+// program.
 func (g *guestProgram) preloadWarm() {
 	for _, name := range warmModules {
 		if g.inbox.hasFrame() {

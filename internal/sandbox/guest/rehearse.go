@@ -28,7 +28,7 @@ const rehearsalProgram = `(async function () {
 	return typeof back.sum === 'number' && /^a-\d/.test(text) && new Map([[most?.id ?? 0, back]]).size === 1;
 })`
 
-// finishWaking completes the start of a restored copy. It is called when a program is about to arrive.
+// finishWaking completes the start of a restored copy. It is called shortly before a program arrives.
 func (g *guestProgram) finishWaking() error { return errors.Join(g.reseedRandom(), g.warmEmulator()) }
 
 // warmEmulator runs typical code before the program arrives, so that an emulated processor has translated the code. A

@@ -66,7 +66,8 @@ func New(o Options) *warmpool.Backend {
 	})
 }
 
-// close waits for trial containers to end, ends the spawner and removes the folder. All guests must have ended.
+// close waits until trial containers have ended, closes the spawner and removes the engine's folder. All guests must
+// have ended.
 func (b *gvisorBackend) close() error {
 	b.over()
 	b.place.closeFolder() // a later trial fails
@@ -259,7 +260,7 @@ func newContainer(runsc string, r *guestRoot, dir string) *guestContainer {
 	return &guestContainer{dir: dir, cmd: cmd, root: r, gone: make(chan struct{}), watching: make(chan struct{})}
 }
 
-// runContainer starts a container.
+// runContainer starts the process of a container and watches for its end.
 func (b *gvisorBackend) runContainer(ctx context.Context, g *guestContainer) (err error) {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -38,8 +38,8 @@ const (
 	lockFile = "lock"
 	pidFile  = "pid"
 	prefix   = "gv-"
-	// maxFolderPath bounds the path of an engine's folder, in bytes. gVisor creates a socket below it, and the kernel
-	// limits the path of a socket to 107 bytes.
+	// maxFolderPath is the maximum length of the path of an engine's folder, in bytes. gVisor creates a socket below
+	// it, and the kernel limits the path of a socket to 107 bytes.
 	maxFolderPath = 60
 )
 
@@ -138,7 +138,7 @@ func (p *engineFolder) removeFolder() error {
 	return errors.Join(err, p.lock.Close())
 }
 
-// sweepDeadEngines removes the folders of dead engines. Containers normally end with their engine; it kills those
+// sweepDeadEngines removes the folders of dead engines. Containers normally end with their engine. It kills those
 // that did not.
 func sweepDeadEngines(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))

@@ -118,7 +118,7 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 	return r, nil
 }
 
-// addBase adds the parts that every root has: this binary and an empty /sys, because a real one would describe
+// addBase adds the parts that every root contains: this binary and an empty /sys, because a real one would describe
 // gVisor. If hidden is set, /proc is empty, too. It returns the path of the empty directory.
 func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error) {
 	if err := r.copyFile(guestPath, guest); err != nil {

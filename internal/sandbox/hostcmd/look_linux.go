@@ -117,7 +117,7 @@ func (s *commandSearch) addFile(name, written, file string) error {
 	return err
 }
 
-// addScript adds a script as a command if its interpreter is a command, too.
+// addScript adds a script as a command if its interpreter is also a command, and otherwise records the reason.
 func (s *commandSearch) addScript(f shebangScript) {
 	words := strings.Fields(f.line)
 	if len(words) > 1 && path.Base(words[0]) == "env" {

@@ -77,7 +77,8 @@ type FileImage struct {
 	Empty   []string          // directories below Sources that are not needed
 }
 
-// NewImage returns the files that an executable of the host needs. The executable itself appears at the path inside.
+// NewImage returns the files that an executable of the host needs. The executable itself appears at the path inside
+// in the sandbox.
 func NewImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Program: inside, Sources: map[string]string{inside: program}}
 	return m, m.addLibraries(program, path.Dir(inside))

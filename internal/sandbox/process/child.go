@@ -98,7 +98,7 @@ func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild,
 	return nil, fmt.Errorf("%s did not become ready: %w%s", k.command[0], err, c.stderrSuffix())
 }
 
-// refusedWalls reports whether a child failed to start because the operating system does not let it confine itself.
+// refusedWalls reports whether err means that the operating system did not let a child confine itself.
 func refusedWalls(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) ||
 		strings.Contains(err.Error(), ": walls: ")
@@ -209,7 +209,7 @@ func (c *guestChild) IsAlive() bool {
 	}
 }
 
-// pipeConn is the connection to a child. Closing it ends the child.
+// pipeConn represents the connection to a child. Closing it kills the child.
 type pipeConn struct {
 	child   *guestChild
 	in, out *os.File

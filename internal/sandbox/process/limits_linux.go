@@ -129,7 +129,8 @@ func checkLimits(left int64, full time.Duration, threads, mostThreads int, l cor
 	return nil
 }
 
-// checkComputeTime returns the reason to end a child that has used too much processor time, or nil.
+// checkComputeTime returns the reason to end a child that has used too much processor time, or nil. computed is the
+// time that it has used.
 func checkComputeTime(computed time.Duration, l core.Limits) error {
 	if computed > l.Computing {
 		return wire.ComputingStop(l.Computing)

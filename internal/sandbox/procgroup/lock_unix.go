@@ -20,8 +20,8 @@ import (
 const inheritedLockGrace = 2 * time.Second
 
 // IsAbandoned tries to take the exclusive lock (flock) of a file and reports whether it succeeded. It fails while the
-// process that locked the file is alive. If that process was killed while it was starting a child, the child also has
-// the lock until it executes its program or dies. IsAbandoned waits for that.
+// process that locked the file is alive. If that process was killed while it was starting a child, the child also
+// holds the lock until it executes its program or dies. IsAbandoned waits a short time for that.
 func IsAbandoned(f *os.File) bool { return tryLock(f, inheritedLockGrace) }
 
 func tryLock(f *os.File, within time.Duration) bool {
@@ -34,7 +34,7 @@ func tryLock(f *os.File, within time.Duration) bool {
 }
 
 // lockerLives reports whether the process that locked f still exists. It also returns true if that cannot be
-// determined: the kernel does not list processes of another process id namespace.
+// determined, because the kernel does not list processes of other PID namespaces.
 func lockerLives(f *os.File) bool {
 	var stat syscall.Stat_t
 	locks, err := os.ReadFile("/proc/locks")

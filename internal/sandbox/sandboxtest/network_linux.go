@@ -39,7 +39,8 @@ func connectAttempt(name string, port int, address ...byte) escapeAttempt {
 	}}
 }
 
-// waitConnected waits until a connection is established or has failed.
+// waitConnected waits until a non-blocking connection is established. It returns an error if the connection fails or
+// takes longer than two seconds.
 func waitConnected(fd int) error {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 2000); n == 0 || err != nil {
 		return errors.New("nobody answers")
@@ -178,8 +179,8 @@ for n in range(200):
 result = [len(done), all(done), sum(lengths)]
 `
 
-// CheckConnections tests the network of a Python program: connections carry data unchanged and do not block each
-// other or concurrent calls.
+// CheckConnections tests the network connections of a Python program. They must carry data unchanged, and must not
+// block each other or concurrent calls.
 func CheckConnections(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	large := sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {

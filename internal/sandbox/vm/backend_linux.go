@@ -206,7 +206,7 @@ func (b *vmBackend) findProgram() error {
 	return nil
 }
 
-// findProgram returns the file of an executable, given its path or its name.
+// findProgram returns the path of an executable, given its path or its name.
 func findProgram(name, usual string) (string, error) {
 	if name == "" {
 		name = usual

@@ -16,7 +16,8 @@ import (
 
 const (
 	kernelFile = "vmlinux"
-	// apiPath is the path of Firecracker's API socket inside its confinement. Firecracker creates the socket.
+	// apiPath and vsockPath are the paths of the sockets that Firecracker creates inside its confinement: one for its
+	// API, one for the machine's vsock.
 	apiPath, vsockPath = "/tmp/api", "/tmp/vsock"
 	statePath          = "/machine/state"
 	// guestCID is the vsock address (CID) of every machine. The addresses do not collide, because each machine has

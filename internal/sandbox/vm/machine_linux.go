@@ -222,7 +222,7 @@ func (m *virtualMachine) listenControl() {
 	_ = m.wire.SetReadDeadline(time.Now()) // the port does not report that its other end was closed
 }
 
-// readGreeting reads the first frame of the guest without decoding it.
+// readGreeting waits for the first frame of the guest. It returns the bytes that the guest has sent, undecoded.
 func (m *virtualMachine) readGreeting() ([]byte, error) {
 	if m.image.config.Commands {
 		said := make([]byte, len(vminit.Ready))

@@ -1,7 +1,8 @@
 // Package vm runs each program in its own virtual machine. The processor is emulated by QEMU or, with KVM, is the
-// host's. The machine contains a Debian kernel and this binary in memory, and nothing else. For each runtime, one
-// machine is booted until its guest waits for a program, and is then saved. Every program gets a copy of that
-// machine. The copy is resumed with the current time and new random numbers, runs the program and is discarded.
+// host's own. The machine contains a Linux kernel and this binary in memory, and for an interpreter the interpreter's
+// files. For each runtime, one machine is booted until its guest waits for a program, and is then saved. Every
+// program gets a copy of that machine. The copy is resumed with the current time and new random numbers, runs the
+// program and is discarded.
 package vm
 
 import (
@@ -59,7 +60,7 @@ const chosenFile = "setup.json"
 type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used
-	// Firecracker reports whether machines use Firecracker instead of QEMU.
+	// Firecracker is set if machines use Firecracker instead of QEMU.
 	Firecracker bool `json:"firecracker,omitempty"`
 }
 

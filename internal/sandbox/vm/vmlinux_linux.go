@@ -29,7 +29,7 @@ const (
 var errPacked = errors.New("this kernel's file has an unknown format")
 
 // readVmlinux reads a kernel file and returns the kernel as an uncompressed ELF file, which a monitor can boot.
-// Distributions ship kernels in a self-extracting form.
+// Distributions ship kernels in a compressed, self-extracting form.
 func readVmlinux(file string) ([]byte, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// shrinkDelay is the time without requests after which a pool that has grown shrinks again.
+	// shrinkDelay is the time without requests after which a pool shrinks to its minimum size.
 	shrinkDelay = 30 * time.Second
 	// refillDelay is the delay before a replacement guest is started. Without it, starting the replacement would
 	// compete for a processor with the program that got the ready guest.
@@ -41,8 +41,8 @@ type PoolOptions[T PoolItem] struct {
 	Room  func() bool       // reports whether the machine has memory for waiting items; nil asks the system
 }
 
-// WarmPool keeps items ready, such as started guests. It hands out each item once. It grows when a caller had to wait,
-// and shrinks when it is idle.
+// WarmPool keeps items ready, such as started guests. It hands out each item once. It grows if a caller had to wait,
+// and shrinks if it has had no request for a while.
 type WarmPool[T PoolItem] struct {
 	PoolOptions[T]
 	mostAtOnce int // maximum number of concurrent starts

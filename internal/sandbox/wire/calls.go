@@ -57,7 +57,7 @@ func newCalls(ctx context.Context, host CallHost, most int, answer func(uint32, 
 	return c
 }
 
-// submitCall adds a call. It blocks while too many are pending.
+// submitCall starts a call or queues it. It blocks while the pending calls use too much memory.
 func (c *callQueue) submitCall(next hostCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

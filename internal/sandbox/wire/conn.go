@@ -156,7 +156,7 @@ func releaseClaims(claims []*core.MemoryClaim) {
 	}
 }
 
-// FlushAndWait writes the queue and returns when no write is in progress.
+// FlushAndWait writes the queue and waits until no goroutine is writing.
 func (c *FrameConn) FlushAndWait() {
 	_ = c.Flush()
 	c.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// wakeTimer sends the wake frames that a guest requests, each after a delay. It needs one timer and one goroutine,
-// even for a guest that requests many wakes and never reads them.
+// wakeTimer sends the wake frames that a guest requests, each after a delay. It uses one timer and one goroutine,
+// even for a guest that requests many wake frames and never reads them.
 type wakeTimer struct {
 	timer *time.Timer
 	due   chan struct{}          // holds a token while a frame is yet to be sent

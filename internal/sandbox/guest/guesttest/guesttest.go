@@ -1,8 +1,8 @@
-// Package guesttest defines the behaviour of a guest by programs in TypeScript and Python. The programs run on
-// guests, in this or another process, and in every sandbox. They must end in the same way everywhere.
+// Package guesttest defines the behaviour of guests by test programs in TypeScript and Python. The programs run on
+// guests, in the test process or another one, and in every sandbox. They must end in the same way everywhere.
 //
-// The packages guest and python describe the form of the programs. A file of the folder programs holds any number of
-// them:
+// The packages guest and python describe the form of the programs. Each file in the folder programs contains any
+// number of programs in this format:
 //
 //	=== name | memory=64
 //	the program
@@ -46,9 +46,8 @@ type ProgramSuite struct {
 	AtOnce  int    // how many programs run at the same time; one if it is 0
 	Update  bool   // write what programs do into their files
 
-	// Of and Part select programs if RETORT_FULL is not set: those whose index modulo Of is Part.
-	// If Of is 0, all programs run. Own also selects the programs for which the files record an
-	// outcome of this runtime.
+	// Of and Part select programs if RETORT_FULL is not set: those whose index modulo Of is Part. If Of is 0, all
+	// programs run. If Own is set, the programs for which the files record an outcome of this runtime run, too.
 	Of, Part int
 	Own      bool
 

@@ -1,24 +1,26 @@
-// Package python holds the guest for Python: plain files that python3 -I -S -B runs inside a sandbox. It needs only
-// the interpreter's own library. The interpreter runs main.py with an empty environment. It speaks the protocol of
-// package wire on its standard input and output. The other files are in the same folder.
+// Package python contains the guest for Python: plain files that python3 -I -S -B runs inside a sandbox. They need
+// only the interpreter's own library. The interpreter runs main.py with an empty environment. main.py speaks the
+// protocol of package wire on its standard input and output. The other files are in the same folder.
 //
 // # Programs
 //
 // A program's value is the first of these that exists: the value of a top-level return, the variable result, the
-// trailing expression, the return value of main. If a program consists of one function that nothing calls, that
-// function is called instead of main. Top-level await works. The tools of a server are functions of a module of its
-// name, which is a global or imported from servers. Called plainly, a tool blocks and returns its value. Awaited,
-// gathered or made a task, it runs concurrently.
+// trailing expression, the return value of main. If a program consists of one function that is never called, that
+// function is called instead of main. Top-level await works.
+//
+// The tools of a server are functions of a module with the server's name. The module is a global and can also be
+// imported from servers. A plain call of a tool blocks and returns the tool's result. A call that is awaited,
+// gathered or made a task runs concurrently.
 //
 // # Values
 //
-// See values.py. Integers have all their digits in either direction.
+// The file values.py describes the conversion of values. Integers keep all their digits in either direction.
 //
 // # When a program is over
 //
-// A program is over when its last statement is done, when it raised an exception, or when it waits for something that
-// never happens. Tasks and calls that it did not await get a second while calls are pending. An exception that they
-// raise and that nothing retrieves ends the program with an error. Threads are not waited for.
+// A program is over when its last statement is done, when it has raised an exception, or when it waits for something
+// that never happens. Tasks and calls that it did not await get a second to end while calls are pending. An exception
+// of such a task that is not retrieved ends the program with an error. Threads are not waited for.
 package python
 
 import (

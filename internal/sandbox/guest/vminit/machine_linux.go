@@ -125,7 +125,7 @@ func makeRoot() error {
 	return errors.Join(unix.Chroot("."), os.Chdir("/"))
 }
 
-// mountFilesystems mounts the file systems that every Linux program expects.
+// mountFilesystems mounts the file systems that Linux programs expect, such as /proc.
 func mountFilesystems() error {
 	for _, m := range []struct{ kind, target string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/tmp"}} {
 		if err := os.MkdirAll(m.target, 0o755); err != nil {

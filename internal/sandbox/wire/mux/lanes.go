@@ -77,7 +77,7 @@ func (m *StreamMux) addStream(id uint32) *MuxStream {
 
 var errFull = errors.New("mux: too many streams")
 
-// Open opens a new stream. It returns an error if MaxStreams are open.
+// Open opens a new stream. It returns an error if MaxStreams streams are open or the connection has ended.
 func (m *StreamMux) Open() (*MuxStream, error) {
 	m.opening.Lock()
 	defer m.opening.Unlock()
@@ -141,7 +141,7 @@ func (m *StreamMux) serveFrames() error {
 	}
 }
 
-// addData handles a frame with data.
+// addData adds data that has arrived to its stream. It returns an error if the other side has sent more than it may.
 func (m *StreamMux) addData(id uint32, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,19 +1,20 @@
 // Package shm connects two processes through shared memory while both are awake. A stream between them carries the
-// rest: large data, data for which the memory has no room, and the bells that wake a sleeping side. Shared memory is
+// rest: large data, data for which the memory has no room, and bells, which wake a sleeping process. Shared memory is
 // faster, because a stream between a sandbox and the engine may pass through a daemon, a shim and a user-space
 // kernel, each of which must wake the next.
 //
 // The data is cut into parts. A part has a header of eight bytes: its length with the highest bit set, and its
-// number, both big-endian. Parts are numbered from 0 in each direction. Each is sent either through the memory or
-// over the stream, and the reader takes the next number from wherever it is. A part of length 0 over the stream is a
-// bell: it has no number and means that the memory has data.
+// number, both in big-endian order. Parts are numbered from 0 in each direction. Each part is sent either through the
+// memory or over the stream, and the reader takes the part with the next number from either. A part of length 0 over
+// the stream is a bell. It has no number and means that the memory has data.
 //
-// The memory is a file that the host has created: a page of control words, and a ring of bytes for each direction.
-// The words have the byte order of x86-64, and the ring relies on that processor's order of stores. Other processors
-// are not supported.
+// The memory is a file that the host has created. It contains a page of control words, and a ring buffer for each
+// direction. The words have the byte order of x86-64, and the ring buffers rely on that processor's order of stores.
+// Other processors are not supported.
 //
-// The host does not map the file but reads and writes it, so that a guest cannot crash it by truncating the file, and
-// it trusts no word in it. Neither side sends through the memory before both have seen each other's words in it.
+// The host does not map the file but reads and writes it, so that a guest cannot crash it by truncating the file. It
+// trusts no word in the file. Neither side sends through the memory before both have seen each other's control words
+// in it.
 package shm
 
 import (
