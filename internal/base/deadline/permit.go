@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// recheckInterval is how often WhilePermitted checks that a running operation is still permitted.
+// recheckInterval sets how often WhilePermitted checks that a running operation is still permitted.
 const recheckInterval = 500 * time.Millisecond
 
 // WhilePermitted returns a context that ends within recheckInterval after the core.Permit of ctx becomes invalid. Its

@@ -22,7 +22,7 @@ const (
 	Literal // a part of a number, or of true, false, null
 )
 
-// MaxDepth is the maximum nesting depth of objects and arrays. The scanner rejects deeper input.
+// MaxDepth bounds the nesting depth of objects and arrays. The scanner rejects deeper input.
 const MaxDepth = 1000
 
 // Error says why the input is not valid JSON, and at which offset.

@@ -20,7 +20,7 @@ type evaluator struct {
 	found      []Violation
 }
 
-// maxFound is the maximum number of violations that are collected for one value.
+// maxFound bounds the number of violations that are collected for one value.
 const maxFound = 1_000
 
 // spendSteps adds to the number of steps that the check has taken. It returns false if the number exceeds maxSteps.

@@ -3,10 +3,10 @@
 // not check schemas against their meta-schemas: a keyword with an invalid value is ignored. In doubt a value counts
 // as valid, because the server that sent the schema checks the value again:
 //
-// - A format is asserted only if FormatCheckers has a check for it.
-// - A pattern that Go's regexp cannot express matches everything. So does a pattern that exceeds the memory for
-//   the patterns of one schema.
-// - A value whose check takes more than maxSteps or maxDepth is valid. This also ends references in a circle.
+//   - A format is asserted only if FormatCheckers has a check for it.
+//   - A pattern that Go's regexp cannot express matches everything. So does a pattern that exceeds the memory for
+//     the patterns of one schema.
+//   - A value whose check takes more than maxSteps or maxDepth is valid. This also ends references in a circle.
 package jsonschema
 
 import (

@@ -18,8 +18,8 @@ const (
 	// keeperPatience bounds how long a new keeper process may take to start its child. It matters for programs that
 	// embed the engine without calling Serve, because their keeper processes may never respond.
 	keeperPatience = time.Minute
-	// stopPatience is how long a keeper may take to kill all its processes. A suspended keeper exceeds it. Then this
-	// process kills the keeper, adopts its orphans and kills them itself.
+	// stopPatience bounds how long a keeper may take to kill all its processes. A suspended keeper exceeds it. Then
+	// this process kills the keeper, adopts its orphans and kills them itself.
 	stopPatience = 10 * time.Second
 )
 

@@ -20,7 +20,7 @@ const (
 	newestAPIVersion = "1.51"
 	// answerTimeout bounds the duration of requests to which the daemon normally responds at once.
 	answerTimeout = 15 * time.Second
-	// maxAnswerBytes is the maximum number of bytes that are read from a response.
+	// maxAnswerBytes bounds the number of bytes that are read from a response.
 	maxAnswerBytes = 16 << 20
 )
 

@@ -27,7 +27,7 @@ import (
 const (
 	// nobodyUser is the id of the user that programs run as. This user owns no files.
 	nobodyUser = 65534
-	// tmpSize is the size of an interpreter's /tmp in bytes. The files there count as memory of the container.
+	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there count as memory of the container.
 	tmpSize = 64 << 20
 	// guestOverhead is the memory in bytes that a guest needs in addition to its program's memory. kernelOverhead is
 	// the memory that a gVisor kernel needs in addition.
@@ -40,10 +40,10 @@ const (
 	maxThreads   = 64
 	// builtinThreads bounds the threads of the built-in guest, which needs fewer than other runtimes.
 	builtinThreads = 32
-	// kernelThreads is the maximum number of threads in a container with a gVisor kernel, which has many threads of
-	// its own.
+	// kernelThreads bounds the number of threads in a container with a gVisor kernel, which has many threads of its
+	// own.
 	kernelThreads = 512
-	// closeGrace is how long a container may take to exit after its input was closed, before it is killed.
+	// closeGrace bounds how long a container may take to exit after its input was closed, before it is killed.
 	closeGrace = 300 * time.Millisecond
 	// stopTimeoutSeconds is how long, in seconds, the daemon waits for the exit event of a process that it wants to
 	// kill and that has already exited. Without this wait, the daemon forgets the container but leaves its shim
@@ -58,15 +58,15 @@ const (
 	// drainTimeout is how long to wait for a container's last output after the container has ended. The daemon
 	// normally closes the connection after that output.
 	drainTimeout = 5 * time.Second
-	// removeTimeout is how long the daemon may take to remove a container.
+	// removeTimeout bounds how long the daemon may take to remove a container.
 	removeTimeout = 20 * time.Second
 )
 
 //go:embed seccomp/*.json
 var profiles embed.FS
 
-// relayed is the name of the allow list of system calls for containers with network access. The list includes the
-// calls that the relay needs.
+// relayed names the allow list of system calls for containers with network access. The list includes the calls that
+// the relay needs.
 const relayed = "relayed"
 
 // seccompProfile returns the allow list of system calls for containers of a runtime, as JSON in Docker's format.

@@ -28,7 +28,7 @@ import (
 	"retort/internal/sandbox/warmpool"
 )
 
-// Name is the name of the backend in settings and reports.
+// Name names the backend in settings and reports.
 const Name = "docker"
 
 var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Container}
@@ -40,8 +40,8 @@ const (
 
 // Options configures the docker backend. The zero value is a good default.
 type Options struct {
-	// Guest is the command line of the guest. Empty means this binary with the argument "guest". The binary must be
-	// statically linked for Linux.
+	// Guest gives the command line of the guest. Empty means this binary with the argument "guest". The binary must
+	// be statically linked for Linux.
 	Guest []string
 	// Host is the address of the daemon, such as unix:///path. Empty means that the backend looks for the daemon.
 	Host string
@@ -53,11 +53,11 @@ type Options struct {
 	// Images maps runtimes to images of the form NAME@sha256:DIGEST. For an interpreter that is not listed, an image
 	// is built from files of this machine.
 	Images map[string]string
-	// Dir is the folder with the lock files that show which engines are alive. Several engines may share it. An
+	// Dir names the folder with the lock files that show which engines are alive. Several engines may share it. An
 	// engine removes the containers that dead engines left behind. Empty means a folder in the system's directory for
 	// temporary files.
 	Dir string
-	// Warm is the number of containers that wait for programs, and MaxWarm the number under load: see
+	// Warm sets the number of containers that wait for programs, and MaxWarm the number under load: see
 	// warmpool.GuestKind. If Ahead is set, containers are started before the first request.
 	Warm, MaxWarm int
 	Ahead         bool

@@ -17,8 +17,8 @@ import (
 
 const (
 	daemonHint = "check that the daemon runs: sudo systemctl status docker; " + exitcause.Effects
-	// oomEventDelay is how long after a container's end the daemon may take to report that the container ran out of
-	// memory.
+	// oomEventDelay bounds how long after a container's end the daemon may take to report that the container ran out
+	// of memory.
 	oomEventDelay = 250 * time.Millisecond
 )
 

@@ -33,10 +33,10 @@ const atOnce, rounds = 6, 5
 // commanding is the last argument of engine when its programs start commands.
 const commanding = "commands"
 
-// engine is the main function of an engine that the test kills. It runs atOnce programs at the same time, half of
-// which are busy, and prints a line for each program that it starts. Its arguments are the address of the daemon, the
-// directory of the backend and the container runtime. The argument kind is "" for QuickJS, the path of a Python
-// interpreter, or commanding.
+// engine implements the main function of an engine that the test kills. It runs atOnce programs at the same time,
+// half of which are busy, and prints a line for each program that it starts. Its arguments are the address of the
+// daemon, the directory of the backend and the container runtime. The argument kind is "" for QuickJS, the path of a
+// Python interpreter, or commanding.
 func engine(host, dir, runner, kind string) {
 	o := Options{Host: host, Dir: dir, Runtime: runner}
 	runtime, busy, calling := quickjs, "for (;;);", "await callMCPTool('x')"

@@ -213,7 +213,7 @@ func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	return kept
 }
 
-// maxRemovePause is the maximum pause between two attempts to remove a container.
+// maxRemovePause bounds the pause between two attempts to remove a container.
 const maxRemovePause = time.Second
 
 // removeContainer kills and removes a container. It tries again if the removal fails, for example with "directory not

@@ -17,16 +17,16 @@ const (
 	// kernelBaseline is the maximum memory that gVisor's kernel and a guest use together, in bytes. It includes the
 	// memory that a guest may use above its program's limit before it refuses to allocate more.
 	kernelBaseline = 64 << 20
-	// sampleInterval is how often the daemon is asked for the memory of a running program. Each request costs the
+	// sampleInterval sets how often the daemon is asked for the memory of a running program. Each request costs the
 	// daemon some milliseconds.
 	sampleInterval = 250 * time.Millisecond
-	// overLimitGrace is how long all samples of a program's memory may exceed its limit before the program is ended.
-	// Its runtime may be about to collect garbage.
+	// overLimitGrace bounds how long all samples of a program's memory may exceed its limit before the program is
+	// ended. Its runtime may be about to collect garbage.
 	overLimitGrace = 3 * sampleInterval
 	// minSampledRuntime is the running time up to which a program's final memory is not measured, because the
 	// daemon's response would take too long in comparison.
 	minSampledRuntime = 50 * time.Millisecond
-	// statsTimeout is how long the daemon may take to report memory. Some daemons report only once a second.
+	// statsTimeout bounds how long the daemon may take to report memory. Some daemons report only once a second.
 	// lastStatsTimeout is the shorter timeout at the end of a program, when the caller waits for the result.
 	statsTimeout, lastStatsTimeout = 2 * time.Second, 20 * time.Millisecond
 )

@@ -75,7 +75,7 @@ func TestIdleProcessEnds(t *testing.T) {
 	})
 }
 
-// endingAfterEcho is a CallHost that cancels a program shortly after the program has called echo.
+// endingAfterEcho implements a CallHost that cancels a program shortly after the program has called echo.
 type endingAfterEcho struct {
 	fakeHost
 	cancel func()

@@ -119,7 +119,7 @@ func (b *gvisorBackend) findRunsc() (string, error) {
 	return found, nil
 }
 
-// trialTime is how long the trial container of tryContainer may take to become ready.
+// trialTime bounds how long the trial container of tryContainer may take to become ready.
 const trialTime = 20 * time.Second
 
 // findCapabilities determines the capabilities by starting a container. It does not notice software that is installed

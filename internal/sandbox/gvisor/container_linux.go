@@ -33,10 +33,10 @@ const (
 	// out-of-memory error and try again.
 	memoryTolerance = 32 << 20
 	overLimitGrace  = 750 * time.Millisecond
-	// exitTimeout is how long the processes of a container may take to exit.
+	// exitTimeout bounds how long the processes of a container may take to exit.
 	exitTimeout = 5 * time.Second
-	// gvisorThreads is the maximum number of threads that gVisor itself may have, in addition to two for each thread
-	// of the program.
+	// gvisorThreads bounds the number of threads that gVisor itself may have, in addition to two for each thread of
+	// the program.
 	gvisorThreads = 256
 )
 

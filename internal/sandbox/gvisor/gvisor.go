@@ -17,16 +17,16 @@ var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.UserKernel}
 
 // Options configures a gVisor backend.
 type Options struct {
-	// Guest is the command line of the guest. The guest must speak the protocol of package wire on its standard input
-	// and output and support confine.ContainedArgument. Empty means this binary with the argument "guest".
+	// Guest gives the command line of the guest. The guest must speak the protocol of package wire on its standard
+	// input and output and support confine.ContainedArgument. Empty means this binary with the argument "guest".
 	Guest []string
-	// Runsc is the path of runsc, or a name to look up in PATH. Empty means "runsc".
+	// Runsc gives the path of runsc, or a name to look up in PATH. Empty means "runsc".
 	Runsc string
-	// Dir is the folder for running containers. It is created if it is missing. Several engines may share it. An
+	// Dir names the folder for running containers. It is created if it is missing. Several engines may share it. An
 	// engine removes the files that dead engines left behind. Empty means a folder in the system's directory for
 	// temporary files.
 	Dir string
-	// Warm is the number of containers that wait for programs after the first request, and MaxWarm the number under
+	// Warm sets the number of containers that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
 	// Limits holds the limits that most programs have. Waiting containers are started with them.

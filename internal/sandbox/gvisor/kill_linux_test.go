@@ -33,9 +33,9 @@ func atOnce() int {
 // commanding is the prefix of engine's argument kind if its programs start commands. The path of the command follows.
 const commanding = "commands:"
 
-// engine is the main function of an engine that the test kills. It prints a line when all its programs run. Its
-// arguments are the path of runsc and the folder of containers. The argument kind is "" for QuickJS, the path of a
-// Python interpreter, or commanding with the path of a command.
+// engine implements the main function of an engine that the test kills. It prints a line when all its programs run.
+// Its arguments are the path of runsc and the folder of containers. The argument kind is "" for QuickJS, the path of
+// a Python interpreter, or commanding with the path of a command.
 func engine(runsc, dir, kind string) {
 	o := Options{Guest: []string{os.Args[0], "guest"}, Runsc: runsc, Dir: dir, Warm: 1}
 	runtime, code := quickjs, "await callMCPTool('x'); await sleep(1e6)"

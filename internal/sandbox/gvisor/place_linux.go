@@ -38,8 +38,8 @@ const (
 	lockFile = "lock"
 	pidFile  = "pid"
 	prefix   = "gv-"
-	// maxFolderPath is the maximum length of the path of an engine's folder, in bytes. gVisor creates a socket below
-	// it, and the kernel limits the path of a socket to 107 bytes.
+	// maxFolderPath bounds the length of the path of an engine's folder, in bytes. gVisor creates a socket below it,
+	// and the kernel limits the path of a socket to 107 bytes.
 	maxFolderPath = 60
 )
 

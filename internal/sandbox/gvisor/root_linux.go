@@ -22,7 +22,7 @@ const (
 	// programUser is the id of the user that programs run as. gVisor manages users itself, so this user need not
 	// exist on the host.
 	programUser = 1000
-	// tmpSize is the size of an interpreter's /tmp in bytes. The files there count as memory of the container.
+	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there count as memory of the container.
 	tmpSize = 64 << 20
 	files   = 256
 )

@@ -120,7 +120,7 @@ func (c *HostCommand) SandboxPlan(args []string) confine.SandboxPlan {
 }
 
 const (
-	// tmpSize is the size of the command's /tmp in bytes. The files there count as memory of the command.
+	// tmpSize sets the size of the command's /tmp in bytes. The files there count as memory of the command.
 	tmpSize = 64 << 20
 	files   = 64
 )

@@ -21,7 +21,7 @@ type RuntimeInterpreter = interpreter.Interpreter
 const (
 	// maxDescriptors bounds the open file descriptors of an interpreter.
 	maxDescriptors = 256
-	// tmpSize is the size of an interpreter's /tmp in bytes. The files there count as memory of the program.
+	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there count as memory of the program.
 	tmpSize = 64 << 20
 )
 

@@ -21,9 +21,9 @@ const (
 	// fill per nanosecond.
 	maxSampleInterval, minSampleInterval = 20 * time.Millisecond, time.Millisecond
 	fillRate                             = 4
-	// cpuSampleInterval is the interval at which the processor time of a child is measured.
+	// cpuSampleInterval sets the interval at which the processor time of a child is measured.
 	cpuSampleInterval = 100 * time.Millisecond
-	// ceilingGrace is how long a child may be unable to map more memory before it is killed.
+	// ceilingGrace bounds how long a child may be unable to map more memory before it is killed.
 	ceilingGrace = 500 * time.Millisecond
 	// guestOverhead is the memory that a process may use in addition to its baseline and the program's limit, in
 	// bytes. It is for garbage that the runtime has not collected yet and for copies of data that the process sends

@@ -42,16 +42,16 @@ const (
 
 // Options configures a Backend. The zero value is a good default.
 type Options struct {
-	// Command is the command line of a guest that speaks the protocol of package wire on its standard input and
+	// Command gives the command line of a guest that speaks the protocol of package wire on its standard input and
 	// output. Empty means this binary with the argument "guest". If its first argument is "walls", it must call
 	// confine.Enter first.
 	Command []string
 	// Compiles reports whether the guest started by Command supports CompileArgument and CompiledArgument.
 	Compiles bool
-	// Warm is the number of children that wait for programs under low load. Zero means 2. A negative number means
+	// Warm sets the number of children that wait for programs under low load. Zero means 2. A negative number means
 	// none.
 	Warm int
-	// MaxWarm is the maximum number of children that wait for programs under load. Zero means 8.
+	// MaxWarm bounds the number of children that wait for programs under load. Zero means 8.
 	MaxWarm int
 	// Once is set if only one program is expected: a child that was taken is not replaced. Lazy is set if no program
 	// is expected: the first request starts the first child.

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// maxHead is the maximum number of bytes that a StderrHead keeps.
+// maxHead bounds the number of bytes that a StderrHead keeps.
 const maxHead = 8 << 10
 
-// StderrHead is an io.Writer that keeps the first bytes of a guest's standard error and discards the rest. The first
-// bytes matter most, because the message of a crash precedes its stack traces. It is safe for concurrent use.
+// StderrHead implements an io.Writer that keeps the first bytes of a guest's standard error and discards the rest.
+// The first bytes matter most, because the message of a crash precedes its stack traces. It is safe for concurrent
+// use.
 type StderrHead struct {
 	mu   sync.Mutex
 	text []byte

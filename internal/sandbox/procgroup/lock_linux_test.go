@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// lockingEngine is the main function of an engine that locks a file, starts a child that inherits the open file, and
-// waits to be killed.
+// lockingEngine implements the main function of an engine that locks a file, starts a child that inherits the open
+// file, and waits to be killed.
 func lockingEngine(name string) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {

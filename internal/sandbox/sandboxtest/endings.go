@@ -253,8 +253,8 @@ func (s *backendSuite) everyEnd() []limitedProgram {
 	}
 }
 
-// leftWithTwo is a ToolHost that echoes a call's arguments. If they contain a 2, it does not answer until the program
-// ends.
+// leftWithTwo implements a ToolHost that echoes a call's arguments. If they contain a 2, it does not answer until the
+// program ends.
 var leftWithTwo = sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 	if bytes.Contains(c.Arguments, []byte("2")) {
 		<-ctx.Done()

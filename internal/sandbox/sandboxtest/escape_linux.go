@@ -101,8 +101,9 @@ func CheckProbe(t *testing.T, output string, least int) {
 	t.Logf("%d ways out are closed", closed)
 }
 
-// RunProbe is the main function of a guest that tries every way out of its sandbox. It presents itself as a guest for
-// runtime. The first line of its program is the path of a file on the host. The other lines name attempts to skip.
+// RunProbe implements the main function of a guest that tries every way out of its sandbox. It presents itself as a
+// guest for runtime. The first line of its program is the path of a file on the host. The other lines name attempts
+// to skip.
 func RunProbe(runtime string, in io.Reader, out io.Writer) {
 	conn := wire.NewConn(stdioStream{in, out})
 	conn.Accept(wire.GuestSizes())

@@ -166,7 +166,7 @@ func (s *backendSuite) makeProgram(p programText, l core.Limits) core.CheckedPro
 	}}
 }
 
-// echo is a ToolHost that answers every call with the call's arguments.
+// echo implements a ToolHost that answers every call with the call's arguments.
 var echo = sandbox.HostFunc(func(_ context.Context, c core.ToolCall) (core.CallResult, error) {
 	return core.CallResult{Value: c.Arguments}, nil
 })

@@ -82,8 +82,8 @@ func networkAttempts() []escapeAttempt {
 	}})
 }
 
-// echoProxy is a ToolHost and ConnectionProxy that sends a greeting on each connection and then echoes what it
-// receives.
+// echoProxy implements a ToolHost and ConnectionProxy that sends a greeting on each connection and then echoes what
+// it receives.
 type echoProxy struct {
 	sandbox.HostFunc
 	served atomic.Int64

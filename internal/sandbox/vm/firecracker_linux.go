@@ -23,7 +23,7 @@ const (
 	// guestCID is the vsock address (CID) of every machine. The addresses do not collide, because each machine has
 	// its own vsock.
 	guestCID = 3
-	// socketFolderSize is the size of Firecracker's temporary folder, in bytes. It also bounds the files that
+	// socketFolderSize sets the size of Firecracker's temporary folder, in bytes. It also bounds the files that
 	// Firecracker may write there. The folder holds only sockets.
 	socketFolderSize = 1 << 20
 	// firecrackerLine is the kernel's command line under Firecracker. It needs fewer options than under QEMU, because

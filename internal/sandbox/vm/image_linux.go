@@ -31,14 +31,14 @@ const (
 	lockFile    = "lock"
 	prefix      = "machine-"
 	making      = "making-"
-	// tmpSize is the size of an interpreter's /tmp in bytes. The files there use the machine's memory.
+	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there use the machine's memory.
 	tmpSize = 64 << 20
 	// otherMachines is the number of saved machines of a runtime that are kept in addition to the current one, for
 	// engines of another version or with another interpreter. unusedLifetime is how long an unused one is kept.
 	otherMachines  = 2
 	unusedLifetime = 7 * 24 * time.Hour
-	// bootTime is how long a machine may take from its start until its guest is idle. Time in which it waits for a
-	// processor does not count.
+	// bootTime bounds how long a machine may take from its start until its guest is idle. Time in which it waits for
+	// a processor does not count.
 	bootTime = 4 * time.Minute
 )
 

@@ -154,7 +154,7 @@ func findModule(file string) (string, error) {
 	return "", err
 }
 
-// maxModule is the maximum size of a kernel module, in bytes.
+// maxModule bounds the size of a kernel module, in bytes.
 const maxModule = 64 << 20
 
 // readModule returns the content of a kernel module, decompressed.

@@ -41,9 +41,9 @@ var forever = map[string]string{
 // withCommands is engine's argument runtime for the built-in runtime with programs that start commands.
 const withCommands = "commands"
 
-// engine is the main function of an engine that the test kills. It prints a line when all its programs run. Its
-// arguments are the driver and its executable, the folder of a kernel, and the runtime. path is the interpreter of
-// the runtime or, for withCommands, the command that programs start.
+// engine implements the main function of an engine that the test kills. It prints a line when all its programs run.
+// Its arguments are the driver and its executable, the folder of a kernel, and the runtime. path is the interpreter
+// of the runtime or, for withCommands, the command that programs start.
 func engine(driver, program, kernel, runtime, path string) {
 	o := Options{QEMU: program, Kernel: kernel, Dir: cache(driver), Warm: -1}
 	if driver == "firecracker" {

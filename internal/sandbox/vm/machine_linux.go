@@ -31,7 +31,7 @@ const (
 	guestOverhead = 128<<20 + translationBufferMB<<20
 	lookEvery     = 20 * time.Millisecond
 	ending        = 5 * time.Second
-	// lastMessageTimeout is how long a machine may take to report why its guest ended.
+	// lastMessageTimeout bounds how long a machine may take to report why its guest ended.
 	lastMessageTimeout = 2 * time.Second
 	// monitorThreads bounds the threads of the process that runs a machine, QEMU or Firecracker.
 	monitorThreads = 64
@@ -295,8 +295,8 @@ func (m *virtualMachine) processorTicks() (sum int64) {
 func (m *virtualMachine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
 func (m *virtualMachine) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
-// copiedWire is the connection to the guest of a restored copy. Reading it first returns the data that the guest had
-// sent before the machine was saved.
+// copiedWire represents the connection to the guest of a restored copy. Reading it first returns the data that the
+// guest had sent before the machine was saved.
 type copiedWire struct {
 	*os.File
 	ready []byte

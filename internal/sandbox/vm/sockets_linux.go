@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketTimeout is how long Firecracker may take to create its sockets.
+// socketTimeout bounds how long Firecracker may take to create its sockets.
 const socketTimeout = 20 * time.Second
 
 // dialSocket connects to a socket that the monitor has created in its confinement. It rejects a socket that another

@@ -23,23 +23,24 @@ var kind = sandbox.BackendKind{Name: Name, Strength: sandbox.Machine}
 
 // Options configures a virtual machine backend.
 type Options struct {
-	// Guest is the command line of the guest. The guest must speak the protocol of package wire on its standard input
-	// and output, and support vminit.Argument and confine.Argument. Empty means this binary with the arguments "guest
-	// restored".
+	// Guest gives the command line of the guest. The guest must speak the protocol of package wire on its standard
+	// input and output, and support vminit.Argument and confine.Argument. Empty means this binary with the arguments
+	// "guest restored".
 	Guest []string
-	// QEMU is the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
+	// QEMU gives the path of QEMU, or a name to look up in PATH. Empty means "qemu-system-x86_64".
 	QEMU string
-	// Firecracker is the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". Firecracker is
-	// optional and used only with KVM.
+	// Firecracker gives the path of Firecracker, or a name to look up in PATH. Empty means "firecracker". Firecracker
+	// is optional and used only with KVM.
 	Firecracker string
-	// Dir is the folder for kernels and saved machines. Several engines may share it. It is created if it is missing.
+	// Dir names the folder for kernels and saved machines. Several engines may share it. It is created if it is
+	// missing.
 	Dir string
 	// Kernel is a folder with boot/vmlinuz-* and lib/modules/*, like an unpacked kernel package. Empty means the
 	// kernel that SetupMachines has chosen. Without a kernel the backend is unavailable.
 	Kernel string
 	// Progress is called with a description of each step that takes long. It may be nil.
 	Progress func(string)
-	// Warm is the number of machines that wait for programs after the first request, and MaxWarm the number under
+	// Warm sets the number of machines that wait for programs after the first request, and MaxWarm the number under
 	// load: see warmpool.GuestKind.
 	Warm, MaxWarm int
 	// Limits holds the limits that most programs have. Machines are started with them.
@@ -53,10 +54,11 @@ type Options struct {
 	Network *interpreter.ProxyNetwork
 }
 
-// chosenFile is the name of the file in Options.Dir in which SetupMachines records the kernel that it has chosen.
+// chosenFile names the file in Options.Dir in which SetupMachines records the kernel that it has chosen.
 const chosenFile = "setup.json"
 
-// chosenKernel is the content of chosenFile, from which backends read the kernel that SetupMachines has chosen.
+// chosenKernel represents the content of chosenFile, from which backends read the kernel that SetupMachines has
+// chosen.
 type chosenKernel struct {
 	Kernel string `json:"kernel"` // a folder
 	KVM    bool   `json:"kvm"`    // machines start so much faster with KVM that it is used

@@ -15,8 +15,8 @@ const (
 	// refillDelay is the delay before a replacement guest is started. Without it, starting the replacement would
 	// compete for a processor with the program that got the ready guest.
 	refillDelay = 10 * time.Millisecond
-	// maxRefillDelay is the maximum delay of a refill while a program runs and other items are ready. Starting an
-	// item would take processor time from the program.
+	// maxRefillDelay bounds the delay of a refill while a program runs and other items are ready. Starting an item
+	// would take processor time from the program.
 	maxRefillDelay = time.Second
 )
 

@@ -13,7 +13,7 @@ import (
 	"retort/internal/sandbox/wire/mux"
 )
 
-// greeter is a ConnectionProxy that sends "hello" on each connection and then waits for its end.
+// greeter implements a ConnectionProxy that sends "hello" on each connection and then waits for its end.
 type greeter struct{ sandbox.HostFunc }
 
 func (greeter) ServeConn(ctx context.Context, conn net.Conn) {

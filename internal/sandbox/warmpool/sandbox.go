@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// closeTimeout is how long a program's connections may take to close after the program has ended. Then the guest is
-// killed.
+// closeTimeout bounds how long a program's connections may take to close after the program has ended. Then the guest
+// is killed.
 const closeTimeout = time.Second
 
 // pooledSandbox implements the sandbox of one program with a guest from a pool.

@@ -45,10 +45,10 @@ type GuestKind struct {
 	// Harness returns the compiled harness, the code that runs programs in the guest. A guest receives it in the
 	// first frame. Harness is nil if guests already contain their harness.
 	Harness func() []byte
-	// Within is how long a guest may take from its start until it is ready. Zero means 30 s.
+	// Within bounds how long a guest may take from its start until it is ready. Zero means 30 s.
 	Within time.Duration
-	// Warm is the number of guests that wait for programs under low load. Zero means 2, a negative number means none.
-	// MaxWarm is the maximum number under load. Zero means 8.
+	// Warm sets the number of guests that wait for programs under low load. Zero means 2, a negative number means
+	// none. MaxWarm is the maximum number under load. Zero means 8.
 	Warm, MaxWarm int
 	// Ahead makes the pool start guests before the first request.
 	Ahead bool

@@ -24,10 +24,10 @@ const (
 	maxError     = 64 << 10 // bytes of an error's message or stack
 )
 
-// MaxHarness is the maximum size of a compiled harness, in bytes.
+// MaxHarness bounds the size of a compiled harness, in bytes.
 const MaxHarness = 4 << 20
 
-// maxAnswer is the maximum size of the result of one call, in bytes.
+// maxAnswer bounds the size of the result of one call, in bytes.
 const maxAnswer = 512 << 20
 
 // GuestSizes returns the kinds of frames that a guest accepts, with their maximum sizes.

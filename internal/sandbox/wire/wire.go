@@ -38,14 +38,14 @@ import (
 // host rejects the guest.
 const Protocol = 1
 
-// GuestReady is the head of a ready frame. It contains the guest's protocol version and runtime.
+// GuestReady represents the head of a ready frame. It contains the guest's protocol version and runtime.
 type GuestReady struct {
 	Protocol int    `json:"protocol"`
 	Runtime  string `json:"runtime"`           // "quickjs", "python"
 	Version  string `json:"version,omitempty"` // of the runtime
 }
 
-// ProgramStart is the head of a start frame. It contains all data of the program except its code.
+// ProgramStart represents the head of a start frame. It contains all data of the program except its code.
 type ProgramStart struct {
 	Name       string             `json:"name"`
 	Namespaces []ToolNamespace    `json:"namespaces,omitempty"`
@@ -63,19 +63,19 @@ type ToolNamespace struct {
 	Functions json.RawMessage `json:"functions"` // []core.ToolFunction
 }
 
-// CallHead is the head of a call frame. It names the function. The body contains the arguments.
+// CallHead represents the head of a call frame. It names the function. The body contains the arguments.
 type CallHead struct {
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool"`
 }
 
-// AnswerHead is the head of a result frame. If it contains no error, the body is the result of the call.
+// AnswerHead represents the head of a result frame. If it contains no error, the body is the result of the call.
 type AnswerHead struct {
 	Error *core.Error `json:"error,omitempty"`
 }
 
-// ProgramDone is the head of a done frame, which says how the program ended. HasValue is false if the program's value
-// is undefined. Otherwise the body contains the value as JSON.
+// ProgramDone represents the head of a done frame, which says how the program ended. HasValue is false if the
+// program's value is undefined. Otherwise the body contains the value as JSON.
 type ProgramDone struct {
 	Status   core.OutcomeStatus `json:"status"`
 	HasValue bool               `json:"has_value,omitempty"`

@@ -19,8 +19,8 @@ import (
 //go:embed *.js
 var files embed.FS
 
-// FileName is the name of the file that contains the script. There must be no package.json in its directory or a
-// parent directory.
+// FileName names the file that contains the script. There must be no package.json in its directory or a parent
+// directory.
 const FileName = "main.js"
 
 // ScriptSource returns the complete guest script, which reads no other file. It is the same for all runtimes, and is

@@ -26,12 +26,12 @@ const (
 	// inside is the id of the user that a program runs as in its own namespace. Outside the namespace this user is
 	// nobody. The ids are the same as in package confine.
 	inside, nobody = 1000, 65534
-	// portTimeout is how long the kernel may take to find its devices.
+	// portTimeout bounds how long the kernel may take to find its devices.
 	portTimeout = 20 * time.Second
 )
 
-// Main is the main function of a machine's first process. In a machine it never returns, because the machine ends
-// with the process.
+// Main implements the main function of a machine's first process. In a machine it never returns, because the machine
+// ends with the process.
 func Main() error {
 	control, err := serveGuest()
 	if err != nil && control != nil {
@@ -325,7 +325,7 @@ func sendEnd(control io.Writer, e GuestEnd) {
 	}
 }
 
-// headBuffer is an io.Writer that keeps the first bytes and discards the rest.
+// headBuffer implements an io.Writer that keeps the first bytes and discards the rest.
 type headBuffer struct {
 	mu   sync.Mutex
 	text []byte

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// MuxStream is one stream of a StreamMux. It implements net.Conn, and its directions can be closed separately.
+// MuxStream represents one stream of a StreamMux. It implements net.Conn, and its directions can be closed
+// separately.
 type MuxStream struct {
 	mux     *StreamMux
 	id      uint32

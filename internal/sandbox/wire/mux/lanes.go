@@ -25,9 +25,9 @@ const (
 )
 
 const (
-	// MaxStreams is the maximum number of concurrent streams in addition to the first.
+	// MaxStreams bounds the number of concurrent streams in addition to the first.
 	MaxStreams = 128
-	// windowSize is the maximum number of bytes that have arrived in a stream and were not read yet.
+	// windowSize bounds the number of bytes that have arrived in a stream and were not read yet.
 	windowSize   = 256 << 10
 	maxFrameData = 32 << 10 // maximum data in one frame
 	headerSize   = 1 + 4 + 4

@@ -22,8 +22,8 @@ type SharedMemory struct {
 	nonce [8]byte
 }
 
-// HostEnd is the engine's end of a connection. If the guest's first bytes are not the header of a part, the guest
-// does not support shared memory, and HostEnd only passes on the stream.
+// HostEnd represents the engine's end of a connection. If the guest's first bytes are not the header of a part, the
+// guest does not support shared memory, and HostEnd only passes on the stream.
 type HostEnd struct {
 	stream io.ReadWriter
 	end    *RingEnd
