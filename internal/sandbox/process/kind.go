@@ -55,9 +55,9 @@ func (k *childKind) checkFound() error {
 	return k.find()
 }
 
-// buildCommand returns the command that starts a child of this kind. The child reads its confinement plan from the
-// file plan. If the child has network access, it sends its listener over the socket listener. Without confinement
-// both files are nil.
+// buildCommand returns the command that starts a child of this kind. The caller must write the child's confinement
+// plan to the file plan. If the child has network access, listener is the socket over which it sends its network
+// listener. Without confinement both files are nil.
 func (k *childKind) buildCommand(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
 		cmd = wrapCommand(k.command)

@@ -33,8 +33,8 @@ func tryLock(f *os.File, within time.Duration) bool {
 	}
 }
 
-// lockerLives reports whether the process that locked f still exists. It also returns true if that cannot be
-// determined, because the kernel does not list processes of other PID namespaces.
+// lockerLives reports whether the process that locked f still exists. It returns true if the kernel's list of locks
+// cannot be read, and false for a process that the list omits, such as one in another PID namespace.
 func lockerLives(f *os.File) bool {
 	var stat syscall.Stat_t
 	locks, err := os.ReadFile("/proc/locks")

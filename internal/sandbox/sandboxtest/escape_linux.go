@@ -33,7 +33,8 @@ type escapeAttempt struct {
 var escapePython string
 
 // CheckEscapes tests that a sandbox of b blocks every escape attempt. b must use RunProbe as the guest for runtime.
-// leftOut names attempts to skip, because on b they exhaust a resource and thereby end the whole sandbox.
+// leftOut names attempts to skip, for example because they would exhaust a resource and thereby end the whole sandbox
+// on b.
 func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...string) {
 	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }

@@ -32,7 +32,7 @@ func openVsocks() (control io.Writer, wire *os.File, err error) {
 	return calls, os.NewFile(uintptr(pair[1]), "wire"), nil
 }
 
-// listenVsock listens on a port of the vsock. It waits until the kernel has found the vsock device.
+// listenVsock opens a socket that listens on a port of the machine's vsock.
 func listenVsock(port uint32) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("the machine has no vsock: %w", err)
