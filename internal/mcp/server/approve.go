@@ -20,15 +20,15 @@ import (
 // the call with the answers.
 const multiRoundTrip = "2026-07-28"
 
-// maxRounds bounds how often one call is answered with questions. Clients give up after ten rounds; after maxRounds
-// the execution is answered as pending.
+// maxRounds bounds how many times one call is answered with questions, because clients give up after ten rounds.
+// After maxRounds, the call is answered with a pending execution.
 const maxRounds = 8
 
-// Approver lists what waits for a person, and takes answers.
+// Approver lists the approvals that wait for a person and accepts the person's decisions.
 type Approver interface {
-	// Waiting returns what waits of one execution, or of all if the id is empty.
+	// Waiting returns the waiting approvals of one execution, or of all executions if the id is empty.
 	Waiting(execution string) []core.Approval
-	// Decide answers what waits. digest is that of what the person has seen.
+	// Decide answers the approval with this id. digest is the digest of the approval that was shown to the person.
 	Decide(id, digest string, a core.ApprovalAnswer) error
 }
 
@@ -49,8 +49,9 @@ func canShow(req mcp.Request, a core.Approval) bool {
 	return canShowForms(req)
 }
 
-// approvalTimeout returns how long resume_execution waits for a person. It is shorter than the time for which clients
-// wait for an answer.
+// approvalTimeout returns how long resume_execution waits for a person's decision. The time is shorter than the
+// timeouts of clients. It is 0 if the client shows forms and gets questions as results, because then the client asks
+// the person at once.
 func approvalTimeout(req mcp.Request) time.Duration {
 	if canShowForms(req) && isModern(req) {
 		return 0 // the person is asked at once
@@ -88,8 +89,8 @@ func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 	})
 }
 
-// openedPages has the pages that a client was asked to open. When the person has finished with a page, the client is
-// notified so that it can close the page.
+// openedPages records, by address, the pages that a client was asked to open. When the person has finished with a
+// page, the client is notified so that it can close the page.
 type openedPages struct {
 	session *mcp.ServerSession
 	mu      sync.Mutex
@@ -194,7 +195,7 @@ func answersTo(waiting []core.Approval, responses mcp.InputResponseMap) iter.Seq
 	}
 }
 
-// denied is the value with which the client answers an approval form if the person denies the approval.
+// denied is the form value for a denied approval.
 const denied = "no"
 
 // approvalForm returns the form that asks a person to decide a waiting approval.
@@ -228,7 +229,7 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Mode: "form", Message: a.RenderText(), RequestedSchema: schema}
 }
 
-// maxCode bounds how much of a program or of a changed definition a form shows. Arguments are always shown
+// maxCode bounds how many bytes of a program or of a changed definition a form shows. Arguments are always shown
 // completely.
 const maxCode = 8 << 10
 

@@ -36,10 +36,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// unhurried sets a timeout that no program reaches, however slow the machine is.
+// unhurried limits programs to one hour, which no test program reaches even on a slow machine.
 var unhurried = engine.Limits{Timeout: time.Hour}
 
-// judged is an engine with one demo server, whose own record of effects is the judge.
+// judged opens an engine with one demo server. Tests count effects in the demo server's own record.
 func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	server, err := demo.Open("files")
@@ -60,7 +60,7 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// wrote counts the effects of the call that has to be approved.
+// wrote counts the recorded calls of write_file, the tool that needs approval.
 func wrote(s *demo.DemoServer) (n int) {
 	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
@@ -70,7 +70,8 @@ func wrote(s *demo.DemoServer) (n int) {
 	return n
 }
 
-// connected is a client of the SDK at an engine, in one era of the protocol.
+// connected connects an SDK client to an engine with a protocol version. elicit answers its forms; if it is nil, the
+// client has no forms. The returned function cancels the server's context and disconnects.
 func connected(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, context.CancelFunc) {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
@@ -103,8 +104,8 @@ func accept(decision string) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}
 }
 
-// A person at a client with forms decides, in both eras, and the upstream's count
-// of effects says that it was so.
+// TestElicitation checks that a person decides about a call in the client's form, in both protocol versions. By the
+// demo server's own record, an approved call is made once and a denied call is not made.
 func TestElicitation(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
@@ -146,7 +147,8 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// TestFormOutlines checks that a form shows no personal value, but an outline of each that leaves.
+// TestFormOutlines checks that a form shows no personal value, but a masked outline of each value that the call would
+// send, such as ***@corp.example.
 func TestFormOutlines(t *testing.T) {
 	t.Parallel()
 	const sends = `return await files.writeFile({path: '/srv/nordlys/x.txt', content: 'to ann@corp.example'})`
@@ -165,8 +167,8 @@ func TestFormOutlines(t *testing.T) {
 	}
 }
 
-// Calls that wait at once are asked about each; what a client can't be asked about
-// any more is pending.
+// TestElicitationOfMany checks that a program with twelve calls that need approval finishes if it is resumed each
+// time it is answered as pending.
 func TestElicitationOfMany(t *testing.T) {
 	t.Parallel()
 	const many = `for (let i = 0; i < 12; i++) await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}); return 12`
@@ -187,7 +189,8 @@ func TestElicitationOfMany(t *testing.T) {
 	}
 }
 
-// Equal calls that wait at once are one form, with their number; one answer is for all of them.
+// TestElicitationOfEqual checks that equal calls that wait at the same time are shown in one form with their number,
+// and that one answer decides all of them.
 func TestElicitationOfEqual(t *testing.T) {
 	t.Parallel()
 	const equal = `const all = await Promise.allSettled(Array.from({length: 7}, (_, i) => files.writeFile({path: '/srv/nordlys/x.txt', content: i < 5 ? 'x' : 'y'}))); return all.filter((one) => one.status === 'fulfilled').length`
@@ -217,7 +220,7 @@ func TestElicitationOfEqual(t *testing.T) {
 	}
 }
 
-// timesIn returns how many questions a form is for.
+// timesIn returns the number of equal calls that a form's message says it is about.
 func timesIn(message string) int {
 	_, after, _ := strings.Cut(message, "this is asked ")
 	times, _, _ := strings.Cut(after, " ")
@@ -228,7 +231,8 @@ func timesIn(message string) int {
 	return n
 }
 
-// A client that goes away, or cancels, while a person is asked: nothing leaves.
+// TestElicitationThatEnds checks that no call is made and no approval stays open if the client cancels or disconnects
+// while it asks the person.
 func TestElicitationThatEnds(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"cancel", "disconnect"} {
@@ -257,7 +261,8 @@ func TestElicitationThatEnds(t *testing.T) {
 	}
 }
 
-// A client without forms is answered at once, and resumes.
+// TestWithoutElicitation checks that a client without forms gets the pending approval at once, and gets the result
+// from resume_execution after a person has approved.
 func TestWithoutElicitation(t *testing.T) {
 	t.Parallel()
 	e, server := judged(t)
@@ -276,7 +281,7 @@ func TestWithoutElicitation(t *testing.T) {
 	}
 }
 
-// rw joins the ends of two pipes.
+// rw combines the read end of one pipe with the write end of another.
 type rw struct {
 	io.ReadCloser
 	io.WriteCloser
@@ -284,8 +289,8 @@ type rw struct {
 
 func (c rw) Close() error { return errors.Join(c.ReadCloser.Close(), c.WriteCloser.Close()) }
 
-// A tool that changes while a person is asked about it is not called, whatever the
-// person says.
+// TestToolThatChangesMeanwhile checks that a tool is not called if its definition changes while a person decides
+// about the call, even if the person approves.
 func TestToolThatChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	var called atomic.Int64
@@ -328,8 +333,8 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// A dry run is answered at once, and asks nobody; resumed, the person sees all of its
-// effects in one form.
+// TestElicitationAfterDryRun checks that a dry run is answered without asking the person, and that resuming it shows
+// all of its effects in one form.
 func TestElicitationAfterDryRun(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
@@ -357,7 +362,8 @@ func TestElicitationAfterDryRun(t *testing.T) {
 	}
 }
 
-// What a model asks to see a person sees, and the model does not.
+// TestPersonalDataTools checks that sanitize_pii replaces personal values by tokens, and that restore_pii shows the
+// values only to the person: neither its result nor the client's form contains them.
 func TestPersonalDataTools(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {

@@ -59,7 +59,7 @@ type serverQuestion struct {
 	answer  chan json.RawMessage // holds one
 }
 
-// openConversations has the open conversations of a Server.
+// openConversations stores the conversations of a Server that have not ended, by id.
 type openConversations struct {
 	mu  sync.Mutex
 	all map[string]*conversation
@@ -192,7 +192,8 @@ func (c *conversation) beginTurn(ctx context.Context, next mcp.MethodHandler, me
 	return t
 }
 
-// clientPeer returns the client of the most recent request in the conversation. The caller must hold mu.
+// clientPeer returns a peer that always uses the most recent request of the conversation to reach the client. The
+// caller must hold mu.
 func (c *conversation) clientPeer() *core.ClientPeer {
 	now := func() *core.ClientPeer {
 		c.mu.Lock()
@@ -592,7 +593,7 @@ func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMes
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
 }
 
-// broughtBy returns the request state and the answers in a repeated request.
+// broughtBy returns the request state and the answers that a repeated request contains.
 func broughtBy(req mcp.Request) (state string, responses mcp.InputResponseMap) {
 	switch p := req.GetParams().(type) {
 	case *mcp.CallToolParamsRaw:

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// However many requests are under way, only those that wait for their clients are bounded.
+// TestParkedConversationsAreBounded checks that isFull counts only the conversations that wait for their clients, not
+// those whose requests are still running.
 func TestParkedConversationsAreBounded(t *testing.T) {
 	var all openConversations
 	for i := range 4 * maxParked {

@@ -20,7 +20,7 @@ import (
 type PassthroughEngine interface {
 	// Exposed returns the names of the exposed servers, sorted.
 	Exposed() []string
-	// Awaited waits until the exposed servers have listed their features, at most for the time patience.
+	// Awaited waits until the exposed servers have listed their features, but no longer than patience.
 	Awaited(ctx context.Context, patience time.Duration)
 	Toolset() *core.Toolset
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
@@ -31,7 +31,8 @@ type PassthroughEngine interface {
 	Pass(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
 	// Subscribed subscribes to changes of a resource, or ends the subscription.
 	Subscribed(ctx context.Context, server, uri string, wanted bool) error
-	// Watch sets the function that is called for changes. method is that of MCP's notification.
+	// Watch sets the function that is called when a server announces a change. method is the method of the server's
+	// MCP notification.
 	Watch(f func(server, method string, params json.RawMessage)) (stop func())
 }
 

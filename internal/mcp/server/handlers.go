@@ -153,8 +153,8 @@ func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any
 type Executor interface {
 	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
 	Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome
-	// Resume waits for an execution that was answered as pending, and returns its Outcome. It returns a pending one
-	// again after it has waited for a person for as long as patience.
+	// Resume waits for the end of a pending execution and returns its Outcome. If a person has not decided within
+	// patience, the Outcome is pending again.
 	Resume(ctx context.Context, id string, patience time.Duration) core.Outcome
 }
 
@@ -334,7 +334,7 @@ func reportProgress(ctx context.Context, req *mcp.CallToolRequest) (progress fun
 }
 
 // reportSteps returns a function that reports the steps of an agent task, if the client asked for progress. If steps
-// come fast, some are left out.
+// follow each other quickly, only the newest one is sent.
 func reportSteps(ctx context.Context, req *mcp.CallToolRequest) (progress func(core.TaskStep), stop func()) {
 	tell, stop := sendNotices(ctx, req)
 	if tell == nil {

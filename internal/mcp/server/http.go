@@ -8,27 +8,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Stateless is the first protocol version without sessions over NewHTTPHandlers.
+// Stateless is the first protocol version without sessions over HTTP.
 const Stateless = multiRoundTrip
 
-// The NewHTTPHandlers headers of the protocol.
+// HTTP headers that MCP defines.
 const (
 	SessionHeader = "Mcp-Session-Id"
 	VersionHeader = "Mcp-Protocol-Version"
 )
 
-// HTTPHandlers answers the clients of one principal over NewHTTPHandlers. Hosts, origins and quotas must have been checked before.
+// HTTPHandlers answers the clients of one principal over HTTP. The caller must have checked hosts, origins and
+// quotas.
 type HTTPHandlers struct {
 	server *Server
 	// Stateless handles requests of protocol versions without sessions. Sessions handles those of older versions, and
-	// Events those of the oldest NewHTTPHandlers transport.
+	// Events those of the oldest HTTP transport, HTTP with SSE.
 	Stateless, Sessions, Events http.Handler
 }
 
 // maxEvents bounds how many bytes of events are kept for clients that lose their connection and resume the stream.
 const maxEvents = 4 << 20
 
-// NewHTTPHandlers returns the NewHTTPHandlers handlers of the server. The caller must bound the size of request bodies.
+// NewHTTPHandlers returns HTTP handlers for the server. The caller must bound the size of request bodies.
 func (s *Server) NewHTTPHandlers() *HTTPHandlers {
 	served := func(*http.Request) *mcp.Server { return s.mcp }
 	events := mcp.NewMemoryEventStore(nil)

@@ -198,8 +198,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return next, nil
 }
 
-// receiveLine puts the messages of a line into the queue, or answers them if they are refused. The error is one of
-// writing.
+// receiveLine puts the messages of a line into the queue, or answers them if they are refused. It returns an error
+// only if an answer cannot be written.
 func (c *lineConn) receiveLine(l readLine) error {
 	if !l.whole {
 		return c.writeMessage(newRefusal(nil, jsonrpc.CodeInvalidRequest, "a message is larger than %d MB", maxLine>>20).ToJSON())
@@ -300,7 +300,8 @@ func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	return nil
 }
 
-// checkDeclared refuses a declared protocol version unless it is one without initialize.
+// checkDeclared checks the protocol version that a request declares. It refuses unknown versions, and versions that
+// require initialize if the client has not sent it.
 func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
 	var version string
 	if json.Unmarshal(raw, &version) != nil {

@@ -18,8 +18,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// brisk is an engine whose programs end at once, however often they are run. The program "wait" waits for
-// the end of its context.
+// brisk is an engine whose programs end at once, except the program "wait", which waits for the end of its context.
 type brisk struct {
 	*engine
 	began chan struct{}
@@ -38,7 +37,7 @@ func (b brisk) Decide(string, string, core.ApprovalAnswer) error { return nil }
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// speaker is a client on a stream that writes whatever it is told to.
+// speaker is a client that writes arbitrary lines to a server's input stream.
 type speaker struct {
 	t     testing.TB
 	era   string
@@ -49,7 +48,7 @@ type speaker struct {
 	asked int
 }
 
-// speak connects a speaker that uses a version of the protocol.
+// speak starts a server and connects a speaker to it that uses the protocol version era.
 func speak(t testing.TB, era string) *speaker {
 	t.Helper()
 	began := make(chan struct{}, 1)
@@ -86,7 +85,7 @@ func (c *speaker) write(text string) {
 	}
 }
 
-// request returns a request for a version of the protocol.
+// request returns a tools/call message in the form of the speaker's protocol version.
 func (c *speaker) request(id, tool, arguments string) string {
 	meta := `"_meta":{}`
 	if c.era == multiRoundTrip {
@@ -95,7 +94,7 @@ func (c *speaker) request(id, tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s,%s}}`, id, tool, arguments, meta)
 }
 
-// sync makes a request that every server answers, and returns what came before its answer.
+// sync makes a request that always succeeds and returns the lines that the server sent before the answer.
 func (c *speaker) sync() (before []string) {
 	c.t.Helper()
 	c.asked++
@@ -115,7 +114,7 @@ func (c *speaker) sync() (before []string) {
 	}
 }
 
-// close ends the stream, which is no error.
+// close ends the input stream and checks that the server then stops without an error.
 func (c *speaker) close() {
 	c.t.Helper()
 	_ = c.in.Close()
@@ -124,7 +123,8 @@ func (c *speaker) close() {
 	}
 }
 
-// oddLines are lines of a client with what the answer must contain. Empty means that no answer is sent.
+// oddLines maps each line of a client to a text that the server's answer must contain. An empty text means that the
+// server must not answer.
 var oddLines = map[string]string{
 	`{}`: `"id":null,"error":{"code":-32600,`, `[]`: `-32600`, `7`: `-32600`, `null`: `-32600`, `"x"`: `-32600`, `true`: `-32600`, `[[]]`: `-32600`, `[1,2]`: `-32600`,
 	`nonsense`: `-32700`, `{"jsonrpc":"2.0"`: `-32700`, `{} {}`: `-32700`, "\ufeff{}": `-32700`, "{}\x00": `-32700`,
@@ -162,7 +162,8 @@ var oddLines = map[string]string{
 	`{"jsonrpc":"2.0","method":"notifications/nobody","params":{"a":` + strings.Repeat(`[`, 1500) + strings.Repeat(`]`, 1500) + `}}`: ``,
 }
 
-// What is JSON and no message is answered as JSON-RPC says, or ignored, and ends nothing.
+// TestOddLines checks that lines that are not valid messages are answered with an error as JSON-RPC requires, or
+// ignored, and that the connection continues.
 func TestOddLines(t *testing.T) {
 	for _, era := range []string{"2025-11-25", multiRoundTrip} {
 		t.Run(era, func(t *testing.T) {
@@ -188,7 +189,8 @@ func TestOddLines(t *testing.T) {
 	}
 }
 
-// A cancellation ends the request that it names, if that has come and was not answered, and nothing else.
+// TestOddCancellations checks that a cancellation ends only the request that it names, and that it is ignored if that
+// request has not arrived yet or was already answered.
 func TestOddCancellations(t *testing.T) {
 	for _, era := range []string{"2025-11-25", multiRoundTrip} {
 		t.Run(era, func(t *testing.T) {
@@ -228,7 +230,8 @@ func TestOddCancellations(t *testing.T) {
 	}
 }
 
-// initialize cannot be cancelled.
+// TestCancelInitialize checks that cancelRequest cancels a pending request, but neither initialize nor an unknown
+// request.
 func TestCancelInitialize(t *testing.T) {
 	c := &lineConn{calls: nil}
 	c.calls = map[jsonrpc.ID]*inCall{idOf(t, "1"): {initialize: true}, idOf(t, "2"): {}}
@@ -248,7 +251,8 @@ func idOf(t *testing.T, raw string) jsonrpc.ID {
 	return id
 }
 
-// Versions before 2025-06-18 have batches, which are answered by one.
+// TestBatch checks that in protocol versions before 2025-06-18 a batch of requests gets one batch of answers, and
+// that a batch that is too long is refused.
 func TestBatch(t *testing.T) {
 	c := speak(t, "2025-03-26")
 	defer c.close()
@@ -283,8 +287,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Whatever a client writes, the next request is answered. choices makes messages of a grammar; raw is written as
-// it is.
+// FuzzClientLines checks that the server answers the next request whatever lines a client has written. choices
+// selects generated messages; raw is written unchanged.
 func FuzzClientLines(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, `null`, `7`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":true,"method":7}`, "{}\n[]\r\n\x00",
@@ -313,7 +317,8 @@ func FuzzClientLines(f *testing.F) {
 	})
 }
 
-// A server that is told to end answers what is under way and takes nothing more.
+// TestDrain checks that a server whose context has ended refuses new requests, waits for pending ones, and cancels a
+// program that does not end within drainTimeout.
 func TestDrain(t *testing.T) {
 	for name, cancelled := range map[string]bool{"ends": false, "does not end": true} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// locked is an engine at which somebody has logged in at a server, and the login has ended since.
+// locked opens an engine with one server that requires a login. A person has logged in, but the login has expired.
 func locked(t *testing.T) (*engine.Engine, *oauthtest.Server, engine.Config) {
 	t.Helper()
 	server, err := oauthtest.Start(oauthtest.Rules{})
@@ -52,13 +52,14 @@ func logIn(t *testing.T, c engine.Config) {
 	}
 }
 
-// browsing is a client that opens addresses for a person.
+// browsing connects a client that can open addresses for a person.
 func browsing(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
 	t.Helper()
 	return browsingWith(t, e, version, elicit, nil)
 }
 
-// browsingWith is browsing for who wants to hear which pages have served their purpose.
+// browsingWith is like browsing. In addition, it calls complete with the id of each page that the server reports as
+// finished.
 func browsingWith(t *testing.T, e *engine.Engine, version string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error), complete func(id string)) *mcp.ClientSession {
 	t.Helper()
 	toServer, fromClient := io.Pipe()
@@ -82,7 +83,8 @@ func browsingWith(t *testing.T, e *engine.Engine, version string, elicit func(co
 
 const twoCalls = `const a = vault.hello({}), b = vault.hello({}); return [await a, await b]`
 
-// A person at a client logs in while a program waits, which goes on with the same calls.
+// TestLoginInTheMiddle checks that a program waits while the person at the client logs in, and then makes each of its
+// calls once. If the person declines, no call is made.
 func TestLoginInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
@@ -159,7 +161,8 @@ func TestLoginStopsTheClock(t *testing.T) {
 	}
 }
 
-// A client that can't open addresses gets an error that says the command.
+// TestLoginWithoutBrowser checks that a client that cannot open addresses gets an error with the login command, and
+// that calls succeed after that login.
 func TestLoginWithoutBrowser(t *testing.T) {
 	t.Parallel()
 	e, _, config := locked(t)
@@ -180,7 +183,8 @@ func TestLoginWithoutBrowser(t *testing.T) {
 	}
 }
 
-// Tools of a server that nobody has logged in at are found soon after somebody does.
+// TestFirstLogin checks that the tools of a server are found soon after the first login at it, and that the refresh
+// token is never sent to the server.
 func TestFirstLogin(t *testing.T) {
 	t.Parallel()
 	server, err := oauthtest.Start(oauthtest.Rules{})
@@ -211,7 +215,7 @@ func TestFirstLogin(t *testing.T) {
 	}
 }
 
-// Fifty programs whose token has ended cause one refresh.
+// TestProgramsShareOneRefresh checks that fifty concurrent programs with an expired access token cause one refresh.
 func TestProgramsShareOneRefresh(t *testing.T) {
 	t.Parallel()
 	e, server, config := locked(t)

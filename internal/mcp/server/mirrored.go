@@ -17,9 +17,9 @@ import (
 
 const nameHeader = "Mcp-Name"
 
-// checkMirrored compares the headers of a request with its body where the SDK does not. This matters because proxies
-// in front of Retort decide by the headers, and Retort by the body. next gets decoded header values and compares them
-// byte for byte.
+// checkMirrored returns a handler that compares the headers of a request with its body in the cases that the SDK does
+// not check. This matters because proxies in front of Retort decide by the headers, and Retort by the body. The
+// handler next gets a decoded name header and compares it with the body byte for byte.
 func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {

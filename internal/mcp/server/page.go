@@ -12,7 +12,8 @@ import (
 	"retort/internal/core"
 )
 
-// shownBy returns a peer that says which questions the client of a request can show to a person.
+// shownBy returns a peer that describes which questions the client of a request can show to a person: forms, pages,
+// both or none.
 func shownBy(req mcp.Request) *core.ClientPeer {
 	caps := capabilitiesOf(req)
 	if caps == nil || caps.Elicitation == nil {

@@ -15,8 +15,8 @@ import (
 
 const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=geheim"
 
-// openedPages is a server with tools that want a page opened first: get_first refuses calls until
-// then, get_midst asks in the midst of a call.
+// openedPages holds the state of a server whose tools require a page to be opened: get_first refuses calls until
+// then, and get_midst asks for it during a call.
 type openedPages struct {
 	mu        sync.Mutex
 	url       string
@@ -69,13 +69,14 @@ func (p *openedPages) server(protocols ...string) *mcp.Server {
 	return s
 }
 
-// asks is the question. The caller holds mu.
+// asks returns the request to open the page, with a new id. The caller must hold mu.
 func (p *openedPages) asks() *mcp.ElicitParams {
 	p.ids = append(p.ids, fmt.Sprintf("id-%d", len(p.ids)))
 	return &mcp.ElicitParams{Mode: "url", URL: p.url, ElicitationID: p.ids[len(p.ids)-1], Message: "Connect ada@example.com"}
 }
 
-// reader is a client whose person does what action says with pages.
+// reader returns the options of a client that answers every request to open a page with action. The client appends
+// requests to asked and completed pages to completed.
 func (p *openedPages) reader(t *testing.T, action string, asked, completed *[]string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}, Form: &mcp.FormElicitationCapabilities{}}},
@@ -111,8 +112,8 @@ func waysTo(t *testing.T, s *mcp.ClientSession) map[string]func(tool string) str
 	}
 }
 
-// A page that a server wants opened is brought to the person at the client, in all eras, with
-// its whole address; the call is made once more when the person is done.
+// TestPagesToOpen checks that the client is asked to open a server's page with its complete address, for all pairs of
+// protocol versions, and that the call is repeated once when the person has finished with the page.
 func TestPagesToOpen(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
@@ -158,7 +159,8 @@ func TestPagesToOpen(t *testing.T) {
 	}
 }
 
-// Where nobody opens the page, the call ends with the host and what to do, and without the rest of the address.
+// TestPagesThatNobodyOpens checks that a call fails if its page is not opened, and that the error names the host and
+// a remedy, but not the rest of the address.
 func TestPagesThatNobodyOpens(t *testing.T) {
 	t.Parallel()
 	forms := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -203,7 +205,8 @@ func TestPagesThatNobodyOpens(t *testing.T) {
 	}
 }
 
-// Addresses that nobody should open are not brought to anybody.
+// TestPagesThatAreRefused checks that unsafe addresses, such as scripts, files and disguised hosts, are never shown
+// to the client.
 func TestPagesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]string{

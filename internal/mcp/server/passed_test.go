@@ -15,9 +15,9 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// Personal data of one server that goes to another one in a prompt's arguments waits for a person,
-// in both eras; a no is one, and a client that can't ask is told what to do. In an address it does
-// not go anywhere.
+// TestPromptsAreApproved checks that a person must approve personal data of one server in a prompt's arguments for
+// another server. A denial, or a client that cannot ask, makes the request fail. Personal data in the address of a
+// resource is refused without asking.
 func TestPromptsAreApproved(t *testing.T) {
 	t.Parallel()
 	const settings = "servers: {a: {expose: direct}, b: {expose: direct}}"
@@ -62,7 +62,8 @@ func TestPromptsAreApproved(t *testing.T) {
 	}
 }
 
-// behindLogin is a server with resources and prompts for which somebody has to log in.
+// behindLogin starts a server with resources and prompts that requires a login, and returns a configuration of an
+// engine with this server.
 func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, engine.Config) {
 	t.Helper()
 	things := everything()
@@ -76,8 +77,9 @@ func behindLogin(t *testing.T, stateless bool) (*oauthtest.Server, engine.Config
 	return server, engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: "servers: {vault: {expose: direct}}", Servers: []engine.Server{{Name: "vault", URL: server.URL}}}
 }
 
-// Whoever reads a resource, or gets a prompt, of a server that wants a login is asked for it, and
-// has the answer then. A client of the versions that know it is told that the page has served.
+// TestLoginForResourcesAndPrompts checks that a client whose login has expired is asked to log in when it reads a
+// resource or gets a prompt, and then gets the answer. A client of 2025-11-25 is also notified that the login is
+// complete.
 func TestLoginForResourcesAndPrompts(t *testing.T) {
 	t.Parallel()
 	for i := range 4 {

@@ -24,7 +24,7 @@ type Kind struct {
 	Tool   string // the name by which the policy judges their use
 }
 
-// The kinds of items.
+// The kinds of items that servers list in addition to tools.
 var (
 	Resources = Kind{"resources/list", "resources", "uri", "read_resource"}
 	Templates = Kind{"resources/templates/list", "resourceTemplates", "uriTemplate", "read_resource"}
@@ -103,7 +103,7 @@ func (d *exposedServers) listResult(ctx context.Context, k Kind, req mcp.Request
 	return ownResult(req, map[string]any{k.Member: items})
 }
 
-// ownResult returns a result that Retort itself has made.
+// ownResult returns a result that Retort makes itself, with the given members.
 func ownResult(req mcp.Request, members map[string]any) (mcp.Result, error) {
 	if isModern(req) {
 		members["ttlMs"], members["cacheScope"] = 0, "private"

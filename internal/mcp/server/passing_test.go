@@ -20,7 +20,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// upstream is a server of the SDK, in this process.
+// upstream returns an engine's server entry for an SDK server in this process, connected by pipes.
 func upstream(name string, s *mcp.Server) engine.Server {
 	return engine.Server{Name: name, Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		toServer, fromClient := io.Pipe()
@@ -30,7 +30,7 @@ func upstream(name string, s *mcp.Server) engine.Server {
 	}}
 }
 
-// overHTTP is a server of the SDK behind Streamable NewHTTPHandlers.
+// overHTTP returns an engine's server entry for an SDK server behind Streamable HTTP.
 func overHTTP(t *testing.T, name string, s *mcp.Server, stateless bool) engine.Server {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	listener := httptest.NewServer(handler)
@@ -48,7 +48,7 @@ func (s stream) Close() error {
 	return s.WriteCloser.Close()
 }
 
-// connect joins a client of the SDK, through Retort, to servers.
+// connect opens an engine with servers and connects an SDK client to it with a protocol version.
 func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, servers ...engine.Server) *mcp.ClientSession {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Servers: servers})
@@ -70,7 +70,7 @@ func connect(t *testing.T, settings, protocol string, o *mcp.ClientOptions, serv
 
 var eras = []string{"2025-11-25", "2026-07-28"}
 
-// everything is a server with something of each kind.
+// everything returns a server with tools, resources, a resource template, a prompt and completions.
 func everything(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everything", Version: "1"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: protocols,
@@ -182,7 +182,7 @@ func callOf(t *testing.T, s *mcp.ClientSession, name string, arguments any) stri
 	return show(result)
 }
 
-// saidOf is callOf for calls that may be refused by the protocol.
+// saidOf calls a tool like callOf, but returns a protocol error as text instead of failing the test.
 func saidOf(t *testing.T, s *mcp.ClientSession, name string) string {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
@@ -233,8 +233,8 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 	}
 }
 
-// withApprovalChannel is a server that asks in the midst of calls: by requests where the client has the
-// handshake, by what it answers where it has not.
+// withApprovalChannel returns a server whose tools ask the client during calls: by requests in protocol versions with
+// a handshake, otherwise in their results.
 func withApprovalChannel(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: protocols})
 	form := &mcp.ElicitParams{Message: "Which colour?\u202e", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}`)}
@@ -300,7 +300,8 @@ func withApprovalChannel(protocols ...string) *mcp.Server {
 	return s
 }
 
-// person is a client that answers what it is asked.
+// person is a client that answers all questions. It records the questions in asked, and log and progress messages in
+// told.
 type person struct {
 	mu    sync.Mutex
 	asked []string
@@ -330,8 +331,8 @@ func (p *person) options() *mcp.ClientOptions {
 	}
 }
 
-// Whatever the era of the client and of the server, the person is asked, and the server gets
-// the answer: called directly, by call_tool, and in the midst of a program.
+// TestQuestionsCrossEras checks for all pairs of protocol versions that a server's question reaches the person and
+// the server gets the answer, whether its tool is called directly, by call_tool or by a program.
 func TestQuestionsCrossEras(t *testing.T) {
 	t.Parallel()
 	wires := map[string]func(theirs string) engine.Server{
@@ -381,7 +382,8 @@ func TestQuestionsCrossEras(t *testing.T) {
 	}
 }
 
-// Who can ask nobody is told so, and by default no server uses the client's model.
+// TestNobodyToAsk checks that a server's question fails with an explanation if the client cannot ask a person, and
+// that servers cannot use the client's model or roots by default.
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -441,8 +443,8 @@ func TestServersTellHowFarTheyAre(t *testing.T) {
 	}
 }
 
-// A call of an exposed tool that cannot be taken back waits for a person, and its answer is the
-// server's own then.
+// TestExposedCallsAreApproved checks that a destructive call of an exposed tool waits for approval. An approved call
+// returns the server's own result; a denied or pending one returns a result marked as an error.
 func TestExposedCallsAreApproved(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -470,7 +472,8 @@ func TestExposedCallsAreApproved(t *testing.T) {
 	}
 }
 
-// What two servers have under one name is told apart.
+// TestNamesOfSeveralServers checks that items with the same name on two servers get different names for clients, and
+// that each name reaches its server.
 func TestNamesOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "{piiTokenization: false, servers: {a: {expose: direct}, b: {expose: direct}}}", eras[0], nil, upstream("a", everything()), upstream("b", everything(eras[0])))

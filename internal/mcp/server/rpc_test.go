@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Keys count as they are spelled: what counts here is what is done.
+// TestExamine checks that ExamineMessage counts messages and calls by exactly spelled keys, as the server does, and
+// refuses texts that are not valid messages.
 func TestExamine(t *testing.T) {
 	for body, want := range map[string]MessageContent{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`:                                                                                           {Messages: 1, Calls: 1},

@@ -35,8 +35,8 @@ type Options struct {
 	Lean    bool // only the four tools that everything else can be reached with
 	// Sandboxes are the names that a call can give to choose a sandbox.
 	Sandboxes []string
-	// Principal is the principal of all clients of this server. Rounds has the signed states, which the servers of
-	// all principals share.
+	// Principal is the principal of all clients of this server. Rounds signs the states of open questions; the
+	// servers of all principals share it.
 	Principal string
 	Rounds    *RequestStates
 	// Grace is how long a call may run before a client that supports tasks gets a task instead of the result. 0 means
@@ -52,7 +52,8 @@ type Server struct {
 	principal string
 	rounds    *RequestStates
 	log       *slog.Logger
-	// offerResume adds resume_execution to the lean set of tools, once an execution waits.
+	// offerResume adds resume_execution to the lean set of tools. It is called when an execution begins to wait for
+	// an approval.
 	offerResume func()
 	direct      *exposedServers // nil: no server is exposed
 	talks       openConversations
@@ -171,8 +172,8 @@ func withTrace(ctx context.Context, req *mcp.CallToolRequest) context.Context {
 	return core.WithTrace(ctx, core.NewTrace(parent, state))
 }
 
-// explainMissing wraps the handler next. If a client calls a tool of Retort that this protocol version or set of
-// tools does not include, it extends the error for an unknown tool with this explanation.
+// explainMissing returns a handler that extends the error for an unknown tool if Retort has the tool, but not in this
+// protocol version or set of tools.
 func explainMissing(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)

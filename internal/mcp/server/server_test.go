@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the server answers into testdata")
 
-// engine answers in a fixed way. A program "wait" lasts until it is cancelled;
-// "progress" tells of three calls made; "ask" waits for a person.
+// engine is an engine with fixed answers. The program "wait" runs until it is cancelled, "progress" reports three
+// calls, and "ask" waits for an approval.
 type engine struct {
 	started, cancelled chan struct{}
 	answer             *core.ApprovalAnswer // of the person, to "ask"
@@ -206,8 +206,8 @@ func indent(t *testing.T, line []byte) string {
 	return b.String()
 }
 
-// Each file of testdata is a conversation: what the client writes, and what the
-// server must answer to the letter. -update writes the latter.
+// TestWire checks the server's exact answers in recorded conversations. Each file in testdata has the lines of the
+// client and the expected answers; -update rewrites the answers.
 func TestWire(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -238,7 +238,7 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
-// A cancelled call ends its program, and is never answered.
+// TestCancellationReachesTheProgram checks that a cancelled call ends its program and is never answered.
 func TestCancellationReachesTheProgram(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	for era, c := range map[string]struct{ hello, meta string }{"legacy": {hello, `"_meta":{}`}, "modern": {"", meta}} {
@@ -277,7 +277,7 @@ func TestCancellationReachesTheProgram(t *testing.T) {
 	}
 }
 
-// A line that is too long is answered as such, and the next one is served.
+// TestLongLine checks that a line over the size limit is answered with an error, and the next line as usual.
 func TestLongLine(t *testing.T) {
 	long := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"` + strings.Repeat("x", maxLine) + `"}}`
 	got := session(t, Options{}, long+"\n"+hello+`{"jsonrpc":"2.0","id":2,"method":"ping"}`)

@@ -19,7 +19,7 @@ const (
 	unsubscribeTimeout = 10 * time.Second
 )
 
-// resourceSubscriptions has the resources that clients have subscribed to. Each resource is subscribed once at its
+// resourceSubscriptions stores the resources that clients have subscribed to. Each resource is subscribed once at its
 // server, and unsubscribed when the last session unsubscribes or ends.
 type resourceSubscriptions struct {
 	asking sync.Mutex // held while a server is asked

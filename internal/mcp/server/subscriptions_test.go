@@ -12,7 +12,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// watchable is a server with resources that remembers who wants to hear of which.
+// watchable is a server with resources that counts the subscriptions of each resource.
 type watchable struct {
 	*mcp.Server
 	mu    sync.Mutex
@@ -45,8 +45,8 @@ func (w *watchable) hears(uri string) int {
 	return w.heard[uri]
 }
 
-// Clients of both eras hear of the resources that they have named, and of no others, from servers
-// of both eras; and when they have had enough, the server is told.
+// TestSubscriptions checks for all pairs of protocol versions that clients are notified of changes of the resources
+// that they have subscribed to, and of no others, and that the server is unsubscribed in the end.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
@@ -100,7 +100,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// A server that will not tell says so to who subscribes.
+// TestSubscriptionRefused checks that a client gets an error when it subscribes at a server without subscriptions.
 func TestSubscriptionRefused(t *testing.T) {
 	t.Parallel()
 	for _, theirs := range eras {
@@ -119,7 +119,7 @@ func everythingDeaf(protocols ...string) *mcp.Server {
 	return s
 }
 
-// A server of one name can't speak for another one's resources.
+// TestUpdatesOfOthers checks that a server's notification about another server's resource is not forwarded.
 func TestUpdatesOfOthers(t *testing.T) {
 	t.Parallel()
 	a, b := newWatchable(eras[0]), newWatchable(eras[0])

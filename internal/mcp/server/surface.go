@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// surfaceFiles has the descriptions of Retort's own tools as embedded files: a description (.md) and an input schema
-// (.json) for each tool. These texts are what models read.
+// surfaceFiles contains the descriptions of Retort's own tools as embedded files: a description (.md) and an input
+// schema (.json) for each tool. These texts are what models read.
 //
 //go:embed tools/*.md tools/*.json
 var surfaceFiles embed.FS
@@ -57,7 +57,7 @@ func isModelTool(name string) bool {
 	return slices.ContainsFunc((*Server)(nil).modelTools(), func(t modelTool) bool { return t.name == name })
 }
 
-// sandboxEnum stands in a schema for the sandboxes that a call can name.
+// sandboxEnum is a placeholder in tool schemas that loadDefinition replaces by the names of the available sandboxes.
 const sandboxEnum = `{"enum":"$sandboxes"}`
 
 // loadDefinition returns the definition of the tool that clients get.

@@ -13,11 +13,11 @@ import (
 	"retort/internal/tokens"
 )
 
-// testSandboxes are the names that the command gives.
+// testSandboxes lists the sandboxes that the retort command offers.
 var testSandboxes = []string{"process", "docker", "gvisor", "vm"}
 
-// The bounds are promises of the surface: a client pays for the list in every
-// session.
+// TestToolListStaysSmall checks that the tool lists and the server's instructions stay below fixed numbers of tokens,
+// because a client pays for them in every session.
 func TestToolListStaysSmall(t *testing.T) {
 	all := (*Server)(nil).modelTools()
 	for surface, c := range map[string]struct{ tools, tokens int }{"full": {len(all), 1200}, "lean": {leanTools, 500}} {
@@ -46,7 +46,7 @@ func TestToolListStaysSmall(t *testing.T) {
 	}
 }
 
-// TestSchemasMatchHandlers checks that every tool takes each argument of its schema, and refuses others.
+// TestSchemasMatchHandlers checks that every tool accepts each argument of its schema and refuses unknown ones.
 func TestSchemasMatchHandlers(t *testing.T) {
 	s, err := New(newEngine(), Options{Version: "0.0.0-test"})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // AgentRunner runs agent tasks.
 type AgentRunner interface {
-	// ExecuteTask runs an agent task. Its Outcome is resumed as that of Execute is.
+	// ExecuteTask runs an agent task. A pending Outcome can be resumed like one of Execute.
 	ExecuteTask(ctx context.Context, t core.AgentTask) core.Outcome
 }
 

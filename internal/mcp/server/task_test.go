@@ -17,7 +17,8 @@ import (
 
 //lint:file-ignore SA1019 sampling is how a client lends its model; only 2026-07-28 gives it up
 
-// lender is a client that lends its model, which writes these programs one after the other.
+// lender is a client that offers its model to the server (sampling). The model answers with these programs, one after
+// the other.
 type lender struct {
 	programs []string
 	decision string // of its person; "" declines
@@ -54,8 +55,9 @@ func (l *lender) options() *mcp.ClientOptions {
 	}
 }
 
-// With a client that lends its model, tasks are done without any endpoint, in both eras, and no effect happens twice
-// unless its person wants that. The outcome of an attempt does not depend on the era, so each case runs in one.
+// TestTaskBySampling checks that agent tasks use the model of a client with sampling and need no other model. An
+// attempt that failed after an effect is repeated only if the person approves. The outcome of an attempt does not
+// depend on the protocol version, so by default each case runs in one.
 func TestTaskBySampling(t *testing.T) {
 	t.Parallel()
 	const make1 = "await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });"
@@ -115,7 +117,8 @@ func TestTaskBySampling(t *testing.T) {
 	}
 }
 
-// A client that lends no model gets everything to have its own write the program, and that is no error.
+// TestTaskWithoutSampling checks that a client without sampling gets the tools and a skeleton of the program, so that
+// its own model can write the program. This result is not marked as an error.
 func TestTaskWithoutSampling(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras {
@@ -128,8 +131,8 @@ func TestTaskWithoutSampling(t *testing.T) {
 	}
 }
 
-// A task object with description, requiredTools and status is taken as it is; one that says a thing twice, or claims to
-// have begun, is refused.
+// TestTaskObject checks that execute_task accepts a task object with description, requiredTools and status, and
+// refuses one that gives an argument twice or whose status is not "pending".
 func TestTaskObject(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "", eras[0], nil, engine.Server{Name: "crm", Dial: demo.DialFunc("crm")})

@@ -17,8 +17,8 @@ import (
 
 // TaskEngine represents an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
 type TaskEngine interface {
-	// Submit adds a job to the queue. When it returns, the job is durable. Servers that the job calls can reach the
-	// peer of ctx.
+	// Submit adds a job to the queue. When it returns, the job is durable. While the job runs, servers can send
+	// questions to the peer of ctx.
 	Submit(ctx context.Context, j core.Job) (core.JobState, error)
 	Task(id string) (core.JobState, error)
 	Tasks() ([]core.JobState, error)
@@ -59,7 +59,7 @@ type clientTasks struct {
 	talks map[string]*conversation // what servers ask in the midst of tasks
 }
 
-// taskParams has the parameters of all task methods.
+// taskParams combines the parameters of all task methods.
 type taskParams struct {
 	mcp.ParamsBase
 	TaskID    string               `json:"taskId"`
@@ -241,8 +241,8 @@ func supportsTasks(definition json.RawMessage) bool {
 	return json.Unmarshal(definition, &d) == nil && (d.Execution.TaskSupport == "optional" || d.Execution.TaskSupport == "required")
 }
 
-// answerCall answers a call with a task if appropriate. Before protocol version 2026-07-28 the client requests that,
-// since then the server decides. is reports whether the call was answered.
+// answerCall answers a call with a task if appropriate. Before protocol version 2026-07-28 the client requests a
+// task, since then the server decides. The result "is" reports whether the call was answered.
 func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
 	asked, wanted := req.Params.Meta[taskAsked]
 	delete(req.Params.Meta, taskAsked)
@@ -415,7 +415,8 @@ func resultOfTask(t core.JobState) (json.RawMessage, bool, error) {
 	return text, failed, err
 }
 
-// taskOf returns a task in the form of MCP. Before protocol version 2026-07-28, a failed call is a failed task.
+// taskOf converts the state of a job to an MCP task. Before protocol version 2026-07-28, a failed call is a failed
+// task.
 func taskOf(t core.JobState, legacy bool) map[string]any {
 	status, message := "working", ""
 	switch {

@@ -16,8 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// taskEngine has a queue of which the times stand still. A program "ask" is the task x9 that
-// waits for a person; "full" finds no place.
+// taskEngine is an engine with a queue whose jobs have fixed times. The program "ask" becomes the job x9, which waits
+// for a person. For "full", Submit fails because the queue is full.
 type taskEngine struct {
 	*engine
 	mu    sync.Mutex
@@ -64,7 +64,7 @@ func (e *taskEngine) end(t *core.JobState, o core.Outcome) {
 	e.tell()
 }
 
-// tell wakes every goroutine that waits for a task to change. The caller holds mu.
+// tell wakes all goroutines that wait for a change of a job. The caller must hold mu.
 func (e *taskEngine) tell() {
 	close(e.news)
 	e.news = make(chan struct{})
@@ -167,7 +167,7 @@ func (e *taskEngine) WatchTask(ctx context.Context, id string, seen core.JobStat
 	}
 }
 
-// talk speaks to a server, line by line.
+// talk is a client connection over which a test writes and reads single lines.
 type talk struct {
 	t   *testing.T
 	to  io.Writer
@@ -196,7 +196,7 @@ func (k *talk) say(line string) {
 	}
 }
 
-// hear is the next line that has a text.
+// hear returns the next line from the server that contains text.
 func (k *talk) hear(text string) string {
 	k.t.Helper()
 	for k.all.Scan() {
@@ -211,7 +211,8 @@ func (k *talk) hear(text string) string {
 const asksPerson = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-// A client of 2025-11-25 is asked while it waits for the result.
+// TestLegacyTaskAsks checks that a client of 2025-11-25 is asked for the approval of a task while it waits in
+// tasks/result.
 func TestLegacyTaskAsks(t *testing.T) {
 	k := talkTo(t, newTaskEngine())
 	k.say(asksPerson)
@@ -231,7 +232,8 @@ func TestLegacyTaskAsks(t *testing.T) {
 	}
 }
 
-// Progress of a task goes to the client that asked for it, until the task ends.
+// TestLegacyTaskProgress checks that a client of 2025-11-25 gets the progress of a task, with the progress token of
+// its call.
 func TestLegacyTaskProgress(t *testing.T) {
 	e := newTaskEngine()
 	k := talkTo(t, e)
@@ -247,7 +249,8 @@ func TestLegacyTaskProgress(t *testing.T) {
 	}
 }
 
-// What a server asks in the midst of a task waits until the client looks after it.
+// TestServersAskInTasks checks that a server's question during a task waits until the client asks for the task's
+// result (legacy) or state (modern).
 func TestServersAskInTasks(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -283,7 +286,7 @@ func TestServersAskInTasks(t *testing.T) {
 	}
 }
 
-// askingEngine asks the client in the midst of each task.
+// askingEngine asks the client a question during each job, and sends the answer to said.
 type askingEngine struct {
 	*taskEngine
 	said chan string
@@ -299,7 +302,8 @@ func (e *askingEngine) Submit(ctx context.Context, j core.Job) (core.JobState, e
 	return t, err
 }
 
-// The list says which tools can be tasks, to whom that means something.
+// TestTaskSupport checks that the list of tools marks those that can be called as tasks, for clients of 2025-11-25
+// only.
 func TestTaskSupport(t *testing.T) {
 	k := talkTo(t, newTaskEngine())
 	k.say(asksPerson)
@@ -313,7 +317,7 @@ func TestTaskSupport(t *testing.T) {
 	}
 }
 
-// Over NewHTTPHandlers, too, a client of 2025-11-25 says which call is a task.
+// TestLegacyTaskOverHTTP checks that a client of 2025-11-25 can also request a task over HTTP.
 func TestLegacyTaskOverHTTP(t *testing.T) {
 	s, err := New(newTaskEngine(), Options{})
 	if err != nil {

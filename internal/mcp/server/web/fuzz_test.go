@@ -12,8 +12,8 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// FuzzBodies sends bodies of both eras to a listener. Whatever a client sends is answered with a status, and so is the
-// well-formed request that comes next.
+// FuzzBodies checks that a listener answers every request body with an HTTP status, and then answers a well-formed
+// request. It covers protocol versions with and without sessions.
 func FuzzBodies(f *testing.F) {
 	e, err := engine.Open(f.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: f.TempDir(), Keys: f.TempDir()})
 	if err != nil {
@@ -61,7 +61,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// poster sends requests of one era.
+// poster sends requests of one protocol version to a listener.
 type poster struct {
 	l       *web.Listener
 	ctx     context.Context

@@ -11,7 +11,7 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// heap is what is in use after everything that can go is gone, in bytes.
+// heap returns the number of bytes in use on the heap after garbage collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -20,8 +20,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A thousand principals have each their session, in bounded memory; nobody's is another's; and
-// one who asks for more than its share keeps nobody waiting.
+// TestThousandPrincipals checks that a thousand principals have separate sessions in bounded memory, and that a
+// principal that exceeds its limits does not delay the others.
 func TestThousandPrincipals(t *testing.T) {
 	const principals = 1_000
 	p := open(t, func(o *web.Options) {
@@ -71,7 +71,7 @@ func TestThousandPrincipals(t *testing.T) {
 	flood.Wait()
 }
 
-// each does something n times, some at once.
+// each calls f for the numbers from 0 to n-1 in 16 goroutines.
 func each(n int, f func(i int)) {
 	var all sync.WaitGroup
 	at := make(chan int)
@@ -89,7 +89,7 @@ func each(n int, f func(i int)) {
 	all.Wait()
 }
 
-// All sessions together have a bound, too.
+// TestAllSessions checks that the sessions of all principals together are bounded.
 func TestAllSessions(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator, o.Limits = tokens{}, web.ListenerLimits{AllSessions: 2} })
@@ -100,7 +100,8 @@ func TestAllSessions(t *testing.T) {
 	}
 }
 
-// Tokens that do not count are told of: the first of an address at once, a flood as a number.
+// TestRefusals checks that requests with invalid tokens are reported: the first one of an address at once, and many
+// further ones as a number.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

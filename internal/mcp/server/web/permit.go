@@ -6,8 +6,8 @@ import (
 	"retort/internal/core"
 )
 
-// tokenHolder has the principal of a request, or of all requests in a session, with its newest token. It is safe for
-// concurrent use.
+// tokenHolder stores the principal of a request, or of all requests in a session, with its newest token. It is safe
+// for concurrent use.
 type tokenHolder struct {
 	tenant *principalTenant
 	mu     sync.Mutex

@@ -15,7 +15,8 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// revocable is an authenticator whose tokens are names, until all are revoked. The token "other" stays.
+// revocable accepts every token as one of the principal anna until all tokens are revoked. The token "other" stays
+// valid.
 type revocable struct {
 	revoked atomic.Bool
 	expires time.Time
@@ -31,7 +32,8 @@ func (a *revocable) Authenticate(_ context.Context, bearer string) (web.BearerPr
 
 func (*revocable) Challenge(*http.Request) string { return "Bearer" }
 
-// many makes a directory every few milliseconds, for longer than it takes to revoke a token.
+// many is a program that makes a directory every few milliseconds. It has so many steps that it still runs when its
+// token is revoked.
 const (
 	steps = 1500
 	many  = `for (let i = 0; i < 1500; i++) { await files.createDirectory({path: '/srv/nordlys/a' + i}); await new Promise(r => setTimeout(r, 5)); } return 'made'`
@@ -41,7 +43,7 @@ const tasksMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-2
 
 var taskID = regexp.MustCompile(`"taskId":"([a-z0-9]+)"`)
 
-// bearer is the header of the token of anna.
+// bearer is an Authorization header of the principal anna.
 const bearer = "Authorization: Bearer anna"
 
 // legacySession begins a session of 2025-11-25 and returns its headers.
@@ -53,7 +55,7 @@ func (p *place) legacySession() []string {
 	return []string{bearer, "Mcp-Session-Id: " + r.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version: 2025-11-25"}
 }
 
-// requests are a call of a program by both eras, as an answer and as a task.
+// requests returns functions that run a program in both protocol versions, each as a call and as a task.
 func (p *place) requests(code string) map[string]func() (*http.Response, string) {
 	modern, headers := program(code, "")
 	legacy := strings.Replace(modern, meta, `"_meta":{}`, 1)
@@ -70,8 +72,8 @@ func (p *place) requests(code string) map[string]func() (*http.Response, string)
 	}
 }
 
-// What runs for somebody ends when the token does not count any more with which it was asked for: no further call
-// leaves, and nobody is told what it came to.
+// TestRevoked checks that revoking a token ends the calls and tasks that were requested with it: no further effect
+// happens, and the client does not get the result.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"2026-07-28", "2025-11-25", "2026-07-28 task", "2025-11-25 task"} {
@@ -117,7 +119,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// A token that has expired is replaced by a newer one of the same principal; one that was revoked is not.
+// TestRenewed checks that a running program continues if its token has expired and its principal has sent a newer
+// one, but ends if the token was revoked.
 func TestRenewed(t *testing.T) {
 	t.Parallel()
 	for name, expires := range map[string]time.Time{"expired": time.Now().Add(time.Hour), "revoked": {}} {
@@ -141,7 +144,7 @@ func TestRenewed(t *testing.T) {
 	}
 }
 
-// Tasks are there over HTTP as they are on a stream, in both eras.
+// TestTasks checks that MCP tasks work over HTTP in both protocol versions, as they do over a stream.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator, o.Server.Grace = &revocable{}, time.Nanosecond })

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Tries from a million addresses for an hour are as many entries as fit on a page or two.
+// TestRefusalsAreBounded checks that invalid tokens from tens of thousands of addresses within an hour cause a
+// bounded number of log entries, which together count every request.
 func TestRefusalsAreBounded(t *testing.T) {
 	entries, calls := 0, 0
 	r := refusalLog{tell: func(r RefusedLogins) { entries++; calls += r.Count }}

@@ -27,7 +27,7 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// pair writes a certificate for a name, which is its own authority.
+// pair writes a self-signed certificate for a host name, and its key, to files in dir.
 func pair(t *testing.T, dir, name string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

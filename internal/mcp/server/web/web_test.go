@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tokens is an authenticator whose tokens are "token-" and the name.
+// tokens is an authenticator that accepts the token "token-NAME" for each principal NAME.
 type tokens struct{}
 
 func (tokens) Authenticate(_ context.Context, bearer string) (web.BearerPrincipal, error) {
@@ -64,8 +64,8 @@ type insufficient struct{}
 func (insufficient) Error() string     { return "scope" }
 func (insufficient) Challenge() string { return `Bearer error="insufficient_scope"` }
 
-// place is a listener for an engine with a demo server and, optionally, other servers. Tests
-// check effects in the demo server's own record.
+// place is a running listener for an engine with a demo server and, optionally, other servers. Tests check effects in
+// the demo server's own record.
 type place struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -151,7 +151,7 @@ func (p *place) send(method, path, body string, headers ...string) (*http.Respon
 	return response, string(text)
 }
 
-// begin begins a session of the older era.
+// begin starts a session of protocol version 2025-11-25 and returns its id.
 func (p *place) begin(headers ...string) string {
 	p.t.Helper()
 	r, text := p.send("POST", "/mcp", hello, headers...)
@@ -162,7 +162,8 @@ func (p *place) begin(headers ...string) string {
 	return id
 }
 
-// program is a call of execute_code in the newer era; more are further params.
+// program returns the body and headers of a 2026-07-28 request that runs code. more has further members of params as
+// JSON.
 func program(code, more string) (body string, headers []string) {
 	text, _ := json.Marshal(code)
 	return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":` + string(text) + `},` + more + meta + `}}`,
@@ -171,7 +172,8 @@ func program(code, more string) (body string, headers []string) {
 
 const writes = `await files.createDirectory({path: '/srv/nordlys/a'}); return 'made'`
 
-// What a web page, or a confused proxy, could send is refused before anything happens.
+// TestGuards checks that requests that a foreign web page or a misconfigured proxy could cause are refused before
+// they have any effect.
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) {
@@ -236,7 +238,7 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// Pages of configured origins may read answers; those of this machine only ask.
+// TestOrigins checks that web pages of configured origins may read answers, and pages of this machine may not.
 func TestOrigins(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) { o.AllowedOrigins = []string{"https://app.example"} })
@@ -250,8 +252,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A client of the SDK, in each era, does what a model does: search, definition, program,
-// approval, result.
+// TestClients checks that SDK clients of each protocol version can search for a tool, read its definition, run a
+// program, approve a call and get the result.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, version string }{{"stateless", "2026-07-28"}, {"sessions", "2025-11-25"}, {"sessions", "2025-03-26"}, {"events", "2024-11-05"}} {
@@ -293,7 +295,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// What one principal has another does not find.
+// TestPrincipals checks that invalid tokens are refused, and that the session of one principal is unknown to another.
 func TestPrincipals(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator = tokens{} })
@@ -324,7 +326,7 @@ func TestPrincipals(t *testing.T) {
 	}
 }
 
-// event is the message of an answer that is one.
+// event parses the message in the first server-sent event of an answer.
 func event(t *testing.T, text string) (m struct {
 	Result struct {
 		ResultType        string
@@ -342,7 +344,8 @@ func event(t *testing.T, text string) (m struct {
 	return m
 }
 
-// A requestState counts once, for the principal and the call it was given for.
+// TestRequestState checks that a requestState is accepted once, and only for the principal and the call that it was
+// issued for.
 func TestRequestState(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator = tokens{} })
@@ -388,7 +391,7 @@ func TestRequestState(t *testing.T) {
 	}
 }
 
-// A yes for always is that of who said it.
+// TestAlwaysIsOnesOwn checks that an approval with the scope "always" counts only for the principal that gave it.
 func TestAlwaysIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
@@ -407,7 +410,7 @@ func TestAlwaysIsOnesOwn(t *testing.T) {
 	}
 }
 
-// What one principal did is not counted for another.
+// TestStatsAreOnesOwn checks that the statistics of one principal do not include another principal's executions.
 func TestStatsAreOnesOwn(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
@@ -446,7 +449,8 @@ func (g gate) server() engine.Server {
 	}}
 }
 
-// Who loses the connection gets the answer later, and the program runs once.
+// TestLostStream checks that a client that has lost its connection can get the answer later, and that its program
+// runs once.
 func TestLostStream(t *testing.T) {
 	t.Parallel()
 	g := newGate()
@@ -486,7 +490,8 @@ func TestLostStream(t *testing.T) {
 	}
 }
 
-// Who asks too much is told when to come back, and nothing runs.
+// TestQuotas checks that a principal over its limits is told when to try again, and that refused programs have no
+// effects.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) {
@@ -549,7 +554,7 @@ func TestDrainCancels(t *testing.T) {
 	}
 }
 
-// Without tokens only this machine is listened to.
+// TestWhereToListen checks that a listener without an Authenticator refuses addresses that other machines can reach.
 func TestWhereToListen(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
