@@ -14,8 +14,8 @@ const (
 	longestGap = 5 * time.Minute
 )
 
-// newBreaker returns the breaker of a server. Its delays grow after each of the first failures. After openAfter
-// failures in a row it opens for increasing times, in which nothing is tried.
+// newBreaker returns the circuit breaker of a server. Its delays grow after each of the first failures. After
+// openAfter failures in a row it opens for increasing times, during which no connection is attempted.
 func newBreaker() throttle.Breaker {
 	return throttle.Breaker{Backoff: throttle.Backoff{Delay: firstDelay, OpenAfter: openAfter, Pause: firstOpen, Longest: longestGap}}
 }

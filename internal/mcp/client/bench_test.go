@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a call through the pool costs, over a pipe in memory and over the standard
-// streams of a process; the server's side is included.
+// BenchmarkCall measures a call through the pool to a server in memory and to a process over its standard streams.
+// The time of the server is included.
 func BenchmarkCall(b *testing.B) {
 	for name, server := range map[string]ServerSpec{
 		"memory": {Name: "s", Dial: dialScripted(func(*scripted) {})},

@@ -9,8 +9,8 @@ import (
 	"retort/internal/mcp/headers"
 )
 
-// headerBindings has, for each tool, the arguments that the server wants repeated in HTTP headers. They come from the
-// tools' definitions.
+// headerBindings stores, for each tool, the arguments that the server wants repeated in HTTP headers. They come from
+// the tools' definitions.
 type headerBindings struct {
 	mu    sync.Mutex
 	tools map[string][]headers.HeaderBinding

@@ -57,8 +57,8 @@ func TestCallTimeout(t *testing.T) {
 	}
 }
 
-// TestAnswersTooLate checks that a server of the newest version that answers the probe only after
-// its timeout is connected to once more, with its own version.
+// TestAnswersTooLate checks that a server of the newest version that answers the probe only after its timeout is
+// connected to a second time, with that version.
 func TestAnswersTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
@@ -203,7 +203,7 @@ func TestPageStopsTheClock(t *testing.T) {
 	})
 }
 
-// finished is a child that has exited or, if lives is set, never does.
+// finished is a server process that has already exited, or never exits if lives is set.
 type finished struct {
 	lives   bool
 	stopped *bool
@@ -252,9 +252,9 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// memories starts in-memory servers that answer as the server "remembers" does, with the number of
-// the connection in place of the process. A call of a tool in delays is answered when its function
-// returns.
+// memories starts in-memory servers that answer like the hostile server's mode "remembers", with the number of the
+// connection instead of a process id. If delays has a function for the called tool, the call is answered when the
+// function returns.
 type memories struct {
 	delays map[string]func()
 	made   atomic.Int64

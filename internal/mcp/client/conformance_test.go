@@ -18,8 +18,8 @@ import (
 	"retort/internal/mcp/client/oauth"
 )
 
-// The client side of MCP's conformance tests against a Pool: the suite of the versions up to
-// 2025-11-25, and the one that also has 2026-07-28.
+// TestConformance runs the client part of MCP's conformance tests against a Pool: one suite for the versions up to
+// 2025-11-25, and one that also covers 2026-07-28.
 func TestConformance(t *testing.T) {
 	for _, suite := range []struct{ module, expected string }{
 		{"@modelcontextprotocol/conformance", "testdata/conformance.txt"},
@@ -31,21 +31,21 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// toolCall is a call that a scenario wants.
+// toolCall is a call that a conformance scenario requires.
 type toolCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// conformanceContext is what a scenario tells the client besides the address.
+// conformanceContext holds the values that a scenario passes to the client in addition to the server's address.
 type conformanceContext struct {
 	ClientID     string     `json:"client_id"`
 	ClientSecret string     `json:"client_secret"`
 	ToolCalls    []toolCall `json:"toolCalls"`
 }
 
-// conformanceClient is the client under test: it drives a Pool as the scenario
-// wants it, and returns an exit status.
+// conformanceClient runs the client under test: a Pool that lists the tools and makes the scenario's calls. It
+// returns an exit status.
 func conformanceClient(server string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
@@ -74,7 +74,7 @@ func conformanceClient(server string) int {
 	return status
 }
 
-// accept is a person who leaves everything in a form as it is, and says yes.
+// accept answers a form with the default values of its fields.
 func accept(_ context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	var form struct {
 		Schema struct {
@@ -97,7 +97,7 @@ func accept(_ context.Context, a core.ServerRequest) (json.RawMessage, *core.Err
 	return answer, nil
 }
 
-// conformanceCalls is what a scenario has its client call.
+// conformanceCalls returns the calls that the client makes in a scenario.
 func conformanceCalls(scenario string, given conformanceContext, tools []json.RawMessage) []toolCall {
 	one := func(name, args string) []toolCall { return []toolCall{{name, json.RawMessage(args)}} }
 	switch scenario {
@@ -136,7 +136,8 @@ func conformanceCalls(scenario string, given conformanceContext, tools []json.Ra
 	return calls
 }
 
-// conformanceAuth logs in; the suite's authorization server sends the browser back at once.
+// conformanceAuth returns the Authorizer for scenarios about authorization, and nil for others. The suite's
+// authorization server redirects the browser back at once.
 func conformanceAuth(scenario, server string, given conformanceContext) Authorizer {
 	if !strings.HasPrefix(scenario, "auth/") {
 		return nil
@@ -153,7 +154,7 @@ func conformanceAuth(scenario, server string, given conformanceContext) Authoriz
 	})
 }
 
-// browse is a browser whose person agrees to everything.
+// browse simulates a browser whose user agrees to the login: it opens the address and follows its redirects.
 func browse(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -74,8 +74,8 @@ type connector struct {
 
 func (c *connector) newAccount() memoryAccount { return memoryAccount{c.opts.Memory, c.spec.Name} }
 
-// connectServer establishes a session. It first tries the protocol era e. If the server refuses, it tries the eras that the
-// refusal suggests. The session stores the era that worked.
+// connectServer establishes a session. It first tries the protocol era e. If the server refuses, it tries the eras
+// that the refusal suggests. The successful era is stored in the session.
 func (c *connector) connectServer(ctx context.Context, e protocolEra) (*serverSession, *core.Error) {
 	var first *core.Error
 	for range maxAttempts {

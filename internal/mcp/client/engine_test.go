@@ -14,8 +14,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// engine is a process with a pool, as the real one, that starts its servers and
-// waits to be killed.
+// engine runs in a child process: it starts three servers with a pool and then waits to be killed.
 func engine() {
 	servers := []ServerSpec{hostileServer("grandchildren"), hostileServer("ignore term"), hostileServer("deaf")}
 	for i := range servers {
@@ -32,7 +31,8 @@ func engine() {
 	select {}
 }
 
-// kill -9 of the engine leaves no server behind, and nothing that a server started.
+// TestNothingOutlivesTheEngine checks that killing the engine with SIGKILL also ends its servers and every process
+// that they have started.
 func TestNothingOutlivesTheEngine(t *testing.T) {
 	mark := fmt.Sprintf("%d-engine", os.Getpid())
 	cmd := exec.Command(os.Args[0], "engine")

@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// keptInline is the largest part of a result, in bytes, that stays in the outline of a message that is stored on
+// keptInline is the size in bytes up to which a part of a result stays in the outline of a message that is stored on
 // disk.
 const keptInline = 64 << 10
 

@@ -32,7 +32,8 @@ func errClosed() *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream", "the connection to the server was closed")
 }
 
-// errCancelled returns the error of an operation whose ctx has ended. when says during which step.
+// errCancelled returns the error of an operation whose ctx has ended. when describes the interrupted step in the
+// message.
 func errCancelled(ctx context.Context, when string) *core.Error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, context.Cause(ctx))

@@ -19,14 +19,14 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// babbler is a server that says something odd before it answers the first call of a tool, and after it.
+// babbler is a server that sends odd messages before it answers the first tool call.
 type babbler struct {
 	modern bool
 	odd    string
 	once   sync.Once
 }
 
-// answer returns what the server says to one line of its client; empty: nothing.
+// answer returns the lines with which the server answers one line of its client, or "" if it does not answer.
 func (b *babbler) answer(line []byte) string {
 	var m struct {
 		ID     json.RawMessage
@@ -51,7 +51,7 @@ func (b *babbler) answer(line []byte) string {
 	return text + `"error":{"code":-32601,"message":"no such method"}}`
 }
 
-// dial connects to the server over a stream.
+// dial connects to the server over a pipe.
 func (b *babbler) dial(context.Context) (io.ReadWriteCloser, error) {
 	ours, theirs := net.Pipe()
 	go func() {
@@ -77,7 +77,7 @@ func (b *babbler) dial(context.Context) (io.ReadWriteCloser, error) {
 	return ours, nil
 }
 
-// ServeHTTP answers requests: as JSON, or as a stream of events if there is more to say.
+// ServeHTTP answers requests with JSON, or with an event stream if there are several messages.
 func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	text := b.answer(body)
@@ -98,8 +98,8 @@ func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Whatever a server says in the midst of a call, over a stream or HTTP, in both eras, the call ends and the next one is
-// answered as the server answers it.
+// FuzzServerMessages checks that a call ends whatever messages the server sends during it, and that the next call
+// gets the server's answer. It covers pipes and HTTP, and protocol versions with and without a handshake.
 func FuzzServerMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, `null`, `7`, `[{}]`, `{"jsonrpc":"2.0","id":1,"result":7}`, `{"jsonrpc":"2.0","id":3,"error":"x"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`,

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// wide is a text in UTF-16, little endian.
+// wide encodes a text in UTF-16, little endian.
 func wide(text string) string {
 	var b strings.Builder
 	for _, u := range utf16.Encode([]rune(text)) {
@@ -23,8 +23,8 @@ func wide(text string) string {
 	return b.String()
 }
 
-// An answer that is no message fails its call at once, and the error blames the server. Other lines
-// with the same id fail nothing.
+// TestGarbledAnswer checks that an answer that is not a valid message fails its call at once with an error that
+// blames the server. Other lines that contain the same id fail no call.
 func TestGarbledAnswer(t *testing.T) {
 	for name, answer := range map[string]string{
 		"error is a string":  `{"jsonrpc":"2.0","id":%s,"error":"no"}`,
@@ -78,7 +78,7 @@ func TestGarbledAnswer(t *testing.T) {
 	}
 }
 
-// Names of members are matched exactly wherever a server's answer is read.
+// TestMembersOfAnswersAreExact checks that the names of members in a server's answer are matched case-sensitively.
 func TestMembersOfAnswersAreExact(t *testing.T) {
 	var v struct {
 		Inner struct {

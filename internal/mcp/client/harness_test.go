@@ -24,7 +24,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// marker is an environment variable that all children of one test have.
+// marker is the environment variable that identifies the child processes of one test.
 const marker = "RETORT_TEST_MARKER"
 
 // newPool returns a pool that is closed at the end of the test. It then checks that no
@@ -64,12 +64,12 @@ func newPool(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	return p
 }
 
-// hostileServer is a Server of the hostile program.
+// hostileServer returns a ServerSpec that runs this test binary as a server, which misbehaves as mode says.
 func hostileServer(mode string) ServerSpec {
 	return ServerSpec{Name: "s", Command: os.Args[0], Args: []string{"hostile", mode}}
 }
 
-// checkProcesses fails the test if a process marked with mark does not end.
+// checkProcesses fails the test if a process marked with mark does not end, and kills such processes.
 func checkProcesses(t *testing.T, mark string) {
 	t.Helper()
 	var left []int
@@ -82,7 +82,7 @@ func checkProcesses(t *testing.T, mark string) {
 	}
 }
 
-// markedProcesses lists the living processes that carry the mark.
+// markedProcesses returns the ids of the running processes marked with mark in their environment.
 func markedProcesses(mark string) (pids []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
@@ -96,7 +96,8 @@ func markedProcesses(mark string) (pids []int) {
 	return pids
 }
 
-// wantError checks kind and text of an error; text may be in message or hint.
+// wantError checks the kind of an error and that its message or hint contains each of the texts. It returns the
+// error.
 func wantError(t *testing.T, err error, kind core.Kind, texts ...string) *core.Error {
 	t.Helper()
 	var e *core.Error
@@ -123,7 +124,7 @@ func mustCall(t *testing.T, p *Pool, server, tool string) string {
 	return string(r)
 }
 
-// text is the text of the first part of a tool result.
+// text returns the text of the first content item of a tool result.
 func text(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var r struct {
@@ -135,8 +136,8 @@ func text(t *testing.T, raw json.RawMessage) string {
 	return r.Content[0].Text
 }
 
-// sdkServer is a good server of the SDK with one tool, whose answer has an
-// integer and an order of keys that don't survive decoding.
+// sdkServer returns an SDK server with one tool. The tool's answer has a large integer and an order of keys that
+// decoding would change.
 func sdkServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "good", Version: "1.2.3"}, &mcp.ServerOptions{Instructions: "be kind"})
 	addEcho(s, "echo")
@@ -152,7 +153,7 @@ func addEcho(s *mcp.Server, name string) {
 		})
 }
 
-// dialSDK serves a server of the SDK over a pipe.
+// dialSDK returns a dial function that serves an SDK server over a pipe.
 func dialSDK(t *testing.T, s *mcp.Server) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
@@ -166,7 +167,8 @@ func dialSDK(t *testing.T, s *mcp.Server) func(context.Context) (io.ReadWriteClo
 	}
 }
 
-// dialScripted serves a scripted server over a pipe.
+// dialScripted returns a dial function that serves a scripted server over a pipe. prepare sets the server's
+// behaviour.
 func dialScripted(prepare func(s *scripted)) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(context.Context) (io.ReadWriteCloser, error) {
 		ours, theirs := net.Pipe()
@@ -191,8 +193,8 @@ func inBubble(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	return p
 }
 
-// startNode runs a server of node that listens on the port that it is told, and
-// returns when it does.
+// startNode starts a Node.js server that listens on the port in the variable PORT. It waits until the server listens
+// and returns the port.
 func startNode(t *testing.T, node string, args ...string) (port int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ import (
 	"retort/internal/base/reaper"
 )
 
-// The test binary plays the hostile server, and keepers of the reaper.
+// TestMain lets the test binary also run as a hostile server, a reaper, an engine or a conformance client.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// request is what a server receives.
+// request is a message that a test server receives.
 type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -51,9 +51,8 @@ type request struct {
 	} `json:"params"`
 }
 
-// scripted is a server made of a few lines: it speaks the protocol rightly, the
-// latest version with a handshake, except where its functions do otherwise. A
-// function that returns true has dealt with the request.
+// scripted is a server of the latest protocol version with a handshake. The functions in on replace its correct
+// behaviour for their methods. A function that returns true has handled the request.
 type scripted struct {
 	in  *bufio.Scanner
 	out io.Writer
@@ -105,13 +104,13 @@ func (s *scripted) fail(r request, code int, message string) {
 
 func (s *scripted) line(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// forever waits to be killed.
+// forever blocks until the process is killed.
 func forever() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGWINCH) // or else the runtime reports a deadlock
 	select {}
 }
 
-// hostile is a server over standard input and output that misbehaves as mode says.
+// hostile runs a server over standard input and output that misbehaves as mode says.
 func hostile(mode string) {
 	s := newScripted(os.Stdin, os.Stdout)
 	if prepare := atStart[mode]; prepare != nil {
@@ -347,7 +346,7 @@ var onMethod = map[string]map[string]func(s *scripted, r request) bool{
 	}},
 }
 
-// flood writes n bytes that are no newline.
+// flood writes n bytes without a newline.
 func flood(w io.Writer, n int64) {
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	for ; n > 0; n -= int64(len(chunk)) {

@@ -17,8 +17,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestHTTPTimeouts checks that a call ends at its timeout if the answer is not complete by then, and
-// that the session goes on.
+// TestHTTPTimeouts checks that a call ends at its timeout if the answer is not complete by then, and that the session
+// can still be used.
 func TestHTTPTimeouts(t *testing.T) {
 	for _, name := range []string{"headers", "body", "endless stream"} {
 		t.Run(name, func(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// serveHTTP serves h and returns the Server for it.
+// serveHTTP starts an HTTP server with the handler h and returns the ServerSpec for it.
 func serveHTTP(t *testing.T, h http.Handler) ServerSpec {
 	t.Helper()
 	ts := httptest.NewServer(h)
@@ -72,7 +72,8 @@ func TestHTTPWithSDK(t *testing.T) {
 	}
 }
 
-// serveInBubble serves h inside a testing/synctest bubble and returns the Server for it.
+// serveInBubble starts an HTTP server with the handler h inside a testing/synctest bubble and returns the ServerSpec
+// for it.
 func serveInBubble(t *testing.T, h http.Handler) ServerSpec {
 	t.Helper()
 	pipes, server := testenv.NewPipes(), &http.Server{Handler: h}
@@ -81,7 +82,8 @@ func serveInBubble(t *testing.T, h http.Handler) ServerSpec {
 	return ServerSpec{Name: "s", URL: "http://127.0.0.1/mcp", dial: pipes.Dial}
 }
 
-// News of changed tools comes over the stream of each transport.
+// TestHTTPListChanged checks that a change of the tools is reported over HTTP with and without sessions, and that the
+// new tools are then listed.
 func TestHTTPListChanged(t *testing.T) {
 	for name, stateless := range map[string]bool{"legacy": false, "modern": true} {
 		t.Run(name, func(t *testing.T) {
@@ -105,8 +107,8 @@ func TestHTTPListChanged(t *testing.T) {
 	}
 }
 
-// Arguments that a server wants in headers, too, are put there; if the tool has
-// not been listed before, after the server's refusal.
+// TestParameterHeaders checks that arguments are repeated in HTTP headers if the tool's definition requires that. If
+// the tool was not listed before, the server refuses the first call once, and the call is repeated with headers.
 func TestParameterHeaders(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "h", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{
@@ -144,8 +146,8 @@ func (r *statusRecorder) WriteHeader(status int) {
 }
 func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// httpScript is a server over HTTP that speaks 2025-11-25 rightly, with sessions,
-// except where call does otherwise.
+// httpScript is an HTTP server of protocol version 2025-11-25 with sessions. The functions call and get replace its
+// correct behaviour.
 type httpScript struct {
 	call func(w http.ResponseWriter, r *http.Request, req request) // of tools/call; nil is proper
 	get  http.HandlerFunc                                          // nil answers 405
@@ -250,7 +252,8 @@ func TestHTTPSession(t *testing.T) {
 	}
 }
 
-// A server that answers 404 to everything is not asked for ever.
+// TestHTTPSessionNeverKnown checks that a call fails after a few requests if the server answers 404 to every session
+// that it has created.
 func TestHTTPSessionNeverKnown(t *testing.T) {
 	h := &httpScript{}
 	var requests atomic.Int32
@@ -364,7 +367,8 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-// Neither headers nor messages follow a redirect to another origin.
+// TestHTTPRedirects checks that neither headers nor messages are sent to another origin when the server redirects
+// there.
 func TestHTTPRedirects(t *testing.T) {
 	var strangers atomic.Int32
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strangers.Add(1) }))
@@ -439,7 +443,7 @@ func TestHTTPNobodyThere(t *testing.T) {
 	}
 }
 
-// A server that goes away and comes back is found again.
+// TestHTTPServerRestarts checks that calls fail while an HTTP server is down, and succeed when it runs again.
 func TestHTTPServerRestarts(t *testing.T) {
 	h := &httpScript{}
 	ts := httptest.NewServer(h)
@@ -462,7 +466,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	mustCall(t, p, "s", "t")
 }
 
-// Refusals while connecting say why, and what to do.
+// TestHTTPConnectRefused checks that the error for a server that refuses to connect explains its HTTP status.
 func TestHTTPConnectRefused(t *testing.T) {
 	for status, text := range map[int]string{401: "wants credentials", 403: "do not allow", 500: "HTTP 500", 404: "HTTP 404"} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -475,7 +479,7 @@ func TestHTTPConnectRefused(t *testing.T) {
 	}
 }
 
-// Every request carries the configured headers, and the right ones of the protocol.
+// TestHTTPHeaders checks that every request has the configured headers and, in a session, the protocol version.
 func TestHTTPHeaders(t *testing.T) {
 	h := &httpScript{}
 	p := newPool(t, Options{}, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

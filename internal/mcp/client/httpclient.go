@@ -235,7 +235,7 @@ func errStatus(resp *http.Response) *core.Error {
 // statusError is the HTTP status with which a server refused a request.
 type statusError int
 
-// HTTPStatusOf returns the HTTP status with which a server refused a request, given the request's error, or 0.
+// HTTPStatusOf returns the HTTP status with which a server refused a request, or 0 if err is about something else.
 func HTTPStatusOf(err error) int {
 	var s statusError
 	errors.As(err, &s)
@@ -268,7 +268,7 @@ func describeChallenge(header string) string {
 	return strings.Join(parts, ", ")
 }
 
-// challengeParameter finds name="value" in a header.
+// challengeParameter returns the value of the parameter name in a WWW-Authenticate header, or "".
 func challengeParameter(header, name string) string {
 	for rest := header; ; {
 		at := strings.Index(rest, name+"=")

@@ -14,8 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// A process that is stopped is ended after it has answered neither a call nor pings, and the next
-// call starts another.
+// TestHungProcessIsEnded checks that a suspended process is ended after it has answered neither a call nor pings, and
+// that the next call starts another one.
 func TestHungProcessIsEnded(t *testing.T) {
 	s := ServerSpec{Name: "s", Command: os.Args[0], Args: []string{"hostile", "remembers"}, CallTimeout: 300 * time.Millisecond}
 	p := newPool(t, Options{}, s)
@@ -43,7 +43,8 @@ func TestHungProcessIsEnded(t *testing.T) {
 	}
 }
 
-// A server that does not answer a call is pinged, and ended only if it is silent for as long again.
+// TestSilentServerIsPinged checks that a server that does not answer a call is pinged, and that its session ends only
+// if it stays silent.
 func TestSilentServerIsPinged(t *testing.T) {
 	for name, c := range map[string]struct {
 		ping  func(s *scripted, r request) bool

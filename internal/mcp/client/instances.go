@@ -37,8 +37,8 @@ func (spec ServerSpec) effectiveIsolation() Isolation {
 	return IsolationShared
 }
 
-// idleTimeout returns how long an instance may be without a call before it ends; 0 means for ever. For an instance
-// shared by all callers, a timeout is useful only if it is a process.
+// idleTimeout returns how long an instance may be without a call before it ends; 0 means that it never ends. For an
+// instance shared by all callers, a timeout is useful only if it is a process.
 func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:
@@ -49,9 +49,9 @@ func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 	return defaultIdle
 }
 
-// instancePool has the instances of one server, each with its own memory. The main instance lists the tools and
-// serves callers without an instance of their own. Other instances are created when needed and end when they are idle
-// or when another caller needs the place.
+// instancePool manages the instances of one server, each with its own state at the server. The main instance lists
+// the tools and serves callers without an instance of their own. Other instances are created when needed and end when
+// they are idle or when another caller needs the place.
 type instancePool struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
@@ -88,7 +88,8 @@ func newInstances(spec ServerSpec, main *serverConn, create func(core.Caller) *s
 	}
 }
 
-// ownerOf returns the caller to whom the instance that serves c belongs.
+// ownerOf returns the owner of the instance that serves the caller c: c itself, its principal, or the zero Caller for
+// the shared instance.
 func (n *instancePool) ownerOf(c core.Caller) core.Caller {
 	switch n.keep {
 	case IsolationPrincipal:

@@ -15,15 +15,15 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// remembering is a server that answers with all that it was ever told, and its process.
+// remembering returns a server that answers with everything that its process was ever sent, and with its process id.
 func remembering(isolation Isolation) ServerSpec {
 	s := hostileServer("remembers")
 	s.Isolation = isolation
 	return s
 }
 
-// tell tells a server something on behalf of a caller, and returns all that it remembers
-// and its process.
+// tell sends a text to a server for a caller. It returns everything that the server's process was ever sent, and its
+// process id.
 func tell(t *testing.T, p *Pool, principal, session, what string) (heard, pid string) {
 	t.Helper()
 	heard, pid, err := tells(t.Context(), p, principal, session, "t", what)
@@ -46,7 +46,8 @@ func tells(ctx context.Context, p *Pool, principal, session, tool, what string) 
 	return r.Content[0].Text, r.Content[1].Text, nil
 }
 
-// Who is kept apart has a process of its own, and hears nothing of what others said.
+// TestIsolation checks that callers share a server process if their isolation allows it. Otherwise they get different
+// processes and never see each other's data.
 func TestIsolation(t *testing.T) {
 	callers := []core.Caller{{Principal: "alice", Session: "1"}, {Principal: "alice", Session: "2"}, {Principal: "bob", Session: "1"}, {Principal: "bob", Session: "2"}, {Session: "1"}}
 	for _, c := range []struct {
@@ -85,7 +86,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// What is listed by one instance holds for all, and an instance of somebody does not list.
+// TestListingNeedsNoOther checks that listing tools for a caller uses the main instance and starts no other.
 func TestListingNeedsNoOther(t *testing.T) {
 	p := newPool(t, Options{}, remembering(IsolationPrincipal))
 	for range 3 {
@@ -139,7 +140,7 @@ func TestNeverIdle(t *testing.T) {
 	}
 }
 
-// Beyond the cap, who was idle for longest makes room; if nobody is idle, one waits.
+// TestInstanceCap checks that beyond the limit of instances, the one that has been idle longest ends for a new one.
 func TestInstanceCap(t *testing.T) {
 	s := remembering(IsolationPrincipal)
 	s.Instances = 2
@@ -162,7 +163,8 @@ func TestInstanceCap(t *testing.T) {
 	}
 }
 
-// Many who come and go at once neither meet nor leave anything behind.
+// TestManyInstances checks that many concurrent callers with short-lived instances never see each other's data, and
+// that the limit of instances holds.
 func TestManyInstances(t *testing.T) {
 	var m memories
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: m.dial, Isolation: IsolationSession, Instances: 3, Idle: time.Millisecond})

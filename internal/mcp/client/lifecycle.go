@@ -110,7 +110,8 @@ func (s *serverConn) finishDial(d *pendingDial, took time.Duration) {
 	s.wg.Go(func() { s.rewatchAll(d.session) })
 }
 
-// watchSession waits until a session has ended and cleans up after it.
+// watchSession waits until a session has ended and closes it. If clients are subscribed to the server's resources, it
+// then restarts the server.
 func (s *serverConn) watchSession(sess *serverSession) {
 	<-sess.link.ctx.Done()
 	s.mu.Lock()
@@ -142,7 +143,7 @@ func (s *serverConn) discardSession(sess *serverSession) {
 	sess.retireWhenIdle()
 }
 
-// noteUse records that the server is in use.
+// noteUse records the time of the last use of the server.
 func (s *serverConn) noteUse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

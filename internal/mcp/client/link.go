@@ -66,7 +66,7 @@ func (m outgoingMessage) noteRefused(err *core.Error) {
 	}
 }
 
-// pendingCall is one call that waits for its answer, or has it.
+// pendingCall represents a call to a server and, after it has arrived, the answer.
 type pendingCall struct {
 	id     jsonrpc.ID
 	method string
@@ -215,7 +215,8 @@ func (l *serverLink) forgetCall(x *pendingCall) {
 // errUnprobed is the answer that the link gives the SDK if the server did not answer the probe in time.
 var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
 
-// giveUp answers a probe on behalf of the server, so that the SDK continues with initialize.
+// giveUp answers a probe on behalf of a server that has not answered in time, so that the SDK continues with
+// initialize.
 func (l *serverLink) giveUp(x *pendingCall) {
 	l.mu.Lock()
 	_, waiting := l.pending[x.id]

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// listedPins has the pins (hashes of the definitions) of the tools that a server has listed in one session. It is
+// listedPins stores the pins (hashes of the definitions) of the tools that a server has listed in one session. It is
 // safe for concurrent use.
 type listedPins struct {
 	turn chan struct{} // holds one item while a call lists the tools; others wait

@@ -14,15 +14,16 @@ import (
 	"retort/internal/core"
 )
 
-// identifyText takes the name of a tool for its identity and the whole definition for its pin.
+// identifyText is a function for Options.Identify that uses the whole definition as the pin.
 func identifyText(definition json.RawMessage) (name, pin string) {
 	var d struct{ Name string }
 	_ = json.Unmarshal(definition, &d)
 	return d.Name, string(definition)
 }
 
-// versions dials a server with the tool "t", whose description is the number of the connection.
-// notice makes it say after a call that its tools have changed, which they then have.
+// versions returns a dial function for servers with the tool "t", whose description contains a version number. The
+// number grows with each connection. If notice is set, it also grows with each call, and the server then announces
+// that its tools have changed.
 func versions(called *atomic.Int64, notice bool) func(context.Context) (io.ReadWriteCloser, error) {
 	var version atomic.Int64
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
@@ -50,8 +51,8 @@ func versions(called *atomic.Int64, notice bool) func(context.Context) (io.ReadW
 
 func versionOf(n int64) string { return fmt.Sprintf(`{"name":"t","description":"%d"}`, n) }
 
-// A call with a pin is sent only over a connection that lists this definition, although the
-// connection is new since the definition was checked.
+// TestCallNeedsItsPinOnEveryConnection checks that a call with a pin is not sent over a new connection that lists
+// another definition than the one that was checked before.
 func TestCallNeedsItsPinOnEveryConnection(t *testing.T) {
 	for _, isolation := range []Isolation{IsolationShared, IsolationSession} {
 		t.Run(string(isolation), func(t *testing.T) {
@@ -80,7 +81,8 @@ func TestCallNeedsItsPinOnEveryConnection(t *testing.T) {
 	}
 }
 
-// After a server has said that its tools changed, they are listed before the next call.
+// TestNoticeOutdatesTheListing checks that the tools are listed again before the next call after the server has
+// announced that they changed.
 func TestNoticeOutdatesTheListing(t *testing.T) {
 	var called atomic.Int64
 	p := newPool(t, Options{Identify: identifyText}, ServerSpec{Name: "s", Dial: versions(&called, true)})

@@ -19,15 +19,14 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// answering is a server over HTTP whose answers have about n bytes. The call with the
-// arguments {"n":i} is answered with i.
+// answering returns an HTTP server whose answers have about n bytes. Each answer contains the arguments of its call.
 func answering(n int, events bool) http.HandlerFunc {
 	return largeAnswers(events, func(arguments string) string {
 		return `{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}],"structuredContent":` + arguments + `}`
 	})
 }
 
-// largeAnswers is a server over HTTP that makes the results of calls of their arguments.
+// largeAnswers returns an HTTP server that answers a call with result(arguments), as JSON or as an event stream.
 func largeAnswers(events bool, result func(arguments string) string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -59,7 +58,7 @@ func largeAnswers(events bool, result func(arguments string) string) http.Handle
 	}
 }
 
-// fetchAll calls a tool many times at once and hands each answer to check.
+// fetchAll calls a tool many times concurrently and passes each answer to check.
 func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte, claim *core.MemoryClaim)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -78,8 +77,8 @@ func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte,
 	all.Wait()
 }
 
-// TestAnswersBeyondTheBudgetWait has more answers arrive at once than there is memory for. They wait on
-// disk, none is lost or changed, and only as many as fit are in memory.
+// TestAnswersBeyondTheBudgetWait checks that answers for which there is no memory wait on disk: none is lost or
+// changed, and only as many as fit are in memory at the same time.
 func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 	const n, calls = 1 << 20, 24
 	for name, events := range map[string]bool{"json": false, "events": true} {
@@ -144,7 +143,7 @@ func TestWaitingForMemoryEndsWithTheCall(t *testing.T) {
 	}
 }
 
-// TestSmallAnswersDoNotWait checks that the answers of a server come while another one has all memory.
+// TestSmallAnswersDoNotWait checks that small answers of a server arrive while another server uses all memory.
 func TestSmallAnswersDoNotWait(t *testing.T) {
 	srv := httptest.NewServer(answering(memory.Small/2, false))
 	defer srv.Close()

@@ -72,7 +72,7 @@ func TestRealServers(t *testing.T) {
 	}
 }
 
-// The same server over both of its HTTP transports.
+// TestRealServerOverHTTP checks that the reference server from npm can be used over both of its HTTP transports.
 func TestRealServerOverHTTP(t *testing.T) {
 	modules, node := testenv.NPM(t), testenv.Need(t, "node")
 	script := filepath.Join(modules, "@modelcontextprotocol", "server-everything", "dist", "index.js")

@@ -234,7 +234,8 @@ func (s *serverSession) openPages(
 	return last, waits, nil
 }
 
-// awaitPages waits a limited time until the person has finished with all pages. The program's clock stops meanwhile.
+// awaitPages waits a limited time until the person has finished with all pages. The program's timeout is paused
+// meanwhile.
 func (s *serverSession) awaitPages(ctx context.Context, waits []<-chan struct{}, pause time.Duration) (done bool, _ error) {
 	resume := core.PauseClock(ctx)
 	defer resume()

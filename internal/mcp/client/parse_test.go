@@ -59,7 +59,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// chunked returns at most n bytes from each Read.
+// chunked is a reader that returns at most n bytes from each Read.
 type chunked struct {
 	r io.Reader
 	n int
@@ -94,7 +94,8 @@ func TestIDFinder(t *testing.T) {
 	}
 }
 
-// The finder agrees with the decoder on every message, however it is cut up.
+// FuzzIDFinder checks that idFinder finds the same id in a response as the SDK's decoder, in whatever pieces the
+// response is read.
 func FuzzIDFinder(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"a":[1,"}",{"id":2}]}}`), 3)
 	f.Add([]byte(`{"id":"x","jsonrpc":"2.0","error":{"code":1,"message":"\\\""}}`), 1)
@@ -151,7 +152,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Our decoder says of every message what the SDK's says.
+// FuzzDecodeMessage checks that decodeMessage accepts the same messages as the SDK's decoder and decodes them to the
+// same values.
 func FuzzDecodeMessage(f *testing.F) {
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for _, seed := range []string{
@@ -347,7 +349,7 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// A tool whose headers are not as the protocol says is left out, and the others stay.
+// TestBindingsRefused checks that a tool with invalid header annotations is left out of a list, and other tools stay.
 func TestBindingsRefused(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`:                                           "not the name of a header",
@@ -373,7 +375,7 @@ func TestBindingsRefused(t *testing.T) {
 	}
 }
 
-// A result of an unknown type is an error, and one without a type is complete.
+// TestResultTypes checks that checkType refuses results of unknown types and accepts results without a type.
 func TestResultTypes(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"content":[]}`: "", `{"resultType":"complete","content":[]}`: "", `{"resultType" : "complete"}`: "", `{"resultType":null}`: "",

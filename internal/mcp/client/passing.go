@@ -15,7 +15,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// ServerOffers says which features a server has in addition to tools.
+// ServerOffers lists the features that a server has in addition to tools.
 type ServerOffers struct{ Resources, Subscribe, Prompts, Completions, Logging bool }
 
 func offersOf(c *mcp.ServerCapabilities) ServerOffers {

@@ -16,7 +16,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// What goes through is not touched, in either direction, in both eras.
+// TestExactBytes checks that the pool passes on definitions, arguments and results without changing a byte.
 func TestExactBytes(t *testing.T) {
 	p := newPool(t, Options{ClientVersion: "1"}, ServerSpec{Name: "good", Dial: dialSDK(t, sdkServer())})
 	l, err := p.List(t.Context(), "good")
@@ -125,7 +125,7 @@ func TestListAll(t *testing.T) {
 	}
 }
 
-// Many callers share one connecting.
+// TestSingleFlight checks that concurrent callers share one connection attempt.
 func TestSingleFlight(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("proper"))
 	var wg sync.WaitGroup

@@ -15,15 +15,15 @@ import (
 
 var removed = map[string]*core.Error{"s": core.Errorf(core.KindUpstreamGone, "test", "it was removed").WithHint("look again")}
 
-// hanging is a server whose calls are never answered; called has an item for each.
+// hanging returns a server that never answers calls. It sends the tool of each call to called.
 func hanging(called chan<- string) ServerSpec {
 	return ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 		s.on["tools/call"] = func(_ *scripted, r request) bool { called <- r.Params.Name; return true }
 	})}
 }
 
-// A server that is dropped ends its calls under way and refuses others, with the reason. Put in again, it is
-// called, but not for what began before.
+// TestDropAndPut checks that dropping a server fails its pending call and later ones with the given reason. When the
+// server has been put in again, calls with an older revision are still refused.
 func TestDropAndPut(t *testing.T) {
 	for name, isolation := range map[string]Isolation{"shared": IsolationShared, "by principal": IsolationPrincipal} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestDropAndPut(t *testing.T) {
 	}
 }
 
-// A server that is dropped while it starts keeps nobody waiting.
+// TestDropWhileItStarts checks that a call that waits for a server to start fails at once when the server is dropped.
 func TestDropWhileItStarts(t *testing.T) {
 	dialing := make(chan struct{}, 1)
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
@@ -79,7 +79,8 @@ func TestDropWhileItStarts(t *testing.T) {
 	wantError(t, testenv.Receive(t, failed, "the end of the call"), core.KindUpstreamGone, "it was removed")
 }
 
-// A call that waited for its server to start is judged again right before it is sent.
+// TestFinalCheck checks that a call is not sent if the final check in its context fails, which runs after the server
+// has started.
 func TestFinalCheck(t *testing.T) {
 	sent := false
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {

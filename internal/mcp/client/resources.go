@@ -21,7 +21,7 @@ const (
 	methodTemplates = "resources/templates/list"
 )
 
-// resourceMark is a text that marks the definitions of these tools.
+// resourceMark is a member that only the definitions of resource tools added by this package contain.
 const resourceMark = `"_meta":{"retort":"resources"}`
 
 var resourceTools = map[string]json.RawMessage{

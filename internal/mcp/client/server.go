@@ -24,7 +24,8 @@ const (
 	maxTries              = 3 // of a call that did not reach the server
 )
 
-// serverConn is one server of the pool. It has at most one session, which is established when needed.
+// serverConn manages the connection to one instance of a server. It has at most one session, which is established
+// when needed.
 type serverConn struct {
 	spec    ServerSpec
 	connect *connector
@@ -177,8 +178,8 @@ func (s *serverConn) listTools(ctx context.Context) (ToolListing, *core.Error) {
 	return l, err
 }
 
-// newInstance returns another connection to the same server that shares no session with s. It starts with what s
-// knows about the protocol and the tools, and uses the credentials of the caller of base.
+// newInstance returns another connection to the same server that shares no session with s. It copies the protocol and
+// the information about tools from s, and uses the credentials of the caller of base.
 func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDir, level func() string) *serverConn {
 	spec := s.spec
 	if p, ok := spec.Auth.(PersonalAuthorizer); ok {

@@ -352,7 +352,8 @@ func releaseHeld(held core.HeldMemory) {
 	}
 }
 
-// settleSpooled answers a call whose caller accepts answers that are not in memory.
+// settleSpooled completes a call with an answer that stays on disk, if the caller accepts such answers. It reports
+// whether it has completed the call.
 func (l *serverLink) settleSpooled(id jsonrpc.ID, m *spooledMessage) bool {
 	resp, ok := m.asResponse()
 	if !ok || !m.spool.fitsSpool(m.size) || resp.Error != nil || len(m.parts) == 0 {
@@ -367,7 +368,8 @@ func (l *serverLink) settleSpooled(id jsonrpc.ID, m *spooledMessage) bool {
 	})
 }
 
-// parkAnswer answers a call with a message that stays on disk until there is memory for it.
+// parkAnswer completes a call with a message that stays on disk until there is memory for it. It reports whether it
+// has completed the call.
 func (l *serverLink) parkAnswer(id jsonrpc.ID, m *spooledMessage, limit int64) bool {
 	if m.size > limit || !m.isReadable() {
 		return false
@@ -379,7 +381,8 @@ func (l *serverLink) parkAnswer(id jsonrpc.ID, m *spooledMessage, limit int64) b
 	})
 }
 
-// settleFrom completes a call that was not made by the SDK with the result of answer.
+// settleFrom completes the pending call with this id if the function answer stores an answer in it and returns true.
+// It ignores calls of the SDK.
 func (l *serverLink) settleFrom(id jsonrpc.ID, answer func(*pendingCall) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"retort/internal/core"
 )
 
-// read is an envelope of data that came in pieces of n bytes.
+// readEnvelope returns an envelopeReader that has read data in pieces of n bytes.
 func readEnvelope(data []byte, n, keep int) *envelopeReader {
 	e := &envelopeReader{limit: 1 << 20, keep: keep}
 	for part := range slices.Chunk(data, n) {
@@ -29,7 +29,7 @@ func readEnvelope(data []byte, n, keep int) *envelopeReader {
 	return e
 }
 
-// filled is the skeleton with its parts in it again.
+// filled returns the result of a message, with the large parts put back into the outline.
 func filled(e *envelopeReader, data []byte) any {
 	var message struct {
 		Result map[string]any `json:"result"`
@@ -65,7 +65,8 @@ var messages = []string{
 	`{"result":`, `{"result":{"structuredContent":[1,2,3,4,5,6,}}`, `{"result":[{"text":"aaaaaaaaaaaaaaaaaaaaaaaaa"}]}`, `{"result":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`,
 }
 
-// What is cut out of a message was never in its skeleton, whatever it was read with.
+// TestSkeletonStaysSmall checks that a large part of a message never takes memory in the outline, even if the message
+// is read in one piece.
 func TestSkeletonStaysSmall(t *testing.T) {
 	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
 	e := readEnvelope(data, len(data), 1<<10)
@@ -74,8 +75,8 @@ func TestSkeletonStaysSmall(t *testing.T) {
 	}
 }
 
-// However a message is cut, its envelope has the verdict of encoding/json, and the skeleton
-// with its parts is the result.
+// FuzzEnvelope checks that envelopeReader accepts the same messages as encoding/json, in whatever pieces a message is
+// read, and that the outline and the parts together make up the result.
 func FuzzEnvelope(f *testing.F) {
 	for _, m := range messages {
 		f.Add(m, 12)
@@ -117,8 +118,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// plainKeys reports whether the names on the way to parts stand once and as usual: what
-// comes twice in other spellings, decoders read in their own way.
+// plainKeys reports whether each member name on the path to large parts occurs at most once, ignoring case. Decoders
+// disagree about repeated names.
 func plainKeys(data []byte) bool {
 	low := bytes.ToLower(data)
 	for _, name := range []string{"result", "content", "structuredcontent"} {
@@ -150,7 +151,8 @@ func TestEnvelopeParts(t *testing.T) {
 	}
 }
 
-// large is a server over HTTP whose answers have more than 64 KB.
+// largeHTTP returns an HTTP server whose answers to calls have more than 64 KB. how selects the form of the answer
+// and whether it is cut off.
 func largeHTTP(how string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -224,7 +226,8 @@ func TestLargeOverHTTP(t *testing.T) {
 	}
 }
 
-// An answer that is too large for the spool has another cause than one that does not fit beside others.
+// TestSpoolFull checks that an answer larger than the whole spool gets a different error than one for which other
+// answers leave no room.
 func TestSpoolFull(t *testing.T) {
 	s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})
 	other, err := s.room.TakeBytes(t.Context(), "other", 2<<20)
@@ -246,8 +249,8 @@ func TestSpoolFull(t *testing.T) {
 	}
 }
 
-// An answer that grows beyond what is free waits for another that is there to its end, and not for one that waits
-// itself.
+// TestSpoolWaits checks that an answer without disk space waits until another answer frees its space, and fails when
+// its call ends first.
 func TestSpoolWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpool(SpoolOptions{Dir: t.TempDir(), Above: 1 << 20, Bytes: 4 << 20})

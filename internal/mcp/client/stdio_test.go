@@ -42,8 +42,8 @@ func TestDieAtStart(t *testing.T) {
 	}
 }
 
-// Servers of the older versions meet a request that they don't know before
-// initialize, each in its own way.
+// TestFallback checks that the pool finds the protocol version of older servers, which react to the unknown request
+// server/discover in different ways.
 func TestFallback(t *testing.T) {
 	for _, mode := range []string{"proper", "die on discover", "mute on discover", "text on discover", "error without id", "refuse versions"} {
 		t.Run(mode, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestDieOnInitialize(t *testing.T) {
 	wantError(t, err, core.KindUpstreamGone, "exit status 4")
 }
 
-// A server that dies takes all calls under way with it, at once, and is
-// restarted for the next one. No call is made twice.
+// TestDieInCall checks that all pending calls fail at once when their server dies, and that the next call restarts
+// it.
 func TestDieInCall(t *testing.T) {
 	var changes atomic.Int32
 	p := newPool(t, Options{OnChange: func(string) { changes.Add(1) }}, hostileServer("die in call"))
@@ -131,7 +131,7 @@ func TestManyLastWords(t *testing.T) {
 	wantError(t, err, core.KindUpstreamGone, "exit status 6", "line 19999 of a long trace | the very last word")
 }
 
-// A call that was written is never made again, whatever becomes of the server.
+// TestNoCallTwice checks that a call that was sent is never repeated, even if the server dies during it.
 func TestNoCallTwice(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "calls")
 	s := hostileServer("count and die")
@@ -150,7 +150,7 @@ func TestNoCallTwice(t *testing.T) {
 	}
 }
 
-// How a server can be spoken to is found out once.
+// TestEraIsRemembered checks that a server is probed for its protocol version only at its first start.
 func TestEraIsRemembered(t *testing.T) {
 	s := hostileServer("die on discover")
 	p := newPool(t, Options{}, s)
@@ -202,7 +202,7 @@ func TestHugeResult(t *testing.T) {
 	}
 }
 
-// One huge answer among others fails its own call only.
+// TestHugeResultAmongOthers checks that a result over the size limit fails only its own call.
 func TestHugeResultAmongOthers(t *testing.T) {
 	s := hostileServer("300 MB")
 	s.MaxMessage = 40 << 20
@@ -321,7 +321,8 @@ func TestBatches(t *testing.T) {
 	mustCall(t, p, "s", "t")
 }
 
-// Nothing is offered to servers, and a ping is answered.
+// TestServerRequests checks that the client answers a server's ping and refuses other requests, because it has no
+// other capabilities.
 func TestServerRequests(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("asks back"))
 	r, err := p.Call(t.Context(), "s", "t", nil)
@@ -369,7 +370,7 @@ func TestCancelIsForwarded(t *testing.T) {
 	mustCall(t, p, "s", "t")
 }
 
-// A server that does not read its input blocks nobody for longer than the call.
+// TestDeafServer checks that calls to a server that does not read its input end at their timeout.
 func TestDeafServer(t *testing.T) {
 	s := hostileServer("deaf")
 	s.CallTimeout = 200 * time.Millisecond
@@ -385,7 +386,8 @@ func TestDeafServer(t *testing.T) {
 	wg.Wait()
 }
 
-// A daemon that a server leaves behind, with its streams, holds up nothing.
+// TestDaemonHoldsStreams checks that neither errors nor Close are delayed if a server leaves a daemon behind that
+// holds its streams open. The daemon is not killed.
 func TestDaemonHoldsStreams(t *testing.T) {
 	s := hostileServer("leave a daemon")
 	s.exit = 50 * time.Millisecond
@@ -423,7 +425,7 @@ func TestGrandchildren(t *testing.T) {
 	testenv.WaitUntil(t, "the grandchildren run", func() bool { return len(markedProcesses(p.servers["s"].main.spec.Env[marker])) >= 4 })
 }
 
-// TestKilledServer checks that a server that something else kills with SIGKILL is restarted.
+// TestKilledServer checks that a server is restarted after another program has killed it with SIGKILL.
 func TestKilledServer(t *testing.T) {
 	p := newPool(t, Options{Processes: reaper.New(os.Args[0], "reaper")}, hostileServer("proper"))
 	mustCall(t, p, "s", "t")

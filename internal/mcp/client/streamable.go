@@ -437,8 +437,8 @@ func (h *streamableWire) getStream(ctx context.Context, last string) (*http.Resp
 	return h.at.sendOnce(ctx, httpMessage{method: http.MethodGet, url: h.at.url, header: header})
 }
 
-// finishBody closes a response body. If the call was answered, it first reads the rest, usually nothing, for a
-// moment, so that the connection can be reused.
+// finishBody closes a response body. After a call was answered, it first reads the rest of the body for at most 100
+// ms, so that the connection can be reused.
 func finishBody(body io.ReadCloser, answered bool) {
 	if answered {
 		timer := time.AfterFunc(100*time.Millisecond, func() { _ = body.Close() })

@@ -64,7 +64,7 @@ func (l *serverLink) beginSubscription(x *pendingCall) {
 	}
 }
 
-// endSubscription records that the subscription x has no stream, or none any more.
+// endSubscription records that the stream of the subscription x was refused or has ended.
 func (l *serverLink) endSubscription(x *pendingCall) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

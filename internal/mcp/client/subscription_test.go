@@ -23,8 +23,8 @@ func acknowledgement(id json.RawMessage) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, id)
 }
 
-// subscribable dials a server of 2026-07-28 with the tool "t", whose description is the version. listen answers
-// the request for a subscription.
+// subscribable returns a dial function for a server of 2026-07-28 with the tool "t", whose description contains the
+// version. listen handles the request for a subscription.
 func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) func(context.Context) (io.ReadWriteCloser, error) {
 	return dialScripted(func(s *scripted) {
 		s.on[methodDiscover] = func(s *scripted, r request) bool { s.reply(r, discovered); return true }
@@ -36,7 +36,8 @@ func subscribable(version *atomic.Int64, listen func(s *scripted, r request)) fu
 	})
 }
 
-// unheard holds the request of a subscription until change changes the tools without a word and acknowledges it.
+// unheard holds back the acknowledgement of a subscription. change changes the tools without announcing it and then
+// sends the acknowledgement.
 type unheard chan func()
 
 func (u unheard) listen(s *scripted, r request) {
@@ -48,8 +49,9 @@ func (u unheard) change(version *atomic.Int64) {
 	(<-u)()
 }
 
-// TestConnectingAwaitsSubscription checks that tools are listed when the server has begun to tell of changes, so
-// that none is missed, and that a server that says nothing delays a connection once, up to listenPatience.
+// TestConnectingAwaitsSubscription checks that the tools are listed only after the server has acknowledged the
+// subscription, so that no change is missed. A server that does not react delays the connection once, by
+// listenPatience.
 func TestConnectingAwaitsSubscription(t *testing.T) {
 	var version atomic.Int64
 	held := make(unheard, 1)
@@ -89,8 +91,8 @@ func TestConnectingAwaitsSubscription(t *testing.T) {
 	}
 }
 
-// TestLateAcknowledgement checks that the tools are listed again when a server acknowledges the subscription only
-// after connecting has given up to wait, and that no call is sent for a definition from before.
+// TestLateAcknowledgement checks that the tools are listed again if the server acknowledges the subscription only
+// after listenPatience. A call for a definition from before is then not sent.
 func TestLateAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, changes atomic.Int64
@@ -112,8 +114,8 @@ func TestLateAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestReopenedSubscription checks, over HTTP, that the tools are listed again when the stream of a subscription
-// has ended and was opened again, and that a refused one is not waited for.
+// TestReopenedSubscription checks, over HTTP, that the tools are listed again when the stream of a subscription has
+// ended and was opened again. If the server refuses the subscription, connecting does not wait for it.
 func TestReopenedSubscription(t *testing.T) {
 	for name, refuse := range map[string]bool{"reopened": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {

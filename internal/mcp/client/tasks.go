@@ -15,7 +15,7 @@ import (
 )
 
 // Methods of MCP tasks. In protocol version 2025-11-25 the client decides that a call becomes a task, since
-// 2026-07-28 the server does. Callers of this package do not notice either: the pool waits for the task.
+// 2026-07-28 the server does. In both cases the pool waits for the task, so that its callers get an ordinary result.
 const (
 	methodTask       = "tasks/get"
 	methodTaskResult = "tasks/result"
@@ -32,7 +32,7 @@ const (
 	pollMost  = 5 * time.Second
 )
 
-// taskTools has the tools of a server that can be called as tasks. It is safe for concurrent use.
+// taskTools records which tools of a server can be called as tasks. It is safe for concurrent use.
 type taskTools struct {
 	mu    sync.Mutex
 	names map[string]bool

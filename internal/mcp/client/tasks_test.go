@@ -18,7 +18,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// taskServer answers by method. It notes what it was asked.
+// taskServer is a server whose function answers returns the answer for each method. It records the requested methods
+// in asked.
 type taskServer struct {
 	modern  bool
 	answers func(method string, params json.RawMessage) string // a result, or an error as {"code":…}
@@ -91,7 +92,8 @@ func taskPool(t *testing.T, s *taskServer) *Pool {
 	return p
 }
 
-// Who waits for a task no more has it cancelled, in both eras.
+// TestTaskIsCancelled checks in both forms of tasks that a task is cancelled at the server when its caller stops
+// waiting.
 func TestTaskIsCancelled(t *testing.T) {
 	for era, first := range map[string]string{"legacy": made, "modern": madeModern} {
 		t.Run(era, func(t *testing.T) {
@@ -120,7 +122,8 @@ func TestTaskIsCancelled(t *testing.T) {
 	}
 }
 
-// A task that is lost may have had its effects, and is not begun again.
+// TestTaskIsLost checks that a call whose task can no longer be read fails with ErrOutcomeUnknown and is not
+// repeated.
 func TestTaskIsLost(t *testing.T) {
 	for era, first := range map[string]string{"legacy": made, "modern": madeModern} {
 		for what, answer := range map[string]string{"unknown": `{"code":-32602,"message":"Task not found"}`, "other": `{"taskId":"b","status":"completed"}`, "none": `{"resultType":"complete"}`} {
@@ -138,7 +141,8 @@ func TestTaskIsLost(t *testing.T) {
 	}
 }
 
-// What the call would have been answered with is the answer, errors too.
+// TestTaskFails checks that a failed task, or one with an invalid result, fails the call with the same error that a
+// direct answer would cause.
 func TestTaskFails(t *testing.T) {
 	legacy := &taskServer{}
 	legacy.answers = func(method string, _ json.RawMessage) string {
@@ -160,7 +164,8 @@ func TestTaskFails(t *testing.T) {
 	}
 }
 
-// A server that has a question gets the answer of the client, once.
+// TestTaskAsks checks that the client answers a question of a task once, although the server repeats it until it has
+// the answer.
 func TestTaskAsks(t *testing.T) {
 	s := &taskServer{modern: true}
 	updates := make(chan string, 8)
@@ -194,7 +199,8 @@ func TestTaskAsks(t *testing.T) {
 	}
 }
 
-// Whoever says nothing of tasks is not told of them.
+// TestNoTasksOffered checks that a call mentions no task if the server does not support tasks, and that its result is
+// not mistaken for a task.
 func TestNoTasksOffered(t *testing.T) {
 	s := &taskServer{}
 	s.answers = func(method string, params json.RawMessage) string {

@@ -109,8 +109,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Authorizer gives requests to one HTTP server their credentials. It must be safe for concurrent use; Authorize is
-// called by one goroutine of each instance at a time. The core.Caller of ctx is that of the instance.
+// Authorizer provides the credentials for requests to one HTTP server. It must be safe for concurrent use; Authorize
+// is called by one goroutine of each instance at a time. The core.Caller of ctx is that of the instance.
 type Authorizer interface {
 	// Authorization returns the value of the Authorization header, or "" for none.
 	Authorization(ctx context.Context) (string, error)
@@ -145,7 +145,7 @@ type ToolListing struct {
 // arrived.
 var ErrOutcomeUnknown = core.ErrOutcomeUnknown
 
-// Pool has one client for each server, or several if callers must not share an instance. It is safe for concurrent
+// Pool holds one client for each server, or several if callers must not share an instance. It is safe for concurrent
 // use. All its errors are *core.Error.
 type Pool struct {
 	base   context.Context

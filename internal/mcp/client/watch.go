@@ -17,8 +17,8 @@ import (
 // maxWatched bounds the resources of one server to which clients can subscribe.
 const maxWatched = 1_000
 
-// watchedResources has the resources of a server that clients have subscribed to, with the number of subscribers. It
-// outlives sessions: each new session subscribes again.
+// watchedResources counts the subscribers of each resource of a server. It outlives sessions: each new session
+// subscribes again.
 type watchedResources struct {
 	changing sync.Mutex // held while the server is told
 

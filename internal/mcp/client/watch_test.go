@@ -19,7 +19,7 @@ import (
 	"retort/internal/core"
 )
 
-// newsOf collects the resources of which a pool is told.
+// newsOf records the changed resources that a pool reports, and the principals whose instances reported them.
 type newsOf struct {
 	mu     sync.Mutex
 	uris   []string
@@ -50,7 +50,8 @@ func (h *newsOf) forget() {
 	h.uris = nil
 }
 
-// watchable is a server with subscriptions, of which the last connection can be cut.
+// watchable returns a server with subscriptions, a function that connects to it, and a function that cuts the last
+// connection.
 func watchable(t *testing.T, protocol string) (s *mcp.Server, dial func(context.Context) (io.ReadWriteCloser, error), cut func()) {
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	s = mcp.NewServer(&mcp.Implementation{Name: "w", Version: "1"}, &mcp.ServerOptions{
@@ -82,8 +83,8 @@ func watchable(t *testing.T, protocol string) (s *mcp.Server, dial func(context.
 	return s, dial, cut
 }
 
-// Who has subscribed hears of a resource from a server that has ended and begun again, though
-// nobody calls it; and each who subscribes counts.
+// TestSubscriptionsOutliveSessions checks that a server that has ended is restarted and subscribed to again without
+// any call. Updates stop when the last of several subscribers has unsubscribed.
 func TestSubscriptionsOutliveSessions(t *testing.T) {
 	for _, protocol := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -128,8 +129,8 @@ func TestSubscriptionsOutliveSessions(t *testing.T) {
 	}
 }
 
-// Where principals are kept apart, each has their own instance tell, which does not end before they
-// have had enough; where their sessions are, nobody is told.
+// TestSubscriptionsOfPrincipals checks that principals with their own instances subscribe separately, and that an
+// instance does not end while it has subscriptions. If each session has its own instance, subscribing is refused.
 func TestSubscriptionsOfPrincipals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, dial, _ := watchable(t, "2025-11-25")
@@ -169,8 +170,8 @@ func TestSubscriptionsOfPrincipals(t *testing.T) {
 	})
 }
 
-// A server that refuses the stream of a subscription, or answers with something else, fails the
-// one who subscribes at once.
+// TestSubscriptionsRefusedOverHTTP checks that subscribing fails at once if the server refuses the stream of the
+// subscription or answers with something else.
 func TestSubscriptionsRefusedOverHTTP(t *testing.T) {
 	for name, refuse := range map[string]func(http.ResponseWriter){
 		"refused": func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) },

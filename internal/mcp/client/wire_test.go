@@ -17,9 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// transcript is what passes between us and a server, from a txtar file: what the
-// client must say, what the server says, and what comes of it. After a section
-// "redial" it goes on in a new connection.
+// transcript is a recorded conversation with a server, from a txtar file: the lines that the client must send, the
+// server's lines, and the expected outcome. After a section "redial" it continues on a new connection.
 type transcript struct {
 	t        *testing.T
 	turn     sync.Mutex // held by the connection that plays
@@ -27,7 +26,7 @@ type transcript struct {
 	sections []txtar.File
 }
 
-// next takes the next section if it has the name.
+// next removes and returns the next section if it has this name.
 func (tr *transcript) next(name string) (lines []string, ok bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -135,7 +134,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// asText makes the bytes of tools readable in a difference.
+// asText converts a listing to values whose differences are readable, with the definitions as strings.
 func asText(l ToolListing) any {
 	tools := []string{}
 	for _, tool := range l.Tools {
