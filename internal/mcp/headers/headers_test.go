@@ -21,7 +21,8 @@ func bound(t *testing.T) []HeaderBinding {
 	return found
 }
 
-// What Set writes Check takes, and the header of one value is not that of another.
+// TestSetAndCheck checks that CheckHeaders accepts the headers that SetHeaders writes, and refuses the header of
+// another value.
 func TestSetAndCheck(t *testing.T) {
 	all := []string{
 		`{}`, `{"a":null}`, `{"a":""}`, `{"a":"x"}`, `{"a":" x"}`, `{"a":"x\r\nMcp-Param-N: 7"}`, `{"a":"ü"}`, `{"a":"=?base64?eA==?="}`, `{"a":"=?base64?="}`,

@@ -21,8 +21,8 @@ func SetHeaders(header http.Header, bound []HeaderBinding, args json.RawMessage)
 	}
 }
 
-// CheckHeaders compares the headers of a call with its arguments. Each bound argument must be repeated exactly once with its
-// value. Check ignores headers that no binding names.
+// CheckHeaders compares the headers of a call with its arguments. Each bound argument must be repeated exactly once
+// with its value. CheckHeaders ignores headers that no binding names.
 func CheckHeaders(header http.Header, bound []HeaderBinding, args json.RawMessage) error {
 	for _, b := range bound {
 		name := ParamPrefix + b.Header
@@ -50,8 +50,8 @@ func CheckHeaders(header http.Header, bound []HeaderBinding, args json.RawMessag
 	return nil
 }
 
-// equalValues reports whether the value of a header equals an argument. want is the header that Set would write. Numbers
-// are compared by value, because they have several spellings.
+// equalValues reports whether the value of a header equals an argument. want is the header value that SetHeaders
+// would write. Numbers are compared by value, because they have several spellings.
 func equalValues(said, want string, arg json.RawMessage) bool {
 	if len(arg) > 0 && (arg[0] == '-' || arg[0] >= '0' && arg[0] <= '9') {
 		n, err := strconv.ParseFloat(said, 64)
@@ -114,8 +114,8 @@ func isEncoded(s string) bool {
 	return len(s) >= len(encodedPrefix)+len(encodedSuffix) && strings.HasPrefix(s, encodedPrefix) && strings.HasSuffix(s, encodedSuffix)
 }
 
-// DecodeValue returns the string in a header value. It accepts values that are encoded without need. It returns an error
-// for all other values that Encode cannot return.
+// DecodeValue returns the string in a header value. It accepts values that are encoded without need. It returns an
+// error for all other values that EncodeValue cannot return.
 func DecodeValue(header string) (string, error) {
 	if isEncoded(header) {
 		text, err := base64.StdEncoding.Strict().DecodeString(header[len(encodedPrefix) : len(header)-len(encodedSuffix)])

@@ -15,7 +15,8 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// benchInBubble is newBench for use inside a testing/synctest bubble. A browser can't connect to it.
+// benchInBubble is like newBench, but for use inside a testing/synctest bubble. A browser cannot connect to its
+// server.
 func benchInBubble(t *testing.T, r oauthtest.Rules) *bench {
 	t.Helper()
 	pipes := testenv.NewPipes()

@@ -70,7 +70,7 @@ type serverMetadata struct {
 	withoutIssuer bool
 }
 
-// missingMetadata reports that metadata is missing at all the places where it is looked for.
+// missingMetadata is the error for metadata that is missing at every address where it is looked for.
 type missingMetadata struct{ what string }
 
 func (a *missingMetadata) Error() string { return "there is no metadata of " + a.what }

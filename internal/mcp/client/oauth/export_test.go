@@ -2,7 +2,7 @@ package oauth
 
 import "time"
 
-// Age moves the times of the token that is kept.
+// Age shifts the times of the stored token by a duration.
 func Age(s *LoginStore, server, address string, by time.Duration) error {
 	path := s.filePath("token", server, address)
 	var t storedToken

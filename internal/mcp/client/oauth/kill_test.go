@@ -21,7 +21,8 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// As another process, which is killed, this test binary renews a token that has ended.
+// Environment variables of the child process, which is this test binary. It renews an expired token and is killed
+// meanwhile.
 const (
 	victim   = "RETORT_TEST_REFRESH"   // the address of the server
 	lastStep = "RETORT_TEST_LAST_STEP" // the step of the refresh at which the process kills itself
@@ -98,10 +99,9 @@ func (r *refresher) refresh(position string) (said string) {
 	return out.String()
 }
 
-// TestKilledRefresh kills the process at each step of a refresh at a server that rotates refresh
-// tokens. If the server accepts the old token until the new one is used, no login may be lost. If it
-// does not, the login either still works, or the person is told to log in again after at most one more
-// request.
+// TestKilledRefresh kills the process at each step of a refresh at a server that rotates refresh tokens. If the
+// server accepts the old token until the new one is used, it checks that no login is lost. Otherwise it checks that
+// the login still works, or that the person is told to log in again after at most one more request.
 func TestKilledRefresh(t *testing.T) {
 	for name, grace := range map[string]bool{"grace": true, "none": false} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func (r *refresher) isKept(position string, grace bool) bool {
 	return false
 }
 
-// age makes the token that is kept one of another time.
+// age shifts the times of the stored token by a duration.
 func (b *bench) age(by time.Duration) {
 	b.t.Helper()
 	if err := oauth.Age(oauth.Open(b.dir, key), "s", b.URL, by); err != nil {

@@ -240,7 +240,7 @@ type statusError int
 
 func (s statusError) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
-// fetchJSON reads a JSON document. For a response with another status than 200 the error is a status.
+// fetchJSON reads a JSON document. For a response with another status than 200 it returns a statusError.
 func (c *Client) fetchJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Requests of a login go to public addresses, and to where the server is. What is dialled
-// is what was judged: a name is not looked up a second time.
+// TestWhereRequestsGo checks that requests of a login go only to public addresses and to the network that the server
+// is in. The checked address is the one that is dialled: a host is not resolved a second time.
 func TestWhereRequestsGo(t *testing.T) {
 	names := map[string][]string{
 		"mcp.example": {"93.184.216.34"}, "auth.example": {"93.184.216.35", "2606:2800:220:1::1"}, "inside.example": {"10.0.0.5"}, "both.example": {"93.184.216.36", "127.0.0.1"},

@@ -183,7 +183,7 @@ func (c *Client) stepUp(ctx context.Context, asked authChallenge, sent string) e
 	return c.requireLogin(ctx, asked, "the call needs more rights: "+strings.Join(asked.scopes, " "))
 }
 
-// addWantedScopes stores scopes to ask for in the next login.
+// addWantedScopes stores scopes that the next login must ask for.
 func (c *Client) addWantedScopes(ctx context.Context, scopes []string) error {
 	return c.changeToken(ctx, func(t *storedToken) *storedToken {
 		if t != nil {

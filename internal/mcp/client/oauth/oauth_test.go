@@ -24,7 +24,7 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// bench is a server, and a folder in which logins at it are kept.
+// bench is a server that requires a login, with a folder for the stored logins.
 type bench struct {
 	*oauthtest.Server
 	t    *testing.T
@@ -46,7 +46,7 @@ func newBench(t *testing.T, r oauthtest.Rules) *bench {
 	return &bench{Server: s, t: t, dir: t.TempDir(), told: map[string]bool{}}
 }
 
-// client is one as another process would have it.
+// client returns a new Client for the server and folder, as another process would create it.
 func (b *bench) client(change ...func(*oauth.Options)) *oauth.Client {
 	o := oauth.Options{Server: "s", URL: b.URL, Store: oauth.Open(b.dir, key), Secret: func(_, value string) {
 		b.mu.Lock()
@@ -62,7 +62,7 @@ func (b *bench) client(change ...func(*oauth.Options)) *oauth.Client {
 
 func key() ([]byte, error) { return []byte("0123456789abcdef0123456789abcdef"), nil }
 
-// login logs in with a browser whose person agrees.
+// login logs in with a simulated browser whose user agrees.
 func (b *bench) login(c *oauth.Client) error {
 	b.t.Helper()
 	ctx := testenv.Context(b.t)
@@ -84,7 +84,7 @@ func (b *bench) mustLogin(c *oauth.Client) {
 	}
 }
 
-// pool is a client of the protocol with that login.
+// pool returns a pool that uses the login of c at the server.
 func (b *bench) pool(c *oauth.Client) *client.Pool {
 	p := client.New([]client.ServerSpec{{Name: "s", URL: b.URL, Auth: c}}, client.Options{ClientVersion: "test"})
 	b.t.Cleanup(func() { _ = p.Close() })
@@ -131,7 +131,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// Whatever is secret was registered before it was used.
+// TestSecretsAreTold checks that every secret that the server has issued was passed to Options.Secret.
 func TestSecretsAreTold(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Lasts: 3600, Change: func(doc string, m map[string]any) {
 		if doc == "server" {
@@ -155,7 +155,8 @@ func TestSecretsAreTold(t *testing.T) {
 	}
 }
 
-// Who Retort is to an authorization server.
+// TestIdentity checks how Retort identifies itself at an authorization server: by a metadata document, a client id
+// from the settings, or a registration.
 func TestIdentity(t *testing.T) {
 	server := func(fields map[string]any) func(string, map[string]any) {
 		return func(doc string, m map[string]any) {
@@ -213,7 +214,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A client is registered once, for the redirect that it uses.
+// TestRegistrationIsKept checks that a client is registered once and again only if its redirect changes.
 func TestRegistrationIsKept(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	b.mustLogin(b.client())
@@ -233,7 +234,7 @@ func TestRegistrationIsKept(t *testing.T) {
 	}
 }
 
-// Metadata that no login follows.
+// TestHostileMetadata checks that a login fails if the server's metadata is wrong, incomplete or dangerous.
 func TestHostileMetadata(t *testing.T) {
 	set := func(document, field string, value any) oauthtest.Rules {
 		return oauthtest.Rules{Change: func(doc string, m map[string]any) {
@@ -306,7 +307,8 @@ func TestHostileMetadata(t *testing.T) {
 	}
 }
 
-// Servers of other versions and makers, at which a login works.
+// TestDiscovery checks that a login works with each way in which servers publish their metadata, and without
+// metadata.
 func TestDiscovery(t *testing.T) {
 	moved := func(to string, gone ...string) oauthtest.Rules {
 		return oauthtest.Rules{Hook: func(w http.ResponseWriter, r *http.Request) bool {
@@ -339,7 +341,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// What comes back to the redirect and is not the answer to this login.
+// TestRedirect checks that a redirect from a wrong issuer, with an error, or for another login does not log in, and
+// that its code is not sent to the server.
 func TestRedirect(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules oauthtest.Rules
@@ -384,7 +387,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// Where the browser is elsewhere.
+// TestPaste checks that a login can be finished with the address that the user copies from a browser on another
+// machine.
 func TestPaste(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	c := b.client()
@@ -410,7 +414,8 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-// Fifty programs with a token that has ended cause one refresh, in one process and in two.
+// TestOneRefresh checks that fifty concurrent calls with an expired token cause one refresh, in one process and in
+// two.
 func TestOneRefresh(t *testing.T) {
 	for name, processes := range map[string]int{"one process": 1, "two processes": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -445,7 +450,8 @@ func TestOneRefresh(t *testing.T) {
 	}
 }
 
-// What a server does not renew is a login that is needed, also for those who ask again.
+// TestRefreshRefused checks that every call fails with core.ErrLogin after the server has refused to renew the token,
+// and that the refresh token is sent only once.
 func TestRefreshRefused(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	c := b.client()
@@ -470,8 +476,8 @@ func TestRefreshRefused(t *testing.T) {
 	}
 }
 
-// Cut off between the server's rotation and the disk, the old token is still there to be
-// tried, and the error says what has happened.
+// TestCutOffRefresh checks what follows if the server's answer to a refresh is lost after it has rotated the tokens.
+// The next process tries the old token, and its error says that the refresh was cut off and a login is needed.
 func TestCutOffRefresh(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Rotates: true})
 	b.mustLogin(b.client())
@@ -504,7 +510,8 @@ func TestCutOffRefresh(t *testing.T) {
 	}
 }
 
-// A call that needs more rights asks for a login with all of them, once.
+// TestStepUp checks that a call that needs more rights requires one new login, which asks for the old and the new
+// scopes.
 func TestStepUp(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Scope: "read"})
 	c := b.client()
@@ -571,7 +578,8 @@ func TestLogout(t *testing.T) {
 	}
 }
 
-// A token is for one address: another one, by the same name, does not get it.
+// TestTokenIsBound checks that a token is not used for another address of a server with the same name, nor if its
+// file is copied to another server's file.
 func TestTokenIsBound(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	b.mustLogin(b.client())
@@ -597,7 +605,7 @@ func TestTokenIsBound(t *testing.T) {
 	}
 }
 
-// No request of an upstream takes a token to another origin.
+// TestTokenStaysAtItsOrigin checks that a token is not sent to another origin when the server redirects there.
 func TestTokenStaysAtItsOrigin(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a stranger got %v", r.Header)
@@ -619,7 +627,8 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 	}
 }
 
-// Errors tell no secret, not even one that a server puts into what it says.
+// TestErrorsTellNothing checks that errors contain no secrets, neither from addresses nor from a server's error
+// description.
 func TestErrorsTellNothing(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Hook: func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/token" {

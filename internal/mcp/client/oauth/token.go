@@ -295,7 +295,7 @@ func (c *Client) requestToken(ctx context.Context, address string, who clientIde
 	return a, nil
 }
 
-// postForm sends a form with the client's credentials. A refusal is a *denial.
+// postForm sends a form with the client's credentials. If the server refuses it, the error is an *oauthDenial.
 func (c *Client) postForm(ctx context.Context, address string, who clientIdentity, form url.Values) ([]byte, error) {
 	switch who.Method {
 	case "client_secret_post":

@@ -281,7 +281,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.document(w, "token", m)
 }
 
-// granted returns the tokens for a token request, or the OAuth error code that refuses it. The caller holds mu.
+// granted returns the tokens for a token request, or the OAuth error code that refuses it. The caller must hold mu.
 func (s *Server) granted(r *http.Request) (map[string]any, string) {
 	f := r.PostForm
 	id, ok := s.authenticated(r)
