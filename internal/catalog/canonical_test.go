@@ -63,8 +63,8 @@ func TestPinSeesWhatMatters(t *testing.T) {
 	}
 }
 
-// TestPinIsStable: a pin that changes with a version of Retort looks to people
-// like a server that has changed.
+// TestPinIsStable checks that the pin of a definition is the same in all versions of Retort. Otherwise people would
+// be asked about servers that have not changed.
 func TestPinIsStable(t *testing.T) {
 	const want = "d695eaa8f3e42344f5fff31a542576626169ca6fedbc393c808f4199b19abce7"
 	if got := pinOf(t, issue); got != want {
@@ -72,8 +72,8 @@ func TestPinIsStable(t *testing.T) {
 	}
 }
 
-// FuzzCanonical holds the canonical form against encoding/json: the same value,
-// and the form of the form is itself.
+// FuzzCanonical checks that the canonical form has the same value as the original text according to encoding/json,
+// and that it is its own canonical form.
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{issue, `[1, {"b":"\u0001\"","a":[]}, null, -1.5E+3, "\ud800"]`, `{"a":{"b":{}},"a":1}`, ` "x" `, `0`, strings.Repeat("[", 300) + strings.Repeat("]", 300)} {
 		f.Add([]byte(seed))
@@ -103,7 +103,7 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// FuzzParse: text that is no JSON must not bring anything down.
+// FuzzParse checks that the parser and its callers do not panic on text that is not valid JSON.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{issue, `{"a`, `{"a":`, `[[[`, `"\\`, `}`, `{,}`, `{{}}`, "", `[1 2]`, `{"a" "b"}`} {
 		f.Add([]byte(seed), 3)

@@ -49,7 +49,7 @@ type Catalog struct {
 	staticProblems []CatalogProblem
 }
 
-// serverSource has the tools of one server and says where their definitions came from.
+// serverSource holds the tools of one server and the origin of their definitions.
 type serverSource struct {
 	instructions string                // as received
 	shown        string                // the instructions without flags
@@ -70,7 +70,7 @@ type ListingChange struct {
 	Problems       []CatalogProblem // definitions that were skipped or used only in part
 }
 
-// Options says where a catalog is stored and how it treats changed tools.
+// Options determines where a catalog is stored and how it treats changed tools.
 type Options struct {
 	Dir string // made if missing; empty: nothing is stored
 	// Key is the path of the key that seals the trusted definitions. The key is created when first needed. No server

@@ -51,7 +51,7 @@ func replace(t *testing.T, c *Catalog, server string, texts ...string) ListingCh
 	return change
 }
 
-// listing is "server.tool" for each tool.
+// listing returns "server.tool" for each tool in a toolset.
 func listing(ts *core.Toolset) []string {
 	all := []string{}
 	for _, s := range ts.Servers {
@@ -354,7 +354,8 @@ func TestOnChange(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse is for the race detector; at the end disk and memory agree.
+// TestConcurrentUse uses a catalog concurrently for the race detector, and checks that disk and memory agree at the
+// end.
 func TestConcurrentUse(t *testing.T) {
 	c := open(t, t.TempDir())
 	var wg sync.WaitGroup

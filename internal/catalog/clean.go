@@ -51,7 +51,7 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 }
 
 // readElsewhere reports whether a member of a definition needs no cleaning here, because other code reads and cleans
-// it, or because it is icons, which is not text.
+// it, or because it is "icons", which contains no text for models.
 func readElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
@@ -218,7 +218,7 @@ func splitName(name string) string {
 	return string(words)
 }
 
-// memberRole says what kind of content a member of a schema has.
+// memberRole classifies the content of a member of a schema.
 type memberRole uint8
 
 const (

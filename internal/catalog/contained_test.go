@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// A definition whose reading panics is skipped, and those beside it are read.
+// TestDefinitionThatPanics checks that a definition is skipped and reported if reading it panics, and that other
+// definitions are still read.
 func TestDefinitionThatPanics(t *testing.T) {
 	tools, problems := readDefinitions("s", []json.RawMessage{{}, {}}, func(i int) (*core.Tool, []string, error) {
 		if i == 0 {

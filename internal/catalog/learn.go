@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// ToolObservation is one answer of a tool, as a program got it.
+// ToolObservation is one answer of a tool, as a program received it.
 type ToolObservation struct {
 	Tool   *core.Tool
 	Answer json.RawMessage // it must not change any more
@@ -25,7 +25,7 @@ const (
 	maxLearned = 1000     // tools of one server
 	saveEvery  = 5 * time.Second
 
-	// enoughAnswers is a number of answers of one tool. Once so many were examined, only one in observeEvery further
+	// enoughAnswers is the number of examined answers of one tool after which only one in observeEvery further
 	// answers is examined.
 	enoughAnswers = 100
 	observeEvery  = 8
@@ -57,7 +57,7 @@ type shapeLearner struct {
 	names   map[string]bool                    // keys that were found not to be personal
 }
 
-// learnedTool holds the learned types of one tool. Its shape covers only answers of the definition with this pin.
+// learnedTool holds the inferred answer type of one tool. It covers only answers of the definition with this pin.
 type learnedTool struct {
 	pin    string
 	shape  *infer.AnswerShape
@@ -159,15 +159,15 @@ func (l *shapeLearner) storeLearned(server, tool string, k *learnedTool) {
 	l.servers[server][tool] = k
 }
 
-// joinShape merges a shape into the known one.
+// joinShape merges the type inferred from an answer into the known one.
 func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	if joined := infer.JoinShapes(k.shape, seen); !infer.EqualShapes(joined, k.shape) {
 		k.shape, k.schema, k.steady = joined, joined.JSONSchema(), 0
 	}
 }
 
-// publishShape makes a shape visible in the toolset if it differs from the visible one or is based on a quarter more
-// answers. The caller must hold mu.
+// publishShape makes an inferred type visible in the toolset if it differs from the visible one or is based on a
+// quarter more answers. The caller must hold mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {

@@ -25,7 +25,7 @@ func openLearning(t testing.TB, dir string) *Catalog {
 	return c
 }
 
-// answered lets the catalog learn from answers of a tool, and waits until it has. It may only be
+// answered passes answers of a tool to the catalog's learner, and waits until they are processed. It may only be
 // called in a synctest bubble.
 func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) {
 	t.Helper()
@@ -39,8 +39,8 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 	synctest.Wait()
 }
 
-// known returns what the toolset says was learned about a tool: the number of answers and their
-// schema. It clears notTill, so that the toolset includes them without the usual delay.
+// known returns what the toolset contains as learned about a tool: the number of answers and their schema. It clears
+// notTill, so that the toolset includes them without the usual delay.
 func known(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
 	c.learner.notTill.Store(0)
@@ -129,7 +129,8 @@ func learnAndForget(t *testing.T) {
 	}
 }
 
-// A key of which it is said that it is personal is not kept, nor asked about twice.
+// TestLearnAsksAboutKeys checks that a key that Private reports as personal is not stored, and that Private is called
+// only once for any other key.
 func TestLearnAsksAboutKeys(t *testing.T) { synctest.Test(t, learnPrivateKeys) }
 
 func learnPrivateKeys(t *testing.T) {
@@ -190,7 +191,8 @@ func openDamagedShapes(t *testing.T) {
 	}
 }
 
-// Two engines on one home: what both learned is kept, and counted once.
+// TestTwoEnginesLearn checks that two engines with the same data directory keep what both have learned, and count
+// each answer once.
 func TestTwoEnginesLearn(t *testing.T) { synctest.Test(t, learnInTwoEngines) }
 
 func learnInTwoEngines(t *testing.T) {
@@ -228,8 +230,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m))
 }
 
-// learnUntilKilled learns and saves one answer after the other until the process is killed, and
-// prints how many it has saved.
+// learnUntilKilled learns and saves one answer after another until the process is killed, and prints how many it has
+// saved.
 func learnUntilKilled(dir string) {
 	c, err := Open(Options{Dir: dir, Learn: true})
 	if err != nil {
@@ -244,7 +246,8 @@ func learnUntilKilled(dir string) {
 	}
 }
 
-// Killed at any moment, there is what was saved before or what is saved now.
+// TestKilledWhileLearning checks that if the process is killed at any moment, all saved answers are known afterwards,
+// and at most one more.
 func TestKilledWhileLearning(t *testing.T) {
 	dir, answers := t.TempDir(), 0
 	for i := range 20 {
@@ -267,7 +270,7 @@ func TestKilledWhileLearning(t *testing.T) {
 	}
 }
 
-// BenchmarkLearn is what a call waits for.
+// BenchmarkLearn measures how long LearnShape delays a call.
 func BenchmarkLearn(b *testing.B) {
 	c := openLearning(b, "")
 	defer c.Close()

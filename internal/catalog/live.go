@@ -81,7 +81,7 @@ const (
 	relistInterval = 5 * time.Minute // between listings of a server that is connected
 
 	// firstPatience bounds how long a call waits for the first listing over a connection, which the call needs
-	// anyway. The following constant is the bound for other listings.
+	// anyway. listTimeout bounds all other listings.
 	firstPatience = time.Minute
 	listTimeout   = 5 * time.Second
 )

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// server is a Lister of one server that changes without saying so.
+// server is a ToolLister for one server, whose tools change without a notification.
 type server struct {
 	mu       sync.Mutex
 	tools    []string
@@ -49,7 +49,7 @@ func (s *server) set(f func()) {
 	f()
 }
 
-// living returns a Live with one server, "s", and its tool "a". It may only be called in a synctest
+// living returns a LiveCatalog with one server "s", the server, and its tool "a". It may only be called in a synctest
 // bubble.
 func living(t *testing.T, policy core.ChangePolicy) (*server, *LiveCatalog, *core.Tool) {
 	t.Helper()
@@ -168,7 +168,7 @@ func TestVetByPolicy(t *testing.T) {
 	})
 }
 
-// BenchmarkVet is what each call pays.
+// BenchmarkVet measures VetTool, which runs before each call.
 func BenchmarkVet(b *testing.B) {
 	c, err := Open(Options{})
 	if err != nil {
@@ -185,7 +185,8 @@ func BenchmarkVet(b *testing.B) {
 	}
 }
 
-// A server that is dropped is listed no more, keeps nobody waiting, and starts from the beginning when it is added again.
+// TestDropAndAddAgain checks that a dropped server is no longer listed and delays no call. After it was added again,
+// its tools are compared with the trusted definitions as usual.
 func TestDropAndAddAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)
@@ -211,7 +212,7 @@ func TestDropAndAddAgain(t *testing.T) {
 	})
 }
 
-// A call that waits for a listing does not go on waiting when its server is dropped.
+// TestDropEndsWaiting checks that a call stops waiting for the listing of a server when the server is dropped.
 func TestDropEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l, tool := living(t, core.ChangesBlock)

@@ -7,7 +7,8 @@ import (
 	"retort/internal/catalog/sanitize"
 )
 
-// What clients are given is covered by the pin, so a server can't change it unseen.
+// TestOfferedIsPinned checks that clients get exactly those members of a definition that its pin covers, so that a
+// server cannot change them unnoticed.
 func TestOfferedIsPinned(t *testing.T) {
 	const rest = `"name":"a","description":"Adds.","inputSchema":{"type":"object"}`
 	same := func(a, b string) bool {
@@ -35,7 +36,7 @@ func TestOfferedIsPinned(t *testing.T) {
 	}
 }
 
-// Of members with one name clients get the one that the pin covers.
+// TestOfferedHasNoMemberTwice checks that clients get only the last of several members with the same name.
 func TestOfferedHasNoMemberTwice(t *testing.T) {
 	tool, _, err := readDefinition("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), sanitize.New())
 	if err != nil {
@@ -46,7 +47,8 @@ func TestOfferedHasNoMemberTwice(t *testing.T) {
 	}
 }
 
-// What was trusted with a pin of format 1 is trusted with the pin of today, if it is that definition.
+// TestRepin checks that repinRecords replaces a pin of file format 1 by the current pin if the stored definition
+// matches it, and keeps it otherwise.
 func TestRepin(t *testing.T) {
 	raw := json.RawMessage(`{"name":"a","icons":[]}`)
 	d := parseJSON(raw, maxDepth)

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// realDefinitions are those of real servers, and those in the folder that
-// RETORT_CATALOGS names, by the name of their file.
+// realDefinitions returns tool definitions of real servers, from the test data and from the folder in
+// RETORT_CATALOGS, by file name.
 func realDefinitions(t testing.TB) map[string][]json.RawMessage {
 	files, _ := filepath.Glob("../pipeline/bindings/testdata/catalog/*.json")
 	if folder := os.Getenv("RETORT_CATALOGS"); folder != "" {
@@ -37,8 +37,8 @@ func realDefinitions(t testing.TB) map[string][]json.RawMessage {
 	return all
 }
 
-// TestRealDefinitions checks that those that people use stay as they are, to the byte, but for links of
-// Markdown, and that none is withheld or too large.
+// TestRealDefinitions checks that definitions of real tools are offered byte for byte, apart from Markdown links, and
+// that none is withheld or too large.
 func TestRealDefinitions(t *testing.T) {
 	s, n := sanitize.New(), 0
 	for server, definitions := range realDefinitions(t) {
@@ -65,7 +65,8 @@ func TestRealDefinitions(t *testing.T) {
 	t.Logf("%d tools", n)
 }
 
-// BenchmarkClean is the cleaning of 2,000 real tools, beside their reading.
+// BenchmarkClean measures how long it takes to clean the definitions of 2,000 real tools and, for comparison, to
+// parse them.
 func BenchmarkClean(b *testing.B) {
 	s := sanitize.New()
 	var tools []*core.Tool

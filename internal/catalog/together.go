@@ -30,7 +30,8 @@ func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	}
 }
 
-// scanTogether returns the first finding that several of the texts have together, and the text that it is in.
+// scanTogether joins neighbouring texts and scans the result. It returns the first finding that extends over several
+// texts, and the joined text.
 func (c *definitionCleaner) scanTogether(row []string) (found sanitize.TextFinding, text string, ok bool) {
 	row = slices.DeleteFunc(slices.Clone(row), func(part string) bool { return strings.TrimSpace(part) == "" })
 	for len(row) > 1 {

@@ -8,8 +8,8 @@ import (
 	"retort/internal/catalog/sanitize"
 )
 
-// TestTogether: a definition whose fields give instructions only when they are read in a row is withheld, whatever the
-// fields are.
+// TestTogether checks that a definition is withheld if its fields give instructions to a model only when they are
+// read in a row, whatever fields these are.
 func TestTogether(t *testing.T) {
 	s := sanitize.New()
 	for name, definition := range map[string]string{

@@ -111,7 +111,7 @@ func (s *serverSource) categorizeTools(server, configured string) {
 	s.category = cmp.Or(configured, s.category)
 }
 
-// assignIdentifiers assigns the names in programs to the tools of one server.
+// assignIdentifiers gives the tools of one server the names by which programs call them.
 func assignIdentifiers(tools []*core.Tool) []*core.Tool {
 	names := make([]string, len(tools))
 	for i, t := range tools {

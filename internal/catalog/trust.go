@@ -16,7 +16,7 @@ const (
 	maxTrustedRaw = 256 << 10 // bytes of a definition that is stored to show differences
 )
 
-// serverTrust has the trusted definitions of one server's tools. The first definition of a tool that is ever seen
+// serverTrust holds the trusted definitions of one server's tools. The first definition of a tool that is ever seen
 // becomes the trusted one. A serverTrust is never changed while it is in use.
 type serverTrust struct {
 	records map[string]trustRecord // by the tool's name; records of removed tools stay

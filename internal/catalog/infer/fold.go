@@ -3,7 +3,7 @@ package infer
 import "slices"
 
 // An object can be a table whose keys are values, such as the names of rows. It is recognised by one key that is not
-// a name, or by rows of similar shape. A table is stored without its keys.
+// a name, or by rows of similar type. A table is stored without its keys.
 const (
 	fewRows   = 2  // that have exactly the same fields
 	someRows  = 4  // that share most of them
@@ -87,7 +87,8 @@ func isTable(fields []shapeField) bool {
 	return len(fields) > fewRows || len(shared) > 1
 }
 
-// rowOf returns the shape of the objects in a value, or nil if it has other values.
+// rowOf returns the inferred type of the objects in a value: of the value itself or of its items. It returns nil if
+// the value contains anything else.
 func rowOf(s *AnswerShape) *AnswerShape {
 	for s != nil && s.kinds&^null == array {
 		s = s.items

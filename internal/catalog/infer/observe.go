@@ -18,9 +18,9 @@ const (
 	mostItems   = 200       // until there are so many
 )
 
-// ObserveDocument returns the shape of one document, or nil if it is not JSON or is too large. private reports
-// whether a key must not be stored although it looks like a name. If it is nil, all keys that look like names are
-// stored.
+// ObserveDocument returns the inferred type of one document, or nil if it is not JSON or is too large. private
+// reports whether a key must not be stored although it looks like a name. If it is nil, all keys that look like names
+// are stored.
 func ObserveDocument(document []byte, private func(key string) bool) *AnswerShape {
 	if len(document) > maxDocument {
 		return nil

@@ -18,8 +18,8 @@ var typeNames = []struct {
 // if all of these keys match it.
 const Special = `[^0-9A-Za-z_$]`
 
-// JSONSchema returns the shape as a JSON Schema. Every document that was examined completely is valid against it.
-// Equal shapes give equal bytes.
+// JSONSchema returns the inferred type as a JSON Schema. Every document that was examined completely is valid against
+// it. Equal shapes give equal bytes.
 func (s *AnswerShape) JSONSchema() json.RawMessage {
 	var b bytes.Buffer
 	foldTables(s).writeSchema(&b)
@@ -97,8 +97,8 @@ func (s *AnswerShape) writeObject(b *bytes.Buffer) {
 	}
 }
 
-// storedShape is the stored form of a shape: its types by letter, then the fields that were always present, then the
-// others, and so on.
+// storedShape is the JSON form of an AnswerShape: its types by letter, the fields that were always present, the other
+// fields, and so on.
 type storedShape struct {
 	Kinds   string                  `json:"k"`
 	Formats formatSet               `json:"t,omitempty"`

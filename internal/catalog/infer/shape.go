@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Bounds on one shape.
+// Bounds on one inferred type.
 const (
 	MaxDepth = 12  // of values in each other
 	MaxNodes = 400 // of types in one shape
@@ -36,7 +36,7 @@ const (
 	allFormats = dateTime | date
 )
 
-// AnswerShape describes the values that were seen at one place in documents. It is immutable.
+// AnswerShape is an inferred type: it describes the values that were seen at one place in documents. It is immutable.
 type AnswerShape struct {
 	kinds   kindSet
 	formats formatSet    // those that all texts had, but for empty ones; all, if there was none
@@ -54,8 +54,8 @@ type shapeField struct {
 	of     *AnswerShape
 }
 
-// JoinShapes returns the shape that covers all values of a and b. It is commutative, associative and idempotent. A nil
-// Shape covers nothing.
+// JoinShapes returns the shape that covers all values of a and b. It is commutative, associative and idempotent. A
+// nil AnswerShape covers nothing.
 func JoinShapes(a, b *AnswerShape) *AnswerShape { return boundNodes(joinShapes(a, b)) }
 
 func joinShapes(a, b *AnswerShape) *AnswerShape {

@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// random makes documents that have names, ids and tables in common.
+// random returns a random document. The documents have names, ids and tables in common.
 func random(r *rand.Rand, depth int) any {
 	names := []string{"id", "title", "state", "items", "user", "labels", "total", "next", "alice", "bob", "carol"}
 	switch n := r.IntN(12); {
@@ -89,7 +89,7 @@ func random(r *rand.Rand, depth int) any {
 	return []any{nil, true, 7, 1.5, "x", "", "2026-01-31", "2026-01-31T10:00:00Z"}[r.IntN(8)]
 }
 
-// wide makes documents that together have more than a shape can keep.
+// wide returns a random document with so many names that the shape of several documents exceeds its bounds.
 func wide(r *rand.Rand) any {
 	word := func() string { return string(rune('a'+r.IntN(26))) + string(rune('a'+r.IntN(26))) }
 	o := map[string]any{}
@@ -103,7 +103,8 @@ func wide(r *rand.Rand) any {
 	return o
 }
 
-// What is learned must not depend on who answered first, nor on how answers were grouped.
+// TestJoinInAnyOrder checks that the joined shape of documents depends neither on their order nor on how they are
+// grouped.
 func TestJoinInAnyOrder(t *testing.T) {
 	seeds := uint64(100)
 	if testenv.Full() {
@@ -193,7 +194,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The end of a long document counts: else its last fields would seem not to exist.
+// TestFieldsBehindLongLists checks that fields after a long list are recorded, although most of the list is skipped.
 func TestFieldsBehindLongLists(t *testing.T) {
 	row := `{"id":1,"text":"` + strings.Repeat("x", 200) + `"},`
 	long := `{"rows":[` + strings.Repeat(row, 5000) + `{"id":2,"late":true}],"next_cursor":"x","page":{"size":1}}`
@@ -205,8 +206,8 @@ func TestFieldsBehindLongLists(t *testing.T) {
 	}
 }
 
-// FuzzObserve holds that a document fits the schema that is learned of it alone, of it
-// with others, and of it when it was kept meanwhile; and that no text of it is in there.
+// FuzzObserve checks that a document is valid against the schema inferred from it alone, from it with another
+// document, and from a stored shape of both. No text of the document may be in the schema.
 func FuzzObserve(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5,"x",null,{"b":true}],"u-12345":{}}`, `[[[]],{}]`, `"x"`, `{"a":{"x":1,"y":2},"b":{"x":1,"y":"z"}}`, `{"a":1,"a":"b"}`, "{\"\\u0061\":1}"} {
 		f.Add(s, `{"a":{"q":1}}`)

@@ -2,9 +2,10 @@ package sanitize
 
 import "slices"
 
-// confusables lists runs of characters that resemble Latin letters: letters with marks, of mathematics, in circles, wide,
-// small or raised ones, and those of other scripts. Each has the first character of the run and the letters that it and
-// the following ones resemble; "." stands for none. Signs that are usual in prose, such as "©", are left out.
+// confusables lists runs of characters that resemble Latin letters: accented, mathematical, circled, full-width,
+// small or raised letters, and letters of other scripts. Each entry has the first character of a run and, for each
+// character of the run, the letter that it resembles or "." for none. Signs that are usual in prose, such as "©", are
+// left out.
 var confusables = []struct {
 	first   rune
 	letters string
@@ -119,7 +120,7 @@ var confusables = []struct {
 	{0x1f1e6, "abcdefghijklmnopqrstuvwxyz"},
 }
 
-// resembles returns the small Latin letter that a character resembles by the table, or 0.
+// resembles returns the lower-case Latin letter that a character resembles according to confusables, or 0.
 func resembles(r rune) byte {
 	i, exact := slices.BinarySearchFunc(confusables, r, func(run struct {
 		first   rune

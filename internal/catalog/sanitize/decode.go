@@ -234,11 +234,11 @@ func quotedPrintable(text string) (decoded string, n int) {
 	return string(rune(c)), 3
 }
 
-// minLone is the number of single letters in a row from which on they are read as words, as in I g n o r e.
+// minLone is the minimum number of single letters in a row that are read as words, as in I g n o r e.
 const minLone = 8
 
-// lettersApart returns the rows of single letters in a text with the words that they spell. Letters belong to one
-// word if their distance is the smallest in the row.
+// lettersApart finds rows of single letters in a text and returns them with the words that they spell. Letters belong
+// to one word if their distance is the smallest in the row.
 func lettersApart(text string) (lists []numberList) {
 	alone := func(i int) bool {
 		return isLetter(text[i]) && (i == 0 || !wordByte(text[i-1])) && (i+1 == len(text) || !wordByte(text[i+1]))

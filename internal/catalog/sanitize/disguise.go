@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// minShifted is the number of letters from which on a word is looked for in an alphabet that is shifted by any number.
+// minShifted is the minimum number of letters of a word that is searched for in every shifted alphabet. Shorter words
+// are searched for only in some.
 const minShifted = 6
 
-// letterCodes says in which disguises a text may have words of the rules.
+// letterCodes lists the disguises in which a text may contain words of the rules.
 type letterCodes struct {
 	shifts   uint32 // alphabets shifted by these numbers, as bits
 	mirrored bool   // the alphabet from z to a
@@ -18,8 +19,8 @@ type letterCodes struct {
 
 func (c letterCodes) any() bool { return c.shifts != 0 || c.mirrored || c.reversed }
 
-// addDisguises adds a word without which no pattern matches, so that it is found backwards, in the mirrored alphabet and in
-// those that are shifted.
+// addDisguises adds a word without which no pattern matches, so that the scanner also notices it written backwards,
+// in the mirrored alphabet and in shifted alphabets.
 func (s *TextScanner) addDisguises(word string) {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return
@@ -54,7 +55,7 @@ func shapeOf(word string) uint32 {
 	return hash
 }
 
-// letterStep returns how far it is from one small letter on to another in the alphabet, which begins again after z.
+// letterStep returns the distance from one lower-case letter to another in the alphabet, where a follows z.
 func letterStep(from, to byte) uint32 {
 	step := int(to) - int(from)
 	if step < 0 {
@@ -63,7 +64,7 @@ func letterStep(from, to byte) uint32 {
 	return uint32(step)
 }
 
-// findCodes looks for words of the rules in disguise.
+// findCodes returns the disguises in which the words of a text may be words of the rules.
 func (s *TextScanner) findCodes(text string) (c letterCodes) {
 	for i := 0; i < len(text); {
 		if !isLetter(text[i]) {
@@ -117,8 +118,8 @@ func mirrorLetter(c byte) byte {
 	return c
 }
 
-// findDisguised finds instructions in letters that stand for others, and such that are written backwards. It reads letters
-// that resemble Latin ones as these.
+// findDisguised finds instructions that are written in a substituted alphabet or backwards. Letters that resemble
+// Latin ones are read as these.
 func (s *TextScanner) findDisguised(text string) (found []TextFinding) {
 	plain, places := foldText(text)
 	codes := s.findCodes(plain)
@@ -149,7 +150,7 @@ func (s *TextScanner) findDisguised(text string) (found []TextFinding) {
 	return found
 }
 
-// findBackwards finds instructions in a text that is read from its end, and in one whose words are.
+// findBackwards finds instructions in a text that is written backwards as a whole or word by word.
 func (s *TextScanner) findBackwards(text string) []TextFinding {
 	whole := reverseText(text)
 	found := s.findSentences(whole)
@@ -189,8 +190,8 @@ func mapBytes(text string, f func(byte) byte) string {
 	return string(other)
 }
 
-// foldText returns text with letters that resemble Latin ones replaced by these, without what is not seen, and a function
-// from places in it to places in text.
+// foldText returns text with lookalike letters replaced by Latin ones and without invisible characters. places
+// converts offsets in the result to offsets in text.
 func foldText(text string) (plain string, places func(int) int) {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return text, func(at int) int { return at }
@@ -216,7 +217,8 @@ func foldText(text string) (plain string, places func(int) int) {
 	return b.String(), func(at int) int { return starts[at] }
 }
 
-// splitHumps calls f with each part of a word like ignorePreviousRules, or reports false for a word without capitals in it.
+// splitHumps calls f with the start and end of each part of a word like ignorePreviousRules. It returns false if the
+// word has only one part.
 func splitHumps(word string, f func(start, end int)) bool {
 	start := 0
 	for i := 1; i < len(word); i++ {

@@ -42,7 +42,7 @@ func includePrefix(n int) int {
 	return n
 }
 
-// lineStarts reports whether a text ends at the start of a line, apart from blanks.
+// lineStarts reports whether a text ends at the start of a line, apart from blanks and ">".
 func lineStarts(text string) bool {
 	return strings.TrimRight(text[strings.LastIndexByte(text, '\n')+1:], " \t>") == ""
 }

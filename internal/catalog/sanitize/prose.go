@@ -127,7 +127,7 @@ func (s *TextScanner) CleanText(text string) (string, []TextFinding) {
 	return Mark, found
 }
 
-// textNeeds says which scans a text needs.
+// textNeeds lists the scans that a text needs.
 type textNeeds struct{ words, blocks, characters, links, codes, foreign, disguised bool }
 
 // findNeeds decides which scans a text needs, by reading it once. It searches for words without which no rule
@@ -313,7 +313,7 @@ func findingRank(f TextFinding) int {
 	return 1
 }
 
-// runeStart returns the start of the character that contains the byte at, or of the last one before it.
+// runeStart returns the offset at which the character begins that contains the byte at offset at.
 func runeStart(text string, at int) int {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--

@@ -32,8 +32,7 @@ func corpus(t testing.TB, name string) (list []example) {
 	return list
 }
 
-// TestHostile: each text has something that belongs to its rule, and nothing of it
-// is left when it is clean.
+// TestHostile checks that each hostile example is found by its rule, and that a cleaned text has no findings.
 func TestHostile(t *testing.T) {
 	s, list := New(), corpus(t, "hostile.jsonl")
 	seen := map[string]int{}
@@ -83,8 +82,8 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// TestDisguises: what is found is found in every case of letters, between other
-// text, with marks of Markdown and with characters between its own that nobody sees.
+// TestDisguises checks that hostile sentences are also found in capitals, between other text, in Markdown, in wide
+// letters and with invisible characters between letters.
 func TestDisguises(t *testing.T) {
 	s := New()
 	for _, e := range corpus(t, "hostile.jsonl") {
@@ -144,7 +143,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// FuzzClean: what is clean has no finding and stays as it is.
+// FuzzClean checks that a cleaned text has no findings, and that a text without findings is not changed.
 func FuzzClean(f *testing.F) {
 	for _, name := range []string{"hostile.jsonl", "harmless.jsonl"} {
 		for _, e := range corpus(f, name) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// texts of the tools of real servers, and of those in the folder that RETORT_CATALOGS
-// names, by server and tool.
+// realTexts returns the texts of real servers and their tools, from the test data and from the folder in
+// RETORT_CATALOGS, by server and tool.
 func realTexts(t testing.TB) map[string][]string {
 	files, _ := filepath.Glob("../../pipeline/bindings/testdata/catalog/*.json")
 	if folder := os.Getenv("RETORT_CATALOGS"); folder != "" {
@@ -59,7 +59,7 @@ func stringsOf(v any) (all []string) {
 	return all
 }
 
-// TestRealTools: those that people use have nothing in them that does not belong there.
+// TestRealTools checks that the texts of real tools have no findings apart from links.
 func TestRealTools(t *testing.T) {
 	s, flagged, linked := New(), 0, 0
 	all := realTexts(t)

@@ -19,8 +19,8 @@ var (
 	}
 )
 
-// ruleFamilies lists the patterns in the syntax of Scanner.addPattern. An honest description says what a tool does,
-// in the third person or in the imperative. These patterns match sentences that give the reader orders about
+// ruleFamilies lists the patterns in the syntax of TextScanner.addPattern. An honest description says what a tool
+// does, in the third person or in the imperative. These patterns match sentences that give the reader orders about
 // something other than the tool.
 var ruleFamilies = []ruleFamily{
 	{"override", "it tells the model to set its instructions aside", []string{
@@ -173,7 +173,7 @@ var (
 	}
 )
 
-// signRule returns the rule for a sign.
+// signRule returns the rule with this id among those for signs.
 func signRule(id string) TextRule {
 	for _, r := range signRules {
 		if r.ID == id {

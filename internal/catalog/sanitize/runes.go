@@ -142,7 +142,7 @@ func findMixedScripts(text string) (found []TextFinding) {
 	return found
 }
 
-// Letters that look like Latin ones, and the Latin letters.
+// Letters that look like Latin ones, and the Latin letters in the same order.
 const (
 	lookalikeLetters = "аеорсухіјѕһԁԛԝԍгкмтвпнАВЕКМНОРСТУХІЈЅԌԜοαινρτυκεχγημΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզա"
 	resembledLetters = "aeopcyxijshdqwgrkmtbnhABEKMHOPCTYXIJSGWoaivptukexynmABEZHIKMNOPTYXounhgqw"

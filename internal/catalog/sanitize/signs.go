@@ -22,8 +22,9 @@ func endsWithSpeaker(text string) bool {
 	return false
 }
 
-// HTML-like tags that pretend to be instructions. suspiciousTags do so wherever they occur. posing tags do so only as
-// a block: with a closing tag, or alone on a line. Both also count as one word in names of arguments.
+// Names of HTML-like tags that pretend to be instructions. Tags of suspiciousTags count wherever they occur, those of
+// posingTags only as a block: with a closing tag, or alone on a line. Both also count as one word in names of
+// arguments.
 var (
 	suspiciousTags = []string{
 		"important", "system-reminder", "system_reminder", "system-prompt", "system_prompt", "systemprompt", "hidden",
@@ -333,7 +334,7 @@ func encodedRuns(text string) (spans [][2]int) {
 
 func encodedKind(c byte) int { return int(encodedKinds[c]) }
 
-// encodedKinds has the results of encodedKind for all bytes.
+// encodedKinds caches the results of kindOf for all bytes.
 var encodedKinds = func() (all [256]uint8) {
 	for i := range all {
 		all[i] = kindOf(byte(i))

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// wordToken is one word of a sentence, as the numbers by which the rules know it.
+// wordToken is one word of a sentence, with the numbers that the rules use for it.
 type wordToken struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
@@ -190,7 +190,7 @@ func (r *wordReader) skipAddress() {
 	}
 }
 
-// wordNumber returns the numbers by which the rules know a word: that of the exact word, and that of its stem.
+// wordNumber returns the numbers that the rules use for a word: that of the exact word, and that of its stem.
 func (s *TextScanner) wordNumber(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {
@@ -203,7 +203,8 @@ func (s *TextScanner) wordNumber(word []byte) (exact, begins int) {
 	return s.words[string(word)], begins
 }
 
-// leetSigns are digits and signs that stand for letters. Each of leetAlphabets has one reading of all of them.
+// leetSigns lists digits and signs that may stand for letters. Each text in leetAlphabets gives one possible letter
+// for each of them.
 const leetSigns = "0123456789@$!"
 
 var leetAlphabets = []string{"oizeasgtbgasi", "olzeasbtbgasl", "oizeasbtbgasi", "olzeasgtbgasi"}

@@ -28,7 +28,7 @@ type storedRegistration struct {
 
 // chooseIdentity returns Retort's identity at an authorization server. It uses a client metadata document, else the
 // client id in the settings, else a registered client. A registration is valid only for the redirect that it was made
-// with; for another redirect, chooseIdentity registers a new client.
+// with; without a valid one, chooseIdentity registers a new client.
 func (c *Client) chooseIdentity(ctx context.Context, m serverMetadata, redirect string) (clientIdentity, error) {
 	s := c.o.Settings
 	switch {
