@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// machine is a made-up machine: a home with a project in it.
+// machine is a temporary home directory that contains a project.
 type machine struct {
 	t    *testing.T
 	home string // holds project/ and .config/retort/
@@ -74,8 +74,8 @@ func (m machine) problems(files ...string) string {
 	return ps.Error()
 }
 
-// TestErrors holds what people read when a file is wrong. Each archive is a
-// machine; "args" are its --config files, "want" is what Load says.
+// TestErrors checks the messages that people get for wrong files. Each archive contains the files of a machine, the
+// --config files in "args", and the expected messages in "want".
 func TestErrors(t *testing.T) {
 	archives, err := filepath.Glob("testdata/errors/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -113,8 +113,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// said is everything that Load tells people: problems, else what is wrong with
-// single servers, and warnings.
+// said returns everything that Load reports to people: the problems, or else the errors of single servers, and the
+// warnings.
 func (m machine) said(args []string) string {
 	c, err := Load(m.options(args...))
 	var b strings.Builder
@@ -178,7 +178,7 @@ func TestServersOfAClient(t *testing.T) {
 	}
 }
 
-// One wrong server must not hurt another.
+// TestWrongServerAlone checks that an error in one server's entry does not affect other servers.
 func TestWrongServerAlone(t *testing.T) {
 	m := newMachine(t, map[string]string{"project/.mcp.json": `{"mcpServers": {"bad": {"command": "${NOPE}"}, "good": {"command": "x"}}}`})
 	c := m.load()
@@ -317,7 +317,8 @@ func TestSettingsOfAServer(t *testing.T) {
 	}
 }
 
-// The example in the documentation must load, and say what its comments say.
+// TestWholeSettings checks that the example file from the documentation loads, and that its values are those that its
+// comments describe.
 func TestWholeSettings(t *testing.T) {
 	text, err := os.ReadFile("testdata/retort.yaml")
 	if err != nil {
@@ -342,8 +343,8 @@ func TestWholeSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsInDocs reads every block of settings in the README and in docs/. A block below a comment
-// "defaults: KEYS" shows the defaults of these keys.
+// TestSettingsInDocs checks that every block of settings in the README and in docs/ can be parsed. A block below a
+// comment "defaults: KEYS" must show the defaults of these keys.
 func TestSettingsInDocs(t *testing.T) {
 	blocks := settingsBlocks(t)
 	if len(blocks) < 15 {
@@ -374,7 +375,7 @@ func TestSettingsInDocs(t *testing.T) {
 	}
 }
 
-// settingsBlock is a block of YAML in a page.
+// settingsBlock is a block of YAML in a documentation page.
 type settingsBlock struct {
 	file, text string
 	defaults   []string // keys whose defaults it shows
@@ -463,7 +464,7 @@ func compareDefaults(t *testing.T, file, key string, shown Settings) {
 	}
 }
 
-// The zero Settings must be complete and safe once Defaults filled them in.
+// TestDefaults checks that WithDefaults makes the zero Settings complete and safe.
 func TestDefaults(t *testing.T) {
 	s := Settings{}.WithDefaults()
 	if diff := cmp.Diff(s, s.WithDefaults(), cmpopts.EquateEmpty()); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// DifferingKeys returns the names of the settings that differ between the two, as a file spells them, in the order of the
-// fields of Settings.
+// DifferingKeys returns the names of the settings that differ between a and b, as a file spells them, in the order of
+// the fields of Settings.
 func DifferingKeys(a, b Settings) (names []string) {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {

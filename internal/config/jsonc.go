@@ -149,7 +149,7 @@ func pieceOfJSON(src []byte) int {
 	return -1
 }
 
-// jsonNode converts a value. The position moves to its end.
+// jsonNode converts a parsed JSON value to a node, and moves at to the value's end.
 func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	at.moveTo(v.StartOffset)
 	n := &valueNode{line: at.line, column: at.column}
@@ -178,7 +178,7 @@ func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	return n
 }
 
-// expectedJSON says what hujson expected, by the end of its message.
+// expectedJSON maps the end of a message from hujson to an explanation of what was expected.
 var expectedJSON = map[string]string{
 	"at start of value":                         "expected a value, found ",
 	"at start of object name":                   "expected a key in double quotes or }, found ",
@@ -189,7 +189,7 @@ var expectedJSON = map[string]string{
 }
 
 // explainJSON returns an error of hujson with its position in characters and in words for people who edit the file.
-// open is the offset of what has no end, or -1.
+// open is the offset of the bracket, string or comment that has no end, or -1.
 func explainJSON(src []byte, open int, err error) *syntaxError {
 	var line, column int
 	_, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
@@ -241,7 +241,7 @@ func unendedJSON(src []byte, open int) *syntaxError {
 	return at.fail("the bracket that begins here has no ]")
 }
 
-// explainLiteral says what is wrong with a literal that begins at a position.
+// explainLiteral returns an error that says what is wrong with the literal at a position.
 func explainLiteral(at *textPosition, literal string) *syntaxError {
 	if strings.ContainsRune("-0123456789", rune(literal[0])) {
 		return at.fail("%s is not a number", shortenText(literal))

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the settings say of a login counts before what a client's entry says; what clients
-// write in other forms hurts nobody.
+// TestLogin checks that login settings of Retort take precedence over those in a client's entry, and that unknown
+// forms in an entry cause no error.
 func TestLogin(t *testing.T) {
 	m := newMachine(t, map[string]string{
 		"project/.mcp.json": `{"mcpServers": {

@@ -138,7 +138,8 @@ func TestParseYAMLErrors(t *testing.T) {
 	}
 }
 
-// A billion laughs: aliases share nodes instead of copying them.
+// TestAliasesShare checks that YAML aliases share nodes instead of copying them, so that nested aliases ("billion
+// laughs") need little memory.
 func TestAliasesShare(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -333,7 +334,7 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// Input that takes the YAML parser minutes must be refused before it gets there.
+// TestHostileYAML checks that a file that would keep the YAML parser busy for minutes is refused before it is parsed.
 func TestHostileYAML(t *testing.T) {
 	for name, src := range map[string]string{
 		"brackets":      strings.Repeat("[", 1000),

@@ -23,7 +23,7 @@ func TestNamedPipeIsRefused(t *testing.T) {
 	}
 }
 
-// TestInheritedPipeIsRead checks that a file which a shell passes, as with <(command), is read once.
+// TestInheritedPipeIsRead checks that a pipe that a shell passes, as with <(command), is read once.
 func TestInheritedPipeIsRead(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -16,7 +16,7 @@ func parsePolicies(t *testing.T, text string) (Settings, error) {
 	return ParseSettings("retort.yaml", "/p", []byte(text), nil)
 }
 
-// What each block means in our own settings.
+// TestPoliciesAreTranslated checks which settings each policy block is translated to.
 func TestPoliciesAreTranslated(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -123,7 +123,7 @@ permission_levels: {write_restricted: {commands: {deny: ["*"]}}, execute_full: {
 	}
 }
 
-// What would be unsafe as written is refused with what to write instead.
+// TestUnsafePoliciesAreRefused checks that unsafe policies are refused with an error that says what to write instead.
 func TestUnsafePoliciesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`network_policy: {monitoring: {log_all_connections: false}}`:                        "connections cannot be left out of the audit log; leave it out",
@@ -152,7 +152,8 @@ func TestUnsafePoliciesAreRefused(t *testing.T) {
 	}
 }
 
-// What is shown is settings that mean the same.
+// TestShownSettingsMeanTheSame checks that the output of RenderYAML has the same meaning as the settings that it
+// shows.
 func TestShownSettingsMeanTheSame(t *testing.T) {
 	files, err := filepath.Glob("testdata/policies/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -25,8 +25,8 @@ type nodeReader struct {
 	problems Problems
 }
 
-// readFunc reads the value of a node into the variable that the into was made for. For an invalid value it adds a problem
-// and does not change the variable.
+// readFunc reads the value of a node into the variable that the readFunc was made for. For an invalid value it adds a
+// problem and does not change the variable.
 type readFunc func(r *nodeReader, n *valueNode)
 
 type fieldReader struct {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What a client's entry says of tools holds, and never widens what the settings say.
+// TestToolsOfEntries checks that the tool rules in a client's entry apply, and that they never allow more than the
+// settings.
 func TestToolsOfEntries(t *testing.T) {
 	c := newMachine(t, map[string]string{
 		"project/.mcp.json": `{"mcpServers": {

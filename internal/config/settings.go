@@ -22,7 +22,7 @@ import (
 // Switch holds a boolean setting that may also be unset.
 type Switch uint8
 
-// The values of a Switch. In the result of Load or Defaults none is Unset.
+// The values of a Switch. In the result of Load or WithDefaults none is Unset.
 const (
 	Unset Switch = iota
 	Off
@@ -32,8 +32,8 @@ const (
 // IsOn reports whether s is On.
 func (s Switch) IsOn() bool { return s == On }
 
-// Settings holds the content of retort.yaml. The zero Settings are valid; Defaults completes them. Each setting is
-// explained where it is used.
+// Settings holds the content of retort.yaml. The zero Settings are valid; WithDefaults completes them. Each setting
+// is explained where it is used.
 type Settings struct {
 	Enabled          Switch
 	SandboxMode      SandboxMode
@@ -322,7 +322,8 @@ func (a Anomalies) withDefaults() Anomalies {
 	return a
 }
 
-// usualActions returns the kinds whose action is not note if the settings state no default action.
+// usualActions returns the default actions of the kinds of anomalies that are not only noted. They apply if the
+// settings state no default action.
 func usualActions() map[string]AnomalyAction {
 	return map[string]AnomalyAction{
 		"destructive_burst": AnomalyApprove, "exfiltration": AnomalyApprove, "denials": AnomalyAlert, "probing": AnomalyAlert,
@@ -405,7 +406,7 @@ func (s Settings) NamedServers() []string {
 	return slices.Compact(names)
 }
 
-// ChangesOf returns how a server's tools are treated whose definition has changed.
+// ChangesOf returns how tools of a server are treated after their definition has changed.
 func (s Settings) ChangesOf(server string) ToolChanges {
 	return cmp.Or(s.Servers[server].Changes, s.ToolChanges, ChangesBlock)
 }

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// PollInterval sets how often Watch.PollChanges should be called.
+// PollInterval sets how often Watcher.PollChanges should be called.
 const PollInterval = 250 * time.Millisecond
 
 // Watcher detects changes of the files of a configuration. It polls them, because network file systems do not report
@@ -47,7 +47,7 @@ type stampedContent struct {
 // be as coarse as two seconds.
 const stampDoubtTime = 3 * time.Second
 
-// Update describes what Poll found.
+// Update describes what PollChanges found.
 type Update struct {
 	Config *Config  // nil if Err is set
 	Err    error    // why the files cannot be used
@@ -56,7 +56,7 @@ type Update struct {
 	Digests map[string]string
 }
 
-// NewWatcher returns a Watch of the configuration that load reads. load must pass note and again to Load as
+// NewWatcher returns a Watcher of the configuration that load reads. load must pass note and again to Load as
 // Options.Note and Options.Again.
 func NewWatcher(load func(note NoteFunc, again bool) (*Config, error)) *Watcher {
 	read := func(path string) ([]byte, error) { return readFile(path, true) }
@@ -78,10 +78,10 @@ func (w *Watcher) LoadFirst() (*Config, error) {
 	return c, nil
 }
 
-// PollChanges checks the files for changes. It reads the configuration once two polls in a row found the same change, and
-// returns false if there is nothing new. If an accepted file is now missing or empty, Update.Err is set: the file may
-// be about to be written, and without it fewer things would be forbidden. After an error Poll reads the files again
-// when they change.
+// PollChanges checks the files for changes. It reads the configuration once two polls in a row found the same change,
+// and returns false if there is nothing new. If an accepted file is now missing or empty, Update.Err is set: the file
+// may be about to be written, and without it fewer things would be forbidden. After an error, the files are read
+// again when they change.
 func (w *Watcher) PollChanges() (Update, bool) {
 	now := w.lookAtFiles()
 	switch {
@@ -110,13 +110,13 @@ func (w *Watcher) PollChanges() (Update, bool) {
 	return w.newUpdate(c, err), true
 }
 
-// IsQuiet reports whether the last Poll found no change.
+// IsQuiet reports whether the last call of PollChanges found no change.
 func (w *Watcher) IsQuiet() bool { return w.pending == nil && !w.retry }
 
 // Accept states that the configuration of the last Update is now in force.
 func (w *Watcher) Accept() { w.inForce = w.known }
 
-// RetryNext makes the next Poll read the files again.
+// RetryNext makes the next call of PollChanges read the files again.
 func (w *Watcher) RetryNext() { w.retry = true }
 
 // readingsAgree reports whether two readings are equal in all files that both looked for.
@@ -143,8 +143,8 @@ func contentOf(text []byte) fileContent {
 	return fileContent{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
 }
 
-// lookAtFiles returns the current content of the known files. It reads a file only if its stamp has changed, or if any stamp
-// changed within the time doubted.
+// lookAtFiles returns the current content of the known files. It reads a file only if its stamp has changed, or if
+// any stamp has changed within the last stampDoubtTime.
 func (w *Watcher) lookAtFiles() map[string]fileContent {
 	now := map[string]fileContent{}
 	for path := range w.known {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// desk is a folder with a configuration that is watched, and a clock that goes on only when it is told to.
+// desk is a folder with a watched configuration, and a clock that only the test advances.
 type desk struct {
 	*testing.T
 	dir     string
@@ -48,7 +48,7 @@ func (d *desk) write(name, text string) {
 	}
 }
 
-// polls returns what the next n polls find.
+// polls returns the updates that the next n polls find.
 func (d *desk) polls(n int) (found []Update) {
 	for range n {
 		d.at = d.at.Add(PollInterval)
@@ -59,7 +59,7 @@ func (d *desk) polls(n int) (found []Update) {
 	return found
 }
 
-// one returns what is found within a second, which must be one update.
+// one returns the only update that is found within a second. Any other number of updates fails the test.
 func (d *desk) one() Update {
 	d.Helper()
 	found := d.polls(int(time.Second / PollInterval))
@@ -128,7 +128,8 @@ func TestWatchFindsChanges(t *testing.T) {
 	}
 }
 
-// A file that was not there is noticed, and the person's own is read no more then.
+// TestWatchFindsNewFiles checks that new files of the project are noticed, and that the user's own server file is
+// then no longer watched.
 func TestWatchFindsNewFiles(t *testing.T) {
 	d := watched(t, map[string]string{"user/retort/mcp.json": `{"mcpServers": {"a": {"command": "own"}}}`})
 	d.write("retort.yaml", "servers: {a: {deny: [x]}}\n")
@@ -146,7 +147,8 @@ func TestWatchFindsNewFiles(t *testing.T) {
 	d.none()
 }
 
-// What is broken, gone or empty is reported once, and again when it changes.
+// TestWatchRefusesBrokenFiles checks that a broken, missing or empty file is reported once, and that the
+// configuration is read again when the files change.
 func TestWatchRefusesBrokenFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(d *desk)
@@ -177,8 +179,8 @@ func TestWatchRefusesBrokenFiles(t *testing.T) {
 	}
 }
 
-// A file that is still being written is not read: neither while it differs from poll to poll, nor if it changes
-// while it is read.
+// TestWatchWaitsForTheWriter checks that a file is not used while another program writes it: while it differs from
+// poll to poll, or if it changes while it is read.
 func TestWatchWaitsForTheWriter(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	whole := "permissionLevel: read_only\nservers: {}\ntoolChanges: ask\n"
@@ -198,7 +200,8 @@ func TestWatchWaitsForTheWriter(t *testing.T) {
 	}
 }
 
-// What could not be applied is read again; what is brought back has nothing that is not in force.
+// TestWatchRetries checks that RetryNext makes the next poll report the same change again, and that restoring a file
+// to its accepted content reports no differing files.
 func TestWatchRetries(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	d.write("retort.yaml", "permissionLevel: read_only\n")
@@ -213,7 +216,8 @@ func TestWatchRetries(t *testing.T) {
 	}
 }
 
-// Files that are as they were are not read at all once their stamps cannot deceive.
+// TestWatchReadsNothingInVain checks that unchanged files are not read again once their stamps are old enough to be
+// reliable.
 func TestWatchReadsNothingInVain(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	d.none()

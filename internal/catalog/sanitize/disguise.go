@@ -7,7 +7,7 @@ import (
 )
 
 // minShifted is the minimum number of letters of a word that is searched for in every shifted alphabet. Shorter words
-// are searched for only in some.
+// are searched for only in rot13.
 const minShifted = 6
 
 // letterCodes lists the disguises in which a text may contain words of the rules.

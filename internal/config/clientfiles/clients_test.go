@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// machine is a person's folder and a project on a made-up system.
+// machine is a simulated operating system with a user's home directory and a project.
 type machine struct {
 	Environment
 	t    *testing.T
@@ -78,7 +78,7 @@ func (m *machine) uninstall(o InstallOptions) *InstallResult {
 	return done
 }
 
-// userFile is where a client has the person's servers.
+// userFile returns the path of the file in which a client stores the user's servers.
 func (m *machine) userFile(client string) string {
 	c, err := FindClient(client)
 	if err != nil {
@@ -87,7 +87,7 @@ func (m *machine) userFile(client string) string {
 	return m.firstPath(c.places[0])
 }
 
-// text puts this machine's project into a fixture, or takes it out of what was written.
+// text replaces PROJECT in a fixture by the path of this machine's project.
 func (m *machine) text(src []byte) []byte {
 	return bytes.ReplaceAll(src, []byte("PROJECT"), []byte(m.Dir))
 }
@@ -121,7 +121,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// fixtures are the files of all clients, by "client/file".
+// fixtures returns the paths of example files of all clients, as client/file.
 func fixtures(t testing.TB) []string {
 	files, err := filepath.Glob("testdata/files/*/*")
 	if err != nil || len(files) < 20 {
@@ -130,8 +130,9 @@ func fixtures(t testing.TB) []string {
 	return files
 }
 
-// Import, install, uninstall: what comes out is what went in, byte for byte, with the
-// line ends and the mark of any editor.
+// TestRoundTrip checks with example files of every client that an import does not change the file, and that uninstall
+// restores it byte for byte after an install. It covers both line endings, a byte order mark and a missing last
+// newline.
 func TestRoundTrip(t *testing.T) {
 	covered := map[string]bool{}
 	for _, path := range fixtures(t) {
@@ -194,7 +195,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// rereads checks that an installed file has Retort, once, and is still of its format.
+// rereads checks that an installed file is still valid in its format and contains Retort exactly once.
 func (m *machine) rereads(client string, src []byte) {
 	m.t.Helper()
 	c, _ := FindClient(client)
@@ -213,8 +214,8 @@ func (m *machine) rereads(client string, src []byte) {
 	}
 }
 
-// A file that was changed after the install keeps the changes, and loses and regains
-// nothing else.
+// TestMergedUninstall checks that uninstalling from a file that was changed after the install keeps that change and
+// otherwise restores the original.
 func TestMergedUninstall(t *testing.T) {
 	for _, path := range fixtures(t) {
 		client, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)

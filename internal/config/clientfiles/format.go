@@ -14,8 +14,8 @@ type fileFormat interface {
 	// readMembers returns the servers in the object at the key path at, in the order of the file. A file without that
 	// object has none.
 	readMembers(src []byte, at []string) ([]objectMember, error)
-	// editMembers removes the members out from that object and inserts the members in. It inserts at the place of the first
-	// removed member, else after the last member. All other bytes stay unchanged.
+	// editMembers removes the members out from the object at the key path at and inserts the members in. It inserts
+	// at the place of the first removed member, else after the last member. All other bytes stay unchanged.
 	editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error)
 	// decodeAll returns the whole file as decoded values.
 	decodeAll(src []byte) (map[string]any, error)
@@ -46,7 +46,7 @@ func editOnce(f fileFormat, src []byte, at, out []string, in []objectMember) ([]
 	return applyChanges(f, src, []memberChange{{at, out, in}})
 }
 
-// applyChanges does the same as edited for several objects at once.
+// applyChanges does the same as editOnce for several objects at once.
 func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, err error) {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c memberChange) bool { return len(c.out) == 0 && len(c.in) == 0 })
 	if len(changes) == 0 {
@@ -168,7 +168,7 @@ func objectAt(whole map[string]any, at []string) (map[string]any, error) {
 }
 
 // tooDeep returns an error if src has too many nested brackets for a recursive parser. It ignores brackets in double
-// quotes, which end at the latest with their line.
+// quotes, and takes every quoted text to end with its line.
 func tooDeep(src []byte) error {
 	depth, quoted := 0, false
 	for i := 0; i < len(src); i++ {

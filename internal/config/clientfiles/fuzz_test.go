@@ -10,8 +10,8 @@ import (
 	"retort/internal/config"
 )
 
-// What an edit takes out and puts in, another takes back: the same members are there
-// again, and all that the file said. Nothing panics.
+// fuzzFormat checks that replacing all members of a file and then reversing that edit restores the same number of
+// members, and that no input causes a panic.
 func fuzzFormat(f *testing.F, format fileFormat, at []string, pattern string) {
 	files, _ := filepath.Glob(pattern)
 	for _, file := range files {
@@ -64,8 +64,8 @@ func FuzzYAMLFile(f *testing.F) {
 	fuzzFormat(f, yamlFile{}, []string{"extensions"}, "testdata/files/goose/*")
 }
 
-// A text of a client that replaces nothing means the same in our file. Where a
-// client replaces variables, ours are the only thing that is replaced.
+// FuzzPlaceholders checks that a text from a client without placeholders has the same meaning in Retort's server
+// file. For a client with placeholders, only these may be replaced.
 func FuzzPlaceholders(f *testing.F) {
 	for _, s := range []string{"", "$", "${", "$${X}", "$$${X}", "${X}", "${X:-d}", "$X", "{env:X}", "${env:X}", "$${env:X}", "${input:x}", "a${b}c$"} {
 		f.Add(s)
@@ -87,7 +87,7 @@ func FuzzPlaceholders(f *testing.F) {
 	})
 }
 
-// expanded is a text as Retort reads it from a file.
+// expanded returns a text as Retort reads it from its server file.
 func expanded(t *testing.T, text string) (string, error) {
 	entry, err := marshalCompact(map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "c", "args": []string{text}}}})
 	if err != nil {

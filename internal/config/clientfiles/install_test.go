@@ -19,7 +19,7 @@ const cursorFile = `{
 }
 `
 
-// A file that cannot be read is named, with the place, and nothing is changed.
+// TestBrokenFiles checks that a file that cannot be parsed is reported with its path, and that nothing is changed.
 func TestBrokenFiles(t *testing.T) {
 	for client, text := range map[string]string{
 		"cursor":      "{\n  \"mcpServers\": {\n",
@@ -51,7 +51,8 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// What Goose has in brackets is read, and not edited.
+// TestFlowStyle checks that servers that Goose's file lists in brackets can be imported, and that install refuses to
+// edit them.
 func TestFlowStyle(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("goose"), []byte("extensions: {a: {type: stdio, cmd: a}}\n"))
@@ -64,7 +65,8 @@ func TestFlowStyle(t *testing.T) {
 	}
 }
 
-// Servers of the same name: the same content is one, other content gets another name.
+// TestConflicts checks the import of servers with the same name: equal entries are added once, and a different one
+// gets another name or gives way to an entry that Retort's file already had.
 func TestConflicts(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.out, []byte("{\n  // mine\n  \"mcpServers\": {\"b\": {\"command\": \"my-own\"}},\n}\n"))
@@ -129,8 +131,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Between any two writes of an install, a second install and an uninstall find out
-// where it stands.
+// TestKilled checks that after an install was killed between two writes, a second install completes it and an
+// uninstall reverts it.
 func TestKilled(t *testing.T) {
 	states := map[string]func(m *machine, file string, installed []byte){
 		"before the client's file": func(m *machine, file string, _ []byte) { m.write(file, []byte(cursorFile)) },
@@ -166,8 +168,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// An uninstall that was killed after the file was written has nothing left to do but
-// to forget.
+// TestKilledUninstall checks that after an uninstall was killed once it had restored the file, a second one only
+// removes the journal and the backups.
 func TestKilledUninstall(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -198,7 +200,8 @@ func TestMadeFileGoes(t *testing.T) {
 	}
 }
 
-// Servers of a project go nowhere unless they are asked for.
+// TestProject checks that the servers in a project's file are imported and moved only if the options ask for the
+// project.
 func TestProject(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := filepath.Join(m.Dir, ".mcp.json")
@@ -244,7 +247,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// If our file cannot be written, the client's stays as it is.
+// TestOursFirst checks that install does not change the client's file if it cannot write Retort's file.
 func TestOursFirst(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -276,7 +279,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// Names that would spoil our file, or steer a terminal, stay where they are.
+// TestHostileNames checks that servers are not imported if their names are invalid in Retort's file or could control
+// a terminal.
 func TestHostileNames(t *testing.T) {
 	m := newMachine(t, "linux")
 	servers := map[string]any{"": 1, " ": 1, "\x1b]0;x\x07": 1, strings.Repeat("n", 129): 1, "../../etc/passwd": 1}
@@ -296,7 +300,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// An entry of the person's own that starts Retort with other settings is not ours.
+// TestAnotherRetort checks that install and uninstall keep a user's own entry that starts Retort with other settings.
 func TestAnotherRetort(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -334,7 +338,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Where the rest of a file turns servers off, they stay off.
+// TestTurnedOff checks that a server that another part of the client's file disables is imported as disabled.
 func TestTurnedOff(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("gemini"), []byte(`{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}, "mcp": {"excluded": ["b"]}}`))
@@ -344,7 +348,7 @@ func TestTurnedOff(t *testing.T) {
 	}
 }
 
-// careless is a format whose editor loses something else.
+// careless is a fileFormat whose edits lose all other content of the file.
 type careless struct{ jsonFile }
 
 func (careless) editMembers([]byte, []string, []string, []objectMember) ([]byte, error) {
@@ -364,7 +368,7 @@ func TestEditIsReadBack(t *testing.T) {
 	}
 }
 
-// On every system the same happens in the folders of that system.
+// TestSystems checks that install and uninstall work with the folders of every operating system.
 func TestSystems(t *testing.T) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		for _, path := range fixtures(t) {
@@ -389,7 +393,7 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// A copy that somebody has changed is not put into a client's file.
+// TestForgedBackup checks that uninstall does not restore a backup that was changed.
 func TestForgedBackup(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -403,7 +407,8 @@ func TestForgedBackup(t *testing.T) {
 	}
 }
 
-// A server whose name is there again is not put back over it.
+// TestNameIsThereAgain checks that uninstall keeps a server that was added to the client's file under the name of a
+// removed one.
 func TestNameIsThereAgain(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")
@@ -419,7 +424,7 @@ func TestNameIsThereAgain(t *testing.T) {
 	}
 }
 
-// Retort's own entry is never a server of ours, or it would start itself.
+// TestOurselvesAreNotImported checks that Retort's own entry is not imported, because Retort would then start itself.
 func TestOurselvesAreNotImported(t *testing.T) {
 	m := newMachine(t, "linux")
 	m.write(m.userFile("cursor"), []byte(cursorFile))

@@ -94,7 +94,8 @@ func (j *installJournal) readBackup(s installStep) ([]byte, error) {
 	return text, nil
 }
 
-// dropStaleSteps drops the steps that the content of the file shows were not completed, or were reverted by hand.
+// dropStaleSteps drops the steps that were not completed, or were reverted by hand, according to the content of the
+// file.
 func (j *installJournal) dropStaleSteps(f clientFile, installed bool) {
 	for i, s := range j.Steps {
 		if now := hashHex(f.src); now == s.Before && now != s.After {

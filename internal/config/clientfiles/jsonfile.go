@@ -10,8 +10,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonFile implements format for JSON as editors accept it: with comments, trailing commas and a byte order mark. An
-// empty file is an empty object.
+// jsonFile implements fileFormat for JSON as editors accept it: with comments, trailing commas and a byte order mark.
+// An empty file is an empty object.
 type jsonFile struct {
 	// read caches the results for the last texts, because some files have 25 MB. Nil caches nothing.
 	read *lastRead
@@ -33,7 +33,7 @@ type decodedText struct {
 
 const byteOrderMark = "\ufeff"
 
-// parseTree returns the syntax tree of a text and the object at its root. Only edit may change the tree.
+// parseTree returns the syntax tree of a text and the object at its root. Only editMembers may change the tree.
 func (f jsonFile) parseTree(src []byte) (hujson.Value, *hujson.Object, error) {
 	v, known := f.read.treeOf(src)
 	if !known {

@@ -36,15 +36,15 @@ func TestMain(m *testing.M) {
 	fmt.Println(1)
 }
 
-// killed runs install or uninstall in a child process, kills it after a number of changes in the
-// folders that it writes, and reports whether it was done before that.
+// killed runs install or uninstall in a child process and kills it after a number of changes in the folders that it
+// writes. It reports whether the child was done before that.
 func killed(t *testing.T, dir, what string, changes int) bool {
 	t.Helper()
 	folders := []string{filepath.Join(dir, "user"), filepath.Join(dir, "ours"), filepath.Join(dir, "data")}
 	return testenv.KilledAtChange(t, victim, what+" "+dir, folders, changes, 0) == 1
 }
 
-// whole runs install or uninstall in a child process to the end.
+// whole runs install or uninstall in a child process without killing it.
 func whole(t *testing.T, dir, what string) {
 	t.Helper()
 	if !killed(t, dir, what, math.MaxInt) {
@@ -52,8 +52,9 @@ func whole(t *testing.T, dir, what string) {
 	}
 }
 
-// Killed at any moment, an install or uninstall leaves the client's file whole, as it was or as
-// it will be, and our file with all that left the client's; an uninstall restores every byte.
+// TestKilledAtAnyMoment checks what happens if install or uninstall is killed at any moment. The client's file is
+// complete, with its old or its new content, Retort's file has every server that was removed from the client's, and
+// an uninstall restores every byte.
 func TestKilledAtAnyMoment(t *testing.T) {
 	const kills = 16 // more than an install or uninstall makes changes
 	dir := t.TempDir()

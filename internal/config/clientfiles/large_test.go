@@ -30,7 +30,7 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// However often an operation looks at a file, it is parsed once for each text.
+// TestParsedOnce checks that an operation parses each text of a file only once.
 func TestParsedOnce(t *testing.T) {
 	m := newMachine(t, "linux")
 	c, _ := FindClient("claude-code")
@@ -60,7 +60,8 @@ func TestParsedOnce(t *testing.T) {
 	}
 }
 
-// Servers that a person has for other projects are named, and imported only in those.
+// TestOtherProjects checks that servers that a user's file has for other projects are listed, and can be imported
+// only in those projects.
 func TestOtherProjects(t *testing.T) {
 	m := newMachine(t, "linux")
 	other := filepath.Join(filepath.Dir(m.Dir), "other")
@@ -85,7 +86,7 @@ func TestOtherProjects(t *testing.T) {
 	}
 }
 
-// Gemini CLI replaces %VAR% on Windows, and nowhere else; other clients never do.
+// TestPercent checks that %VAR% is treated as a variable only for Gemini CLI on Windows.
 func TestPercent(t *testing.T) {
 	for _, c := range []struct{ client, system, want string }{
 		{"gemini", "windows", `"KEY":"a${MY_KEY}b 100% %x y%"`}, {"gemini", "linux", `"KEY":"a%MY_KEY%b 100% %x y%"`}, {"cursor", "windows", `"KEY":"a%MY_KEY%b 100% %x y%"`},

@@ -39,7 +39,7 @@ func TestModesAndLinks(t *testing.T) {
 	}
 }
 
-// A project's file that leads out of it is refused, however it does.
+// TestProjectLinks checks that a project's file is refused if the file or its folder is a link out of the project.
 func TestProjectLinks(t *testing.T) {
 	for name, link := range map[string]func(m *machine, outside string) error{
 		"file": func(m *machine, outside string) error {
@@ -70,7 +70,7 @@ func TestProjectLinks(t *testing.T) {
 	}
 }
 
-// A device or a pipe in the place of a file is not read.
+// TestOnlyFiles checks that a device in the place of a client's file is refused.
 func TestOnlyFiles(t *testing.T) {
 	m := newMachine(t, "linux")
 	file := m.userFile("cursor")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Where each client has its files on each system, in one place to read.
+// TestPaths checks the paths of all clients' files on every operating system against a golden file.
 func TestPaths(t *testing.T) {
 	var all strings.Builder
 	for _, system := range []string{"linux", "darwin", "windows"} {

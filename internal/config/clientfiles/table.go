@@ -135,7 +135,7 @@ func moreClients() []Client {
 	}
 }
 
-// commonFields returns the fields that nearly every client has, together with its own.
+// commonFields returns the fields that nearly every client has, together with the client's own fields.
 func commonFields(own map[string]fieldMeaning) map[string]fieldMeaning {
 	all := map[string]fieldMeaning{
 		"command": ofCommand, "args": ofArgs, "env": ofEnv, "cwd": ofCwd, "url": ofURL, "headers": ofHeaders, "disabled": ofDisabled,

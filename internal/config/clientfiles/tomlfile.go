@@ -12,7 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlFile implements format for TOML. Servers are tables below one key: [mcp_servers.NAME].
+// tomlFile implements fileFormat for TOML. Servers are tables below one key: [mcp_servers.NAME].
 type tomlFile struct{}
 
 func (tomlFile) decodeAll(src []byte) (map[string]any, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// yamlFile implements format for a single YAML document. Servers are a block mapping below one key of the document's
-// top-level mapping.
+// yamlFile implements fileFormat for a single YAML document. Servers are a block mapping below one key of the
+// document's top-level mapping.
 type yamlFile struct{}
 
 // Bounds within which the parser is fast.
@@ -128,7 +128,7 @@ type yamlMember struct {
 	byteSpan
 }
 
-// yamlPlace describes the mapping of servers. Members is nil if the file has no such mapping.
+// yamlPlace describes the mapping of servers. members is nil if the file has no such mapping.
 type yamlPlace struct {
 	key     byteSpan // the line of its key; from == to without one
 	end     int      // behind what belongs to it
