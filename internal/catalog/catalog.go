@@ -164,9 +164,9 @@ func (c *Catalog) Close() error {
 	return c.counts.saveFile(c.knownPins())
 }
 
-// ReplaceListing replaces the tools of a server by definitions as received from it. Broken definitions are skipped; if
-// several have the same name, the first is used. Both are reported in the ListingChange and as Problems. If writing
-// to disk fails, that is a Problem, too. An error means that nothing was changed.
+// ReplaceListing replaces the tools of a server by definitions as received from it. Broken definitions are skipped;
+// if several have the same name, the first is used. Both are reported in the ListingChange and by ListProblems. If
+// writing to disk fails, that is reported, too. An error means that nothing was changed.
 func (c *Catalog) ReplaceListing(server string, definitions []json.RawMessage, instructions string) (ListingChange, error) {
 	if server == "" {
 		return ListingChange{}, core.Errorf(core.KindInternal, "catalog.replace", "a server needs a name")
@@ -199,7 +199,7 @@ func (c *Catalog) newSource(instructions string, tools []*core.Tool) *serverSour
 	return s
 }
 
-// compareTools returns how tools differ from the known ones.
+// compareTools returns the differences between tools and the known tools of a server.
 func compareTools(known *serverSource, tools []*core.Tool) (change ListingChange) {
 	before := map[string]string{}
 	if known != nil {

@@ -31,7 +31,7 @@ const (
 	observeEvery  = 8
 
 	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. Rebuilding takes at
-	// most one part in restWork of the time.
+	// most 1/restWork of the time.
 	newsEvery = 50 * time.Millisecond
 	restWork  = 50
 )

@@ -32,7 +32,8 @@ type ConnectionProber interface {
 	// Pin returns the pin of a tool as the server lists it over the connection that a call of the core.Caller of ctx
 	// would use, or "" if the tool is not listed. The server is listed again if the last listing began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
-	// ListOwn lists a server like List, but over that connection.
+	// ListOwn lists a server like ToolLister.List, but over the connection that a call of the core.Caller of ctx
+	// would use.
 	ListOwn(ctx context.Context, server string) (definitions []json.RawMessage, instructions string, err error)
 }
 
@@ -75,7 +76,8 @@ type watchedServer struct {
 	told  map[string]bool // pins of changed tools that were logged
 }
 
-// Intervals at which servers that never report changes are listed again.
+// Ages of a listing: up to freshListing it is good enough for a call, and after relistInterval a connected server is
+// listed again.
 const (
 	freshListing   = time.Minute     // a listing is good enough for a call
 	relistInterval = 5 * time.Minute // between listings of a server that is connected
@@ -272,12 +274,12 @@ func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	}
 }
 
-// VetTool checks, before a call is sent, whether the core.Caller of ctx may call the tool that an execution knows as
-// t. The tool's definition must still be trusted. If since is not zero, a person was asked at that time, and the
-// server is listed again unless that was done after since. now is the tool as listed over the connection that the
-// call will use, or nil if there is no definition to compare. If now.RequiresApproval is true, the call needs
-// approval. warning is for readers of the Outcome. If the tool is no longer listed, the call is allowed, and the
-// server decides.
+// VetTool checks, before a call is sent, whether the core.Caller of ctx may call a tool. t is the tool as the
+// execution knows it. The tool's definition must still be trusted. If since is not zero, a person was asked at that
+// time, and the server is listed again unless that was done after since. now is the tool as listed over the
+// connection that the call will use, or nil if there is no definition to compare. If now.RequiresApproval is true,
+// the call needs approval. warning is for readers of the Outcome. If the tool is no longer listed, the call is
+// allowed, and the server decides.
 func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
 	l.refreshServer(ctx, t.Server)
 	tools := l.catalog.Toolset()
@@ -434,7 +436,7 @@ func (l *LiveCatalog) Toolset() *core.Toolset { return l.catalog.Toolset() }
 // sorted.
 func (l *LiveCatalog) PendingServers() []string { return slices.Sorted(maps.Keys(l.unknownServers())) }
 
-// WaitForPending waits until the tools of every server are known, at most for the time patience.
+// WaitForPending waits until the tools of every server are known, but no longer than patience.
 func (l *LiveCatalog) WaitForPending(ctx context.Context, patience time.Duration) {
 	late := time.NewTimer(patience)
 	defer late.Stop()

@@ -69,8 +69,8 @@ func parseJSON(src []byte) (*valueNode, error) {
 	return jsonNode(v, startOf(src)), nil
 }
 
-// scanJSON checks the bounds of a text before it is parsed, since the parser is recursive and has none. It returns the
-// offset of the innermost bracket, string or comment that has no end, or -1.
+// scanJSON checks that a text is UTF-8 and within bounds before it is parsed, because the parser is recursive and
+// unbounded. It returns the offset of the innermost bracket, string or comment that has no end, or -1.
 func scanJSON(src []byte) (open int, err *syntaxError) {
 	if valid := validUTF8(src); valid < len(src) {
 		return -1, startOf(src).moveTo(valid).fail("the file is not UTF-8")
@@ -106,7 +106,7 @@ func scanJSON(src []byte) (open int, err *syntaxError) {
 	return -1, nil
 }
 
-// validUTF8 returns the length of the part of src that is UTF-8.
+// validUTF8 returns the number of bytes at the beginning of src that are valid UTF-8.
 func validUTF8(src []byte) (length int) {
 	for length < len(src) {
 		r, size := utf8.DecodeRune(src[length:])

@@ -44,8 +44,8 @@ func (o *OAuthClient) fieldReaders() []fieldReader {
 
 func (o *OAuthClient) readFunc() readFunc { return readObject(o.fieldReaders()...) }
 
-// entryReadFunc reads the login settings that clients write into their own entries. It ignores all other fields, and
-// values that are not objects: they concern only the client.
+// entryReadFunc returns the reader for login settings that clients write into their own entries. It ignores all other
+// fields, and values that are not objects: they concern only the client.
 func (o *OAuthClient) entryReadFunc() readFunc {
 	known := slices.Concat(o.fieldReaders(), []fieldReader{
 		{"callbackPort", readInt(&o.RedirectPort, 1, 65535)},

@@ -23,8 +23,8 @@ type LevelRules struct {
 // Scratch names the only folder of the workspace that programs of level read_only may write to.
 const Scratch = "scratch"
 
-// policyBlocks holds the blocks network_policy, permission_levels and sandbox_options as read, before translate converts
-// them to settings.
+// policyBlocks holds the blocks network_policy, permission_levels and sandbox_options as read, before translateAfter
+// converts them to settings.
 type policyBlocks struct {
 	network    Network
 	monitoring monitoringPolicy

@@ -258,7 +258,8 @@ type Cache struct {
 	Tools []string // patterns of SERVER.TOOL that may be kept without saying that they are idempotent
 }
 
-// Approval configures which risks run without approval, and how long an approval is waited for.
+// Approval configures which calls run without approval, by their risk, and how long an execution waits for an
+// approval.
 type Approval struct {
 	AutoApproveLow    Switch
 	AutoApproveMedium Switch

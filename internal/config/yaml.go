@@ -100,7 +100,7 @@ func tokenPosition(t *token.Token) (line, column int) {
 	return max(t.Position.Line, 1), max(t.Position.Column, 1)
 }
 
-// Bounds of a settings file.
+// Bounds on the size of a settings file.
 const (
 	maxYAML   = 256 << 10 // bytes
 	maxTokens = 20_000

@@ -47,7 +47,7 @@ type AnswerShape struct {
 	cut     bool         // something below was not examined, or is not stored
 }
 
-// shapeField is the shape of one member of objects.
+// shapeField holds the shape of one member of an object.
 type shapeField struct {
 	name   string
 	always bool // every object had it

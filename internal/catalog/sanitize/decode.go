@@ -334,7 +334,7 @@ func decodeSurrogates(text string, i int, number func(from, digits, base int) (s
 	return string(utf16.DecodeRune(rune(high), rune(low))), n + 6
 }
 
-// findEncoded finds runs of characters that are words in Base64, Base32, hexadecimal or character codes.
+// findEncoded finds words that are encoded in Base64, Base32, hexadecimal or character codes.
 func (s *TextScanner) findEncoded(text string, layer int) (found []TextFinding) {
 	for _, span := range codedSpans(text) {
 		run := strings.Join(strings.Fields(text[span[0]:span[1]]), "")

@@ -19,7 +19,7 @@ var orders = []struct{ verbs, which, what []string }{
 	},
 }
 
-// findForeign finds sentences in these languages that order a model to ignore its instructions.
+// findForeign finds sentences that order a model to ignore its instructions, in the languages of orders.
 func findForeign(text string) (found []TextFinding) {
 	rule, start := TextRule{ruleFamilies[0].id, ruleFamilies[0].reason}, 0
 	end := func(at int) {

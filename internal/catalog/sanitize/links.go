@@ -7,8 +7,8 @@ const (
 	maxAddress = 2048 // bytes of its address
 )
 
-// findLinks finds Markdown and HTML links and images. Clean replaces a link by its text and by its target without the
-// parts that could carry data out, and an image by its text.
+// findLinks finds Markdown and HTML links and images. CleanText replaces a link by its text and by its target without
+// the parts that could carry data out, and an image by its text.
 func findLinks(text string) (found []TextFinding) {
 	visible, places := visibleText(text)
 	for i := 0; i < len(visible); i++ {

@@ -14,7 +14,7 @@ type wordToken struct {
 	stem       int // the number of the stem that it begins with, 0 if none
 }
 
-// Numbers of words for parts of a text that are not words, such as URLs.
+// Words that stand for parts of a text that are not words, such as URLs.
 const (
 	wordURL   = "<url>"
 	wordEmail = "<email>"

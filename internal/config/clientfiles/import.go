@@ -142,7 +142,8 @@ func scopeOf(project bool) FileScope {
 	return User
 }
 
-// lockJournals makes a second import or install wait, for up to ten seconds.
+// lockJournals takes the lock that keeps imports and installs from running at the same time. It waits up to ten
+// seconds for the lock. A dry run needs no lock.
 func lockJournals(data home.Dir, dry bool) (func(), error) {
 	if dry {
 		return func() {}, nil

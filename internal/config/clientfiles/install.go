@@ -375,7 +375,8 @@ func (in *installation) removedServers(j *installJournal) []FoundServer {
 	return list
 }
 
-// originalMode returns the mode that the file had before it was first written, or now if it did not exist then.
+// originalMode returns the mode that the file had before it was first written, or the mode now if it did not exist
+// then.
 func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 	if first := j.Steps[0]; first.Existed {
 		return first.Mode

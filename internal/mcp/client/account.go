@@ -106,7 +106,7 @@ func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	return x.loadFromDisk()
 }
 
-// errUnadmittedAnswer marks, for errors.Is, the error of a call whose answer arrived but was never read, because
+// errUnadmittedAnswer is in the error (for errors.Is) of a call whose answer arrived but was never read, because
 // there was no memory for it.
 var errUnadmittedAnswer = errors.New("the answer was not admitted")
 

@@ -94,7 +94,7 @@ func (c *connector) connectServer(ctx context.Context, e protocolEra) (*serverSe
 	return nil, first
 }
 
-// tryEra tries one era. If it fails, it may return another era to try.
+// tryEra tries to connect with one protocol era. If it fails, it may return another era to try.
 func (c *connector) tryEra(ctx context.Context, e protocolEra) (*serverSession, *protocolEra, *core.Error) {
 	w, pid, err := c.openWire(ctx, e)
 	if err != nil {
@@ -166,9 +166,9 @@ func (c *connector) nextEra(e protocolEra, l *serverLink, cause error) *protocol
 	return &e
 }
 
-// olderProtocol returns the protocol version to try after a server has refused the version asked with an error: the
-// newest that the error names as supported, or else the next older one. It returns "" if the error is about something
-// else or no version is left.
+// olderProtocol returns the protocol version to try after a server has answered the requested version with an error:
+// the newest version that is older than the requested one and, if the error lists supported versions, in that list.
+// It returns "" if the error is about something else or no version is left.
 func olderProtocol(asked string, cause error) string {
 	var rpc *jsonrpc.Error
 	if !errors.As(cause, &rpc) || !strings.Contains(strings.ToLower(rpc.Message), "version") {

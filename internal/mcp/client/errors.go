@@ -79,7 +79,7 @@ func (s *serverConn) explainError(ctx context.Context, op string, limited contex
 // because personal data is searched in the whole message before the message is cut.
 const maxMessage = 64 << 10
 
-// explainRPC converts the error that a server has answered to the error that people and models see.
+// explainRPC converts a server's error response to the error that people and models see.
 func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
 	message := safePrefix(strings.TrimSpace(rpc.Message), maxMessage)
 	if message == "" {
@@ -117,7 +117,7 @@ func (s *serverConn) withStderr(e *core.Error) *core.Error {
 	return e.WithHint("its last lines on standard error: %s", strings.Join(lines, " | "))
 }
 
-// errOpen returns the error for uses of the server while the breaker is open. The caller must hold mu.
+// errOpen returns the error for uses of the server while its circuit breaker is open. The caller must hold mu.
 func (s *serverConn) errOpen() *core.Error {
 	wait := time.Until(s.breaker.RetryAt).Round(time.Second)
 	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
@@ -147,7 +147,8 @@ func firstByte(b []byte) byte {
 	return 0
 }
 
-// checkSpec returns an error if spec is invalid.
+// checkSpec returns an error unless spec has exactly one of Command, URL and Dial, a transport that fits it, and a
+// valid URL.
 func checkSpec(spec ServerSpec) *core.Error {
 	set := 0
 	for _, is := range []bool{spec.Command != "", spec.URL != "", spec.Dial != nil} {

@@ -14,7 +14,7 @@ import (
 // Together they take as long as a call may take.
 const maxPings = 3
 
-// countingReader represents a Reader that counts the bytes read.
+// countingReader is an io.Reader that counts the bytes read.
 type countingReader struct {
 	io.Reader
 	n *atomic.Int64
@@ -26,7 +26,8 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bytesReceived returns a counter of the bytes that the server has sent in the session or written to standard error.
+// bytesReceived returns a number that grows whenever the server sends something in the session or writes to standard
+// error.
 func (s *serverConn) bytesReceived(sess *serverSession) int64 {
 	return sess.link.received.Load() + s.stderr.written.Load()
 }

@@ -39,8 +39,8 @@ const (
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 )
 
-// messageWire sends messages to a server and receives its messages. It passes received messages to link.deliver. When
-// nothing more can arrive, it calls link.fail.
+// messageWire sends messages to a server and receives its messages. It passes received messages to
+// link.deliverMessage. When nothing more can arrive, it calls link.failAll.
 type messageWire interface {
 	// start starts receiving. It is called once, before the other methods.
 	start(l *serverLink)

@@ -64,7 +64,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unopenedError returns the error of a call whose login page was not opened.
+// unopenedError returns the error of a call that needs a page that was not opened, for the reason why.
 func (p loginPage) unopenedError(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint(

@@ -28,8 +28,8 @@ func (p *Pool) allInstances() []*instancePool {
 	return slices.Collect(maps.Values(p.servers))
 }
 
-// Revision returns a number that changes with each Put and is never 0. A call whose context has an earlier number
-// (core.WithRevision) does not reach servers that were put in later.
+// Revision returns a number that changes with each PutServer and is never 0. A call whose context has an earlier
+// number (core.WithRevision) does not reach servers that were put in later.
 func (p *Pool) Revision() uint64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -47,8 +47,8 @@ func (p *Pool) PutServer(spec ServerSpec) {
 	p.servers[spec.Name] = n
 }
 
-// DropServers removes servers and ends them. why has, for each server, the error with which its pending and later calls
-// fail. ended waits for the end of the servers, at most a few seconds.
+// DropServers removes servers and ends them. For each server, why contains the error with which its pending and later
+// calls fail. ended waits for the end of the servers, at most a few seconds.
 func (p *Pool) DropServers(why map[string]*core.Error) (ended func()) {
 	var gone []*instancePool
 	p.mu.Lock()

@@ -75,7 +75,7 @@ func (s *spoolDir) nextFreed() <-chan struct{} {
 	return s.freed
 }
 
-// fitsSpool reports whether a message of n bytes is stored on disk.
+// fitsSpool reports whether a message of n bytes is large enough to be stored on disk.
 func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 
 // spooledMessage represents a message that was stored on disk instead of memory. It is returned as an error.

@@ -162,7 +162,7 @@ func isInherited(name string) bool {
 	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_")
 }
 
-// childPipes has the standard streams of a child process: our ends and the child's.
+// childPipes holds the standard streams of a child process: our ends and the child's.
 type childPipes struct {
 	stdin          *os.File
 	stdout, stderr *os.File
@@ -204,8 +204,8 @@ func (p *childPipes) closeOurs() {
 	}
 }
 
-// expireReads makes reads of the server's output fail after the time patience. It is called when the server has
-// exited, because a daemon that the server started may keep the pipes open.
+// expireReads makes reads of the server's output fail after patience. It is called when the server has exited,
+// because a daemon that the server started may keep the pipes open.
 func (p *childPipes) expireReads(patience time.Duration) {
 	soon := time.Now().Add(patience)
 	_ = p.stdout.SetReadDeadline(soon)

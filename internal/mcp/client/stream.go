@@ -32,8 +32,8 @@ func (s *stdioWire) start(l *serverLink) {
 	s.wg.Go(s.writeMessages)
 }
 
-// sendMessage passes m to the writing goroutine. If ctx ends before that, nothing of m is sent. If the server does not read
-// its input, send blocks.
+// sendMessage passes m to the writing goroutine. If ctx ends before that, nothing of m is sent. If the server does
+// not read its input, sendMessage blocks.
 func (s *stdioWire) sendMessage(ctx context.Context, m outgoingMessage) error {
 	select {
 	case s.queue <- m:

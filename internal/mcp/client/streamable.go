@@ -287,7 +287,7 @@ func (h *streamableWire) spoolBody(ctx context.Context, head []byte, r io.Reader
 	}, h.limit), nil
 }
 
-// bodyParts returns a function that reads a body in parts.
+// bodyParts returns a function that returns the next part of a body with each call.
 func bodyParts(body io.Reader) func() ([]byte, error) {
 	buf := make([]byte, 64<<10)
 	var end error

@@ -141,7 +141,7 @@ type ToolListing struct {
 	Offers       ServerOffers
 }
 
-// ErrOutcomeUnknown marks, for errors.Is, the error of a call that the server may have executed although no answer
+// ErrOutcomeUnknown is in the error (for errors.Is) of a call that the server may have executed although no answer
 // arrived.
 var ErrOutcomeUnknown = core.ErrOutcomeUnknown
 

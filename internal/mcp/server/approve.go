@@ -119,7 +119,7 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 }
 
 // answerOutcome returns the answer to a call: the Outcome, or the open questions if the client can show them to a
-// person. round is how often questions have been sent for this call.
+// person. round counts how many times questions were sent for this call.
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait

@@ -19,7 +19,7 @@ import (
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
 const (
-	// askPatience is how long a server waits for the client's answer to its question.
+	// askPatience is how long an upstream server waits for the client's answer to its question.
 	askPatience = 10 * time.Minute
 	// gatherPause bounds the wait for further questions that arrive at about the same time.
 	gatherPause = 20 * time.Millisecond
@@ -27,9 +27,9 @@ const (
 	maxParked = 256
 )
 
-// conversation is one request of a client of protocol version 2026-07-28, with the questions that servers ask during
-// it. The client gets the questions as the result of the request and repeats the request with the answers. Meanwhile
-// the original request continues.
+// conversation is one request of a client of protocol version 2026-07-28, with the questions that upstream servers
+// ask during it. The client gets the questions as the result of the request and repeats the request with the answers.
+// Meanwhile the original request continues.
 type conversation struct {
 	id string
 
@@ -53,7 +53,7 @@ type requestTurn struct {
 	err    error
 }
 
-// serverQuestion represents a question of a server that waits for the client's answer.
+// serverQuestion represents a question of an upstream server that waits for the client's answer.
 type serverQuestion struct {
 	request mcp.InputRequest
 	answer  chan json.RawMessage // holds one
@@ -80,7 +80,7 @@ func (c *openConversations) addConversation(v *conversation) {
 	c.all[v.id] = v
 }
 
-// isFull reports whether the maximum number of conversations waits for clients.
+// isFull reports whether as many conversations as maxParked allows wait for their clients.
 func (c *openConversations) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +103,8 @@ func (c *openConversations) removeConversation(v *conversation) {
 	delete(c.all, v.id)
 }
 
-// withConversation returns a handler that lets servers reach the client of a request, with progress, log messages and
-// questions.
+// withConversation returns a handler that lets upstream servers reach the client of a request, with progress, log
+// messages and questions.
 func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
@@ -137,7 +137,8 @@ func (s *Server) wantsLog(level string) {
 	}
 }
 
-// continueConversation handles a request that brings the answers to questions in an earlier one.
+// continueConversation handles a request in its conversation: the conversation whose questions the request answers,
+// or else a new one.
 func (s *Server) continueConversation(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	given, responses := broughtBy(req)
 	var state requestState
@@ -214,8 +215,8 @@ func (c *conversation) clientPeer() *core.ClientPeer {
 	return p
 }
 
-// awaitTurn waits until the request has been handled or questions have come up, and returns the result or the
-// questions.
+// awaitTurn waits until the request has been handled or upstream servers have asked questions. It returns the result
+// or the questions.
 func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn) (mcp.Result, error) {
 	for done := false; !done; {
 		select {
@@ -278,7 +279,7 @@ func (c *conversation) isWaiting() bool {
 	return c.parked != nil
 }
 
-// questionsResult returns the result that contains all open questions of servers and approvals.
+// questionsResult returns the result that contains all open questions of upstream servers and approvals.
 func (s *Server) questionsResult(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -322,7 +323,8 @@ func (c *conversation) followRequest(ctx context.Context, method string, req mcp
 	return stop
 }
 
-// deliverAnswers passes the person's answers on to the servers. Unanswered questions are asked again, up to a limit.
+// deliverAnswers passes the person's answers on to the upstream servers. Unanswered questions are asked again, up to
+// a limit.
 func (c *conversation) deliverAnswers(responses mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -347,7 +349,7 @@ func (c *conversation) wakeRequest() {
 	}
 }
 
-// askClient adds a question to the next result and waits for the client's answer.
+// askClient adds an upstream server's question to the next result and waits for the client's answer.
 func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (json.RawMessage, *core.Error) {
 	c.mu.Lock()
 	q := &serverQuestion{answer: make(chan json.RawMessage, 1)}
@@ -380,8 +382,8 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	return nil, refused
 }
 
-// asksOver returns a function that asks the client a server's question, for protocol versions in which servers send
-// requests. It returns nil if there is no session.
+// asksOver returns a function that asks the client an upstream server's question, for protocol versions in which
+// servers send requests. It returns nil if there is no session.
 func asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -425,7 +427,7 @@ func capabilitiesOf(req mcp.Request) *mcp.ClientCapabilities {
 	return nil
 }
 
-// Bounds on how much of a server's question is shown, in bytes.
+// Bounds on how much of an upstream server's question is shown, in bytes.
 const (
 	maxQuestion = 8 << 10
 	maxForm     = 64 << 10
@@ -437,8 +439,8 @@ func canElicit(c *mcp.ClientCapabilities) bool {
 
 func canSample(c *mcp.ClientCapabilities) bool { return c != nil && c.Sampling != nil }
 
-// questionOf returns a server's question as the client gets it, with the name of the server. It returns an error if
-// the client does not support such questions.
+// questionOf converts an upstream server's question to the form in which the client gets it, with the name of the
+// server. It returns an error if the client does not support such questions.
 func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRequest, *core.Error) {
 	switch {
 	case caps == nil,
@@ -515,8 +517,8 @@ func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage,
 	return answer, nil
 }
 
-// progressPeer returns a peer that forwards servers' progress and log messages to the client until stop is called.
-// Progress is forwarded only for a single call; Retort reports the progress of programs itself.
+// progressPeer returns a peer that forwards the progress and log messages of upstream servers to the client until
+// stop is called. Progress is forwarded only for a single call; Retort reports the progress of programs itself.
 func progressPeer(ctx context.Context, req mcp.Request) (p *core.ClientPeer, stop func()) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
@@ -578,7 +580,7 @@ func tellProgress(ctx context.Context, session *mcp.ServerSession, token any, pa
 	_ = session.NotifyProgress(ctx, &p)
 }
 
-// maxLogLine bounds the length of a log message from a server, in bytes.
+// maxLogLine bounds the length of a log message from an upstream server, in bytes.
 const maxLogLine = 64 << 10
 
 func tellLog(ctx context.Context, session *mcp.ServerSession, params json.RawMessage) {

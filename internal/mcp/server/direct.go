@@ -16,7 +16,8 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// PassthroughEngine represents an Engine that exposes servers to clients unchanged, in addition to Retort's own tools.
+// PassthroughEngine represents an Engine that exposes upstream servers to clients unchanged, in addition to Retort's
+// own tools.
 type PassthroughEngine interface {
 	// Exposed returns the names of the exposed servers, sorted.
 	Exposed() []string
@@ -25,9 +26,9 @@ type PassthroughEngine interface {
 	Toolset() *core.Toolset
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
 	Offer(t *core.Tool) json.RawMessage
-	// Listed returns the items of a kind that the servers list.
+	// Listed returns the items of a kind that the exposed servers list.
 	Listed(ctx context.Context, k Kind) []ListedItem
-	// Pass makes an MCP request to a server. The result in the Outcome is the server's MCP result.
+	// Pass makes an MCP request to an exposed server. The result in the Outcome is that server's MCP result.
 	Pass(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
 	// Subscribed subscribes to changes of a resource, or ends the subscription.
 	Subscribed(ctx context.Context, server, uri string, wanted bool) error
@@ -36,16 +37,17 @@ type PassthroughEngine interface {
 	Watch(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogWanter represents an Engine that accepts the lowest level of log messages that a client wants from servers.
+// LogWanter represents an Engine that can be told the lowest level of log messages that a client wants from upstream
+// servers.
 type LogWanter interface{ WantLog(level string) }
 
 // ToolsChanged is the notification that Watch reports when tools change.
 const ToolsChanged = "notifications/tools/list_changed"
 
-// serverWaitTimeout bounds how long the first tools/list waits for servers that are starting.
+// serverWaitTimeout bounds how long the first tools/list waits for exposed servers that are starting.
 const serverWaitTimeout = 10 * time.Second
 
-// exposedServers answers requests to those servers that clients see unchanged.
+// exposedServers answers requests to those upstream servers that clients see unchanged.
 type exposedServers struct {
 	passer PassthroughEngine
 	server *Server
@@ -66,7 +68,7 @@ type exposedTool struct {
 	bound      []headers.HeaderBinding // arguments that headers repeat
 }
 
-// setUpPassthrough makes the server pass requests to exposed servers, if there are any.
+// setUpPassthrough makes the Server pass requests on to exposed servers, if there are any.
 func (s *Server) setUpPassthrough() {
 	p, ok := s.engine.(PassthroughEngine)
 	if !ok || len(p.Exposed()) == 0 {
@@ -94,7 +96,7 @@ func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	return c
 }
 
-// Close stops the notifications that the server receives and ends its subscriptions.
+// Close stops the notifications from the engine and ends all subscriptions at exposed servers.
 func (s *Server) Close() {
 	s.stop()
 	if s.direct != nil {
@@ -222,7 +224,7 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 	}
 }
 
-// serverResult replaces an Outcome by the server's result that it contains.
+// serverResult replaces an Outcome by the exposed server's own result that it contains.
 func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
 	place, has := ctx.Value(exactKey{}).(*exactResult)
@@ -280,7 +282,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// awaitTool waits for servers that are starting, unless a server with the named tool is already known.
+// awaitTool waits for exposed servers that are starting, unless the named tool is already known.
 func (d *exposedServers) awaitTool(ctx context.Context, name string) {
 	if _, known := d.lookupTool(name); !known && !isModelTool(name) {
 		d.passer.Awaited(ctx, serverWaitTimeout)

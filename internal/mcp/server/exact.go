@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// exactResult represents a result that is sent as the server sent it: with its order of keys, its digits of numbers, and
-// kinds of content that the SDK does not know.
+// exactResult represents a result that is sent exactly as an upstream server sent it, with its order of keys, its
+// digits of numbers and kinds of content that the SDK does not know.
 type exactResult struct {
 	mcp.ResultBase
 	raw    json.RawMessage

@@ -93,7 +93,7 @@ func checkRequired(name, value string) error {
 	return nil
 }
 
-// Searcher finds and describes the tools of servers.
+// Searcher finds and describes the tools of upstream servers.
 type Searcher interface {
 	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
 	// DescribeIn returns the definitions of tools of a category, or of all categories if it is empty.

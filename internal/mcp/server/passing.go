@@ -16,7 +16,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// Kind represents a kind of items that servers have in addition to tools, such as resources.
+// Kind represents a kind of items that upstream servers have in addition to tools, such as resources.
 type Kind struct {
 	Method string // that lists them
 	Member string // of the answer
@@ -31,7 +31,7 @@ var (
 	Prompts   = Kind{"prompts/list", "prompts", "name", "get_prompt"}
 )
 
-// ListedItem represents an item that a server has listed, exactly as received.
+// ListedItem represents an item that an upstream server has listed, exactly as received.
 type ListedItem struct {
 	Server string
 	Item   json.RawMessage
@@ -126,8 +126,8 @@ func (d *exposedServers) readResource(ctx context.Context, req mcp.Request, uri 
 	)
 }
 
-// findResource finds the server that has a resource: by the server's name in the URI, by the servers' lists, by their
-// templates, or because there is only one server.
+// findResource finds the exposed server that has a resource: by the server's name in the URI, by the servers' lists,
+// by their templates, or because there is only one server.
 func (d *exposedServers) findResource(ctx context.Context, uri string) (server, own string, ok bool) {
 	exposed := d.passer.Exposed()
 	if rest, prefixed := strings.CutPrefix(uri, ownScheme); prefixed {
@@ -177,9 +177,9 @@ func (d *exposedServers) getPrompt(ctx context.Context, req mcp.Request, params 
 	return d.passRequest(ctx, req, core.PassthroughRequest{Server: t.server, Method: "prompts/get", Tool: Prompts.Tool}, own)
 }
 
-// promptOf finds the server that has a prompt: by the servers' lists, by the server's name in the prompt's name, or
-// because there is only one server. The lists alone are not enough, because a server that requires a login may list
-// nothing before.
+// promptOf finds the exposed server that has a prompt: by the servers' lists, by the server's name in the prompt's
+// name, or because there is only one server. The lists alone are not enough, because a server that requires a login
+// may list nothing before.
 func (d *exposedServers) promptOf(ctx context.Context, name string) (exposedItem, bool) {
 	if t, ok := d.findItem(ctx, Prompts, name); ok {
 		return t, true
@@ -232,8 +232,8 @@ func (k Kind) referenceType() string {
 	return "uri"
 }
 
-// passRequest passes a request to a server and returns its result. If the client must answer questions first, it
-// returns these questions instead.
+// passRequest passes a request on to an exposed server and returns its result. If the client must answer questions
+// first, it returns these questions instead.
 func (d *exposedServers) passRequest(
 	ctx context.Context, req mcp.Request, what core.PassthroughRequest, params map[string]any,
 ) (mcp.Result, error) {
@@ -256,7 +256,8 @@ func (d *exposedServers) passRequest(
 	return nil, requestError(o)
 }
 
-// passOnce returns the result of a request to a server, or the questions that wait for the person at the client.
+// passOnce returns the result of a request to an exposed server, or the questions that wait for the person at the
+// client.
 func (d *exposedServers) passOnce(
 	ctx context.Context, req mcp.Request, what core.PassthroughRequest,
 ) (o core.Outcome, asked mcp.Result, err error) {
@@ -277,7 +278,7 @@ func (d *exposedServers) passOnce(
 }
 
 // missingCapability returns the error of protocol version 2026-07-28 for a request that failed because the client did
-// not declare a capability that the server needs. It returns nil if the request failed for another reason.
+// not declare a capability that the upstream server needs. It returns nil if the request failed for another reason.
 func missingCapability(req mcp.Request, o core.Outcome) error {
 	var lacks *core.MissingCapability
 	if !isModern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {

@@ -19,8 +19,8 @@ import (
 )
 
 // RequestStates signs the state that a client keeps between a question and its answer, and accepts each state only
-// once. Its key exists only in memory, so that open questions do not survive a restart. Servers that a client cannot
-// tell apart share one RequestStates. It is safe for concurrent use.
+// once. Its key exists only in memory, so that open questions do not survive a restart. All Servers at the same
+// address must share one RequestStates. It is safe for concurrent use.
 type RequestStates struct {
 	key   []byte
 	mu    sync.Mutex

@@ -143,7 +143,7 @@ func SplitBatch(text []byte) ([]json.RawMessage, *MessageRefusal) {
 	return messages, nil
 }
 
-// MessageContent describes the messages in a request body, as far as routing needs it.
+// MessageContent counts and classifies the messages in a request body, for routing.
 type MessageContent struct {
 	Messages int
 	Calls    int  // of tools
@@ -151,8 +151,8 @@ type MessageContent struct {
 	Modern   bool // a message says its version, as since 2026-07-28
 }
 
-// ExamineMessage parses a message or a batch for routing. If it refuses a text, the text is not a valid message for any
-// other reader either.
+// ExamineMessage parses a message or a batch for routing. A text that it refuses is not a valid message for any later
+// reader either.
 func ExamineMessage(text []byte) (c MessageContent, refused *MessageRefusal) {
 	messages, refused := SplitBatch(text)
 	if refused != nil {

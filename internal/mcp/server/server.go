@@ -1,5 +1,5 @@
-// Package server is the MCP server for clients, in both generations of the protocol. It offers a handful of small
-// tools in front of all the user's servers.
+// Package server is the MCP server for clients of every protocol version, with and without a handshake. It offers a
+// few tools through which clients use all of the user's upstream servers.
 package server
 
 import (
@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Engine does the work behind the tools.
+// Engine executes the calls of Retort's tools.
 type Engine interface {
 	Searcher
 	Executor
@@ -33,7 +33,7 @@ type Engine interface {
 type Options struct {
 	Version string
 	Lean    bool // only the four tools that everything else can be reached with
-	// Sandboxes are the names that a call can give to choose a sandbox.
+	// Sandboxes lists the names by which a call can choose a sandbox.
 	Sandboxes []string
 	// Principal is the principal of all clients of this server. Rounds signs the states of open questions; the
 	// servers of all principals share it.
@@ -62,7 +62,7 @@ type Server struct {
 	grace       time.Duration // see patient
 }
 
-// New returns a Server in front of an engine.
+// New returns a Server that executes calls with an engine.
 func New(e Engine, o Options) (*Server, error) {
 	s := &Server{engine: e, principal: o.Principal, rounds: o.Rounds, offerResume: func() {}, grace: cmp.Or(o.Grace, taskGrace), log: o.Log}
 	if s.log == nil {

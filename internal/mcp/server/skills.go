@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// SkillKeeper keeps programs that worked.
+// SkillKeeper saves and loads skills, which are programs that have worked and are kept for later calls.
 type SkillKeeper interface {
 	// SaveSkill saves a skill. The result of the Outcome is a core.SavedSkill.
 	SaveSkill(ctx context.Context, req core.ExecutionRequest, d core.SkillDraft) core.Outcome

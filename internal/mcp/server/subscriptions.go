@@ -15,7 +15,7 @@ import (
 const (
 	// maxSubscribed bounds the resources that the clients of a Server can subscribe to.
 	maxSubscribed = 1_000
-	// unsubscribeTimeout bounds the time that a server may take to end a subscription.
+	// unsubscribeTimeout bounds the time that an upstream server may take to end a subscription.
 	unsubscribeTimeout = 10 * time.Second
 )
 
@@ -62,8 +62,8 @@ func (s *Server) subscribeResource(ctx context.Context, req *mcp.SubscribeReques
 	return nil
 }
 
-// unsubscribeResource ends a session's subscription. It never fails: the client is no longer notified, even if the server
-// returns an error.
+// unsubscribeResource ends a session's subscription. It never fails: the client is no longer notified, even if the
+// upstream server returns an error.
 func (s *Server) unsubscribeResource(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	if s.direct == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s *resourceSubscriptions) resourcesOf(session *mcp.ServerSession) (all []r
 	return all
 }
 
-// closeSubscriptions ends all subscriptions without waiting for the servers.
+// closeSubscriptions ends all subscriptions without waiting for the exposed servers.
 func (d *exposedServers) closeSubscriptions() {
 	d.stop()
 	d.subscribed.mu.Lock()

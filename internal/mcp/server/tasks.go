@@ -45,7 +45,7 @@ const (
 	taskGrace = 2 * time.Second
 	// pollEvery is the polling interval that clients are asked to use.
 	pollEvery = time.Second
-	// maxTalks bounds the number of tasks during which servers can ask questions.
+	// maxTalks bounds the number of tasks during which upstream servers can ask questions.
 	maxTalks = 256
 	taskPage = 100
 )
@@ -140,7 +140,7 @@ func knowsTasks(req mcp.Request) bool {
 	return ok
 }
 
-// withTasksOffered adds the support of tasks to the capabilities in a server's answer.
+// withTasksOffered adds the support of tasks to the capabilities in the result of initialize or server/discover.
 func withTasksOffered(result mcp.Result) mcp.Result {
 	switch r := result.(type) {
 	case *mcp.DiscoverResult:
@@ -296,8 +296,8 @@ func jsonObject(name string, value any) json.RawMessage {
 	return orMember(json.RawMessage("{}"), name, value)
 }
 
-// withOwnConversation returns a context in which servers' questions wait until the client asks for the task's state
-// or result.
+// withOwnConversation returns a context in which questions of upstream servers wait until the client asks for the
+// task's state or result.
 func withOwnConversation(ctx context.Context, req mcp.Request) (context.Context, *conversation) {
 	talk := &conversation{req: req, told: &core.ClientPeer{}, questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
 	was := core.PeerOf(ctx)
@@ -328,8 +328,8 @@ func (k *clientTasks) conversationOf(id string) *conversation {
 	return k.talks[id]
 }
 
-// openQuestions returns the open questions of a task that its client can answer: those of servers, and the waiting
-// approvals.
+// openQuestions returns the open questions of a task that its client can answer: those of upstream servers, and the
+// waiting approvals.
 func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
 	all := mcp.InputRequestMap{}
 	if talk := k.conversationOf(id); talk != nil {
@@ -346,7 +346,7 @@ func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.I
 	return all, waiting
 }
 
-// takeAnswers passes a client's answers on to the approvals and servers that wait for them.
+// takeAnswers passes a client's answers on to the approvals and upstream servers that wait for them.
 func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, responses mcp.InputResponseMap) {
 	_, waiting := k.openQuestions(id, call)
 	for a, answer := range answersTo(waiting, responses) {
@@ -372,8 +372,8 @@ func asCall(req mcp.Request) *mcp.CallToolRequest {
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}
 }
 
-// findTask returns the task if it belongs to this server's principal. The check is needed because the local user's
-// queue contains the tasks of all principals.
+// findTask returns the task if it belongs to the principal of this Server. The check is needed because the local
+// user's queue contains the tasks of all principals.
 func (k *clientTasks) findTask(id string) (core.JobState, error) {
 	t, err := k.Task(id)
 	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
@@ -448,7 +448,7 @@ func taskOf(t core.JobState, legacy bool) map[string]any {
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// listTasks returns one page of the tasks of the server's principal.
+// listTasks returns one page of the tasks of the Server's principal.
 func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next string, err error) {
 	all, err := k.Tasks()
 	if err != nil {

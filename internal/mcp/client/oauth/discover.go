@@ -45,7 +45,7 @@ func (c authChallenge) errorText() string {
 	return ": " + clipLegible(strings.TrimSpace(c.err+" "+c.what))
 }
 
-// discovery holds the result of discovery.
+// discovery holds the information that was discovered about the resource and its authorization server.
 type discovery struct {
 	resource string         // that tokens are asked for
 	scopes   []string       // that the resource names
@@ -161,8 +161,8 @@ func isPartOf(address, resource string) bool {
 	return strings.HasPrefix(below, path)
 }
 
-// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. is reports whether the
-// issuer in it is the expected one.
+// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. The function is
+// must report whether the issuer in the metadata is the expected one.
 func (c *Client) fetchServerMetadata(ctx context.Context, issuer string, is func(string) bool) (serverMetadata, error) {
 	for _, place := range serverPlaces(issuer) {
 		var m serverMetadata

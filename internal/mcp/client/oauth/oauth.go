@@ -193,7 +193,8 @@ func (c *Client) addWantedScopes(ctx context.Context, scopes []string) error {
 	})
 }
 
-// usesOAuth reports whether the server offers anything that a login could start from.
+// usesOAuth reports whether the server's challenge or its well-known addresses lead to metadata for a login. It also
+// returns true if the discovery fails.
 func (c *Client) usesOAuth(ctx context.Context, asked authChallenge) bool {
 	if asked.metadata != "" {
 		return true

@@ -17,7 +17,7 @@ const (
 	StateUnknown = "unknown" // the server could not be asked
 )
 
-// LoginStatus describes the stored login at a server. Nothing is sent to find it out.
+// LoginStatus describes the stored login at a server. It is determined without any request.
 type LoginStatus struct {
 	Server string `json:"server"`
 	// Principal is the owner of the login. If empty, the login is the engine's and shared by all.

@@ -18,7 +18,8 @@ import (
 // maxTokenBytes bounds the length of an access token, in bytes: it must fit into a header.
 const maxTokenBytes = 64 << 10
 
-// renewRetryPause sets how long a token that is still valid is used after a failed attempt to renew it.
+// renewRetryPause is the pause after a failed attempt to renew a token, during which a token that is still valid is
+// used.
 const renewRetryPause = 10 * time.Second
 
 // lockToken waits for exclusive use of the token within this process.
@@ -82,7 +83,8 @@ func (c *Client) storeToken(t *storedToken) error {
 	return nil
 }
 
-// changeToken replaces the stored token by the result of f. It holds the lock among processes.
+// changeToken replaces the stored token by the result of f. Meanwhile it holds the lock of this process and the one
+// among processes.
 func (c *Client) changeToken(ctx context.Context, f func(*storedToken) *storedToken) error {
 	release, err := c.lockToken(ctx)
 	if err != nil {

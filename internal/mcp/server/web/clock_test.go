@@ -19,7 +19,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// still is an in-memory engine without servers. It calls execute instead of running programs.
+// still is an in-memory engine without upstream servers. It calls execute instead of running programs.
 type still struct {
 	Engine
 	execute func(ctx context.Context)

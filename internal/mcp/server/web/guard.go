@@ -50,9 +50,10 @@ func fromOtherSite(r *http.Request) bool {
 	return site != "" && site != "same-origin" && site != "none"
 }
 
-// isAllowedHost reports whether the Host header of a request may have this name. Names of this machine are always
-// allowed. Other addresses, and the names in the certificate, are allowed where the listener can be reached through
-// them: a web page cannot make a browser send an address that is not the page's own.
+// isAllowedHost reports whether the Host header of a request may have this name. Names of this machine and those in
+// Options.AllowedHosts are always allowed. If the listener is not bound to a loopback address, IP addresses and the
+// names in the certificate are allowed, too. IP addresses are safe because a DNS rebinding attack sends the name of
+// the attacker's page.
 func (l *Listener) isAllowedHost(given string) bool {
 	name := hostWithoutPort(given)
 	if isLoopbackName(name) || slices.ContainsFunc(

@@ -55,7 +55,8 @@ func (r *refusalLog) flushPending(now time.Time) {
 	r.startWindow(now)
 }
 
-// endQuietWindow ends the time window of counting if there were no recent attempts.
+// endQuietWindow ends the current time window of counting if it is over, so that its further attempts are logged even
+// if no other attempt follows.
 func (r *refusalLog) endQuietWindow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +65,7 @@ func (r *refusalLog) endQuietWindow(now time.Time) {
 	}
 }
 
-// startWindow begins a new time window of counting. The caller must hold mu.
+// startWindow logs the further attempts of the current time window and begins a new one. The caller must hold mu.
 func (r *refusalLog) startWindow(now time.Time) {
 	if r.more > 0 {
 		r.tell(RefusedLogins{Why: "further calls whose token does not count", Count: r.more})

@@ -62,7 +62,7 @@ type Engine interface {
 type Options struct {
 	// Addr is the address to listen on, as host:port. Without an Authenticator it must be a loopback address.
 	Addr string
-	// Cert and Key are PEM files. Set both or neither. They are read again when they change.
+	// Cert and Key are the paths of PEM files. Set both or neither. The files are read again when they change.
 	Cert, Key string
 	// AllowedHosts lists the names that the Host header of requests may have in addition to those of this machine.
 	// AllowedOrigins lists the origins of web pages that may send requests, as https://host:port.
@@ -72,14 +72,14 @@ type Options struct {
 	Engine func(principal string) Engine
 	// Cancel cancels the work that is still in progress after the grace period, and waits for its end. It may be nil.
 	Cancel func()
-	// Refused is called for calls with invalid tokens, at a bounded rate. It must not block. It may be nil.
+	// Refused is called for requests with invalid tokens, at a bounded rate. It must not block. It may be nil.
 	Refused func(RefusedLogins)
 	Server  server.Options
 	Limits  ListenerLimits
 	Log     *slog.Logger // nil: nobody is told
 }
 
-// Listener answers MCP clients.
+// Listener serves MCP clients over HTTP.
 type Listener struct {
 	Options
 	net      net.Listener
@@ -208,7 +208,7 @@ func (l *Listener) drainRequests() {
 	l.waitUntilQuiet(drainAnswerTimeout)
 }
 
-// waitUntilQuiet waits until no call is being answered and no program runs, for at most the time patience. It returns
+// waitUntilQuiet waits until no call is being answered and no program runs, but no longer than patience. It returns
 // false if calls are still being answered after that time.
 func (l *Listener) waitUntilQuiet(patience time.Duration) bool {
 	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {

@@ -426,7 +426,7 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	}
 }
 
-// gate is a server whose only tool answers when pass is closed. It sends to called for each call.
+// gate is an upstream server whose only tool answers when pass is closed. It sends to called for each call.
 type gate struct{ called, pass chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }
