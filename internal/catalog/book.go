@@ -58,7 +58,7 @@ func (b *trustStore) witnessPath(server string) string {
 	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
 }
 
-// readWriteCount returns how often the file of a server was written, according to the count stored elsewhere.
+// readWriteCount returns how often the file of a server was written, according to the file at witnessPath.
 func (b *trustStore) readWriteCount(server string) (uint64, error) {
 	text, err := seal.ReadFile(b.witnessPath(server), 64)
 	if errors.Is(err, fs.ErrNotExist) {

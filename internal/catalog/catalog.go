@@ -1,4 +1,4 @@
-// Package catalog stores what is known about each tool: its definition as received from the server, a hash of it (the
+// Package catalog stores the data about each tool: its definition as received from the server, a hash of it (the
 // pin), its identifiers and its category. Definitions are kept on disk, so that they are known before any server has
 // started.
 package catalog

@@ -51,8 +51,8 @@ func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 	}
 }
 
-// newVariant returns a tool with the definition that the server lists over one connection, where that differs from
-// the known tool. The tool is marked as changed unless the definition is trusted.
+// newVariant returns the known tool with another definition, which the server lists over one connection. The tool is
+// marked as changed unless that definition is trusted.
 func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := readDefinition(known.Server, definition, c.scanner())
 	if err != nil {

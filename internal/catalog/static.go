@@ -19,8 +19,8 @@ const (
 
 // LoadStatic reads definitions of tools without a running server from folders. Each file <category>/<name>.json has
 // the definition of one tool in MCP's format. Its member "server" names the server; without it, the category is used.
-// A definition without a name gets that of the file. Unusable files become Problems, but a folder that cannot be read
-// is an error. Definitions that were loaded before are replaced.
+// A definition without a name gets that of the file. Unusable files are reported by ListProblems, but a folder that
+// cannot be read is an error. Definitions that were loaded before are replaced.
 func (c *Catalog) LoadStatic(dirs []string) error {
 	l := staticLoader{sources: map[string]*serverSource{}, scanner: c.scanner}
 	for _, dir := range dirs {

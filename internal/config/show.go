@@ -87,7 +87,7 @@ func (w *yamlWriter) writeCommands(all []Command) {
 	}
 }
 
-// writeLevels writes permission_levels with the paths that programs use.
+// writeLevels writes permission_levels. It writes paths in the form that programs use.
 func (w *yamlWriter) writeLevels(levels map[PermissionLevel]LevelRules) {
 	if len(levels) > 0 {
 		w.writeLine("permission_levels:")

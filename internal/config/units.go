@@ -29,8 +29,8 @@ type measureUnit struct {
 	names []string
 }
 
-// sizeUnits lists the units of size. They are powers of 1024 with and without the i, as containers count memory: the
-// default of 512MB equals a container limit of 512m.
+// sizeUnits lists the units of size. They are powers of 1024, with and without the letter i, as in the memory limits
+// of containers: the default of 512MB equals a container limit of 512m.
 var sizeUnits = []measureUnit{
 	{1, []string{"b", "byte", "bytes"}},
 	{1 << 10, []string{"kb", "kib", "k"}},

@@ -10,7 +10,7 @@ const (
 	manyCells = 12 // plain values of one kind that no two objects have in common
 )
 
-// foldTables returns s with the keys of its tables removed.
+// foldTables returns the inferred type s with the keys of its tables removed.
 func foldTables(s *AnswerShape) *AnswerShape {
 	f := tableFolder{left: mostFolded}
 	return f.foldShape(s)

@@ -313,7 +313,7 @@ func findingRank(f TextFinding) int {
 	return 1
 }
 
-// runeStart returns the offset at which the character begins that contains the byte at offset at.
+// runeStart returns the offset of the first byte of the character that contains the byte at offset at.
 func runeStart(text string, at int) int {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--

@@ -16,8 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestCallTimeout checks that a call without an answer ends exactly at its timeout, that the server
-// is sent a cancellation, and that it can still be used afterwards.
+// TestCallTimeout checks that a call without an answer ends exactly at its timeout, that the client then sends a
+// cancellation, and that the server can be used afterwards.
 func TestCallTimeout(t *testing.T) {
 	for _, mode := range []string{"hang in call", "wrong ids"} {
 		t.Run(mode, func(t *testing.T) {

@@ -148,7 +148,7 @@ func (c *connector) openWire(ctx context.Context, e protocolEra) (messageWire, i
 	return nil, 0, core.Errorf(core.KindInternal, "upstream.connect", "there is no transport %q", e.transport)
 }
 
-// nextEra returns another era to try after a failed attempt, or nil.
+// nextEra returns another protocol era to try after a failed attempt, or nil.
 func (c *connector) nextEra(e protocolEra, l *serverLink, cause error) *protocolEra {
 	probed := e.protocol == "" || e.protocol >= protocolModern
 	switch {

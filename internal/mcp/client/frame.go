@@ -99,7 +99,7 @@ func (f *lineReader) mayUseSpool(head, part []byte) bool {
 }
 
 // moveToSpool stores a line that begins with head and part on disk, in the spool folder. If the stream ends within
-// the line, reading the next line returns an error, too.
+// the line, the attempt to read the next line returns an error.
 func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	if len(head) == 0 {
 		head, part = part, nil
@@ -143,8 +143,8 @@ func (f *lineReader) skipLine(head, part []byte, err error) error {
 	return &tooLong{limit: f.limit, id: id.foundID()}
 }
 
-// idFinder reads a JSON object piece by piece and stores the value of its member "id" (in any case) if that is a
-// number or a short string. It stores and checks nothing else.
+// idFinder reads a JSON object piece by piece and stores the value of its member "id" (in upper or lower case) if
+// that is a number or a short string. It stores and checks nothing else.
 type idFinder struct {
 	depth   int
 	quoted  bool

@@ -216,7 +216,7 @@ func (s *serverConn) close() {
 	s.changes.close()
 }
 
-// sleepContext waits for the time d. It returns false if ctx ends first.
+// sleepContext waits for the duration d. It returns false if ctx ends first.
 func sleepContext(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -77,7 +77,7 @@ func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte,
 	all.Wait()
 }
 
-// TestAnswersBeyondTheBudgetWait checks that answers for which there is no memory wait on disk: none is lost or
+// TestAnswersBeyondTheBudgetWait checks that answers wait on disk while there is no memory for them. None is lost or
 // changed, and only as many as fit are in memory at the same time.
 func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 	const n, calls = 1 << 20, 24
@@ -113,8 +113,8 @@ func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 	}
 }
 
-// TestWaitingForMemoryEndsWithTheCall checks that a call whose answer waits for memory ends with its
-// context, says so, and leaves nothing on disk.
+// TestWaitingForMemoryEndsWithTheCall checks that a call whose answer waits for memory ends with its context, with an
+// error that says so, and that nothing stays on disk.
 func TestWaitingForMemoryEndsWithTheCall(t *testing.T) {
 	srv := httptest.NewServer(answering(1<<20, false))
 	defer srv.Close()

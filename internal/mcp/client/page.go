@@ -255,8 +255,8 @@ func (s *serverSession) awaitPages(ctx context.Context, waits []<-chan struct{},
 	return true, nil
 }
 
-// endRequest returns the result of a request. If the server failed the request after a page was not opened, the error
-// says so.
+// endRequest returns the result of a request. If the server failed the request after the person had not opened a
+// page, the error explains that.
 func (l *serverLink) endRequest(x *pendingCall, result json.RawMessage, err error) (json.RawMessage, error) {
 	l.mu.Lock()
 	why := x.page

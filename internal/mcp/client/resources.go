@@ -40,7 +40,7 @@ func ForResources(definition json.RawMessage) bool {
 	return bytes.Contains(definition, []byte(resourceMark))
 }
 
-// withResources adds the resource tools to a server's tools if the server has resources.
+// withResources returns a server's tools together with the resource tools, if the server has resources.
 func (s *serverConn) withResources(l ToolListing) ToolListing {
 	s.mu.Lock()
 	defer s.mu.Unlock()

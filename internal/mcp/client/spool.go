@@ -323,7 +323,8 @@ func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte
 	return nil, nil
 }
 
-// isReadable reports whether the message is complete enough to be loaded as a whole.
+// isReadable reports whether the message may be loaded as a whole: it is complete and valid, or its outline is too
+// large to find that out (errBulky).
 func (m *spooledMessage) isReadable() bool {
 	wrong := m.checkEnd()
 	return wrong == nil || errors.Is(wrong, errBulky)

@@ -61,7 +61,7 @@ func startStdio(spec ServerSpec, processes ProcessStarter, stderr io.Writer, a m
 	}, process.ProcessID(), nil
 }
 
-// closesWithin reports whether the channel c is closed within the time d.
+// closesWithin reports whether the channel c is closed within the duration d.
 func closesWithin(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -104,8 +104,8 @@ type Options struct {
 	// closed with the Pool.
 	Processes ProcessStarter
 
-	// Log receives messages about connections, losses and failures. It may be nil. It is called while a server is
-	// locked, so it must not block.
+	// Log receives messages about connections, lost connections and failures. It may be nil. It is called while a
+	// server is locked, so it must not block.
 	Log *slog.Logger
 }
 

@@ -97,8 +97,8 @@ func valueOf(raw json.RawMessage) (string, bool) {
 
 const encodedPrefix, encodedSuffix = "=?base64?", "?="
 
-// EncodeValue returns a string as a header value. It encodes in base64 what is not printable ASCII, begins or ends with
-// white space, or looks encoded.
+// EncodeValue returns a string as a header value. It encodes a string in base64 if the string contains anything but
+// printable ASCII, begins or ends with white space, or looks encoded.
 func EncodeValue(s string) string {
 	plain := s == strings.Trim(s, " \t") && !isEncoded(s)
 	for i := 0; i < len(s); i++ {

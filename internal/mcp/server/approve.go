@@ -150,7 +150,8 @@ func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 }
 
 // resumeAnswered continues an execution with the answers that the client sends in a repeated call. It ignores the
-// arguments of the repeated call: the execution already runs with those of the first, and nothing runs twice.
+// arguments of the repeated call: the execution already runs with the arguments of the first call, and nothing runs
+// twice.
 func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, error) {
 	state, ok := roundOf(ctx)
 	if !ok {
@@ -166,8 +167,8 @@ func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, erro
 // idSeparator separates the ids in the name of a form that shows several equal questions as one.
 const idSeparator = "+"
 
-// nameOf returns the name under which a client answers a form. It has the ids of all questions that the form shows,
-// so that the answer does not apply to later questions.
+// nameOf returns the name under which a client answers a form. The name contains the ids of all questions that the
+// form shows, so that the answer does not apply to later questions.
 func nameOf(a core.Approval) string {
 	return strings.Join(append([]string{a.ID}, a.Same...), idSeparator)
 }

@@ -80,7 +80,7 @@ func (c *openConversations) addConversation(v *conversation) {
 	c.all[v.id] = v
 }
 
-// isFull reports whether as many conversations as maxParked allows wait for their clients.
+// isFull reports whether maxParked conversations already wait for their clients.
 func (c *openConversations) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -505,7 +505,7 @@ func checkFlatForm(schema json.RawMessage) *core.Error {
 	return nil
 }
 
-// checkAnswer returns the client's answer if it has the form that the question requires, otherwise an error.
+// checkAnswer returns the client's answer if it is valid for the question, otherwise an error.
 func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage, *core.Error) {
 	var r struct {
 		Action string          `json:"action"`

@@ -39,7 +39,7 @@ func decodeArguments(req *mcp.CallToolRequest, into any) error {
 	return nil
 }
 
-// argumentNames returns the JSON names of a struct's fields, with those of embedded structs.
+// argumentNames returns the JSON names of a struct's fields, including the fields of embedded structs.
 func argumentNames(t reflect.Type) (names []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)

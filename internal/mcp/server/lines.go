@@ -139,8 +139,8 @@ func nextLine(in *bufio.Reader) (text []byte, whole bool, err error) {
 	}
 }
 
-// drainRequests refuses new requests, and ends the connection when the pending ones are answered or the time patience
-// is over. The SDK's own connection would wait for them without sending their answers.
+// drainRequests refuses new requests, and ends the connection when the pending requests are answered, but no later
+// than after patience. The SDK's own connection would wait for them without sending their answers.
 func (c *lineConn) drainRequests(patience time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *lineConn) finishDraining() {
 	}
 }
 
-// Read returns the next message for the server.
+// Read returns the client's next message for the SDK's server.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for len(c.queue) == 0 {
 		select {

@@ -471,7 +471,7 @@ func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next strin
 }
 
 // liftTask moves a client's request for a task (protocol version 2025-11-25) in a tools/call message into _meta,
-// because the SDK would drop it elsewhere.
+// because the SDK drops unknown members in other places.
 func liftTask(message []byte) []byte {
 	if !strings.Contains(string(message), `"task"`) || !strings.Contains(string(message), `"tools/call"`) {
 		return message

@@ -40,7 +40,8 @@ type Options struct {
 	Store     *LoginStore
 	// Secret receives each value that must be redacted from all output. It may be nil.
 	Secret func(label, value string)
-	// Open, if set, opens an address in a browser. Authorize then logs in on its own.
+	// Open opens an address in a browser. If it is set, Authorize logs in itself; otherwise the error of Authorize
+	// names the command that logs in.
 	Open func(ctx context.Context, address string) error
 	// Network sends the requests. The zero value uses the network of this machine.
 	Network Network

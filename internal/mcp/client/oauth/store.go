@@ -35,7 +35,7 @@ type LoginStore struct {
 // the first read or write.
 func Open(dir string, key func() ([]byte, error)) *LoginStore { return &LoginStore{dir: dir, key: key} }
 
-// storedToken holds the tokens of a login and what is needed to renew them.
+// storedToken holds the tokens of a login and the data that is needed to renew them.
 type storedToken struct {
 	Server    string         `json:"server"`
 	URL       string         `json:"url"`                 // of the MCP endpoint, as configured

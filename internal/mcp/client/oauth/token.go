@@ -204,7 +204,7 @@ func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) 
 	return &renewed, nil
 }
 
-// endLogin stores that the refresh token is no longer valid, and returns the error that says why.
+// endLogin stores that the refresh token is no longer valid, and returns the error for the ended login.
 func (c *Client) endLogin(t storedToken, no *oauthDenial, cutOff bool) error {
 	why := "the login could not be renewed, " + no.Error()
 	if cutOff {

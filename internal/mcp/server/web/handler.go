@@ -130,7 +130,7 @@ func requiresToken(a Authenticator) bool {
 	return a != nil && (!may || r.Required())
 }
 
-// serveTenant answers a request of a principal.
+// serveTenant checks the limits of a principal and answers its request.
 func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *principalTenant, c *tokenHolder) {
 	var a server.MessageContent
 	if r.Method == http.MethodPost {

@@ -144,7 +144,7 @@ func TestRenewed(t *testing.T) {
 	}
 }
 
-// TestTasks checks that MCP tasks work over HTTP in both protocol versions, as they do over a stream.
+// TestTasks checks that MCP tasks work over HTTP in both protocol versions, as they do over stdio.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(o *web.Options) { o.Authenticator, o.Server.Grace = &revocable{}, time.Nanosecond })

@@ -58,7 +58,7 @@ func (l *Listener) tenantOf(principal string) (*principalTenant, error) {
 	return t, nil
 }
 
-// enterRequests changes the number of requests that are being answered by n.
+// enterRequests adds n, which may be negative, to the number of requests that are being answered.
 func (t *principalTenant) enterRequests(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +76,7 @@ func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 }
 
 // beginCalls admits n calls unless the principal then has too many in progress. Executions that continue without a
-// request count, too.
+// request are included in the limit.
 func (t *principalTenant) beginCalls(calls int) bool {
 	running := t.engine.Running()
 	t.mu.Lock()
