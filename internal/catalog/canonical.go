@@ -177,13 +177,13 @@ func unquoteJSON(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// membersInPin returns the members of a definition that its pin covers: those that models and programs rely on, and
-// those that clients of exposed servers get. Other members are never passed on.
+// membersInPin returns the members of a definition that its pin (hash) covers: those that models and programs rely
+// on, and those that clients of exposed servers get. Other members are never passed on.
 func membersInPin() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pinnedBefore returns the members that the pins of file format 1 covered.
+// pinnedBefore returns the members of a definition that pins (hashes) of file format 1 covered.
 func pinnedBefore() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }
@@ -194,7 +194,7 @@ func pinnedBefore() []string {
 // included in their order.
 func computePin(definition jsonNode) string { return pinOver(definition, membersInPin()) }
 
-// pinOver returns the pin of a definition over the given members, which must be sorted.
+// pinOver returns the pin (hash) of a definition over the given members, which must be sorted.
 func pinOver(definition jsonNode, members []string) string {
 	form := []byte{'{'}
 	for _, key := range members {

@@ -63,8 +63,8 @@ func TestPinSeesWhatMatters(t *testing.T) {
 	}
 }
 
-// TestPinIsStable checks that the pin of a definition is the same in all versions of Retort. Otherwise people would
-// be asked about servers that have not changed.
+// TestPinIsStable checks that the pin (hash) of a definition is the same in all versions of Retort. Otherwise people
+// would be asked about servers that have not changed.
 func TestPinIsStable(t *testing.T) {
 	const want = "d695eaa8f3e42344f5fff31a542576626169ca6fedbc393c808f4199b19abce7"
 	if got := pinOf(t, issue); got != want {

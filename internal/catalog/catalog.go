@@ -380,18 +380,18 @@ func (c *Catalog) addProblem(p CatalogProblem) {
 	c.problems[about] = append(slices.Clip(c.problems[about]), p)
 }
 
-// TokenCount returns the stored token count of the definition with this pin.
+// TokenCount returns the stored token count of the definition with this pin (hash).
 func (c *Catalog) TokenCount(pin string) (int, bool) { return c.counts.tokenCount(pin) }
 
-// SetTokenCount stores the token count of the definition with this pin. It is written to disk from time to time and
-// by Close. A count that is lost is computed again.
+// SetTokenCount stores the token count of the definition with this pin (hash). It is written to disk from time to
+// time and by Close. A count that is lost is computed again.
 func (c *Catalog) SetTokenCount(pin string, tokens int) {
 	if c.counts.setCount(pin, tokens) {
 		_ = c.counts.saveFile(c.knownPins())
 	}
 }
 
-// knownPins returns the pins of all known tools.
+// knownPins returns the pins (definition hashes) of all known tools.
 func (c *Catalog) knownPins() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

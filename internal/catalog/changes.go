@@ -114,8 +114,8 @@ func (c *Catalog) ListChanges() []*core.DefinitionChange {
 }
 
 // TrustTools makes the current definitions of a server's tools the trusted ones. pins maps the tools that a person
-// has reviewed to their pins at that time. If a pin has changed since, TrustTools returns an error and changes
-// nothing. If the trusted definitions cannot be read, pins must name all tools of the server.
+// has reviewed to the hashes of their definitions at that time. If one has changed since, TrustTools returns an error
+// and changes nothing. If the trusted definitions cannot be read, pins must name all tools of the server.
 func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -151,7 +151,7 @@ func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	return nil
 }
 
-// chooseTools returns those tools whose pins are given. It returns an error if a pin has changed.
+// chooseTools returns those tools whose pins (definition hashes) are given. It returns an error if a pin has changed.
 func chooseTools(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {

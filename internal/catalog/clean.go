@@ -172,7 +172,8 @@ func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	return passes
 }
 
-// cleanNeeded returns a value that calls need unchanged. If the value is suspicious, the definition is withheld.
+// cleanNeeded returns a value unchanged, because calls need it. If the value is suspicious, the definition is
+// withheld.
 func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 	if !c.acceptsValue(n) {
 		c.withholdDefinition()

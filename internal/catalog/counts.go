@@ -15,7 +15,7 @@ const (
 	maxUnsavedCounts = 256 // counts that may be lost by a crash
 )
 
-// tokenCounts stores the token counts of definitions in a file, by pin.
+// tokenCounts stores the token counts of definitions in a file, by pin (hash of the definition).
 type tokenCounts struct {
 	path string // empty: not stored
 

@@ -119,7 +119,8 @@ func readDefinition(server string, raw json.RawMessage, s *sanitize.TextScanner)
 	return t, notes, nil
 }
 
-// IdentifyTool returns a tool's name and the pin of its definition. Both are empty if the definition is unusable.
+// IdentifyTool returns a tool's name and the pin (hash) of its definition. Both are empty if the definition is
+// unusable.
 func IdentifyTool(definition json.RawMessage) (name, digest string) {
 	if !json.Valid(definition) {
 		return "", ""

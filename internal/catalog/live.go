@@ -29,8 +29,9 @@ type ConnectionLister interface {
 type ConnectionProber interface {
 	// Own reports whether the core.Caller of ctx has a connection of its own to a server.
 	Own(ctx context.Context, server string) bool
-	// Pin returns the pin of a tool as the server lists it over the connection that a call of the core.Caller of ctx
-	// would use, or "" if the tool is not listed. The server is listed again if the last listing began before since.
+	// Pin returns the pin (definition hash) of a tool as the server lists it over the connection that a call of the
+	// core.Caller of ctx would use, or "" if the tool is not listed. The server is listed again if the last listing
+	// began before since.
 	Pin(ctx context.Context, server, tool string, since time.Time) (string, error)
 	// ListOwn lists a server like ToolLister.List, but over the connection that a call of the core.Caller of ctx
 	// would use.

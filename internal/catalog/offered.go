@@ -37,8 +37,8 @@ func OfferedDefinition(t *core.Tool, fits func(definition string) bool) json.Raw
 	return last
 }
 
-// pinnedMembers returns a definition reduced to the members that its pin covers. If a member occurs more than once,
-// the last one counts.
+// pinnedMembers returns a definition reduced to the members that its pin (hash) covers. If a member occurs more than
+// once, the last one counts.
 func pinnedMembers(definition json.RawMessage) json.RawMessage {
 	d := parseJSON(definition, maxDepth)
 	return d.rewriteItems(func(i int) []byte {
@@ -85,7 +85,7 @@ func withoutProse(d jsonNode) []byte {
 	})
 }
 
-// maxListed bounds the part of a description that lists the values of an enum, in bytes.
+// maxListed bounds the length, in bytes, of the list of an enum's values in a description.
 const maxListed = 1000
 
 // abridgeEnums replaces each enum that has more than most values. In its place, the schema's description lists the

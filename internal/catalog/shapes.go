@@ -163,7 +163,7 @@ func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error
 	return append(append(first, '\n'), text...), err
 }
 
-// pinsOf returns the pins of a server's tools, by name.
+// pinsOf returns the pins (definition hashes) of a server's tools, by name.
 func (c *Catalog) pinsOf(server string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -94,7 +94,7 @@ type loader struct {
 	found    []foundSettings
 }
 
-// foundSettings holds the settings found in one place.
+// foundSettings holds the settings from one file before they are converted, with their place.
 type foundSettings struct {
 	place Position
 	file  string // absolute

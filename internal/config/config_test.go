@@ -414,7 +414,7 @@ func settingsBlocks(t *testing.T) (blocks []settingsBlock) {
 	return blocks
 }
 
-// TestRetentionInDocs checks the defaults that the guide to the audit log states in a sentence.
+// TestRetentionInDocs checks that the guide to the audit log states the actual defaults of audit.keep and audit.size.
 func TestRetentionInDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/audit-log.md")
 	if err != nil {

@@ -6,14 +6,14 @@ import "time"
 // one session. Empty means not stated.
 type Isolation string
 
-// The isolations of a server.
+// The values of Isolation.
 const (
 	IsolationShared    Isolation = "shared"
 	IsolationPrincipal Isolation = "principal"
 	IsolationSession   Isolation = "session"
 )
 
-// Never is the value of a time setting written as "never".
+// Never is the duration that stands for the word "never" in settings.
 const Never time.Duration = -1
 
 // ServerInstances configures who shares a server, how many instances of it run, and for how long.

@@ -98,7 +98,7 @@ func (p *valueCollector) collectMember(key []byte, isName bool) *valueCollector 
 	return m.of
 }
 
-// documentWalker walks a document once.
+// documentWalker reads a JSON document once, from its beginning to its end, and collects the types of its values.
 type documentWalker struct {
 	document []byte
 	at       int

@@ -146,7 +146,7 @@ func (t *placeholderTranslator) keepUnknown(s string) string {
 	return "${" + s + "}"
 }
 
-// inputReference returns a variable in place of a value that VS Code prompts for.
+// inputReference returns the placeholder of an environment variable that replaces a value that VS Code prompts for.
 func (t *placeholderTranslator) inputReference(id string) string {
 	name := inputVariable(id)
 	asked := promptInput{ID: id}

@@ -96,7 +96,8 @@ type tomlPart struct {
 	header bool
 }
 
-// memberBelow returns the member of the object at the key path at that the part belongs to, if any.
+// memberBelow returns the name of the member to which the part belongs, in the object at the key path at. ok is false
+// if the part belongs to no such member.
 func (p tomlPart) memberBelow(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false

@@ -58,7 +58,7 @@ func (s *serverConn) currentSession() (*serverSession, *pendingDial, *core.Error
 	return nil, s.dialing, nil
 }
 
-// dialSession establishes the session that callers of acquireSession wait for.
+// dialSession establishes a session for the callers of acquireSession that wait for it.
 func (s *serverConn) dialSession() {
 	s.mu.Lock()
 	d, e, wait, again := s.dialing, s.era, time.Until(s.breaker.RetryAt), s.connects > 0

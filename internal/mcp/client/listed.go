@@ -21,8 +21,8 @@ type listedPins struct {
 
 func newListed() *listedPins { return &listedPins{turn: make(chan struct{}, 1)} }
 
-// setListing stores the pins of a listing that began at the time at. A listing that began before the stored one is
-// ignored. If two definitions have the same name, the first counts, as in the catalogue.
+// setListing stores the pins (definition hashes) of a listing that began at the time at. A listing that began before
+// the stored one is ignored. If two definitions have the same name, the first counts, as in the catalogue.
 func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify func(json.RawMessage) (name, pin string)) {
 	pins := make(map[string]string, len(tools))
 	for _, raw := range tools {
@@ -38,8 +38,8 @@ func (l *listedPins) setListing(tools []json.RawMessage, at time.Time, identify 
 	}
 }
 
-// pinOf returns the pin of a tool, or "" if the tool is not listed. current reports whether the listing began at or
-// after since.
+// pinOf returns the pin (definition hash) of a tool, or "" if the tool is not listed. current reports whether the
+// listing began at or after since.
 func (l *listedPins) pinOf(tool string, since time.Time) (pin string, current bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (ToolLis
 	return l, nil
 }
 
-// pinOver returns the pin of a tool as the server lists it over sess, or "". It lists the tools first, unless that
-// was done since the given time and the server has announced no change.
+// pinOver returns the pin (definition hash) of a tool as the server lists it over sess, or "" if the tool is not
+// listed. It lists the tools first, unless that was done since the given time and the server has announced no change.
 func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool string, since time.Time) (string, error) {
 	if pin, current := sess.pinOf(tool, since); current {
 		return pin, nil
@@ -93,8 +93,8 @@ func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool stri
 	return pin, nil
 }
 
-// pinOf returns the listed pin of a tool. current is false if the server has announced a change of its tools since
-// the listing.
+// pinOf returns the pin (definition hash) of a tool in the last listing. current is false if the server has announced
+// a change of its tools since the listing.
 func (s *serverSession) pinOf(tool string, since time.Time) (pin string, current bool) {
 	pin, current = s.listed.pinOf(tool, since)
 	return pin, current && !s.link.outdated.Load()
@@ -119,9 +119,9 @@ func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool str
 		WithHint("read the definition again before you run the rest of the program; its earlier calls were sent")
 }
 
-// Pin returns the pin of a tool's definition as a server lists it to the core.Caller of ctx, over the connection that
-// a call would use. It returns "" if the tool is not listed. The tools are listed again if the last listing began
-// before since.
+// Pin returns the pin (definition hash) of a tool as a server lists it to the core.Caller of ctx, over the connection
+// that a call would use. It returns "" if the tool is not listed. The tools are listed again if the last listing
+// began before since.
 func (p *Pool) Pin(ctx context.Context, server, tool string, since time.Time) (pin string, _ error) {
 	s, done, err := p.takeInstance(ctx, server)
 	if err != nil {

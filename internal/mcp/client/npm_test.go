@@ -14,8 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestRealServers lists and calls tools of widely used servers from npm. At the same time it calls a
-// tool of the reference server that only runs as a task and takes several seconds.
+// TestRealServers checks that the tools of widely used servers from npm can be listed and called. At the same time it
+// calls a tool of the reference server that only runs as a task and takes several seconds.
 func TestRealServers(t *testing.T) {
 	modules, node := testenv.NPM(t), testenv.Need(t, "node")
 	dir, err := filepath.EvalSymlinks(t.TempDir())

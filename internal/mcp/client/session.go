@@ -236,7 +236,7 @@ func (s *serverSession) listPage(ctx context.Context, method, member, cursor str
 	return items, next, nil
 }
 
-// listingOf returns the server's information about itself, without its tools.
+// listingOf returns the information that the server has sent about itself, without its tools.
 func (s *serverSession) listingOf() ToolListing {
 	r := s.sdk.InitializeResult()
 	l := ToolListing{Instructions: r.Instructions, Protocol: r.ProtocolVersion, Offers: offersOf(r.Capabilities)}

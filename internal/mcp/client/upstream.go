@@ -80,9 +80,9 @@ type Options struct {
 	// notification of a change. It runs in its own goroutine and may call the Pool.
 	OnChange func(server string)
 
-	// Identify returns the name of a tool and the pin of its definition, which differs for different definitions.
-	// Both are empty if the definition is invalid. If Identify is set, a call whose context has a pin (core.WithPin)
-	// is sent only if the server lists that definition. If nil, definitions are not compared.
+	// Identify returns the name of a tool and its pin, a hash that differs for different definitions. Both are empty
+	// if the definition is invalid. If Identify is set, a call whose context has a pin (core.WithPin) is sent only if
+	// the server lists that definition. If nil, definitions are not compared.
 	Identify func(definition json.RawMessage) (name, pin string)
 
 	// OnNews is called for notifications about resources and prompts. owner is the caller whose instance received the

@@ -90,8 +90,8 @@ func New(e Engine, o Options) (*Server, error) {
 	return s, nil
 }
 
-// addTools adds the full or the lean set of tools. The lean set gets resume_execution only once an execution is
-// pending.
+// addTools adds the full set of tools, or the lean (small) one. The lean set gets resume_execution only once an
+// execution is pending.
 func (s *Server) addTools(o Options) error {
 	for i, t := range s.modelTools() {
 		d, err := t.loadDefinition(o.Sandboxes)

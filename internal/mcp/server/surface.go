@@ -27,8 +27,8 @@ type modelTool struct {
 	handle   toolHandler
 }
 
-// modelTools returns all of Retort's own tools in the order in which clients list them. The most important come
-// first: the lean set consists of the first leanTools of them.
+// modelTools returns all of Retort's own tools in the order in which clients list them. The most important tools are
+// first, because the lean (small) set consists of the first leanTools of them.
 func (s *Server) modelTools() []modelTool {
 	return []modelTool{
 		{"search_tools", true, s.searchTools},
@@ -60,7 +60,7 @@ func isModelTool(name string) bool {
 // sandboxEnum is a placeholder in tool schemas that loadDefinition replaces by the names of the available sandboxes.
 const sandboxEnum = `{"enum":"$sandboxes"}`
 
-// loadDefinition returns the definition of the tool that clients get.
+// loadDefinition returns the tool's definition as clients get it.
 func (t modelTool) loadDefinition(sandboxes []string) (*mcp.Tool, error) {
 	description, err := surfaceFiles.ReadFile("tools/" + t.name + ".md")
 	if err != nil {

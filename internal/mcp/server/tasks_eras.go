@@ -13,7 +13,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// handleLegacy answers the task methods of protocol version 2025-11-25.
+// handleLegacy handles the methods about tasks for clients of protocol version 2025-11-25.
 func (k *clientTasks) handleLegacy(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" {
 		page, next, err := k.listTasks(p.Cursor)
@@ -188,7 +188,7 @@ func (k *clientTasks) awaitGrace(ctx context.Context, t core.JobState) (mcp.Resu
 	return k.taskAnswer(members, true)
 }
 
-// handleModern answers the task methods of protocol version 2026-07-28.
+// handleModern handles the methods about tasks for clients of protocol version 2026-07-28.
 func (k *clientTasks) handleModern(ctx context.Context, method string, req mcp.Request, p *taskParams) (mcp.Result, error) {
 	if method == "tasks/list" || method == "tasks/result" {
 		return nil, noMethod(method)

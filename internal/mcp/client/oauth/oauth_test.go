@@ -476,8 +476,9 @@ func TestRefreshRefused(t *testing.T) {
 	}
 }
 
-// TestCutOffRefresh checks what follows if the server's answer to a refresh is lost after it has rotated the tokens.
-// The next process tries the old token, and its error says that the refresh was cut off and a login is needed.
+// TestCutOffRefresh checks the case that a server's answer to a refresh is lost after the server has rotated the
+// tokens. The next process tries the old token, and its error says that the refresh was cut off and a login is
+// needed.
 func TestCutOffRefresh(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Rotates: true})
 	b.mustLogin(b.client())

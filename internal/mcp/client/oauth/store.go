@@ -141,7 +141,8 @@ func (s *LoginStore) removeFile(path string) error {
 	return nil
 }
 
-// openCipher creates the cipher. Its key is derived from the store's key for this purpose only.
+// openCipher creates the cipher that encrypts the files. Its key is derived from the store's key for this purpose
+// only.
 func (s *LoginStore) openCipher() error {
 	s.once.Do(func() {
 		master, err := s.key()

@@ -183,7 +183,7 @@ func (l *Listener) routeRequest(w *permittedWriter, r *http.Request, t *principa
 	}
 }
 
-// serveEvents serves the oldest HTTP transport, in which the event stream is the session.
+// serveEvents serves the oldest HTTP transport (HTTP with SSE), in which the event stream is the session.
 func (l *Listener) serveEvents(w *permittedWriter, r *http.Request, t *principalTenant) {
 	if r.Method == http.MethodGet {
 		if !l.admitSession(w, r, t) {
