@@ -115,7 +115,7 @@ func sandboxModes() (modes []SandboxMode) {
 // SandboxFallback selects which programs may run if the operating system does not let the sandbox confine them.
 type SandboxFallback string
 
-// The fallbacks, strictest first.
+// The values of SandboxFallback, strictest first.
 const (
 	FallbackNone    SandboxFallback = "none"
 	FallbackQuickJS SandboxFallback = "quickjs" // programs for the built-in runtime

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on decoding texts.
+// Bounds on decoding texts: how deep encodings may be nested, and how long a text must be to count as encoded.
 const (
 	maxLayers   = 3  // encodings within encodings
 	minCoded    = 16 // bytes of a run that may be encoded text

@@ -148,7 +148,7 @@ var ruleFamilies = []ruleFamily{
 	}},
 }
 
-// Rules for content that is recognised by signs instead of words.
+// Ids of the rules for content that is recognised by its characters or markup instead of its words.
 const (
 	invisibleRule = "invisible"
 	bidiRule      = "bidi"

@@ -16,7 +16,7 @@ import (
 // FileScope selects for whom the servers of a file are.
 type FileScope string
 
-// The scopes. Local is the part of a user's own file that applies to one project.
+// The scopes of a file. Local is the part of a user's own file that applies to one project.
 const (
 	User    FileScope = "user"
 	Local   FileScope = "local"

@@ -17,7 +17,7 @@ import (
 // ImportState describes what an import did with a server.
 type ImportState string
 
-// The states of a server.
+// The states of a server after an import.
 const (
 	Added  ImportState = "added"  // written into our file
 	Same   ImportState = "same"   // our file has it already

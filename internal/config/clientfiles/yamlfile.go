@@ -19,7 +19,7 @@ import (
 // document's top-level mapping.
 type yamlFile struct{}
 
-// Bounds within which the parser is fast.
+// Bounds on a YAML file, within which the parser is fast.
 const (
 	maxYAML   = 256 << 10 // bytes
 	maxTokens = 20_000

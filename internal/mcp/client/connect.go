@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Names of transports.
+// Names of the transports to a server.
 const (
 	transportStdio = "stdio"
 	transportHTTP  = "http"

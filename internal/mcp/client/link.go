@@ -16,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// Methods that a link handles specially.
+// Names of the MCP methods that a link handles specially.
 const (
 	methodDiscover    = "server/discover"
 	methodInitialize  = "initialize"

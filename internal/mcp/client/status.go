@@ -9,7 +9,7 @@ import (
 // ServerState is the state of the connection to a server.
 type ServerState string
 
-// The states of the connection to a server.
+// The values of ServerState.
 const (
 	StateIdle       ServerState = "idle"       // not used yet, or ended and not needed since
 	StateConnecting ServerState = "connecting" // starting or being restarted

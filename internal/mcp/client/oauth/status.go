@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// The states of a login.
+// The states of a stored login.
 const (
 	StateNone    = "not needed" // the server takes what its configuration says
 	StateLogged  = "logged in"
