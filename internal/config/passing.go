@@ -17,7 +17,7 @@ type PassThrough struct {
 // Exposure selects how clients see the tools, prompts and resources of a server.
 type Exposure string
 
-// The values of Exposure: only by search, or also unchanged next to Retort's own tools.
+// The values of Exposure: only through Retort's own tools, or also unchanged next to them.
 const (
 	ExposeSearch Exposure = "search" // by search_tools, in programs and with call_tool
 	ExposeDirect Exposure = "direct" // and unchanged, next to Retort's own tools

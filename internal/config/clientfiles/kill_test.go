@@ -52,9 +52,9 @@ func whole(t *testing.T, dir, what string) {
 	}
 }
 
-// TestKilledAtAnyMoment checks what happens if install or uninstall is killed at any moment. The client's file is
-// complete, with its old or its new content, Retort's file has every server that was removed from the client's, and
-// an uninstall restores every byte.
+// TestKilledAtAnyMoment checks that after an install or uninstall was killed at any moment, the client's file is
+// complete, with its old or its new content. Retort's file then has every server that was removed from the client's
+// file, and an uninstall restores every byte.
 func TestKilledAtAnyMoment(t *testing.T) {
 	const kills = 16 // more than an install or uninstall makes changes
 	dir := t.TempDir()
