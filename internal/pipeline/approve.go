@@ -15,15 +15,15 @@ import (
 	"retort/internal/policy"
 )
 
-// ApprovalOptions has the table of waiting approvals and the bounds on questions. The policy decides what needs
-// approval.
+// ApprovalOptions configures how people are asked for approval. Which programs and calls need approval is decided by
+// the policy.
 type ApprovalOptions struct {
 	Table  *approval.ApprovalTable
 	Bounds approval.QuestionBounds // of what servers may ask the client of one execution; complete
 	Wait   time.Duration           // before an execution is answered as pending
 }
 
-// riskLevels lists the risk levels that the settings mention, lowest first.
+// riskLevels lists the risk levels, lowest first, each with the setting that requires approval for it.
 var riskLevels = []struct {
 	level   rules.RiskLevel
 	setting string
@@ -77,7 +77,8 @@ func (x *programExecution) aboutProgram(r rules.ProgramRisk) string {
 	return p.aboutLevel(rest.Level)
 }
 
-// approveProgram asks for approval of the program if it needs one.
+// approveProgram asks a person to approve the program if the settings or its risk require that. After a dry run it
+// asks for approval of the recorded calls.
 func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 	if x.plan != nil && !x.isDryRun() {
 		q := x.newQuestion("dry_run: these are all the effects that it may have")
@@ -112,8 +113,9 @@ func (x *programExecution) newQuestion(rule string) core.Question {
 	return q
 }
 
-// Approve implements relay.Supervisor. It asks for approval of a call if it needs one, and records that it is sent. The person sees the arguments
-// in canonical form, and exactly that is sent.
+// Approve implements relay.Supervisor. It asks a person to approve a call if that is required, and then adds the call
+// to the execution's journal. An approved call is sent with exactly the arguments that the person saw, in canonical
+// JSON.
 func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 	judged := x.pipeline.Policy.InForce()
 	planned := x.plan != nil && x.plan.takeApproved(t, c)
@@ -169,8 +171,8 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	return c, nil
 }
 
-// asksNow refuses a call that was sent on without a question but needs approval under settings that have changed in
-// the meantime.
+// asksNow checks again a call for which nobody was asked, after the settings have changed. It returns an error if the
+// new settings forbid the call or require approval of it.
 func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	d := x.pipeline.Policy.DecideCall(t, c.Arguments)
 	switch {
@@ -190,8 +192,8 @@ func (x *programExecution) coversRun(t *core.Tool, c core.ToolCall, rule string)
 	return c.Crosses != "" && rule == c.Crosses && x.req.Code != "" && !t.RequiresApproval()
 }
 
-// whyAsk returns the reason why a call needs approval, or "". planned means that a person has approved the call after
-// a dry run; then only a later change of its tool is a reason.
+// whyAsk returns the reasons why a call needs approval, or "". If planned is true, a person has already approved the
+// call after a dry run, and only a changed tool definition is a reason.
 func (x *programExecution) whyAsk(t *core.Tool, c core.ToolCall, d policy.AccessDecision, planned bool) string {
 	var rules []string
 	if !planned {

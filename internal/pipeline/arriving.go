@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// arrivingHost is the Host of a program that may name tools of servers which are still starting. When the program
-// calls an unknown tool, the Host waits once for these servers.
+// arrivingHost implements sandbox.ToolHost for a program that may name tools of servers which are still starting.
+// When the program first calls an unknown tool, arrivingHost waits for these servers.
 type arrivingHost struct {
 	*programExecution
 	once sync.Once
@@ -64,7 +64,7 @@ func missesTool(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// noSuch returns the unknown name that a checker's error is about.
+// noSuch returns a regular expression that finds the quoted unknown name in the error message of a checker.
 var noSuch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`there is no (?:server|tool) ("(?:[^"\\]|\\.)*")`)
 })

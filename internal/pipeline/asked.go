@@ -11,7 +11,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// serverQuestions counts the questions that servers have asked the client of one execution. It is safe for concurrent use.
+// serverQuestions counts the questions that upstream servers ask the MCP client during one execution. It is safe for
+// concurrent use.
 type serverQuestions struct {
 	bounds    approval.QuestionBounds
 	principal string
@@ -31,13 +32,13 @@ func newTheirs(b approval.QuestionBounds, principal string, all *questionCounts)
 	}
 }
 
-// questionKey returns the key that identifies a question.
+// questionKey returns a hash of a question's server, tool, method and parameters. Equal questions have equal keys.
 func (t *serverQuestions) questionKey(a core.ServerRequest) [sha256.Size]byte {
 	text, _ := json.Marshal([]string{a.Server, a.Tool, a.Method, string(canonjson.OrRaw(a.Params))}) // of strings
 	return sha256.Sum256(text)
 }
 
-// countQuestion counts a question of a server. If the question must not reach the client, it returns the reason.
+// countQuestion counts a server's question, or returns an error if the bounds do not allow it to reach the client.
 func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +72,8 @@ func (t *serverQuestions) firstRefused(server string) bool {
 	return first
 }
 
-// noteJudged records whether a question was answered.
+// noteJudged records whether the client accepted a question. A question that it did not accept must not be asked
+// again in this execution.
 func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,8 +85,8 @@ func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.denied[t.questionKey(a)] = true
 }
 
-// admitServerRequest checks a server's question to the client against the bounds and records the question in the
-// audit log.
+// admitServerRequest checks a server's question to the client against the bounds and records it in the audit log. If
+// the question may be asked, the caller must pass the client's answer to came.
 func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	if refused := f.theirs.countQuestion(a); refused != nil {
 		if f.theirs.firstRefused(a.Server) {
@@ -106,8 +108,8 @@ func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(j
 	}, nil
 }
 
-// recordServerRequest records in the audit log a question that a server asks the client during a call: once before
-// the question is sent, and once with the result. a must not contain personal data.
+// recordServerRequest records in the audit log that a server asks the client a question. The caller must pass the
+// answer to came, which records the result. a must not contain personal data.
 func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	about := r.newEvent(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool

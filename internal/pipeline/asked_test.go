@@ -13,7 +13,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// A server that asks the client without end reaches it as often as the bounds say.
+// TestServersQuestionsAreBounded checks how often a server that asks without end reaches the client: 50 times if the
+// client answers, 5 times if it declines, and once if it declined the same question.
 func TestServersQuestionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string // of the client; empty: it fails
@@ -64,7 +65,7 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// refusals counts the entries of questions that did not reach the client.
+// refusals is an audit log recorder that collects only the questions that were kept from the client.
 type refusals struct{ servers []string }
 
 func (r *refusals) Record(e core.AuditEvent, _ bool) *core.Error {
@@ -76,8 +77,8 @@ func (r *refusals) Record(e core.AuditEvent, _ bool) *core.Error {
 
 func (*refusals) Digest([]byte) string { return "" }
 
-// A server that asks in ever new executions reaches the client as often as it may within a minute
-// and an hour, and so do all servers together. The first refusal in an execution is recorded.
+// TestServersQuestionsOfAllExecutions checks the bounds per minute and per hour on the questions of one server and of
+// all servers in many executions. Of each execution, only the first refusal is recorded.
 func TestServersQuestionsOfAllExecutions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 )
 
 // Bounds on the questions that servers ask in all executions together, as multiples of the setting
-// approval.questions.
+// approval.questions. maxAskers is the number of counters kept in memory.
 const (
 	perMinute   = 1 // one server, of one principal, within a minute
 	perHour     = 4 // the same, within an hour
@@ -31,7 +31,7 @@ type askingServer struct{ principal, server string }
 // askerCounts counts the questions of one asking server within the current minute and hour.
 type askerCounts struct{ minute, hour timeSpan }
 
-// timeSpan is the start of a period and the number of questions asked in it.
+// timeSpan holds the start of a period and the number of questions asked in it.
 type timeSpan struct {
 	since time.Time
 	asked int
@@ -46,8 +46,8 @@ func (s *timeSpan) countWithin(length time.Duration, now time.Time) int {
 	return s.asked
 }
 
-// countQuestion counts a question. If the question may not be asked, it returns the reason. questions is the setting
-// approval.questions.
+// countQuestion counts a question, or returns the reason why it must not be asked. questions is the value of the
+// setting approval.questions.
 func (s *questionCounts) countQuestion(principal, server string, questions int, now time.Time) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *questionCounts) countQuestion(principal, server string, questions int, 
 	return ""
 }
 
-// countsOf returns the counts of a server that asks questions in an execution. The caller must hold mu.
+// countsOf returns the counts of a server, which are new if it has not asked before. The caller must hold mu.
 func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	if s.askers == nil {
 		s.askers = map[askingServer]*askerCounts{}
@@ -97,7 +97,7 @@ func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	return c
 }
 
-// forgetOld removes expired counts, or an arbitrary count if none has expired.
+// forgetOld removes expired counts. As long as the table is full, it also removes others, in no particular order.
 func (s *questionCounts) forgetOld(now time.Time) {
 	for a, c := range s.askers {
 		if now.Sub(c.hour.since) >= time.Hour || len(s.askers) >= maxAskers {

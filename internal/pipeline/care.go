@@ -117,7 +117,8 @@ func (x *programExecution) mayUse(name string, use policy.FileUse) *core.Error {
 	return scope.refuseUse(name, use)
 }
 
-// fileRestriction returns mayUse as the check for the program's files, or nil if the program may use all of them.
+// fileRestriction returns the function that checks each of the program's accesses to a workspace file, or nil if the
+// program may use all files.
 func (x *programExecution) fileRestriction() func(string, workspace.AccessKind) *core.Error {
 	if scope, refused := parseFileScope(x.req.FilesystemScope); refused == nil && scope == (fileScope{}) && x.pipeline.Policy.AllFiles() {
 		return nil
@@ -152,7 +153,8 @@ func (x *programExecution) approveDirect(ctx context.Context, name string, argum
 	return x.askApproval(ctx, q)
 }
 
-// sandboxFolders returns the workspace folders that the program's commands see: readable ones, and writable ones among them.
+// sandboxFolders returns the workspace folders that are mounted for the program's commands, each marked as writable
+// or read-only. It creates writable folders that do not exist.
 func (x *programExecution) sandboxFolders() (all []sandbox.MountedPath, err error) {
 	scope, refused := parseFileScope(x.req.FilesystemScope)
 	if refused != nil {

@@ -27,14 +27,14 @@ type commandRunner struct {
 	planned []string // names, in a dry run
 }
 
-// execRequest holds the arguments of exec.
+// execRequest holds the arguments of exec, the function with which programs start host commands.
 type execRequest struct {
 	Command *string  `json:"command"`
 	Args    []string `json:"args"`
 	Stdin   *string  `json:"stdin"`
 }
 
-// execResult holds the result of exec.
+// execResult holds what the function exec returns to the program.
 type execResult struct {
 	Code      int    `json:"code"`
 	Stdout    string `json:"stdout"`
@@ -47,7 +47,8 @@ func (x *programExecution) attachCommands(box sandbox.Sandbox) {
 	x.commands.to = to
 }
 
-// execCommand starts a command for the program. A refusal is recorded in the audit log.
+// execCommand runs a command for the program, or only notes its name in a dry run. It records a refused command in
+// the audit log.
 func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (any, error) {
 	var r execRequest
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
@@ -130,8 +131,8 @@ func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, e
 	}, nil
 }
 
-// showOutput returns a command's output as the program gets it. Invalid UTF-8 is replaced, and a partial character at
-// the end is left out.
+// showOutput returns a command's output as text for the program. It masks secrets, replaces invalid UTF-8, and drops
+// a partial character at the end.
 func (c *commandRunner) showOutput(output []byte) string {
 	if c.x.pipeline.Secrets != nil {
 		output = c.x.pipeline.Secrets.Mask(output)
@@ -147,7 +148,7 @@ func (c *commandRunner) showOutput(output []byte) string {
 	return strings.ToValidUTF8(string(output), "\ufffd")
 }
 
-// noteRefusal records a refused command in the audit log.
+// noteRefusal records a refused command in the audit log, at most maxRefusals times per program.
 func (c *commandRunner) noteRefusal(name string, refused *core.Error) {
 	c.mu.Lock()
 	c.refused++

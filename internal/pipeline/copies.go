@@ -5,10 +5,9 @@ import (
 	"retort/internal/workspace"
 )
 
-// copyOut updates the copies of a session's files in which tokens are replaced by real values, for the person at this
-// machine. Callers over the network have no copies, because the person who reads files of this machine is somebody
-// else. Failures are reported only to KeptTokens: programs and models must not see them, because they depend on the
-// real values.
+// copyOut updates the copies of a session's files in which tokens are replaced by real values. They exist only for
+// the person at this machine: a caller over the network is somebody else and cannot read this machine's files.
+// Failures depend on the real values, so they are reported only to KeptTokens and never to programs or models.
 func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 	if p.KeptTokens == nil || p.Policy.Principal() != "" {
 		return

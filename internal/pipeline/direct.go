@@ -73,8 +73,8 @@ func (p *Pipeline) IsPassable(server, tool string) bool {
 	return ok
 }
 
-// CleanListed returns the items that a server has listed, such as its resources, as the model may see them. Items in
-// which personal data cannot be hidden are left out.
+// CleanListed returns items that a server has listed, such as its resources, with secrets and personal data hidden.
+// It leaves out items in which personal data cannot be hidden.
 func (p *Pipeline) CleanListed(server string, items []json.RawMessage) (shown []json.RawMessage) {
 	open, err := p.privacySession("default")
 	if err != nil {

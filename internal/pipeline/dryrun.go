@@ -28,8 +28,8 @@ func (p *Pipeline) dryRun(ctx context.Context, req core.ExecutionRequest, f *run
 	return p.performProgram(ctx, req, f, approvedPlan(recorded.effects))
 }
 
-// effectPlan has the effects of a program: those that a dry run has recorded, or those that a person approved. Each
-// approved effect may happen once. It is safe for concurrent use.
+// effectPlan holds the effects of a program: those that a dry run has recorded, or those that a person has approved.
+// Each approved effect may happen once. It is safe for concurrent use.
 type effectPlan struct {
 	rehearsal bool
 	mask      func(json.RawMessage) json.RawMessage // what the model may see of arguments

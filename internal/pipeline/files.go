@@ -12,7 +12,7 @@ import (
 	"retort/internal/workspace"
 )
 
-// Bounds on how much of a workspace file a model reads at once, in bytes.
+// Bounds on one request to read or list workspace files, in bytes. Only maxListed is a number of files.
 const (
 	defaultPart = 8 << 10
 	maxPart     = 256 << 10
@@ -24,8 +24,7 @@ const (
 // imageTypes lists the image types that models accept.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// WriteFile writes or appends to a file of a session's workspace. encoding is utf8, the
-// same as "", or base64.
+// WriteFile writes or appends to a file of a session's workspace. encoding is "utf8", "base64", or "" for utf8.
 func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bool) (out core.FileWritten, err error) {
 	data := []byte(content)
 	switch encoding {
@@ -62,7 +61,8 @@ func badEncoding(encoding string) error {
 	return core.Errorf(core.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
 }
 
-// useFile calls do with a session's workspace and a path in it.
+// useFile opens a session's workspace and calls do with it and the normalized path. It returns an error if the policy
+// forbids this use of the file.
 func (p *Pipeline) useFile(session, name string, use policy.FileUse, do func(w *workspace.Workspace, path string) error) error {
 	path, err := workspace.NormalizePath(name)
 	if err != nil {
@@ -148,7 +148,8 @@ func (r *fileReader) readPart(offset, limit int64) (core.FilePart, error) {
 	return out, nil
 }
 
-// trimPartialRune returns data without a partial character at its end.
+// trimPartialRune returns data without a partial character at its end. It returns an error if the rest is not valid
+// UTF-8.
 func trimPartialRune(path string, data []byte) ([]byte, error) {
 	whole := data
 	for cut := 0; cut < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); cut++ {
@@ -231,7 +232,7 @@ func (p *Pipeline) ListFiles(session, below, glob string) (list core.FileList, e
 	return list, err
 }
 
-// WorkspaceUsage returns how much a session stores. Unreadable files and state count as nothing.
+// WorkspaceUsage returns how much a session stores. It does not count files and state that it cannot read.
 func (p *Pipeline) WorkspaceUsage(session string) (k core.WorkspaceUsage) {
 	own := p.ownSessionName(session)
 	k.Files, k.Bytes = p.Workspaces.SessionSize(own)

@@ -27,7 +27,8 @@ type RunningExecutions struct {
 	all    sync.WaitGroup
 }
 
-// NewFlights returns an empty Executions. Executions that outlive their requests are written to journals.
+// NewFlights returns an empty RunningExecutions. For executions that outlive their requests, journals stores which
+// calls were sent.
 func NewFlights(journals *approval.JournalStore) *RunningExecutions {
 	return &RunningExecutions{journals: journals, flying: map[string]*runningExecution{}}
 }
@@ -271,8 +272,8 @@ func (f *runningExecution) changeSignal() <-chan struct{} {
 	return f.news
 }
 
-// isLeftToOthers reports whether the request cannot ask the waiting questions, so that they can only be answered
-// elsewhere.
+// isLeftToOthers reports whether the current request cannot show questions to anybody, so that they must be answered
+// elsewhere, for example with the retort command.
 func (f *runningExecution) isLeftToOthers() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

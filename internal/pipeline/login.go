@@ -28,8 +28,8 @@ func (p *Pipeline) unlistedWarnings() (warnings []string) {
 	return warnings
 }
 
-// Login implements relay.Supervisor. It asks a person to log in at a call's server, if the request can show an address. The program's clock stops in
-// the meantime.
+// Login implements relay.Supervisor. It asks a person to log in at the call's server, if the client can open a web
+// page. The waiting time does not count as the program's execution time.
 func (x *programExecution) Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
 	if x.pipeline.Logins == nil || !core.HasBrowser(ctx) {
 		return needed

@@ -62,7 +62,7 @@ func (x *programExecution) openPrivacy() (err error) {
 	return err
 }
 
-// maskJSON returns JSON as the model may see it.
+// maskJSON returns JSON with secrets and personal data hidden, as the model may see it.
 func (x *programExecution) maskJSON(raw json.RawMessage) json.RawMessage {
 	if x.pipeline.Secrets != nil {
 		raw = x.pipeline.Secrets.Mask(raw)
@@ -115,8 +115,8 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	return o
 }
 
-// hasTokens reports whether the program or the model has got tokens in place of personal values. before and now are
-// the Outcome before and after hiding.
+// hasTokens reports whether the execution has replaced any personal value by a token, in the program, in a server's
+// answer or in the Outcome. before and now are the Outcome before and after hiding.
 func (x *programExecution) hasTokens(before, now core.Outcome) bool {
 	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||
@@ -184,7 +184,8 @@ func (p *Pipeline) ShowValues(session string, o core.Outcome) (core.Outcome, err
 	return o, nil
 }
 
-// privacySession returns the privacy session of this principal's session, or nil if nothing is hidden.
+// privacySession returns the privacy session for a session of the pipeline's principal, or nil if no personal data is
+// hidden.
 func (p *Pipeline) privacySession(session string) (*redact.Session, error) {
 	if p.Privacy == nil {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// openNetwork opens the network for a program that is about to run. It returns the Host for the program. The caller
-// must call end to close the network.
+// openNetwork opens the network for a program that is about to run, and returns the ToolHost that serves the program.
+// The caller must call end to close the network.
 func (x *programExecution) openNetwork() (host sandbox.ToolHost, end func()) {
 	network := x.allowedNetwork()
 	host = &arrivingHost{programExecution: x, host: x.host}
@@ -35,8 +35,8 @@ func (x *programExecution) usesProxy(v *check.Verdict) bool {
 	return !x.allowedNetwork().IsClosed() && v.Program.Language == core.Python && v.Risk.UsesNetwork()
 }
 
-// recordAttempt records in the audit log that a program tries to reach an address. If the program knows the host only
-// as a token, the value behind it is compared with the blacklist.
+// recordAttempt records in the audit log that a program tries to reach an address. If the program has only a token
+// for a refused host, the real host name is compared with the blacklist.
 func (x *programExecution) recordAttempt(a egress.ConnectionAttempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.IsBlacklisted(x.screen.ShowText(a.Host))
@@ -52,7 +52,7 @@ func (x *programExecution) allowedNetwork() *egress.Network {
 	return x.reach.currentNetwork()
 }
 
-// proxyHost represents a Host that also serves the network connections of its program.
+// proxyHost extends a ToolHost with a proxy for the network connections of its program.
 type proxyHost struct {
 	sandbox.ToolHost
 	sandbox.ConnectionProxy
@@ -72,7 +72,8 @@ func (x *programExecution) networkFunctions() map[string]relay.EngineFunction {
 	return own
 }
 
-// refuseUnreachable returns the error for a network request of a program without network access.
+// refuseUnreachable refuses a network request of a program without network access and records that in the audit log.
+// It returns the error for the program.
 func (x *programExecution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // an invalid URL has no host
@@ -83,8 +84,8 @@ func (x *programExecution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	return refused
 }
 
-// refusedNetwork adds the refused addresses to the Outcome. The program itself may have seen only an error message of
-// its language's HTTP client.
+// refusedNetwork adds warnings about refused addresses to the report of a program's run. The program itself may have
+// seen only an error message of its language's HTTP client.
 func (x *programExecution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport {
 	if x.network == nil {
 		return r
@@ -139,7 +140,7 @@ func (r *executionRecord) recordAttempt(a egress.ConnectionAttempt) *core.Error 
 	return r.recordEvent(e, a.Decision == egress.Allowed)
 }
 
-// clipHost shortens a host name that a program has used, for an audit log entry.
+// clipHost shortens a host name from a program to at most 253 bytes of valid UTF-8.
 func clipHost(host string) string {
 	const most = 253
 	return strings.ToValidUTF8(host[:min(len(host), most)], "")

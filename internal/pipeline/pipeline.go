@@ -1,5 +1,5 @@
-// Package pipeline runs a program through its phases in order: search, bindings, check, sandbox, relay, report. It is
-// the only package that knows this order.
+// Package pipeline runs a program through its phases in order: search, bindings, check, sandbox, relay, report. This
+// order is defined only here.
 package pipeline
 
 import (
@@ -31,29 +31,29 @@ import (
 type ToolSource interface {
 	// Toolset returns the tools known now.
 	Toolset() *core.Toolset
-	// PendingServers returns the servers that have not listed their tools.
+	// PendingServers returns the names of the servers that have not listed their tools yet.
 	PendingServers() []string
 	// WaitForPending waits for the servers that have not listed their tools yet, at most for the time patience.
 	WaitForPending(ctx context.Context, patience time.Duration)
 	// FindDown returns the configured server that a name refers to, and the reason why none of its tools are known.
 	FindDown(name string) (server string, why *core.Error)
-	// VetTool checks whether the core.Caller of ctx may call a tool of an earlier Toolset now, because the tool's
-	// definition may have changed. It may list the tool's server to find out. If since is not zero, it lists the
-	// server unless that was done after since. now is the tool as the server lists it, or nil if there is no
+	// VetTool checks whether the core.Caller of ctx may call a tool from an earlier Toolset now, because the tool's
+	// definition may have changed. It may request the server's tool list again, and always does if since is not zero
+	// and the last list is not newer than since. now is the tool as the server lists it, or nil if there is no
 	// definition to compare. A non-empty warning must be added to the Outcome.
 	VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error)
 	// CountTokens returns how many tokens the definitions of all tools take in a model's context.
 	CountTokens(tools *core.Toolset) int
 }
 
-// AnswerLearner learns the types of results that tools do not declare.
+// AnswerLearner infers the result types of tools that do not declare them.
 type AnswerLearner interface {
-	// Learn learns types from a result that a program got. It must not block. private reports whether a key of an
-	// object is personal data; nil means that no key is.
+	// Learn infers types from a result that a program has received. It must not block. private reports whether a key
+	// of an object is personal data; nil means that no key is.
 	Learn(t *core.Tool, answer json.RawMessage, private func(key string) bool)
 }
 
-// SecretMasker masks registered secrets in a text, or in JSON, which stays JSON.
+// SecretMasker masks registered secrets in a text. JSON is still valid JSON afterwards.
 type SecretMasker interface {
 	Mask(text []byte) []byte
 }
@@ -305,7 +305,8 @@ func (p *Pipeline) executeCall(
 	)
 }
 
-// withClaim returns a context that counts the execution's memory until free is called.
+// withClaim returns a context that counts the execution's memory use against the engine's budget. free releases what
+// was counted.
 func (p *Pipeline) withClaim(ctx context.Context, req core.ExecutionRequest) (_ context.Context, free func()) {
 	if p.Memory == nil {
 		return ctx, func() {}
@@ -392,8 +393,9 @@ func (p *Pipeline) ownSessionName(session string) string {
 	return session
 }
 
-// AccountName returns the name of the account that counts the tokens of a session. The person at the machine has one
-// account, "", for all sessions.
+// AccountName returns the name of the account that counts the tokens of a session. Sessions of the person at this
+// machine have accounts with their own names; for "" it returns "", the account of all sessions together. The account
+// names of other principals include the principal.
 func (p *Pipeline) AccountName(session string) string {
 	if p.Policy.Principal() == "" {
 		return session
@@ -401,14 +403,15 @@ func (p *Pipeline) AccountName(session string) string {
 	return p.ownSessionName(cmp.Or(session, "default"))
 }
 
-// cacheScope returns the scope in which the cached results of a session may be reused.
+// cacheScope returns the scope within which cached results of tool calls may be reused: one policy version, principal
+// and session.
 func (p *Pipeline) cacheScope(session string) string {
 	return p.Policy.PolicyVersion() + "\x00" + redact.SessionName(p.Policy.Principal(), session)
 }
 
 func (x *programExecution) isDryRun() bool { return x.plan != nil && x.plan.rehearsal }
 
-// visibleFiles returns the workspace as the program sees it.
+// visibleFiles returns the workspace that the program uses. In a dry run it is a draft whose changes are discarded.
 func (x *programExecution) visibleFiles() *workspace.Workspace {
 	if x.draft != nil {
 		return x.draft
@@ -434,7 +437,7 @@ func (x *programExecution) setTools(tools *core.Toolset) {
 	x.host, x.tally = x.pipeline.Relay.Open(x.relayExecution(tools))
 }
 
-// relayExecution returns the description of this execution that the relay needs to make calls of these tools.
+// relayExecution returns what the relay needs to know about this execution to make calls of the given tools.
 func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionContext {
 	r := relay.ExecutionContext{
 		ID: x.req.ID, Caller: x.newCaller(), Tools: tools, Policy: x.pipeline.Policy, Limits: x.req.Limits,
@@ -495,7 +498,7 @@ func (f workspaceFiles) Create(ctx context.Context, suffix string) (relay.Incomi
 	return in, nil
 }
 
-// completeRequest fills in the request's missing values. A request may only lower the configured limits.
+// completeRequest fills in missing values of the request, and reduces its limits to the configured ones.
 func (p *Pipeline) completeRequest(req core.ExecutionRequest) core.ExecutionRequest {
 	if req.ID == "" {
 		req.ID = strings.ToLower(rand.Text()[:13])
@@ -547,7 +550,7 @@ func (x *programExecution) reportOptions() report.Options {
 	return o
 }
 
-// statusOf returns the status for an execution that failed outside of its sandbox.
+// statusOf returns the Outcome's status for an execution that failed with e outside of its sandbox.
 func statusOf(e *core.Error) core.OutcomeStatus {
 	switch e.Kind {
 	case core.KindInvalidArguments, core.KindToolNotFound, core.KindSandboxUnavailable:
@@ -562,7 +565,8 @@ func statusOf(e *core.Error) core.OutcomeStatus {
 	return core.StatusError
 }
 
-// closeWith completes the statistics of the Outcome. Every execution ends through it.
+// closeWith ends an execution: it completes the Outcome's warnings, summary and statistics, hides personal data in
+// it, and closes the files.
 func (x *programExecution) closeWith(o core.Outcome) core.Outcome {
 	if x.tally != nil {
 		o.Stats.ToolCalls, o.Stats.Tools = x.tally.CallCounts()

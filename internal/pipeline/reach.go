@@ -7,7 +7,7 @@ import (
 	"retort/internal/policy"
 )
 
-// networkReach computes the part of the network that the policy in force allows a program. It is safe for concurrent
+// networkReach determines which addresses the current policy allows a program to reach. It is safe for concurrent
 // use.
 type networkReach struct {
 	whole *egress.Network
@@ -18,8 +18,8 @@ type networkReach struct {
 	now *egress.Network
 }
 
-// currentNetwork returns the network that the policy in force allows. The value is the same until the policy changes.
-// If the rules are invalid, nothing is allowed.
+// currentNetwork returns the network that the current policy allows. It returns the same value until the policy
+// changes. If the policy's rules are invalid, no address is allowed.
 func (r *networkReach) currentNetwork() *egress.Network {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +40,7 @@ func narrowedNetwork(whole *egress.Network, view *policy.PrincipalView) *egress.
 	return n
 }
 
-// NarrowNetwork returns the part of a Network that a principal's policy levels allow. Its errors have kind
+// NarrowNetwork returns the part of a Network that the policy levels of a principal allow. Its errors have kind
 // invalid_arguments.
 func NarrowNetwork(whole *egress.Network, view *policy.PrincipalView) (*egress.Network, error) {
 	var scopes []egress.AccessScope

@@ -245,7 +245,7 @@ const maxReach = 50
 
 func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
 
-// approvedBy returns who or what approved a call with effects: a person, an earlier approval or the settings.
+// approvedBy maps whether a call needed a person's approval to the text in its audit log entry.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // recordCall records a call in the audit log. A call that may have effects is recorded before it is sent, a call that
@@ -313,7 +313,8 @@ func mergeBody(body json.RawMessage, s errorBody) json.RawMessage {
 	return body
 }
 
-// countPersonal counts the personal data in a server's answer, for the execution's last entry.
+// countPersonal adds personal data found in a server's answer to the counts that the execution's last audit log entry
+// contains.
 func (r *executionRecord) countPersonal(found redact.TypeCounts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"retort/internal/sandbox"
 )
 
-// SandboxRouting determines the minimum strength of a program's sandbox. The zero Routing accepts the configured sandbox.
+// SandboxRouting determines the minimum strength of a program's sandbox. The zero value requires nothing beyond the
+// configured sandbox.
 type SandboxRouting struct {
 	ByRisk bool                  // sandboxMode: auto
 	Level  rules.StrictnessLevel // securityLevel
 	Least  int                   // the strength that securityLevel asks for in addition to that of Level; 0 asks for nothing
 }
 
-// The sandbox strengths that settings can require: for programs of a certain risk, and for every program. The
-// stronger one applies.
+// The minimum sandbox strengths: by the program's risk, and by the setting securityLevel. The stronger one applies.
 var (
 	byRisk  = map[rules.RiskLevel]int{rules.RiskHigh: sandbox.Container, rules.RiskCritical: sandbox.Machine}
 	byLevel = map[rules.StrictnessLevel]int{rules.Strict: sandbox.Container, rules.Maximum: sandbox.UserKernel}

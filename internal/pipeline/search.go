@@ -24,8 +24,8 @@ const (
 	defaultHits = 10
 	maxHits     = 100
 
-	// searchPatience bounds how long a search waits for servers that have not listed their tools yet. The answer
-	// names servers that are still missing.
+	// searchPatience bounds how long a search waits for servers that have not listed their tools yet. The search
+	// result names the servers that are still missing.
 	searchPatience = 3 * time.Second
 )
 
@@ -99,7 +99,8 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridgeSignature returns a tool's signature, shortened, to be used in place of a definition with too many tokens.
+// abridgeSignature returns a tool's signature, cut to most tokens, with a remark on where to find the whole
+// definition. It is used when that definition has too many tokens.
 func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.PrefixWithin(signature, most) + fmt.Sprintf(
 		"\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n",
@@ -256,7 +257,7 @@ func (x *programExecution) searchTools(ctx context.Context, raw json.RawMessage)
 }
 
 // wholeFile replaces a tool's signature by its whole wrapper file, unless the file has more tokens than a definition
-// may have. The program reads it inside the sandbox, where it costs no tokens.
+// may have. Inside the sandbox the longer text costs the model no tokens.
 func (x *programExecution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {

@@ -30,7 +30,7 @@ type skillFiles struct {
 }
 
 // skillFile parses a path below skills/. It returns the name and language of the skill whose code the file contains.
-// Such files are NAME.ts, NAME.js, NAME.py, or a code file in the skill's folder such as NAME/skill.ts.
+// ok is false unless the path is NAME.ts, NAME.js, NAME.mjs, NAME.py, NAME/skill.ts or NAME/skill.py.
 func skillFile(name string) (skill string, lang core.Language, ok bool) {
 	languages := map[string]core.Language{".ts": core.TypeScript, ".js": core.TypeScript, ".mjs": core.TypeScript, ".py": core.Python}
 	lang, ok = languages[path.Ext(name)]
@@ -88,8 +88,8 @@ func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, app
 	return s.saveDraft(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
 
-// checkPermitted refuses programs that may not write to the whole workspace. A policy level or a request that
-// restricts a program's files thus also forbids writing skills.
+// checkPermitted returns an error if the program may not write to the whole workspace. A policy level or a request
+// that restricts a program's files therefore also forbids writing skills.
 func (s *skillFiles) checkPermitted() *core.Error {
 	if rule := s.x.pipeline.Policy.ReadOnly(); rule != "" {
 		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)

@@ -205,7 +205,8 @@ func (p *Pipeline) cleanProse(text string) (string, []string) {
 	return p.Prose(text)
 }
 
-// examineSkill checks a skill. If the check fails and more servers become known, it checks again.
+// examineSkill checks a skill. If the check fails, it waits for servers that have not listed their tools yet and, if
+// there are more tools then, checks again.
 func (p *Pipeline) examineSkill(ctx context.Context, skill core.Skill) (check.SkillCheck, *core.Toolset, *core.Error) {
 	tools := p.Toolset()
 	examined, refused := p.Gate.ExamineSkill(ctx, skill, tools, p.Skills)
@@ -421,7 +422,8 @@ func (p *Pipeline) skillWarnings(s skills.Skill) []string {
 	return append(said, p.describeDrift(s)...)
 }
 
-// describeDrift lists the tools of a skill that have changed since it was saved.
+// describeDrift describes which tools of a skill have changed since it was saved, have disappeared, or may not be
+// called here.
 func (p *Pipeline) describeDrift(s skills.Skill) []string {
 	tools, whole := p.Toolset(), p.Tools.Toolset()
 	pending := p.Tools.PendingServers()

@@ -27,7 +27,8 @@ type ResultDescriber interface {
 	Describe(ctx context.Context, data string) (string, *core.Error)
 }
 
-// Bounds on the text that a ResultDescriber gets and returns, in bytes, and on its time.
+// Bounds on a ResultDescriber: on the text that it gets and the text that it returns, in bytes, and on the time that
+// it takes.
 const (
 	maxDescribed    = 8 << 10
 	maxSaid         = 240

@@ -47,8 +47,8 @@ func narrowTools(tools *core.Toolset, only []string) *core.Toolset {
 // maxBefore bounds how many earlier calls of the same agent task a person is shown.
 const maxBefore = 5
 
-// repeatReason returns the reason why a call needs approval that an earlier program of the same agent task has
-// already made.
+// repeatReason holds the reason why a call needs approval because an earlier program of the same agent task has
+// already made it.
 type repeatReason struct {
 	rule   string
 	how    core.RepeatKind

@@ -9,7 +9,7 @@ import (
 	"retort/internal/policy"
 )
 
-// ignoreEnd is the end function of a step that is not traced.
+// ignoreEnd does nothing. It is the end function of steps when no tracer is configured.
 func ignoreEnd(core.AuditEvent) {}
 
 // beginStep begins a traced step of the execution.
@@ -20,7 +20,7 @@ func (r *executionRecord) beginStep(ctx context.Context, s core.ExecutionStep, e
 	return r.tracer.Begin(ctx, s, e)
 }
 
-// requestedEvent returns the traced properties of an execution when it begins.
+// requestedEvent returns the event with which the trace of an execution begins.
 func (r *executionRecord) requestedEvent(req core.ExecutionRequest) core.AuditEvent {
 	e := r.newEvent(core.EventRequest)
 	if r.tracer != nil && req.Code != "" {

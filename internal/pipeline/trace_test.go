@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// Whoever is not followed pays nothing for it.
+// TestUnfollowedStepsAreFree checks that a step allocates no memory when no tracer is configured.
 func TestUnfollowedStepsAreFree(t *testing.T) {
 	r, ctx := &executionRecord{}, context.Background()
 	if n := testing.AllocsPerRun(100, func() {

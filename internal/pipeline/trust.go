@@ -23,8 +23,9 @@ func (n *warningList) addWarning(text string) {
 	}
 }
 
-// Vet implements relay.Supervisor. It refuses a call of a tool whose definition is no longer trusted, and returns the tool as its server lists it
-// now. Once a person has approved something, the listing must be more recent than that.
+// Vet implements relay.Supervisor. It refuses a call of a tool whose definition is no longer trusted, and returns the
+// tool as its server lists it now. If a person has approved something, the server's tool list must be newer than that
+// approval.
 func (x *programExecution) Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error) {
 	if x.tools.RegistryOnly(t) {
 		return nil, x.tools.NoServerFor(t)

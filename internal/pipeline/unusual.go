@@ -24,13 +24,13 @@ type AnomalyWatch interface {
 	Warnings(execution string) []string
 }
 
-// AnomalyVerdict says which anomalies make a call need approval. It is empty if nothing is unusual.
+// AnomalyVerdict names the anomalies because of which a call needs approval. It is empty if nothing is unusual.
 type AnomalyVerdict struct {
 	Kinds string // with commas
 	Rule  string // in words
 }
 
-// joinRule returns a rule together with the description of the anomalies.
+// joinRule appends the description of the anomalies to rule, the reason why a call needs approval.
 func (u AnomalyVerdict) joinRule(rule string) string {
 	if u.Rule == "" || rule == "" {
 		return rule + u.Rule
@@ -60,7 +60,8 @@ func (x *programExecution) recordUnlessStopped(
 	return x.flight.record.recordCall(t, c, d)
 }
 
-// addWarnings adds warnings to an Outcome about anomalies in the execution and about tools that are not listed yet.
+// addWarnings adds warnings to an Outcome about anomalies in the execution. If the execution was rejected, it also
+// adds a warning for each server whose tools are unknown because a login is missing.
 func (p *Pipeline) addWarnings(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusRejected {
 		for _, w := range p.unlistedWarnings() {

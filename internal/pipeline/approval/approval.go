@@ -1,4 +1,4 @@
-// Package approval has the table of approval questions that wait for a person. Code that needs approval puts a
+// Package approval implements the table of approval questions that wait for a person. Code that needs approval puts a
 // question into the table and waits. Channels (a client's elicitation, a terminal, the command line) read the table
 // and answer. Only the first answer counts, and only for exactly what was shown: a question has a digest of the code,
 // the arguments, the tool's definition and the policy, and an answer must repeat it. Nothing that runs in a sandbox
@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// ApprovalTable is the table of approval questions that wait for a person. It is safe for concurrent use.
+// ApprovalTable holds the approval questions that wait for a person. It is safe for concurrent use.
 type ApprovalTable struct {
 	timeout  time.Duration
 	rules    RuleStore
@@ -33,13 +33,14 @@ type ApprovalTable struct {
 	also      []core.ApprovalChannel
 }
 
-// RuleStore stores the approvals that a person has given for always.
+// RuleStore stores the approvals that a person has given with the scope always.
 type RuleStore interface {
 	IsAllowed(AlwaysRule) bool
 	AllowRule(AlwaysRule) error
 }
 
-// AlwaysRule identifies the calls that an approval for always covers: calls of one tool with arguments of one shape.
+// AlwaysRule identifies the calls that an approval with the scope always covers: calls of one tool with the same
+// argument names and types.
 type AlwaysRule struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
@@ -64,8 +65,8 @@ type tableEntry struct {
 	expired bool // there was no answer
 }
 
-// New returns a table. Its questions wait for the time timeout; 0 means 10 minutes. If rules is nil, no approval
-// outlasts its execution.
+// New returns an empty table. A question expires if it is not answered within timeout; 0 means 10 minutes. If rules
+// is nil, no approval outlasts its execution.
 func New(timeout time.Duration, rules RuleStore) *ApprovalTable {
 	return &ApprovalTable{
 		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
@@ -93,21 +94,21 @@ func (t *ApprovalTable) AskQuestion(ctx context.Context, q core.Question) *core.
 	return refused
 }
 
-// AskBy works like Ask and also returns the channel that approved, such as "client" for a form of an MCP client. It
-// returns "" if an earlier approval covers the question.
+// AskBy works like AskQuestion and also returns the channel that approved, such as "client" for a form of an MCP
+// client. It returns "" if an earlier approval covers the question.
 func (t *ApprovalTable) AskBy(ctx context.Context, q core.Question) (by string, _ *core.Error) {
 	answer, _, refused := t.askQuestion(ctx, q)
 	return answer.By, refused
 }
 
-// PutQuestion works like Ask and also reports whether a person was asked. Nobody is asked if an earlier approval covers the
-// question or the bounds are reached.
+// PutQuestion works like AskQuestion and also reports whether a person was asked. Nobody is asked if an earlier
+// approval covers the question or the bounds are reached.
 func (t *ApprovalTable) PutQuestion(ctx context.Context, q core.Question) (put bool, _ *core.Error) {
 	_, put, refused := t.askQuestion(ctx, q)
 	return put, refused
 }
 
-// askQuestion works like Put and also returns the answer.
+// askQuestion works like PutQuestion and also returns the answer.
 func (t *ApprovalTable) askQuestion(ctx context.Context, q core.Question) (_ core.ApprovalAnswer, put bool, _ *core.Error) {
 	e, refused := t.openEntry(q)
 	switch {
@@ -154,7 +155,7 @@ func (t *ApprovalTable) askQuestion(ctx context.Context, q core.Question) (_ cor
 	return e.answer, true, refused
 }
 
-// outcomeName returns the name of a question's result, for the audit log.
+// outcomeName returns the text with which the audit log states how a question ended, such as "approved" or "expired".
 func (e *tableEntry) outcomeName(ctx context.Context) string {
 	switch {
 	case ctx.Err() != nil:
@@ -167,7 +168,7 @@ func (e *tableEntry) outcomeName(ctx context.Context) string {
 	return "denied"
 }
 
-// recordEvent records the result of a question in the audit log.
+// recordEvent records in the audit log that a question was asked, or how it ended.
 func (t *ApprovalTable) recordEvent(q core.Question, kind core.EventKind, status string, facts map[string]any) *core.Error {
 	if t.recorder == nil {
 		return nil
@@ -188,8 +189,8 @@ func (t *ApprovalTable) recordEvent(q core.Question, kind core.EventKind, status
 	return t.recorder.Record(e, false)
 }
 
-// isCovered reports whether an earlier approval covers q. Earlier approvals do not cover unusual calls, repetitions
-// or critical calls.
+// isCovered reports whether an earlier approval covers q. No earlier approval covers a critical or unusual call, or a
+// call that an earlier program of the agent task has made with the same arguments.
 func (t *ApprovalTable) isCovered(q core.Question) bool {
 	if !q.HasScopes() || q.Unusual != "" || q.Repeats == core.RepeatsSame {
 		return false
@@ -245,7 +246,8 @@ func (t *ApprovalTable) askThrough(ctx context.Context, ask core.ApprovalChannel
 	}
 }
 
-// finishEntry removes a question from the table. Later answers to it do not count.
+// finishEntry removes a question from the table, so that later answers to it are rejected. It returns nil if the
+// question was approved, otherwise the error for the program.
 func (t *ApprovalTable) finishEntry(ctx context.Context, e *tableEntry) *core.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -269,8 +271,8 @@ func (t *ApprovalTable) finishEntry(ctx context.Context, e *tableEntry) *core.Er
 	return nil
 }
 
-// grantScope stores an approval whose scope is wider than once. It also approves waiting questions that this scope
-// covers.
+// grantScope stores an approval that covers more than one call. It also approves the waiting questions that the
+// approval covers.
 func (t *ApprovalTable) grantScope(e *tableEntry) {
 	if e.Unusual != "" {
 		t.relieveUnusual(e)
@@ -318,7 +320,7 @@ func (e *tableEntry) subjectText() string {
 	return "the program"
 }
 
-// EndExecution forgets the questions and approvals of an execution.
+// EndExecution removes the approvals that were limited to an execution, and the counts of its questions.
 func (t *ApprovalTable) EndExecution(execution string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -371,9 +373,8 @@ func (t *ApprovalTable) FindGroup(id string) (core.Approval, bool) {
 	return core.Approval{}, false
 }
 
-// AnswerApproval answers a question, and the equal ones that the answer names. digest must be that of the question. It
-// returns an error if the answer does not count because there is no such question, it was already answered, or its
-// time is over.
+// AnswerApproval answers a question, and the equal questions that the answer names. digest must be that of the
+// question. It returns an error if the question does not exist, was already answered, or has expired.
 func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer) *core.Error {
 	scope, err := core.ParseScope(string(a.Scope))
 	if err != nil {
@@ -402,8 +403,8 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	return nil
 }
 
-// answerAlso answers the questions that were shown together with e. A wider scope applies only to the execution of e.
-// The caller must hold mu.
+// answerAlso gives the answer of e to the equal questions that were shown together with e. A scope wider than once
+// applies only to the execution of e. The caller must hold mu.
 func (t *ApprovalTable) answerAlso(e *tableEntry) {
 	for _, id := range e.answer.Also {
 		other, ok := t.waiting[id]

@@ -19,7 +19,7 @@ func call(execution, arguments string) core.Question {
 	return core.Question{Execution: execution, Code: "crm.deleteContact(…)", Server: "crm", Tool: "delete_contact", Arguments: json.RawMessage(arguments), Pin: "pin", Policy: "1"}
 }
 
-// asked starts Ask and returns the request that it makes, and how it ends.
+// asked puts q into the table. It returns the waiting approval and a channel for the result.
 func asked(t *testing.T, ctx context.Context, table *ApprovalTable, q core.Question) (core.Approval, <-chan *core.Error) {
 	t.Helper()
 	ended := make(chan *core.Error, 1)
@@ -108,7 +108,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 	})
 }
 
-// memory are Rules that are forgotten with the test.
+// memory implements RuleStore with a map.
 type memory map[AlwaysRule]bool
 
 func (m memory) IsAllowed(r AlwaysRule) bool  { return m[r] }
@@ -176,7 +176,7 @@ func TestChannels(t *testing.T) {
 	})
 }
 
-// TestHumanTime says that the clock of an execution stands while a person thinks.
+// TestHumanTime checks that the execution's clock is paused exactly while a question waits for its answer.
 func TestHumanTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stood time.Duration
@@ -195,8 +195,8 @@ func TestHumanTime(t *testing.T) {
 	})
 }
 
-// TestAnySequence has many decide, cancel and ask at once, in every order, and
-// counts what runs: never without a yes for it, never twice for one.
+// TestAnySequence asks, answers and cancels concurrently in random order. It checks that no call runs without an
+// approval and that no approval lets two calls run.
 func TestAnySequence(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
@@ -231,8 +231,8 @@ func TestAnySequence(t *testing.T) {
 	}
 }
 
-// decideAll decides all calls that wait for an approval, and returns how many it approved. If stale,
-// it decides with a wrong digest, which must have no effect.
+// decideAll answers all waiting questions and returns how many it approved. If stale is true, it sends a wrong digest
+// and checks that the answers have no effect.
 func decideAll(t *testing.T, table *ApprovalTable, approve, stale bool) (yes int64) {
 	for _, r := range table.ListWaiting("") {
 		digest := r.Digest
@@ -270,7 +270,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestJournalsOfOtherNames checks that no name of an execution leads to a file outside the folder.
+// TestJournalsOfOtherNames checks that only ids of letters and digits get a journal, so that no id can lead to a file
+// outside of the folder.
 func TestJournalsOfOtherNames(t *testing.T) {
 	j := NewJournals(t.TempDir())
 	for _, name := range []string{"", "../a", "a/b", "a.b", "a\x00", "a\n", "ä", strings.Repeat("a", 65)} {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// QuestionBounds limits how often a person is asked. The zero value stands for small defaults.
+// QuestionBounds limits how often a person is asked. For a field with the value 0, a default applies.
 type QuestionBounds struct {
 	Questions int // of one execution; 50 if 0
 	Declined  int // denied questions of one execution in a row, after which it may not ask again; 5 if 0
@@ -50,8 +50,8 @@ type sessionKey struct {
 	all             bool // all sessions of the principal
 }
 
-// countQuestion counts a question that is about to be asked. If the question must not be asked, it returns the
-// reason. The caller must hold mu.
+// countQuestion counts a question that is about to be asked, or returns the reason why it must not be asked. The
+// caller must hold mu.
 func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
 	h := t.histories[q.Execution]
 	if h == nil {
@@ -87,7 +87,7 @@ func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.T
 	return nil
 }
 
-// windowOf returns the counts of a session. The caller must hold mu.
+// windowOf returns the counts of a session in the current hour. The caller must hold mu.
 func (t *ApprovalTable) windowOf(s sessionKey, now time.Time) *questionWindow {
 	w := t.windows[s]
 	if w != nil && now.Sub(w.since) < sessionWindow {
@@ -110,8 +110,8 @@ func unaskedError(q core.Question, format string, args ...any) *core.Error {
 	return refusalError(&e, "%s", fmt.Sprintf(format, args...))
 }
 
-// noteDecision processes a person's decision. A denial also denies all equal waiting questions of the execution.
-// After several denials in a row, all its waiting questions are denied. The caller must hold mu.
+// noteDecision counts a person's decision. A denial also denies all equal waiting questions of the same execution.
+// After several denials in a row, all waiting questions of the execution are denied. The caller must hold mu.
 func (t *ApprovalTable) noteDecision(e *tableEntry) {
 	h := t.histories[e.Execution]
 	if h == nil {

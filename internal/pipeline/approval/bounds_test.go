@@ -10,7 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// decide answers everything that waits, one after the other, and returns how many answers counted.
+// decide gives the same answer to all waiting questions, one after the other. It returns how many answers were
+// accepted.
 func decide(table *ApprovalTable, a core.ApprovalAnswer) (n int) {
 	for waiting := table.ListWaiting(""); len(waiting) > 0; waiting = table.ListWaiting("") {
 		if table.AnswerApproval(waiting[0].ID, waiting[0].Digest, a) == nil {
@@ -21,7 +22,8 @@ func decide(table *ApprovalTable, a core.ApprovalAnswer) (n int) {
 	return n
 }
 
-// A program that asks without end is not asked about any more, whether it asks at once or one by one.
+// TestQuestionsAreBounded checks how often a person is asked about a program that asks without end: 50 times if the
+// person approves, 5 times if the person denies, once if all questions are equal.
 func TestQuestionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		questions, asked int
@@ -74,7 +76,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// An approval resets the count of refusals, and a session has its own bound within an hour.
+// TestBoundsOfSessions checks that an approval resets the count of denials, and that all executions of a session
+// together may ask only a limited number of questions within an hour.
 func TestBoundsOfSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)
@@ -105,7 +108,7 @@ func TestBoundsOfSessions(t *testing.T) {
 	})
 }
 
-// New names of sessions do not have a person asked without end.
+// TestBoundOfUser checks that a principal cannot avoid the bound on questions by using a new session name each time.
 func TestBoundOfUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)
@@ -131,8 +134,8 @@ func TestBoundOfUser(t *testing.T) {
 	})
 }
 
-// One answer is for all equal questions that were shown with it, and for nothing else: neither for
-// what came while the person looked at it, nor for what an answer only names.
+// TestEqualQuestions checks that one answer decides all equal questions that were shown together. It must not decide
+// questions asked later, or different questions whose ids the answer contains.
 func TestEqualQuestions(t *testing.T) {
 	for name, a := range map[string]core.ApprovalAnswer{"once": {Approve: true}, "run": {Approve: true, Scope: core.ScopeRun}, "no": {Note: "not today"}} {
 		t.Run(name, func(t *testing.T) {
@@ -141,8 +144,8 @@ func TestEqualQuestions(t *testing.T) {
 	}
 }
 
-// answerEqual gives an answer. pause is called between questions, so that each is younger than the one
-// before.
+// answerEqual asks equal and different questions and checks which ones the answer a decides. It calls pause after
+// each question, so that all have different times.
 func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 	table := New(time.Minute, nil)
 	ended := map[string]<-chan *core.Error{}

@@ -35,7 +35,8 @@ type deskAnswer struct {
 	Error   *core.Error     `json:"error,omitempty"`
 }
 
-// Bounds on one connection to the approval socket.
+// Bounds on a connection to the approval socket: its duration, the bytes of the request and of the answer, and the
+// number of connections served at once.
 const (
 	deskPatience = 10 * time.Second
 	maxAsked     = 64 << 10
@@ -51,9 +52,9 @@ type approvalSocket struct {
 	visitors sync.WaitGroup
 }
 
-// OpenDesk lets the person at this machine read and answer the questions of t through a socket in dir. It refuses
-// processes of other users and every process that an engine has started, because servers are such processes. It
-// accepts an approval only from a process in the foreground of a terminal.
+// OpenDesk opens a socket in dir through which the person at this machine can read and answer the questions of t. It
+// refuses processes of other users. It also refuses every process that an engine has started, such as an MCP server.
+// An approval is accepted only from a process in the foreground of a terminal.
 func OpenDesk(dir string, t *ApprovalTable) (io.Closer, error) {
 	if err := canTell(); err != nil {
 		return nil, err
@@ -128,8 +129,8 @@ func (d *approvalSocket) handleConnection(c *net.UnixConn) {
 	_ = json.NewEncoder(c).Encode(answer)
 }
 
-// answerRequest handles one request. It checks itself that an approval comes from a terminal: the retort command does
-// that, too, but another program may have connected.
+// answerRequest handles one request: it lists the waiting questions or passes on an answer. It checks that an
+// approval comes from a terminal, because programs other than the retort command can connect.
 func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) deskAnswer {
 	if asked.Decide == nil {
 		return deskAnswer{Waiting: core.GroupEqual(d.table.ListWaiting(""))}
@@ -144,7 +145,7 @@ func (d *approvalSocket) answerRequest(who connectedProcess, asked deskRequest) 
 	return deskAnswer{Error: d.table.AnswerApproval(asked.Decide.ID, asked.Decide.Digest, asked.Decide.Answer)}
 }
 
-// RemoveStaleSockets removes sockets on which no engine listens any more. It returns their number.
+// RemoveStaleSockets removes sockets in dir on which no engine listens any more, and returns how many it removed.
 func RemoveStaleSockets(dir string) (removed int) {
 	for _, name := range listSockets(dir) {
 		if c, err := dialSocket(dir, name); err == nil {
@@ -175,7 +176,7 @@ func dialSocket(dir, name string) (net.Conn, error) {
 	return net.DialTimeout("unix", at.socketAddress(), deskPatience)
 }
 
-// FoundApproval represents a waiting question and the socket at which it was found.
+// FoundApproval holds a waiting question and the socket at which it was found.
 type FoundApproval struct {
 	core.Approval
 	dir, name string

@@ -11,7 +11,7 @@ import (
 	"retort/internal/base/reaper"
 )
 
-// canTell returns nil: this system can identify the process at the other end of a socket.
+// canTell returns nil, because Linux can identify the process at the other end of a socket.
 func canTell() error { return nil }
 
 func isRefused(err error) bool {
@@ -21,8 +21,8 @@ func isRefused(err error) bool {
 // connectedProcess identifies the process that connected to the socket.
 type connectedProcess struct{ *reaper.SocketPeer }
 
-// askerAt identifies the process at the other end of a connection. It returns an error if that process cannot be
-// controlled by the person at this machine.
+// askerAt identifies the process at the other end of a connection. It returns an error for a process of another user,
+// or one that an engine has started.
 func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	p, err := reaper.PeerOf(c)
 	if err != nil {
@@ -40,8 +40,8 @@ func askerAt(c *net.UnixConn) (connectedProcess, error) {
 	return connectedProcess{p}, nil
 }
 
-// socketPlace returns a short address for a socket. Socket addresses are limited in length, so a long path is
-// replaced by a path through its open directory.
+// socketPlace holds the path of a socket. The system limits the length of socket addresses, so a long path is
+// replaced by a short one through the open directory.
 type socketPlace struct {
 	path string
 	dir  *os.File

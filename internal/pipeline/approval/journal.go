@@ -19,8 +19,7 @@ import (
 // that were sent. It is read after the engine that wrote it has died.
 type JournalStore struct{ dir string }
 
-// NewJournals returns a JournalStore in dir, which need not exist. Journals that are not read within a week are
-// removed.
+// NewJournals returns a JournalStore in dir, which need not exist. It removes journals that are older than a week.
 func NewJournals(dir string) *JournalStore {
 	const old = 7 * 24 * time.Hour
 	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -32,8 +31,8 @@ func NewJournals(dir string) *JournalStore {
 	return &JournalStore{dir}
 }
 
-// CallJournal lists the calls of one execution that were sent. Until MakeDurable is called, it exists only in memory. It
-// is safe for concurrent use.
+// CallJournal records the calls that one execution has sent. Until MakeDurable is called, it exists only in memory.
+// It is safe for concurrent use.
 type CallJournal struct {
 	path string
 
@@ -60,7 +59,7 @@ func (j *JournalStore) filePath(execution string) string {
 	return filepath.Join(j.dir, execution+".jsonl")
 }
 
-// NewJournal returns the journal of an execution. It writes nothing yet.
+// NewJournal returns an empty journal for an execution. It creates no file.
 func (j *JournalStore) NewJournal(execution string) *CallJournal {
 	return &CallJournal{path: j.filePath(execution)}
 }
@@ -142,7 +141,7 @@ func (j *CallJournal) StopWriting() {
 	}
 }
 
-// RemoveFile deletes the journal.
+// RemoveFile closes the journal and deletes its file, if it has one.
 func (j *CallJournal) RemoveFile() {
 	j.mu.Lock()
 	kept := j.file != nil
@@ -181,5 +180,5 @@ func (j *JournalStore) ReadLost(execution string) ([]core.SentCall, error) {
 	return sent, nil
 }
 
-// ErrAlive means that the engine of an execution still runs.
+// ErrAlive is returned for an execution whose engine still runs.
 var ErrAlive = errors.New("another engine has it")

@@ -11,8 +11,8 @@ import (
 // maxRules bounds the number of stored rules.
 const maxRules = 10_000
 
-// SealedRules stores rules in a sealed file. The key is stored elsewhere, so that a server that can write to the
-// file's folder, for example one for project files, cannot approve anything. It is safe for concurrent use.
+// SealedRules stores rules in a file that is authenticated with a key. The key is stored elsewhere, so that a server
+// which can write only to the file's folder cannot approve anything. It is safe for concurrent use.
 type SealedRules struct {
 	path, keyPath string
 
@@ -25,9 +25,9 @@ type keptFile struct {
 	Seal  []byte          `json:"seal"`
 }
 
-// OpenKept reads the approvals that were given for always. keyPath is the file of the key, which is created when
-// needed. A file with a wrong seal is ignored, and so are rules of another policy version; they are deleted when the
-// next rule is stored.
+// OpenKept reads the stored rules from path. keyPath is the file of the key, which is created when it is needed. A
+// file with a wrong seal and rules of another policy version are ignored. They are deleted when the next rule is
+// stored.
 func OpenKept(path, keyPath, policy string) *SealedRules {
 	k := &SealedRules{path: path, keyPath: keyPath}
 	text, err := seal.ReadFile(path, seal.MaxFile)
@@ -43,7 +43,7 @@ func OpenKept(path, keyPath, policy string) *SealedRules {
 	return k
 }
 
-// IsAllowed reports whether calls that match r were approved for always.
+// IsAllowed reports whether a person has approved the calls that r describes with the scope always.
 func (k *SealedRules) IsAllowed(r AlwaysRule) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

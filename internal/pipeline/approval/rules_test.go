@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestKept: rules outlive the engine, for one policy, and only as they were sealed.
+// TestKept checks that stored rules are read again only with the same policy version and a valid seal.
 func TestKept(t *testing.T) {
 	path, key := filepath.Join(t.TempDir(), "always.json"), filepath.Join(t.TempDir(), "key")
 	rule := AlwaysRule{Server: "s", Tool: "t", Pin: "p", Policy: "1", Shape: "{}"}

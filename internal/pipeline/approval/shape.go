@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxShape bounds the depth of an argument shape. Values below that depth are part of the shape themselves.
+// maxShape bounds the nesting depth to which a shape contains only types. It contains deeper values unchanged.
 const maxShape = 32
 
-// ArgumentShape returns the shape of arguments: their keys and types without values. Arguments with equal keys and
-// types have equal shapes.
+// ArgumentShape returns a text with the keys and types of arguments, without their values. Arguments with equal keys
+// and types have equal shapes.
 func ArgumentShape(arguments json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.UseNumber()

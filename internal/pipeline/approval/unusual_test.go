@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// A yes for always does not cover what is unusual. A yes to that is one to everything that
-// waits for that reason alone, of the same principal, and to nothing that comes later.
+// TestUnusual checks that no earlier approval covers an unusual call. Approving such a call also approves waiting
+// calls of the same principal whose only reason is the same anomaly, but no later calls.
 func TestUnusual(t *testing.T) { synctest.Test(t, askUnusual) }
 
 func askUnusual(t *testing.T) {

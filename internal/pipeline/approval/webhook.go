@@ -41,7 +41,7 @@ type WebhookQuestion struct {
 	Text      string        `json:"text"`
 }
 
-// WebhookAnswer is the body of a response that decides. Digest must be that of the question.
+// WebhookAnswer is the body of a response that approves or denies. Digest must be that of the question.
 type WebhookAnswer struct {
 	Digest string `json:"digest"`
 	core.ApprovalAnswer
@@ -53,8 +53,8 @@ const (
 	maxWebhooks  = 16 // requests at once
 )
 
-// NewWebhook returns a Webhook that asks at an address. The secret is shared with the answering service; see
-// webhook.New. Call Close to end it.
+// NewWebhook returns an ApprovalWebhook that sends questions to address. The secret is shared with the service at
+// that address; see webhook.New for its format. The caller must call Close.
 func NewWebhook(address, secret string, log *slog.Logger) (*ApprovalWebhook, *core.Error) {
 	to, err := webhook.New(address, secret)
 	if err != nil {
@@ -65,7 +65,7 @@ func NewWebhook(address, secret string, log *slog.Logger) (*ApprovalWebhook, *co
 	return w, nil
 }
 
-// Close cancels all requests in progress.
+// Close cancels all requests in progress and waits for their end.
 func (w *ApprovalWebhook) Close() error {
 	w.mu.Lock()
 	w.cancel()
@@ -130,7 +130,7 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// deliveryResult holds the result of one request.
+// deliveryResult holds the result of one request: an answer, or the time until the next attempt.
 type deliveryResult struct {
 	answer *core.ApprovalAnswer // may be nil
 	again  time.Duration        // until it should be asked again; 0: never
@@ -154,7 +154,8 @@ func (w *ApprovalWebhook) deliverOnce(ctx context.Context, a core.Approval) (del
 	return w.readResponse(a, response)
 }
 
-// readResponse parses a response. A response that is not clearly an approval or a denial is no answer.
+// readResponse returns the answer in a response. It returns none if the response is not clearly an approval or a
+// denial.
 func (w *ApprovalWebhook) readResponse(a core.Approval, r webhook.EndpointResponse) (deliveryResult, error) {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	later := time.Duration(max(1, min(seconds, 300))) * time.Second

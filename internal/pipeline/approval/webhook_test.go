@@ -22,14 +22,14 @@ import (
 
 const webhookSecret = "a secret of more than 24 bytes"
 
-// signature is what standardwebhooks.com says, written down a second time.
+// signature computes a signature as standardwebhooks.com specifies, independently of the tested code.
 func signature(secret, id, at string, body []byte) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	_, _ = io.WriteString(h, id+"."+at+"."+string(body))
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// respond answers like the other side of a webhook.
+// respond writes a signed response with an answer, as the service behind a webhook would.
 func respond(w http.ResponseWriter, secret, id string, at time.Time, answer WebhookAnswer) {
 	body, _ := json.Marshal(answer)
 	seconds := strconv.FormatInt(at.Unix(), 10)
@@ -39,8 +39,8 @@ func respond(w http.ResponseWriter, secret, id string, at time.Time, answer Webh
 	_, _ = w.Write(body)
 }
 
-// startWebhook starts an HTTP server that answers with answer, and returns a Webhook that asks it. The
-// Webhook does not sleep between requests; it sends the length of each pause to pauses.
+// startWebhook starts an HTTP server that handles questions with answer, and returns an ApprovalWebhook for it. The
+// webhook does not sleep between requests; it sends the length of each pause to pauses.
 func startWebhook(t *testing.T, answer func(w http.ResponseWriter, n int64, q WebhookQuestion)) (hook *ApprovalWebhook, requests *atomic.Int64, pauses chan time.Duration) {
 	t.Helper()
 	requests = &atomic.Int64{}
@@ -149,7 +149,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// TestWebhookDecides checks that the answer of a webhook decides a call that waits in a Table.
+// TestWebhookDecides checks that an answer from a webhook decides a question that waits in a table.
 func TestWebhookDecides(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		hook, _, _ := startWebhook(t, func(w http.ResponseWriter, _ int64, q WebhookQuestion) {
@@ -164,7 +164,7 @@ func TestWebhookDecides(t *testing.T) {
 	}
 }
 
-// Where it may go, and what a secret has to be.
+// TestWebhookSettings checks which addresses and secrets NewWebhook accepts.
 func TestWebhookSettings(t *testing.T) {
 	coded := "whsec_" + base64.StdEncoding.EncodeToString([]byte(webhookSecret))
 	for _, c := range []struct {

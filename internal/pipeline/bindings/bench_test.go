@@ -7,13 +7,13 @@ import (
 	"retort/internal/core"
 )
 
-// tenServers are a developer's set-up: 451 tools.
+// tenServers lists ten servers with 451 tools in total, a realistic set for a developer.
 var tenServers = []string{
 	"github-official", "playwright", "chrome-devtools", "context7", "notion", "sentry", "linear-tacticlaunch", "mcp-filesystem", "mcp-memory", "mcp-slack",
 }
 
-// tools451 are the tools of the ten servers if RETORT_CATALOGS has them, else
-// as many of those in testdata, repeated.
+// tools451 returns the tools of tenServers if the catalogues contain them. Otherwise it returns 451 tools from
+// testdata, with repetitions.
 func tools451(tb testing.TB) []*core.Tool {
 	var ten, all []*core.Tool
 	for _, s := range catalogs(tb).Servers {

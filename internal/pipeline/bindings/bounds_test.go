@@ -10,7 +10,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestBounds gives schemas that would grow without end, or cost without end.
+// TestBounds checks that schemas which could grow without bound, or take too long to convert, give declarations and
+// signatures of bounded size.
 func TestBounds(t *testing.T) {
 	repeat := func(n int, format string) string {
 		parts := make([]string, n)
@@ -63,7 +64,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDeterministic makes everything twice.
+// TestDeterministic checks that equal toolsets give equal wrapper files.
 func TestDeterministic(t *testing.T) {
 	one, two := toolset(randomListing(7, 40)), toolset(randomListing(7, 40))
 	for _, lang := range []core.Language{core.TypeScript, core.Python} {
@@ -75,8 +76,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestUniqueNames holds that the declarations of several tools can stand in
-// one file: no two types of a server have the same name.
+// TestUniqueNames checks that no two types of a server have the same name, so that one file can contain the
+// declarations of several tools.
 func TestUniqueNames(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/$defs/Input"},"b":{"$ref":"#/$defs/output"},"c":{"$ref":"#/$defs/Input2"}},
 		"$defs":{"Input":{"properties":{"x":{}}},"output":{"properties":{"y":{}}},"Input2":{"properties":{"z":{}}}}}`)

@@ -7,8 +7,8 @@ import (
 	"retort/internal/tokens"
 )
 
-// TestBudget holds what the tools of real servers cost in a model's context,
-// in o200k_base tokens per tool on average.
+// TestBudget checks that the descriptions of real servers' tools stay within a number of tokens (o200k_base), on
+// average per tool.
 func TestBudget(t *testing.T) {
 	ts := catalogs(t)
 	for _, tt := range []struct {

@@ -1,5 +1,5 @@
-// Package bindings converts JSON Schema to code and text for programs and models: typed wrappers in TypeScript and
-// Python, and descriptions of tools (stubs) in four lengths. It does no I/O.
+// Package bindings converts the JSON Schemas of tools to typed wrappers in TypeScript and Python, and to descriptions
+// for models (stubs) in four lengths. It does no I/O.
 package bindings
 
 import (
@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the types of one tool.
+// Bounds on the types of one tool, in numbers of items. Only maxListedSize is in bytes.
 const (
 	maxNesting    = 48     // of types within types without a name
 	maxNodes      = 20_000 // beyond them everything is any
@@ -60,7 +60,7 @@ func buildTypes(t *core.Tool) *toolTypes {
 	return (&typeBuilder{prefix: toPascalCase(t.TypeScript)}).describeTool(t)
 }
 
-// buildOutline returns the types of a tool in the shorter form for a stub.
+// buildOutline returns the types of a tool for a stub. In contrast to buildTypes, it shortens long enums.
 func buildOutline(t *core.Tool) *toolTypes {
 	return (&typeBuilder{prefix: toPascalCase(t.TypeScript), stub: true}).describeTool(t)
 }
@@ -156,7 +156,7 @@ func (b *typeBuilder) schemaType(v *jsonValue, s schemaScope) *typeNode {
 	return &c
 }
 
-// undocumentedType returns the type of a schema object without its documentation.
+// undocumentedType converts a schema object to a type without documentation.
 func (b *typeBuilder) undocumentedType(v *jsonValue, s schemaScope) *typeNode {
 	var all []*typeNode
 	if ref, ok := readReference(v); ok {
@@ -187,7 +187,8 @@ func makeNullable(v *jsonValue, n *typeNode) *typeNode {
 	return n
 }
 
-// boundedIntersection returns the intersection of types, unless it has more alternatives than a compiler can handle.
+// boundedIntersection returns the intersection of types. Parts that would give too many alternatives for a compiler
+// are replaced by a note with their number.
 func boundedIntersection(parts []*typeNode) *typeNode {
 	alternatives := 1
 	for i, p := range parts {
@@ -214,7 +215,8 @@ func (b *typeBuilder) branchTypes(keyword string, branches *jsonValue, s schemaS
 	return n
 }
 
-// addConditions adds the conditions of schema parts that have no type of their own to an intersection.
+// addConditions adds to n the documentation of those parts that accept any value, because such parts disappear from
+// an intersection.
 func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	c := *n
 	for _, p := range parts {
@@ -225,7 +227,7 @@ func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	return &c
 }
 
-// liftDoc moves the documentation of a union's only documented member to the union itself.
+// liftDoc moves the documentation of a union's member to the union itself, if no other member has documentation.
 func liftDoc(n *typeNode) *typeNode {
 	at := -1
 	for i, item := range n.items {
@@ -246,7 +248,8 @@ func liftDoc(n *typeNode) *typeNode {
 	return &c
 }
 
-// readReference returns the reference that v consists of, if it is one.
+// readReference returns the value of a schema's $ref, $dynamicRef or $recursiveRef. ok is false if it has none of
+// these.
 func readReference(v *jsonValue) (string, bool) {
 	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		if ref := v.get(keyword); ref.hasKind(jsonString) {
@@ -367,7 +370,8 @@ func cutAliases(types []*namedType) {
 	}
 }
 
-// replaceItems returns a union or intersection with its items replaced, or the same node if none changes.
+// replaceItems applies replace to the items of a union or intersection and combines the results. It returns n itself
+// if no item changes.
 func replaceItems(n *typeNode, combine func(...*typeNode) *typeNode, replace func(*typeNode) *typeNode) *typeNode {
 	items := make([]*typeNode, len(n.items))
 	changed := false

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// catalogs reads tools/list answers of real servers as a Toolset. The
-// environment variable RETORT_CATALOGS names a folder with more of them.
+// catalogs returns the tools of real servers, read from their tools/list answers in testdata or in the folder
+// RETORT_CATALOGS.
 func catalogs(tb testing.TB) *core.Toolset {
 	tb.Helper()
 	folder := os.Getenv("RETORT_CATALOGS")
@@ -52,7 +52,7 @@ type definition struct {
 	Annotations  core.ToolAnnotations `json:"annotations"`
 }
 
-// toolset makes a Toolset as the catalogue does.
+// toolset returns a Toolset made from tools/list answers, as the engine's catalogue would make it.
 func toolset(listed ...listing) *core.Toolset {
 	var names []string
 	for _, l := range listed {

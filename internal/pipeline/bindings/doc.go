@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// docOf returns the documentation that a schema gives its type n.
+// docOf returns the documentation in a schema. n is the type made from the schema.
 func docOf(v *jsonValue, n *typeNode) typeDoc {
 	d := typeDoc{text: v.get("description").stringText()}
 	if d.text == "" {
@@ -25,7 +25,7 @@ func docOf(v *jsonValue, n *typeNode) typeDoc {
 	return d
 }
 
-// tagOf returns the documentation tag for a schema keyword that the type cannot express, or "".
+// tagOf returns a documentation tag such as "@minimum 1" for a schema keyword that the type cannot express, or "".
 func tagOf(keyword string, v *jsonValue) string {
 	switch keyword {
 	case "default", "example":

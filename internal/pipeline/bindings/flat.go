@@ -7,7 +7,7 @@ func flattenObjects(n *typeNode) *typeNode {
 	return f.flattenObject(n)
 }
 
-// objectFlattener flattens types and stops after a bounded number of them.
+// objectFlattener merges types into one object type. left bounds how many types it may still visit.
 type objectFlattener struct {
 	left int
 }
@@ -27,7 +27,8 @@ func (f *objectFlattener) flattenObject(n *typeNode) *typeNode {
 	return nil
 }
 
-// joinParts returns one object made of the parts of a union or intersection.
+// joinParts merges the parts of a union or intersection into one object type, or returns nil if one of them is not an
+// object.
 func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
 	out := &typeNode{shape: shapeObject, doc: n.doc}
 	at, required := map[string]int{}, map[string]int{}
@@ -57,7 +58,8 @@ func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
 	return out
 }
 
-// combineProperty returns the type of a property that occurs in several of the merged parts.
+// combineProperty combines two types of a property with the same name: to their union if the parts are those of a
+// union, otherwise to their intersection.
 func combineProperty(a, b *typeNode, s typeShape) *typeNode {
 	n := intersectionOf
 	if s == shapeUnion {

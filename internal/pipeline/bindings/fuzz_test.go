@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// FuzzSchema takes any JSON, and any text, for the schemas of a tool.
+// FuzzSchema checks that tools with arbitrary schemas and descriptions give well-formed code and text.
 func FuzzSchema(f *testing.F) {
 	files, _ := filepath.Glob("testdata/golden/*.json")
 	for _, file := range files {
@@ -36,8 +36,7 @@ func FuzzSchema(f *testing.F) {
 	})
 }
 
-// checkAll makes everything that can be made of tools and reads it as the
-// languages do.
+// checkAll generates all declarations, wrappers and stubs of tools and checks their syntax.
 func checkAll(t *testing.T, ts *core.Toolset) {
 	t.Helper()
 	expect := func(what, text string, checks ...func(string) error) {
@@ -80,10 +79,10 @@ func oneLined(s string) error {
 	return nil
 }
 
-// TestCatalogs makes everything for the tools of real servers.
+// TestCatalogs checks the syntax of everything that is generated for the tools of real servers.
 func TestCatalogs(t *testing.T) { checkAll(t, catalogs(t)) }
 
-// FuzzJSON compares the reader of schemas with the standard library's.
+// FuzzJSON checks that parseJSON accepts the same texts as encoding/json and returns the same values.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,-2.5e+3,true,false,null,"x\u00e9\ud83d\ude00\ud800\n"]}`, `{"a":1,"b":2,"a":3}`, ` [ ] `, `01`, `1.`, `-`, `"\x"`, "\"\x01\"",

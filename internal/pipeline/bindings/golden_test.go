@@ -13,9 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/golden")
 
-// TestGolden shows what becomes of schemas: testdata/golden/X.json is an answer
-// to tools/list, beside it stand the declarations, the Python module and the
-// one-line signatures made of it.
+// TestGolden checks the declarations, Python modules and signatures generated for the tools/list answers
+// testdata/golden/*.json. The expected texts are in files with the same name and another suffix.
 func TestGolden(t *testing.T) {
 	files, _ := filepath.Glob("testdata/golden/*.json")
 	if len(files) == 0 {
@@ -88,7 +87,7 @@ func golden(t *testing.T, file, got string) {
 	t.Fatalf("%s: %d lines wanted, %d made", file, len(a), len(b))
 }
 
-// TestFull shows the full definition of a real tool.
+// TestFull checks the full definition of a real tool in both languages against golden files.
 func TestFull(t *testing.T) {
 	ts := catalogs(t)
 	tool, ok := ts.FindTool("mcp-filesystem__edit_file")

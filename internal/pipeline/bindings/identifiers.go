@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Names has the identifiers of a server or tool in programs.
+// Names holds the identifiers of a server or tool in TypeScript and Python programs.
 type Names struct {
 	TypeScript string // camelCase
 	Python     string // snake_case
@@ -48,9 +48,9 @@ func assignNames(raw []string, otherwise string, fold func(string) string) map[s
 	return out
 }
 
-// uniqueNames returns unique identifiers for names, which must be sorted. The separator before a suffix does not
-// occur in identifiers without a suffix, so an identifier with a suffix can only equal another one with the same
-// stem.
+// uniqueNames returns unique identifiers for names, which must be sorted. An identifier without a suffix never
+// contains the separator before a suffix. Therefore identifiers with a suffix can collide only with each other, and
+// only if they have the same stem.
 func uniqueNames(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}
@@ -78,7 +78,7 @@ func uniqueNames(names []string, separator string, fold, make func(string) strin
 	return out
 }
 
-// nameNumbering makes names unique by numbers: the second x becomes x2.
+// nameNumbering makes names unique by adding numbers: the second x becomes x2.
 type nameNumbering struct {
 	separator string
 	taken     map[string]bool
@@ -98,7 +98,8 @@ func (n *nameNumbering) nextName(base string) string {
 	return name
 }
 
-// suffixDigits returns how many digits of the digest a suffix needs so that all names of the group differ.
+// suffixDigits returns how many digits of the names' hashes are needed to distinguish all names of a group, at least
+// 6.
 func suffixDigits(names []string, group []int) int {
 	for n := 6; n < 64; n++ {
 		seen := map[string]bool{}
@@ -212,7 +213,7 @@ func splitCapitals(word string) []string {
 	return append(parts, string(rs[start:]))
 }
 
-// isPluralS reports whether the text after a capital is the plural s, as in URLs.
+// isPluralS reports whether rest, the text after a capital letter, is or begins with a plural s, as in URLs.
 func isPluralS(rest []rune) bool {
 	return rest[0] == 's' && (len(rest) == 1 || unicode.IsUpper(rest[1]))
 }

@@ -78,8 +78,8 @@ func TestAssignServer(t *testing.T) {
 
 var asciiIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// FuzzIdentifiers holds what programs rely on: identifiers are valid in both
-// languages, no two are equal, and the order of the names does not matter.
+// FuzzIdentifiers checks that identifiers are valid in both languages, that no two are equal, and that they do not
+// depend on the order of the names.
 func FuzzIdentifiers(f *testing.F) {
 	f.Add("list_issues\nlistIssues\nlist-issues\nListIssues", uint64(1))
 	f.Add("then\nthen_\nThen\ndefault\n\n!\n😀\n1\n_1\n__proto__\nconstructor", uint64(2))
@@ -117,8 +117,8 @@ func FuzzIdentifiers(f *testing.F) {
 	})
 }
 
-// tame tells whether an identifier has a reasonable length and letters that
-// every language takes for letters.
+// tame reports whether an identifier has a reasonable length and consists of characters that are allowed in both
+// languages.
 func tame(ident string) bool {
 	return len([]rune(ident)) <= maxIdentifier+66 && (asciiIdentifier.MatchString(ident) || strings.ContainsFunc(ident, func(r rune) bool { return r > unicode.MaxASCII }))
 }

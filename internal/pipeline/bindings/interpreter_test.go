@@ -12,8 +12,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestPythonRuns has an interpreter load the wrappers and call each of them with
-// every parameter by its keyword: what reaches the tool has the schema's names.
+// TestPythonRuns checks with a Python interpreter that the wrappers can be imported and called with every keyword,
+// and that the tool then gets the schema's names.
 func TestPythonRuns(t *testing.T) {
 	python := os.Getenv("RETORT_PYTHON")
 	if python == "" {

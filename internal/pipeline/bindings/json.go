@@ -98,7 +98,7 @@ func (v *jsonValue) findMember(key string) (int, bool) {
 	return 0, false
 }
 
-// Bounds on the JSON of one schema.
+// Bounds on the JSON of one schema: its nesting, its number of values, and its size in bytes.
 const (
 	maxDepth  = 200
 	maxValues = 200_000
@@ -110,7 +110,7 @@ var (
 	errTooLong = errors.New("too large")
 )
 
-// parseJSON reads one JSON text.
+// parseJSON parses raw, which must be exactly one JSON value.
 func parseJSON(raw []byte) (*jsonValue, error) {
 	if len(raw) > maxBytes {
 		return nil, errTooLong

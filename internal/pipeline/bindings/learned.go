@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// noteLearned adds a note to the type of the answer that says that it is inferred from past answers. It drops a type
-// that contains no information.
+// noteLearned marks the result type as inferred if the tool does not declare it. It removes an inferred type that
+// accepts any value.
 func (out *toolTypes) noteLearned(t *core.Tool) {
 	if out.output == nil || len(t.OutputSchema) > 0 {
 		return
@@ -30,9 +30,9 @@ func countOf(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// AdviceDeclaration returns the TypeScript declaration of a tool with learned types, for checking programs. A value
-// that was sometimes an object and sometimes a string gets both types at once, so that the object's fields can be
-// used without a test.
+// AdviceDeclaration returns the TypeScript declaration of a tool with inferred types, for checking programs. If a
+// value was sometimes an object and sometimes a string, its type is the intersection of both, so that programs can
+// use the object's fields without a type test.
 func AdviceDeclaration(t *core.Tool) string {
 	types := buildTypes(t)
 	if types.learned != "" {

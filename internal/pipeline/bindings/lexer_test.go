@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// balanced reads TypeScript text as its compiler's scanner would and tells
-// whether every string, comment and bracket ends.
+// balanced returns an error if a string, comment or bracket in TypeScript source is not closed.
 func balanced(src string) error {
 	var open []byte
 	for i := 0; i < len(src); {
@@ -44,7 +43,7 @@ func balanced(src string) error {
 	return nil
 }
 
-// stringEnd is the length of the string literal at the start of src.
+// stringEnd returns the length of the string literal at the start of src.
 func stringEnd(src string) (int, error) {
 	for i := 1; i < len(src); i++ {
 		switch src[i] {
@@ -73,7 +72,7 @@ func bracket(open *[]byte, c byte) error {
 	return nil
 }
 
-// balancedPython does the same for Python.
+// balancedPython returns an error if a string, docstring or bracket in Python source is not closed.
 func balancedPython(src string) error {
 	var open []byte
 	for i := 0; i < len(src); {
@@ -122,7 +121,7 @@ func docstringEnd(src string) int {
 	return -1
 }
 
-// visible tells whether people see all of a text.
+// visible returns an error if a text contains an invisible character or an unusual line separator.
 func visible(src string) error {
 	for i, r := range src {
 		if r != '\n' && isHidden(r) || r == '\u2028' || r == '\u2029' {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ownType returns the type that follows from a schema's own keywords, without those that combine other schemas.
+// ownType converts a schema's own keywords to a type. It ignores allOf, anyOf and oneOf, which combine other schemas.
 func (b *typeBuilder) ownType(v *jsonValue, s schemaScope) *typeNode {
 	if c := v.get("const"); c != nil {
 		return b.literalType(c, 0)
@@ -81,7 +81,8 @@ func (b *typeBuilder) enumType(e *jsonValue) *typeNode {
 	return unionOf(literals...)
 }
 
-// widenEnum returns the general type for an enum that has too many values to list.
+// widenEnum returns the type for an enum with too many values to list: the types of the values, with a note that says
+// how many there are.
 func widenEnum(literals []*typeNode, count int) *typeNode {
 	var types []*typeNode
 	for _, l := range literals {
@@ -215,8 +216,8 @@ func requiredNames(v *jsonValue) map[string]bool {
 	return names
 }
 
-// undeclaredFields returns the properties that required lists but the schema does not declare. A surrounding schema
-// may declare their types.
+// undeclaredFields returns the properties that a schema requires but does not declare. If a surrounding schema
+// declares such a property, the property has the type declared there.
 func (b *typeBuilder) undeclaredFields(required, properties *jsonValue, s schemaScope) []objectField {
 	var fields []objectField
 	seen := map[string]bool{}

@@ -79,7 +79,8 @@ func mayBeNull(n *typeNode) bool {
 	return false
 }
 
-// CanTake reports whether a literal can be a value of the parameter. It returns true if that is unclear.
+// CanTake reports whether a JSON literal is a valid value of the parameter. It returns true if that cannot be
+// decided.
 func (p ToolParameter) CanTake(literal json.RawMessage) bool {
 	if p.node == nil {
 		return true

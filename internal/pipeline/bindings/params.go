@@ -1,6 +1,6 @@
 package bindings
 
-// positionalParam describes one positional parameter.
+// positionalParam holds a property of a tool's input and its name as a positional parameter.
 type positionalParam struct {
 	objectField
 	ident string // its name as a parameter
@@ -28,7 +28,7 @@ func positionalParams(input *typeNode) []positionalParam {
 	return params
 }
 
-// mayBeObject reports whether a value of n can be an object other than an array.
+// mayBeObject reports whether a value of type n can be an object other than an array.
 func mayBeObject(n *typeNode) bool {
 	switch n.shape {
 	case shapeAny, shapeObject, shapeRef, shapeBoth:

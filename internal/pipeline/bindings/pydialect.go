@@ -28,7 +28,7 @@ func (pythonDialect) formatTuple(elements []string, rest string) string {
 	return "tuple[" + strings.Join(elements, ", ") + "]"
 }
 
-// formatUnion joins types. Literals become one Literal.
+// formatUnion joins the members of a union with "|". It merges several Literal[…] into one.
 func (pythonDialect) formatUnion(items []string) string {
 	var literals, others []string
 	for _, item := range items {

@@ -29,7 +29,7 @@ func keywordParams(input *typeNode) []positionalParam {
 	return params
 }
 
-// keywordName returns a property's name as a Python parameter name.
+// keywordName converts a property's name to a valid name for a Python parameter.
 func keywordName(name string) string {
 	if !isIdentifier(name) || strings.Contains(name, "$") {
 		name = safeIdentifier(toSnakeCase(name), "argument", pythonReserved)
@@ -43,8 +43,8 @@ func keywordName(name string) string {
 // moreParam is the name of the Python parameter that collects undeclared arguments.
 const moreParam = "more"
 
-// pyPrinter writes Python code. Python has no inline object types, so these are put into queue and later written as
-// classes.
+// pyPrinter writes Python code. Python has no inline object types, so it collects object types in queue and later
+// writes them as classes.
 type pyPrinter struct {
 	b       strings.Builder
 	prefix  string
@@ -79,7 +79,8 @@ func (p *pyPrinter) writeParts(parts ...string) {
 	}
 }
 
-// writeDeclarations writes all types of a tool. An input whose properties become parameters is left out.
+// writeDeclarations writes all types of a tool. It omits the input type if the properties become parameters and no
+// other type refers to it.
 func (p *pyPrinter) writeDeclarations(t *toolTypes) {
 	if t.input.node.shape != shapeObject || refersTo(t, t.input) {
 		p.writeType(t.input)
@@ -191,7 +192,7 @@ func (p *pyPrinter) fieldType(f objectField, class string) string {
 	return typ
 }
 
-// otherKeys returns a remark about which undeclared keys an object may have.
+// otherKeys returns a comment about the undeclared keys that an object type allows, or "".
 func otherKeys(n *typeNode) string {
 	switch {
 	case n.index == nil, n.index.shape == shapeNever, len(n.fields) == 0:
@@ -294,8 +295,8 @@ func clipTo(s string, n int) string {
 
 func isUnion(n *typeNode) bool { return n.shape == shapeUnion }
 
-// mergeObject merges an intersection into one object type, or returns nil. The same parts always give the same
-// object, so that recursive intersections end.
+// mergeObject merges an intersection into one object type. It returns nil if that is impossible. For the same parts
+// it returns the same type, so that recursive intersections end.
 func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	if slices.ContainsFunc(n.items, isUnion) {
 		return nil
@@ -316,7 +317,7 @@ func (p *pyPrinter) mergeObject(n *typeNode) *typeNode {
 	return object
 }
 
-// pyAtom returns a type that has no parts, in Python's syntax.
+// pyAtom returns the Python syntax of a type without parts, such as str.
 func pyAtom(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:
@@ -350,7 +351,8 @@ func pyLiteral(v *jsonValue) string {
 	return "Literal[" + v.text + "]"
 }
 
-// writeRemarks writes documentation as comments, together with details that the last type could not express.
+// writeRemarks writes documentation as comments, and with it the details of the previous type that Python cannot
+// express.
 func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
 		p.writeParts(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")
@@ -394,7 +396,7 @@ func inDocstring(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
 }
 
-// pyToolDoc returns the documentation of a tool and of its input as a whole.
+// pyToolDoc returns the documentation of a tool, combined with that of its input type.
 func pyToolDoc(t *core.Tool, types *toolTypes) typeDoc {
 	d := toolDoc(t)
 	input := types.input.node.doc
@@ -402,7 +404,7 @@ func pyToolDoc(t *core.Tool, types *toolTypes) typeDoc {
 	return d
 }
 
-// pyFull returns a tool's call in Python, followed by the tool's declarations.
+// pyFull returns the full Python stub of a tool: its documentation, its call, and its type declarations.
 func pyFull(name string, t *core.Tool) string {
 	types := buildOutline(t)
 	p := newPyPrinter(types)

@@ -71,7 +71,8 @@ func pyWrapper(t *core.Tool) string {
 	return p.b.String()
 }
 
-// formatFunction returns the head and the last line of a wrapper.
+// formatFunction returns the first and the last line of a wrapper function: its signature, and the statement that
+// calls the tool.
 func (p *pyPrinter) formatFunction(t *core.Tool, types *toolTypes, params []positionalParam) (head, body string) {
 	name := pyQuote(t.Server + "__" + t.Name)
 	if params == nil {

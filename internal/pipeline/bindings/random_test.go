@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzGrammar makes schemas that use every keyword in every place.
+// FuzzGrammar checks the code and text generated for random schemas, which use every keyword in every place.
 func FuzzGrammar(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
@@ -16,7 +16,7 @@ func FuzzGrammar(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkAll(t, toolset(randomListing(seed, 3))) })
 }
 
-// randomListing is a server whose tools have random schemas.
+// randomListing returns a server whose tools have random schemas.
 func randomListing(seed uint64, tools int) listing {
 	g := generator{rand.New(rand.NewPCG(seed, 1))}
 	l := listing{Name: fmt.Sprintf("random-%d", seed)}
@@ -51,7 +51,7 @@ func text(s string) string {
 	return string(raw)
 }
 
-// document is a schema with definitions, mostly of an object.
+// document returns a random schema with definitions, which in most cases describes an object.
 func (g generator) document() string {
 	members := []string{`"$defs": {"a": ` + g.schema(3) + `, "b": ` + g.schema(3) + `, "c": ` + g.schema(1) + `, "d": {"$id": "inner.json", "properties": {"a": ` + g.schema(2) + `}}}`}
 	if g.IntN(2) == 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// schemaDocument is one schema document with the targets of its references. A part of a document can be a resource
-// with its own name ($id); references inside it are relative to it.
+// schemaDocument holds a schema document and the targets of its references. A part with its own $id is a separate
+// resource: references inside it are relative to that $id.
 type schemaDocument struct {
 	root      *jsonValue
 	siblings  bool // keywords next to $ref count, as since draft 2019-09
@@ -40,7 +40,7 @@ func newDocument(root *jsonValue) *schemaDocument {
 	return d
 }
 
-// collectNames collects $id and $anchor when a reference first needs them.
+// collectNames finds all $id and $anchor of the document. Only the first call has an effect.
 func (d *schemaDocument) collectNames() {
 	if d.resources != nil {
 		return
@@ -164,7 +164,7 @@ func unescapeToken(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
-// referenceNames returns the tokens of a reference that can serve as a type name, last first.
+// referenceNames splits a reference into the parts that can serve as a type name, last part first.
 func referenceNames(ref string) []string {
 	if plain, err := url.PathUnescape(ref); err == nil {
 		ref = plain

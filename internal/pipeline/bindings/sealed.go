@@ -11,8 +11,8 @@ import (
 // sealedDoc is the comment before the TypeScript namespace pii.
 const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
 
-// sealedNames returns the TypeScript source of the namespace pii, without the word declare at its start. The
-// namespace has an alias for each built-in type of personal data.
+// sealedNames returns the TypeScript source of the namespace pii, without a leading "declare". The namespace has an
+// alias for each built-in type of personal data.
 func sealedNames() string {
 	var b strings.Builder
 	b.WriteString("namespace pii {\n  type Sealed<T extends string> = string & { readonly __sealed?: T };\n")
@@ -23,8 +23,8 @@ func sealedNames() string {
 	return b.String()
 }
 
-// sealProperty marks the string values of a property in an answer as sealed: programs get tokens for them. The
-// strings may be in a list.
+// sealProperty returns type n with its strings marked as sealed if property holds personal data. Programs get tokens
+// in place of such strings. The strings may be items of a list.
 func (d *schemaDocument) sealProperty(property string, n *typeNode) *typeNode {
 	if d.sealed == nil {
 		return n
@@ -51,7 +51,8 @@ func sealedType(n *typeNode, typ string) *typeNode {
 	return &c
 }
 
-// sealedName returns the TypeScript name of a string type whose values may be tokens that stand for personal data.
+// sealedName returns the TypeScript type of strings that may be tokens for personal data of type typ, or "string" if
+// typ is empty.
 func sealedName(typ string) string {
 	switch {
 	case typ == "":

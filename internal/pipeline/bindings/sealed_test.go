@@ -9,8 +9,8 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// Strings that programs get as tokens have a type that says so: in answers, not in
-// arguments.
+// TestSealed checks that strings which programs get as tokens have a type in namespace pii when they occur in
+// results, but not when they occur in arguments.
 func TestSealed(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"email":{"type":"string"},"emails":{"type":"array","items":{"type":"string"}},
 		"badge":{"type":["string","null"]},"name":{"type":"string"},"people":{"$ref":"#/$defs/people"}},
@@ -34,7 +34,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSealedTypes checks that each built-in type of personal data has an alias, and that wrappers use it.
+// TestSealedTypes checks that each built-in type of personal data has an alias, which sealedName uses.
 func TestSealedTypes(t *testing.T) {
 	for _, want := range []string{`type Email = Sealed<"email">;`, `type NationalId = Sealed<"national_id">;`} {
 		if !strings.Contains(sealedNames(), want) {

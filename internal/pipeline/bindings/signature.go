@@ -58,7 +58,7 @@ func pySignature(name string, t *core.Tool) string {
 	return text
 }
 
-// signatureRemarks returns the comment at the end of a signature.
+// signatureRemarks joins the remark on inferred types and the tool's summary to the comment of a signature.
 func signatureRemarks(learned, text string) string {
 	if learned != "" && text != "" {
 		return "(" + learned + ") " + text
@@ -66,8 +66,8 @@ func signatureRemarks(learned, text string) string {
 	return learned + text
 }
 
-// compactPrinter writes types in short form, for models. Names of types are replaced by their contents as far as
-// there is room.
+// compactPrinter writes types in short form for models. It writes the content of a named type instead of its name, if
+// that fits.
 type compactPrinter struct {
 	dialect typeDialect
 }
@@ -125,7 +125,8 @@ func (c compactPrinter) formatFields(fields []objectField, write func(f objectFi
 	return parts, left
 }
 
-// fieldHints returns descriptions of fields, as many as fit, required fields first.
+// fieldHints returns the beginnings of fields' descriptions in the order of the fields, "" for those that do not fit.
+// Required fields are served first.
 func fieldHints(fields []objectField, room int) []string {
 	out := make([]string, len(fields))
 	for _, required := range []bool{true, false} {
@@ -175,7 +176,7 @@ func pyParameter(f objectField, typ string) string {
 	return f.name + ": " + typ + " = ..."
 }
 
-// requiredFirst returns fields in the order of the schema if all fit. Otherwise required fields come first, so that
+// requiredFirst returns fields unchanged if all will probably fit. Otherwise it puts required fields first, so that
 // they are not cut off.
 func requiredFirst(fields []objectField, room int) []objectField {
 	if len(fields)*24 < room {
@@ -192,7 +193,7 @@ func requiredFirst(fields []objectField, room int) []objectField {
 	return out
 }
 
-// typeDetails lists the levels of detail of a written type, most detailed first.
+// typeDetails lists the levels of detail in which shortType tries to write a type, most detailed first.
 var typeDetails = []struct {
 	depth int // of objects within objects
 	names int // of an object that is shown by its names only; 0: with types
@@ -213,7 +214,8 @@ func (c compactPrinter) shortType(n *typeNode, width int) string {
 	return text
 }
 
-// typeShortener writes one type in short form. left becomes negative when the type is too long.
+// typeShortener writes one type in short form. left is the remaining width in bytes; it is negative if the type was
+// too long.
 type typeShortener struct {
 	dialect typeDialect
 	left    int

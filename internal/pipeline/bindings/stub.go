@@ -42,7 +42,7 @@ func RenderStub(ts *core.Toolset, t *core.Tool, lang core.Language, d StubDetail
 	return fullDeclaration(name, t)
 }
 
-// pythonName returns a tool's name in Python programs: github.list_issues.
+// pythonName returns the name by which Python programs call a tool, such as github.list_issues.
 func pythonName(ts *core.Toolset, t *core.Tool) string {
 	if s, ok := ts.FindServer(t.Server); ok {
 		return s.Python + "." + t.Python
@@ -50,7 +50,7 @@ func pythonName(ts *core.Toolset, t *core.Tool) string {
 	return t.Server + "." + t.Python
 }
 
-// maxOrdered bounds how many parameters are shown in order.
+// maxOrdered bounds the number of parameters in a call that PositionalCall returns.
 const maxOrdered = 6
 
 // PositionalCall returns the call of a tool with positional arguments. It returns "" if there is no such call or it has

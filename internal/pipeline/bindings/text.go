@@ -123,12 +123,12 @@ func inComment(s string) string {
 	return s
 }
 
-// isDirective reports whether a comment with this beginning has a meaning for a compiler.
+// isDirective reports whether a compiler would treat a comment that begins with s as a directive.
 func isDirective(s string) bool {
 	return strings.HasPrefix(s, "@ts-") || strings.HasPrefix(s, "@jsx")
 }
 
-// noteComment returns a block comment on one line.
+// noteComment returns s as a block comment on one line.
 func noteComment(s string) string { return "/* " + inComment(oneLine(s)) + " */" }
 
 const maxSentence = 200

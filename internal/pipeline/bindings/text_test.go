@@ -59,8 +59,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// FuzzText holds that text from a server cannot leave a comment, a docstring
-// or a string.
+// FuzzText checks that text from a server cannot end the comment, docstring or string that contains it.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"*/", "* /", "**//", `"""`, `\"""`, `\`, "a\\\n*/", "@ts-ignore", "*@ts-nocheck", "/// <reference/>", "\x1b]*/", "*\u200b/", "*\x1b[m/", "\"\u200b\"\""} {
 		f.Add(s)

@@ -30,9 +30,9 @@ var commandsText string
 // CommandDeclarations returns declarations of the additional globals of programs that may start commands.
 func CommandDeclarations() string { return commandsText }
 
-// AmbientDeclarations returns, as one .d.ts file, declarations of everything that a program's environment has in
-// addition to the language's own library: names, and modules with and without the prefix node:. The namespaces of
-// servers are not included; they can be added to its interface Servers.
+// AmbientDeclarations returns a .d.ts file with declarations of everything that a program's environment adds to the
+// language's own library: global names, and modules with and without the prefix node:. It does not contain the
+// namespaces of servers, which can be added to the file's interface Servers.
 func AmbientDeclarations() string {
 	var b strings.Builder
 	b.WriteString(globalsText + "\n" + sealedDoc + "declare " + sealedNames() + "\n" + modulesText)
@@ -130,7 +130,7 @@ func WrapperFiles(ts *core.Toolset, lang core.Language) iter.Seq2[string, string
 	}
 }
 
-// WrapperFile returns the text of one file of the tree.
+// WrapperFile returns the text of the wrapper file with this path.
 func WrapperFile(ts *core.Toolset, lang core.Language, name string) (string, bool) {
 	name = path.Clean(strings.TrimPrefix(name, "/"))
 	for file := range treeFiles(ts, lang) {
@@ -154,7 +154,8 @@ func ToolFile(ts *core.Toolset, t *core.Tool) (name, text string, ok bool) {
 	return path.Join(serversFolder, ServerFolders(ts, core.TypeScript)[s.Name], toolFiles(s)[i]+".ts"), wrapperSource(s.Tools[i]), true
 }
 
-// ListWrappers lists a directory of the tree, sorted. Names of directories end in "/".
+// ListWrappers returns the sorted names of the files and folders in a folder of wrapper files. Names of folders end
+// in "/".
 func ListWrappers(ts *core.Toolset, lang core.Language, dir string) ([]string, bool) {
 	prefix := path.Clean(strings.TrimPrefix(dir, "/")) + "/"
 	if prefix == "./" {
@@ -180,7 +181,7 @@ func ListWrappers(ts *core.Toolset, lang core.Language, dir string) ([]string, b
 	return names, len(names) > 0
 }
 
-// treeFile describes one file of the tree. Its text is produced on demand.
+// treeFile describes one wrapper file. Its text is produced on demand.
 type treeFile struct {
 	path string
 	text func() string

@@ -58,7 +58,7 @@ type typeDoc struct {
 
 func (d typeDoc) isEmpty() bool { return d.text == "" && len(d.tags) == 0 }
 
-// toolTypes holds a tool's types.
+// toolTypes holds the types of a tool's input and output, and the named types that they refer to.
 type toolTypes struct {
 	prefix string // of all its type names
 	input  *namedType
@@ -111,7 +111,7 @@ func isWithin(a, b *typeNode) bool {
 	return false
 }
 
-// unionOf returns the type whose values are those of any of items.
+// unionOf returns the union of types.
 func unionOf(items ...*typeNode) *typeNode {
 	var kept []*typeNode
 	seen := map[any]bool{}
@@ -161,7 +161,7 @@ func (n *typeNode) wasSeen(seen map[any]bool) bool {
 	return repeated
 }
 
-// intersectionOf returns the type whose values belong to all items.
+// intersectionOf returns the intersection of types.
 func intersectionOf(items ...*typeNode) *typeNode {
 	var kept []*typeNode
 	note := ""

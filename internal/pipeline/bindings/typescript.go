@@ -70,7 +70,7 @@ func (p *tsPrinter) writeType(n *namedType) {
 	p.writeParts(";\n\n")
 }
 
-// writeSignatures writes the overloads of a tool's function. Each ends with the text end.
+// writeSignatures writes the overloads of a tool's function, each followed by the text in end.
 func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) {
 	d := toolDoc(t)
 	if p.tags {
@@ -89,7 +89,7 @@ func (p *tsPrinter) writeSignatures(t *core.Tool, types *toolTypes, end string) 
 	}
 }
 
-// paramTag documents the argument of a tool's function.
+// paramTag returns the @param tag for the argument of a tool's function.
 func paramTag(types *toolTypes) string {
 	n := types.input.node
 	var names []string
@@ -110,7 +110,7 @@ func paramTag(types *toolTypes) string {
 	return "@param input - " + said
 }
 
-// returnsTag documents the result of a tool's function.
+// returnsTag returns the @returns tag for the result of a tool's function.
 func returnsTag(types *toolTypes) string {
 	switch {
 	case types.output == nil:
@@ -144,8 +144,8 @@ func resultType(types *toolTypes) string {
 	return "Promise<" + types.output.name + ">"
 }
 
-// writeParameters writes positional parameters. For an optional parameter before a required one, callers must pass at
-// least undefined.
+// writeParameters writes positional parameters. TypeScript allows "?" only after the last required parameter, so an
+// earlier optional parameter also accepts undefined instead.
 func (p *tsPrinter) writeParameters(input *namedType, params []positionalParam) {
 	needed := 0
 	for i, q := range params {
@@ -212,7 +212,8 @@ func (p *tsPrinter) newLine(indent int) {
 	}
 }
 
-// typePrecedence says how tightly the surrounding syntax binds a type, which decides about parentheses.
+// typePrecedence grades how tightly the surrounding syntax binds a type. Types that bind less tightly need
+// parentheses.
 type typePrecedence int
 
 const (
@@ -279,7 +280,7 @@ func (p *tsPrinter) writeList(items []*typeNode, operator string, indent int, ar
 	}
 }
 
-// partRemark returns the documentation of a part of a type, as a comment on one line.
+// partRemark returns the documentation of a union's or intersection's part as a one-line comment.
 func partRemark(n *typeNode) string {
 	text := joinNotes(oneLine(n.doc.text), strings.Join(n.doc.tags, " "))
 	if text == "" {
@@ -345,7 +346,7 @@ func (p *tsPrinter) writeObject(n *typeNode, indent int) {
 	p.writeParts("}")
 }
 
-// propertyKey returns a property's name in front of its type.
+// propertyKey returns the part of a property's declaration before its type, such as "name?: ".
 func propertyKey(f objectField) string {
 	name := f.name
 	if !isIdentifier(name) {
@@ -412,7 +413,8 @@ func inlineType(n *typeNode, width int) (string, bool) {
 	return w.b.String(), w.left >= 0
 }
 
-// bareInline returns a type on one line without its documentation, shortened to width bytes.
+// bareInline returns a type on one line without its documentation. ok is false if the text is longer than width bytes
+// and was therefore cut.
 func bareInline(n *typeNode, width int) (string, bool) {
 	w := inlinePrinter{left: width, bare: true}
 	w.writeNode(n, precedenceNone)
@@ -426,7 +428,8 @@ type inlinePrinter struct {
 	bare bool // without documentation
 }
 
-// rejectsNode reports whether a part cannot be written on one line.
+// rejectsNode reports whether the type cannot be written on one line, because a part has documentation or the text is
+// too long.
 func (w *inlinePrinter) rejectsNode(n *typeNode) bool {
 	if !w.bare && !n.doc.isEmpty() {
 		w.left = -1
@@ -535,7 +538,7 @@ func (w *inlinePrinter) writeObject(n *typeNode) {
 	w.writeText(" }")
 }
 
-// atomType returns a type that has no parts, in TypeScript's syntax.
+// atomType returns the TypeScript syntax of a type without parts, such as string.
 func atomType(n *typeNode) string {
 	switch n.shape {
 	case shapeNever:
@@ -559,7 +562,7 @@ func atomType(n *typeNode) string {
 	return "any"
 }
 
-// needsParentheses reports whether a type needs parentheses in its place.
+// needsParentheses reports whether a type needs parentheses within the surrounding syntax.
 func needsParentheses(n *typeNode, around typePrecedence) bool {
 	switch n.shape {
 	case shapeUnion:
