@@ -248,8 +248,8 @@ func liftDoc(n *typeNode) *typeNode {
 	return &c
 }
 
-// readReference returns the value of a schema's $ref, $dynamicRef or $recursiveRef. ok is false if it has none of
-// these.
+// readReference returns the value of a schema's $ref, $dynamicRef or $recursiveRef. It returns false if the schema
+// has none of these.
 func readReference(v *jsonValue) (string, bool) {
 	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		if ref := v.get(keyword); ref.hasKind(jsonString) {

@@ -200,8 +200,8 @@ func (b *typeBuilder) objectType(v *jsonValue, s schemaScope) *typeNode {
 	return n
 }
 
-// specialKeys matches keys that cannot be written after a dot. A schema whose pattern for keys allows only such keys
-// does not make every name valid.
+// specialKeys is a patternProperties key for property names that cannot be written after a dot. A schema with this
+// key gets no index signature, because that would make every property name valid.
 const specialKeys = `[^0-9A-Za-z_$]`
 
 func requiredNames(v *jsonValue) map[string]bool {

@@ -413,8 +413,8 @@ func inlineType(n *typeNode, width int) (string, bool) {
 	return w.b.String(), w.left >= 0
 }
 
-// bareInline returns a type on one line without its documentation. ok is false if the text is longer than width bytes
-// and was therefore cut.
+// bareInline returns a type on one line without its documentation. It returns false if the text is longer than width
+// bytes and was therefore cut.
 func bareInline(n *typeNode, width int) (string, bool) {
 	w := inlinePrinter{left: width, bare: true}
 	w.writeNode(n, precedenceNone)

@@ -1,6 +1,6 @@
-// Package check decides whether a program may run. No program runs before it has passed. It parses the program,
-// judges it by rules, type-checks it against the tools that it can reach, computes its risk, and produces the code
-// that the sandbox runs.
+// Package check decides whether a program may run; no program runs without passing this check. It parses the program,
+// applies rules to it, type-checks it against the tools that it can reach, and computes its risk. It also produces
+// the code that the sandbox runs.
 package check
 
 import (
@@ -39,7 +39,7 @@ type Verdict struct {
 	reports []rules.RuleReport // on its skills
 }
 
-// ProgramChecker checks programs. It is safe for concurrent use.
+// ProgramChecker checks programs in TypeScript, JavaScript and Python. It is safe for concurrent use.
 type ProgramChecker struct {
 	typescript *typescript.ScriptChecker
 	python     *python.PythonChecker // nil if nothing parses Python here
@@ -64,10 +64,10 @@ func New(o Options) *ProgramChecker {
 	return g
 }
 
-// Warm starts the compiler in advance, which takes about 50 ms.
+// Warm starts the TypeScript compiler in advance, because starting takes about 50 ms.
 func (g *ProgramChecker) Warm() { g.typescript.StartWarmup() }
 
-// Close ends the compiler's processes.
+// Close ends the processes of the TypeScript compiler.
 func (g *ProgramChecker) Close() error { return g.typescript.Close() }
 
 // Check checks the program of req against the tools that it may call and the skills that it may import. A nil library
@@ -159,7 +159,7 @@ func (v *Verdict) addSkill(s source.CheckedSkill) {
 	v.inside[s.Module.File] = s.Locate
 }
 
-// LocateError converts the positions of an error from the evaluated code to the program as it was written.
+// LocateError returns e with its positions converted from the code that ran to the program as it was written.
 func (v Verdict) LocateError(e *core.Error) *core.Error {
 	if e == nil || v.locate == nil {
 		return e

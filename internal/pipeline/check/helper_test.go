@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/check/typescript"
 )
 
-// inside is a Start whose compiler serves in this process.
+// inside implements typescript.ProcessStarter with a compiler in the test process.
 func inside() (io.ReadWriteCloser, error) {
 	here, there := net.Pipe()
 	go func() {
@@ -26,15 +26,15 @@ func inside() (io.ReadWriteCloser, error) {
 	return here, nil
 }
 
-// newGate is a gate of a level that parses with p, which may be nil.
+// newGate returns a ProgramChecker with a strictness level. It parses Python with p, which may be nil.
 func newGate(t testing.TB, p python.CodeParser, level rules.StrictnessLevel) *ProgramChecker {
 	g := New(Options{Start: inside, Parser: p, Level: level})
 	t.Cleanup(func() { _ = g.Close() })
 	return g
 }
 
-// demoTools are the tools of the demo's servers, and a server with a shell, which
-// is what hostile programs hope for.
+// demoTools returns the tools of the demo's servers and of a server that runs shell commands, because hostile
+// programs try to use such a server.
 func demoTools(t testing.TB) *core.Toolset {
 	t.Helper()
 	var servers []*core.ToolServer
@@ -78,7 +78,7 @@ func serverOf(t testing.TB, name string, text []byte) *core.ToolServer {
 	return &core.ToolServer{Name: name, Tools: list}
 }
 
-// language is that of a program in a file.
+// language returns the language of a program, determined by the suffix of its file name.
 func language(name string) core.Language {
 	switch {
 	case strings.HasSuffix(name, ".py"):

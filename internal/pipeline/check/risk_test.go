@@ -12,8 +12,8 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// weighed tells of a risk in one line: score, level, the tools that do more than
-// read with * for those in loops, files and hosts.
+// weighed describes a risk in one line: its score, level, tools with effects, files and hosts. It marks tools that
+// are called in loops with *.
 func weighed(r rules.ProgramRisk) string {
 	var uses []string
 	for _, u := range r.Uses {
@@ -33,7 +33,7 @@ func weighed(r rules.ProgramRisk) string {
 	return strings.Join(parts, " ")
 }
 
-// What a program can touch is found however it names it.
+// TestRisk checks that the risk of a program includes every tool and file, in whatever way the program names it.
 func TestRisk(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
 	g := newGate(t, p, rules.Permissive)

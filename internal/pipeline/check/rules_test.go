@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/typescript"
 )
 
-// TestExamples holds every rule to its examples: what fires and what must not.
+// TestExamples checks that every rule reports its examples of violations and does not report its counterexamples.
 func TestExamples(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
 	g := newGate(t, p, rules.Maximum)
@@ -28,7 +28,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// findings are what the rules say of an example, whatever else is wrong with it.
+// findings returns the findings of all rules in an example, regardless of other errors in it.
 func findings(t *testing.T, g *ProgramChecker, e rules.RuleExample, tools *core.Toolset) []rules.RuleFinding {
 	t.Helper()
 	var report rules.RuleReport

@@ -78,7 +78,7 @@ func noFunctions(skill core.Skill) *core.Error {
 	return e.WithHint("export one: export async function %s(name: string) { … }", core.SkillIdentifier(skill.Name, core.TypeScript))
 }
 
-// replacedLibrary represents a skill library in which the code of one skill is replaced.
+// replacedLibrary implements a skill library in which the code of one skill is replaced.
 type replacedLibrary struct {
 	source.SkillLibrary
 	skill core.Skill

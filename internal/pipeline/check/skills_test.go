@@ -12,7 +12,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// shelf is a library in memory: files by name.ts or name.py.
+// shelf implements a skill library in memory. The keys are file names such as name.ts or name.py.
 type shelf map[string]string
 
 func (s shelf) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
@@ -95,7 +95,7 @@ func TestSkillsOfPrograms(t *testing.T) {
 	}
 }
 
-// What a skill may not do, it may not do for a program either.
+// TestSkillsAreJudged checks that a program is refused if a skill that it imports violates a rule.
 func TestSkillsAreJudged(t *testing.T) {
 	p, tools := parsertest.NewInterpreter(t), demoTools(t)
 	g := New(Options{Start: inside, Parser: p, Level: rules.Strict})

@@ -10,7 +10,8 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// takenKey represents a key that a program reads from a tool's answer, as in issues[0]["title"] or issue.get("title").
+// takenKey describes a place where a program reads a key of a tool's result, as in issues[0]["title"] or
+// issue.get("title").
 type takenKey struct {
 	key   string
 	path  []accessStep
@@ -19,7 +20,8 @@ type takenKey struct {
 	sourcePlace
 }
 
-// accessStep represents a step from an answer to a part of it: to the value of a key, or to a list item if the key is empty.
+// accessStep describes one step from a value to a part of it: to the value of a key, or to a list item if the key is
+// empty.
 type accessStep struct{ key string }
 
 // Bounds on following values: maxTaken is the number of keys that are examined, maxPath how far each is followed,
@@ -31,22 +33,22 @@ const (
 	maxSteps = 20_000
 )
 
-// valueFlow determines where the values of names come from. It ignores the order of statements: a name that is bound
-// to different things is not followed.
+// valueFlow determines from which calls the values of names come. It ignores the order of statements, so it gives up
+// on a name that is bound to values of different origin.
 type valueFlow struct {
 	s     *syntaxTree
 	bound map[textID][]nameOrigin
 	left  int // steps
 }
 
-// nameOrigin represents an expression that a name is bound to. If element is set, the name is bound to an item of the
-// expression's value.
+// nameOrigin describes the expression that a name is bound to. If element is set, the name is bound to an item of the
+// expression's value, as in a for statement.
 type nameOrigin struct {
 	value   nodeID // 0: it is not known
 	element bool   // an item of the value
 }
 
-// takenOf returns the keys that a program reads from values returned by calls.
+// takenOf returns the keys that a program reads from the results of calls.
 func takenOf(v *factVisitor) (found []takenKey) {
 	f := &valueFlow{s: v.s, bound: map[textID][]nameOrigin{}, left: maxSteps}
 	f.findBindings()
@@ -79,7 +81,7 @@ func (f *valueFlow) keyLookup(id nodeID) (value nodeID, key string, tried bool) 
 	return 0, "", false
 }
 
-// findBindings finds what names are bound to.
+// findBindings records for each name which expressions it is bound to.
 func (f *valueFlow) findBindings() {
 	known := map[nodeID]nameOrigin{} // by the node of the name
 	for id := nodeID(1); int(id) < len(f.s.nodes); id++ {
@@ -117,8 +119,8 @@ func (f *valueFlow) bindName(name textID, to nameOrigin) {
 	}
 }
 
-// followValue follows an expression back to the call that its value comes from. It returns the path within the call's
-// answer.
+// followValue follows an expression back to the call that its value comes from. It returns the path from the call's
+// result to the value.
 func (f *valueFlow) followValue(id nodeID, depth int) (path []accessStep, from nodeID) {
 	if f.left--; depth > maxPath || id == 0 || f.left < 0 {
 		return nil, 0
@@ -167,7 +169,8 @@ func (f *valueFlow) followName(name textID, depth int) (path []accessStep, from 
 	return path, from
 }
 
-// followSubscript returns the value in an expression value["key"], value[0] or value[1:], and the steps from it.
+// followSubscript splits an expression value["key"], value[0] or value[1:] into the value and the steps that lead
+// from it to its part.
 func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep) {
 	value, index := f.s.childNode(id, fieldValue), f.s.childNode(id, fieldSlice)
 	if f.s.isText(index) {
@@ -182,7 +185,7 @@ func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep)
 	return 0, nil
 }
 
-// followPassing returns the value in a call such as value.get("key") or sorted(value), whose result is a part of
+// followPassing returns the value in a call such as value.get("key") or sorted(value), which returns a part of that
 // value. It returns 0 for other calls.
 func (f *valueFlow) followPassing(id nodeID) (value nodeID, last []accessStep) {
 	if value, key, _ := f.keyLookup(id); value != 0 {
@@ -208,7 +211,7 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// adviseAnswers returns warnings about fields that no answer of the tools has had.
+// adviseAnswers returns warnings about fields that the program reads but that no earlier result of the tool had.
 func (p *pythonProgram) adviseAnswers() []string {
 	calls := map[nodeID]*core.Tool{}
 	for _, u := range p.facts.Uses {
@@ -259,7 +262,7 @@ func (p *pythonProgram) adviseKey(t *core.Tool, k takenKey) string {
 	return string(text)
 }
 
-// answerSchema is the learned schema of a value. The zero value accepts everything.
+// answerSchema is the inferred schema of a value in a tool's result. The zero value accepts everything.
 type answerSchema struct {
 	Type                 any
 	Properties           map[string]answerSchema

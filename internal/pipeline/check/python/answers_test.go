@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// TestAdvice checks keys of dicts against what was learned of answers.
+// TestAdvice checks the warnings about keys that no earlier result of a tool had.
 func TestAdvice(t *testing.T) {
 	tools := sample()
 	me, _ := tools.FindTool("github.getMe")

@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkedCall represents a call of a tool that is being checked.
+// checkedCall holds the state of checking one tool call.
 type checkedCall struct {
 	program *pythonProgram
 	tool    *core.Tool
@@ -20,7 +20,7 @@ type checkedCall struct {
 	found   []refusalFinding
 }
 
-// checkCall checks the arguments of a call.
+// checkCall checks the arguments of a tool call against the tool's parameters.
 func (p *pythonProgram) checkCall(t *core.Tool, c *callFact) []refusalFinding {
 	k := &checkedCall{
 		program: p, tool: t, name: t.Python, params: p.checker.toolParameters(t), given: map[string]bool{},
@@ -56,7 +56,8 @@ func (k *checkedCall) addFinding(at sourcePlace, format string, args ...any) {
 	})
 }
 
-// isWhole reports whether a positional dict is the whole input of the tool. The guest decides in the same way.
+// isWhole reports whether a dict passed as the only positional argument is the tool's whole input, and not the value
+// of its first parameter. The guest uses the same criteria when it makes the call.
 func (k *checkedCall) isWhole(a argumentFact) bool {
 	if a.Kind != "dict" {
 		return false
@@ -104,7 +105,7 @@ func (k *checkedCall) checkPositional(c *callFact) {
 	}
 }
 
-// byName returns the parameter that has this name in the schema.
+// byName returns the parameter with this name in the schema.
 func (k *checkedCall) byName(name string) (bindings.ToolParameter, bool) {
 	for _, p := range k.params.List {
 		if p.Name == name {
@@ -148,8 +149,8 @@ func (k *checkedCall) reportUnknown(name string, at sourcePlace, spell func(bind
 	k.addFinding(at, "%s", message)
 }
 
-// checkValue checks the value of a parameter. A literal must have the parameter's type. None counts as an omitted
-// argument.
+// checkValue checks the value of a parameter. A literal must have the parameter's type. None counts as if the
+// argument were omitted.
 func (k *checkedCall) checkValue(p bindings.ToolParameter, a argumentFact) {
 	k.given[p.Name] = true
 	switch {
@@ -163,7 +164,7 @@ func (k *checkedCall) checkValue(p bindings.ToolParameter, a argumentFact) {
 	}
 }
 
-// showLiteral returns a literal for a message.
+// showLiteral returns the text by which an error message shows a literal.
 func showLiteral(a argumentFact) string {
 	const most = 40
 	s := string(a.JSON)

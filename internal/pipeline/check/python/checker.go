@@ -1,6 +1,6 @@
-// Package python checks a Python program against the tools that it names. Python itself parses the program, in a
-// sandbox, because parsing untrusted code on the host would be too risky. This package judges the syntax tree and the
-// facts that the parser reports.
+// Package python checks a Python program against the tools that it names. The program is parsed by a Python
+// interpreter in a sandbox, because parsing untrusted code on the host would be too risky. This package judges the
+// syntax tree and the facts that the interpreter reports.
 package python
 
 import (
@@ -20,14 +20,14 @@ type CodeParser interface {
 	Parse(ctx context.Context, code string) (core.ParsedProgram, error)
 }
 
-// ProgramSource represents a program in its original form.
+// ProgramSource holds a program as it was sent, and the settings for its check.
 type ProgramSource struct {
 	Code   string
 	Level  rules.StrictnessLevel
 	Skills source.SkillLibrary // nil has none
 }
 
-// CheckedProgram represents a program that has passed the check.
+// CheckedProgram describes a program that has passed the check.
 type CheckedProgram struct {
 	Code       string
 	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
@@ -44,7 +44,7 @@ type CheckedProgram struct {
 // points.
 func (c CheckedProgram) Locate(line, column int) (int, int) { return line + c.lines, column + c.indent }
 
-// PythonChecker checks programs. It is safe for concurrent use.
+// PythonChecker checks Python programs. It is safe for concurrent use.
 type PythonChecker struct {
 	parser   CodeParser
 	builtins map[string]bool
@@ -64,7 +64,7 @@ func New(p CodeParser) *PythonChecker {
 	}
 }
 
-// pythonProgram represents a program that is being checked.
+// pythonProgram holds a program while it is being checked.
 type pythonProgram struct {
 	checker *PythonChecker
 	written string // as it was sent
@@ -83,8 +83,8 @@ type pythonProgram struct {
 // maxCode bounds the code that is parsed, in bytes.
 const maxCode = 4 << 20
 
-// CheckProgram checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
-// kind is syntax, policy, type, tool_not_found, limit or cancelled. All other errors come from the parser.
+// CheckProgram checks a program against the tools that it may call. The error has kind syntax, policy, type,
+// tool_not_found, limit or cancelled if its cause is the program or ctx. All other errors come from the parser.
 func (c *PythonChecker) CheckProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
 	p, refusal := c.judgeProgram(ctx, src, tools)
 	if refusal != nil {
@@ -101,8 +101,7 @@ func (c *PythonChecker) CheckProgram(ctx context.Context, src ProgramSource, too
 	}, nil
 }
 
-// judgeProgram checks a program, apart from the skills that it imports. It returns an error if the program is not
-// correct.
+// judgeProgram checks a program without the skills that it imports. It returns an error if the program must not run.
 func (c *PythonChecker) judgeProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (*pythonProgram, *core.Error) {
 	if len(src.Code) > maxCode {
 		return nil, core.Errorf(core.KindLimit, "gate.python", "the program has more than 4 MB").
@@ -117,8 +116,8 @@ func (c *PythonChecker) judgeProgram(ctx context.Context, src ProgramSource, too
 	})
 }
 
-// parseProgram finds the program in the text, parses it, and judges it while the interpreter compiles it. If the
-// program does not compile, it is refused whatever the judgement is.
+// parseProgram finds the program in the text and parses it. While the interpreter still compiles the program, it
+// calls judge. A program that does not compile is refused even if judge finds no fault.
 func (c *PythonChecker) parseProgram(
 	ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error,
 ) (*pythonProgram, *core.Error) {
@@ -143,8 +142,8 @@ func (c *PythonChecker) parseProgram(
 	return nil, first.syntaxError()
 }
 
-// readProgram parses the text and judges it with judge. If the text is not a valid program, it sets p.failed to the
-// reason and returns nil for both results.
+// readProgram parses the text and calls judge. If the text is not a valid program, it sets p.failed to the reason and
+// returns nil for both results.
 func (p *pythonProgram) readProgram(ctx context.Context, judge func(*pythonProgram) *core.Error) (refusal *core.Error, err error) {
 	parsed, err := p.checker.parser.Parse(ctx, p.code)
 	if err != nil {
@@ -202,7 +201,7 @@ func (p *pythonProgram) readFacts(lines []string, known *guestFacts, pickle []by
 	return nil
 }
 
-// dedentText removes the white space that is common to the beginning of all lines.
+// dedentText removes the indentation that all lines share. It returns the length of that indentation.
 func dedentText(text string) (string, int) {
 	lines := strings.Split(text, "\n")
 	common, found := "", false
@@ -227,7 +226,7 @@ func dedentText(text string) (string, int) {
 	return strings.Join(lines, "\n"), len(common)
 }
 
-// serverNamespaces returns descriptions of the servers that the guest makes available to the program.
+// serverNamespaces describes the servers whose modules the guest must create for the program.
 func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range p.tools.Servers {
@@ -238,7 +237,8 @@ func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
 	return all
 }
 
-// globalName returns the global name of a server in programs, or "" if the environment uses that name itself.
+// globalName returns the global name under which programs find a server. It returns "" if the environment already
+// uses that name.
 func (c *PythonChecker) globalName(s *core.ToolServer) string {
 	if c.builtins[s.Python] {
 		return ""
@@ -246,7 +246,7 @@ func (c *PythonChecker) globalName(s *core.ToolServer) string {
 	return s.Python
 }
 
-// namespaceOf returns the description of a server from which the guest makes its module.
+// namespaceOf describes a server for the guest, which creates the server's Python module from it.
 func (c *PythonChecker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: c.globalName(s)}
 	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {

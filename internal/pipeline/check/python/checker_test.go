@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write what programs do into testdata")
 
-// TestPrograms checks the programs in testdata. Each file is followed by what
-// Check says of it.
+// TestPrograms checks the results of CheckProgram for the programs in testdata. Each program is followed by the
+// expected result.
 func TestPrograms(t *testing.T) {
 	parser := parsertest.NewInterpreter(t)
 	c, tools, old := New(parser), sample(), olderThan310(t, parser)
@@ -56,8 +56,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// olderThan310 reports whether the interpreter does not know yet where in an
-// import a name stands.
+// olderThan310 reports whether the interpreter is Python 3.9, which does not report the positions of imported names.
 func olderThan310(t *testing.T, p CodeParser) bool {
 	parsed, err := p.Parse(context.Background(), "1")
 	if err != nil {
@@ -70,7 +69,7 @@ func olderThan310(t *testing.T, p CodeParser) bool {
 	return f.Version == "3.9"
 }
 
-// tell is what Check says of a program, for people to review.
+// tell returns the result of CheckProgram as text.
 func tell(c *PythonChecker, code string, tools *core.Toolset) string {
 	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: code, Level: rules.Standard}, tools)
 	var b strings.Builder
@@ -96,7 +95,8 @@ func tell(c *PythonChecker, code string, tools *core.Toolset) string {
 	return b.String()
 }
 
-// TestLocate shows that positions are those of the text as it was written.
+// TestLocate checks that errors have the position in the text as it was sent, with its indentation and the prose
+// around the program.
 func TestLocate(t *testing.T) {
 	c, tools := New(parsertest.NewInterpreter(t)), sample()
 	for name, code := range map[string]string{
@@ -123,7 +123,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestNamespaces shows what the guest is told of tools.
+// TestNamespaces checks how tools are described to the guest.
 func TestNamespaces(t *testing.T) {
 	c, tools := New(parsertest.NewInterpreter(t)), sample()
 	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: "google_drive.search(query='x')\ngithub.put({'a': 1})", Level: rules.Standard}, tools)
@@ -141,7 +141,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// says is a parser that says this whatever the code.
+// says implements CodeParser with fixed results for every program.
 type says struct{ known, tree, compiled string }
 
 func (s says) Parse(context.Context, string) (core.ParsedProgram, error) {
@@ -156,7 +156,7 @@ func (s says) Parse(context.Context, string) (core.ParsedProgram, error) {
 	}}, nil
 }
 
-// TestHostileFacts shows that a guest that lies harms nobody.
+// TestHostileFacts checks that an invalid report from the guest gives an internal error.
 func TestHostileFacts(t *testing.T) {
 	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
 	if _, refusal := New(says{"{}", empty, "{}"}).CheckProgram(context.Background(), ProgramSource{Code: "x", Level: rules.Standard}, sample()); refusal != nil {
@@ -172,7 +172,7 @@ func TestHostileFacts(t *testing.T) {
 	}
 }
 
-// TestTooMuchToCheck shows that names which are too long or too many are the program's own fault.
+// TestTooMuchToCheck checks that too long or too many names give an error of kind limit with a hint.
 func TestTooMuchToCheck(t *testing.T) {
 	const empty = "\x80\x04\x8c\x03ast\x8c\x06Module\x93)R}b."
 	long := strings.Repeat("x", 3000)
@@ -188,7 +188,7 @@ func TestTooMuchToCheck(t *testing.T) {
 	}
 }
 
-// FuzzFacts judges whatever a guest may say.
+// FuzzFacts checks that no report of a guest makes the checker crash or changes the program.
 func FuzzFacts(f *testing.F) {
 	parser := parsertest.NewInterpreter(f)
 	for _, code := range []string{

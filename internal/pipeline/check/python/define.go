@@ -8,7 +8,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// topNames returns the names that a module defines.
+// topNames returns the names that the module defines at its top level.
 func (p *pythonProgram) topNames() map[string]bool {
 	names := map[string]bool{}
 	for v := range p.scopes.bindings {
@@ -39,7 +39,8 @@ func (p *pythonProgram) exportedFunctions() []source.SkillFunction {
 	return found
 }
 
-// checkImportable returns an error if a skill has code outside of functions that is allowed only in programs.
+// checkImportable returns an error if a skill has a return or await outside of functions. Only programs may have
+// these.
 func (p *pythonProgram) checkImportable() *core.Error {
 	s := p.scopes.s
 	what := ""

@@ -7,7 +7,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// described are facts, a line each.
+// described returns a program's facts as text, one per line.
 func described(f *programFacts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "computes %v, star %v, asks %v\n", f.Computes, f.Star, f.Asks)
@@ -41,7 +41,7 @@ func describedArgument(a argumentFact) string {
 	return text
 }
 
-// drawn is a tree in one line, as the test of the other language's tree draws it.
+// drawn returns a tree on one line, in the same format as the test of TypeScript trees.
 func drawn(t *rules.SyntaxTree) string {
 	var b strings.Builder
 	var draw func(i int)

@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// programFacts lists the calls and names of a program.
+// programFacts lists the imports, tool calls and unbound names of a program.
 type programFacts struct {
 	Imports  []importedModule // in the order of the text
 	Uses     []nameChain      // in the order of the text
@@ -28,7 +28,7 @@ type syntaxError struct {
 	sourcePlace
 }
 
-// sourcePlace is the position of a piece of text, and its width in code points.
+// sourcePlace holds the position of a piece of text, and its width in code points.
 type sourcePlace struct{ Line, Column, Width int }
 
 // importedModule describes one imported module, or one name imported from it.
@@ -46,8 +46,8 @@ type usedName struct {
 	sourcePlace
 }
 
-// nameChain represents a chain of names such as github.list_issues. Its root is an unbound name (Free), or a name bound by an
-// import of servers or client; in that case the path begins with the imported path.
+// nameChain describes a chain of names such as github.list_issues. Its first name is unbound (Free), or bound by an
+// import of servers or client. In that case the path begins with the imported path.
 type nameChain struct {
 	Path []string
 	Free bool
@@ -79,9 +79,9 @@ type argumentFact struct {
 	sourcePlace
 }
 
-// guestFacts holds the guest's report on a program, except its tree. After the guest has compiled the program, only
-// the error counts. The guest has read untrusted code, so its report is not trusted. A false report can at most let a
-// program pass that fails when it runs.
+// guestFacts holds the guest's report on a program, except its tree. The guest reports once more after it has
+// compiled the program; of that report only Error is used. The reports are not trusted, because the guest has read
+// untrusted code. The worst effect of a false report is that a program passes the check and fails when it runs.
 type guestFacts struct {
 	Error    *syntaxError
 	Version  string // of the interpreter: "3.11"
@@ -92,13 +92,13 @@ type guestFacts struct {
 	Large    bool // the program has too large a tree to be sent
 }
 
-// missingName represents a name that a module does not have, with its replacement.
+// missingName describes a name that a module does not have, with similar names that it has.
 type missingName struct {
 	Module, Name string
 	Near         []string
 }
 
-// Bounds on the guest's report and on the number of findings.
+// Bounds on the guest's report, and on the number of findings of each kind.
 const (
 	maxTold  = 1 << 20 // bytes
 	maxItems = 5000    // of each sort
@@ -163,7 +163,8 @@ func (f *programFacts) hasShortNames() bool {
 	return true
 }
 
-// failureError returns the error for a program that could not be checked.
+// failureError converts an error of parsing to the error for the client: of kind limit if the program is too large,
+// otherwise of kind internal.
 func failureError(err error) *core.Error {
 	var e *core.Error
 	switch {
@@ -187,7 +188,7 @@ func firstName(dotted string) string {
 	return first
 }
 
-// isASCII reports whether text is ASCII, so that its columns are the same in bytes and in code points.
+// isASCII reports whether text is ASCII. In such text, columns in bytes equal columns in code points.
 func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

@@ -39,7 +39,7 @@ func toolset(servers ...*core.ToolServer) *core.Toolset {
 	return core.NewToolset(servers)
 }
 
-// sample is a toolset with what the tests need.
+// sample returns the toolset that most tests use.
 func sample() *core.Toolset {
 	return toolset(
 		server("github",

@@ -12,7 +12,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// refusalFinding represents a reason to refuse a program, with its position.
+// refusalFinding holds a reason to refuse a program, with its position.
 type refusalFinding struct {
 	kind         core.Kind
 	message      string
@@ -129,7 +129,8 @@ func (p *pythonProgram) moduleHint(head string) string {
 	return "there are Python's standard library and the servers: from servers import <server>"
 }
 
-// findUnboundNames returns findings for unbound names.
+// findUnboundNames returns a finding for each name that nothing defines. It returns none if the program may define or
+// test names in ways that the checker cannot follow.
 func (p *pythonProgram) findUnboundNames() []refusalFinding {
 	if p.facts.Computes || p.facts.Star || p.facts.Asks {
 		return nil
@@ -147,7 +148,7 @@ func (p *pythonProgram) findUnboundNames() []refusalFinding {
 	return found
 }
 
-// fromStar reports whether a star import may bind a name.
+// fromStar reports whether a star import of the program may define a name.
 func (p *pythonProgram) fromStar(name string) bool {
 	for _, i := range p.facts.Imports {
 		server, isServer := strings.CutPrefix(i.Module, "servers.")

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Bounds on literals whose value is examined.
+// Bounds within which the values of literal arguments are examined.
 const (
 	deepestLiteral = 40
 	longestLiteral = 100  // items
@@ -101,7 +101,7 @@ var constantKinds = map[valueSort]string{
 	sortLong: "int", sortHuge: "int", sortFloat: "float",
 }
 
-// appendLiteral appends a literal as JSON. It returns false if JSON cannot express it.
+// appendLiteral appends a literal as JSON to b. It returns false if JSON cannot express the literal.
 func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	if depth > deepestLiteral {
 		return nil, false
@@ -119,7 +119,7 @@ func (s *syntaxTree) appendLiteral(b []byte, id nodeID, depth int) (json.RawMess
 	return nil, false
 }
 
-// appendNegative appends a number that has signs before it.
+// appendNegative appends a number with one or more minus signs before it, such as --1.
 func (s *syntaxTree) appendNegative(b []byte, id nodeID, depth int) (json.RawMessage, bool) {
 	minus := false
 	for ; s.classOf(id) == classUnaryOp; depth++ {
@@ -189,7 +189,7 @@ func (s *syntaxTree) literalList(b []byte, items []attrValue, depth int) (json.R
 	return append(b, ']'), true
 }
 
-// literalDict appends a dict literal whose keys are texts. If a key occurs again, its value replaces the earlier one.
+// literalDict appends a dict literal with string keys as JSON. If a key occurs twice, the later value counts.
 func (s *syntaxTree) literalDict(b []byte, keys, values []attrValue, depth int) (json.RawMessage, bool) {
 	if len(keys) > longestLiteral || len(keys) != len(values) || depth == deepestLiteral && len(keys) > 0 {
 		return nil, false
@@ -218,7 +218,7 @@ func (s *syntaxTree) literalDict(b []byte, keys, values []attrValue, depth int) 
 	return append(b, '}'), true
 }
 
-// appendText appends a text as JSON with as few escapes as possible.
+// appendText appends a JSON string with as few escapes as possible.
 func appendText(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')

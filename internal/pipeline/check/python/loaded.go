@@ -9,10 +9,9 @@ import (
 // loadingCall is the name of the function with which programs load the code of a skill.
 const loadingCall = "load_skill"
 
-// withImports returns the program with statements exec(load_skill("name")) at the top level replaced by imports of
-// the skill. It also replaces exec(x) if x = load_skill("name") is the only assignment to x. The imports are checked
-// like all others, so that the code which was checked is the code that runs. found is false if there is no such
-// statement.
+// withImports returns the program with each top-level statement exec(load_skill("name")) replaced by an import of the
+// skill. It also replaces exec(x) if x = load_skill("name") is the only assignment to x. Imported skills are checked,
+// and the checked code is the code that runs. found is false if there is no such statement.
 func (p *pythonProgram) withImports() (code string, found bool) {
 	if !strings.Contains(p.code, loadingCall) || !strings.Contains(p.code, "exec") {
 		return "", false
@@ -43,7 +42,8 @@ func (l *skillLoading) isBound(name string) bool {
 	return ok && l.x.findScope(text, l.x.module) != 0
 }
 
-// walkScope visits the statements below a node that belong to the module's scope.
+// walkScope visits the statements below a node that belong to the module's scope, so not those in functions and
+// classes.
 func (l *skillLoading) walkScope(id nodeID) {
 	for child := range l.s.childNodes(id) {
 		switch l.s.classOf(child) {
@@ -130,7 +130,7 @@ func (l *skillLoading) replaceLoading(code string) (string, bool) {
 	return code, any
 }
 
-// bytesOf returns the range of bytes in the code of a node on a single line.
+// bytesOf returns the range of bytes that a one-line node has in the code. lines holds the offsets of the lines.
 func bytesOf(code string, lines []int, n syntaxNode) (start, end int, ok bool) {
 	if n.line < 1 || int(n.line) > len(lines) {
 		return 0, 0, false

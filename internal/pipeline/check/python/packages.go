@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// packageAdvice maps hints to the names of well-known packages that are not available and that the hint is about.
+// packageAdvice maps hints to the names of well-known packages that programs cannot import. The hint says what to use
+// instead.
 var packageAdvice = map[string]string{
 	"urllib.request reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",

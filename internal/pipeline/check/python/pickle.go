@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// Opcodes of pickle protocol 4 that occur in pickled Python syntax trees.
+// The opcodes of pickle protocol 4 that pickled Python syntax trees use.
 const (
 	opMark            = '('
 	opStop            = '.'
@@ -48,7 +48,7 @@ const (
 	opFrame           = 0x95
 )
 
-// Bounds on a pickled tree. Trees that are small enough for the rules are well below them.
+// Bounds on a pickled tree. They are far above the size of trees that the rules accept.
 const (
 	maxPickle = 32 << 20 // bytes
 	maxSyntax = 1 << 20  // nodes
@@ -61,9 +61,9 @@ const (
 
 var errPickle = errors.New("the interpreter's report on the program is invalid")
 
-// treeUnpickler reads a pickled syntax tree from an untrusted guest. It can build only syntax trees in which every
-// node has exactly one parent: values from the memo have no children, and every other value on the stack is removed
-// from it by the value that it becomes a part of.
+// treeUnpickler reads a pickled syntax tree from an untrusted guest. It builds only trees in which every node has
+// exactly one parent. The memo therefore returns only values without children, and a value that becomes part of
+// another one is removed from the stack.
 type treeUnpickler struct {
 	syntaxTree
 	data    []byte
@@ -85,7 +85,8 @@ type nodeDict struct {
 	nodeSpan
 }
 
-// unpickleTree reads a syntax tree that the guest pickled. Its error is errPickle or one of package rules.
+// unpickleTree reads a syntax tree that the guest pickled. The error is errPickle or an error of package rules, such
+// as rules.ErrLarge.
 func unpickleTree(data []byte) (*syntaxTree, error) {
 	if len(data) > maxPickle {
 		return nil, rules.ErrLarge
@@ -154,7 +155,7 @@ func (u *treeUnpickler) runOpcode() error {
 	return nil
 }
 
-// composeValue executes an opcode that builds a value from values on the stack.
+// composeValue executes an opcode that builds a value from values on the stack, or ends the tree.
 func (u *treeUnpickler) composeValue(op byte) error {
 	switch op {
 	case opBuild:
@@ -230,7 +231,8 @@ func (u *treeUnpickler) memoizeTop() error {
 	return nil
 }
 
-// recallMemo pushes a value from the memo. It is an error if the value must have only one parent.
+// recallMemo pushes a value from the memo. It returns an error for nodes, lists and dicts, which must not get a
+// second parent.
 func (u *treeUnpickler) recallMemo(n int) error {
 	if n < 0 || n >= len(u.memo) {
 		return errPickle
@@ -325,7 +327,7 @@ func (u *treeUnpickler) pushLong(b []byte) {
 	u.kept++
 }
 
-// internText returns the id of a text.
+// internText returns the ID of a text. It adds the text if it is new.
 func (u *treeUnpickler) internText(b []byte) (textID, error) {
 	if at, ok := u.places[string(b)]; ok {
 		return at, nil
@@ -344,7 +346,7 @@ func (u *treeUnpickler) internText(b []byte) (textID, error) {
 	return at, nil
 }
 
-// pushClass replaces the names of a module and a class on the stack by the class.
+// pushClass replaces the two topmost values of the stack, the names of a module and a class, by the class.
 func (u *treeUnpickler) pushClass() error {
 	module, name := u.stackValue(2), u.stackValue(1)
 	if module.sort != sortText || name.sort != sortText {
@@ -368,8 +370,8 @@ func (u *treeUnpickler) pushClass() error {
 	return errPickle
 }
 
-// makeTuple replaces the values on the stack from an index on by a tuple. The tuple is either the parts of a complex
-// number, or as many None as a node has fields: newer interpreters create a node before they set its fields.
+// makeTuple replaces the values on the stack, beginning at index from, by a tuple. A tuple holds the two parts of a
+// complex number, or only None: newer interpreters create a node with one None per field before they set the fields.
 func (u *treeUnpickler) makeTuple(from int) error {
 	if from < 0 || from > len(u.stack) {
 		return errPickle
@@ -389,7 +391,7 @@ func (u *treeUnpickler) makeTuple(from int) error {
 	return nil
 }
 
-// makeInstance replaces a class and a tuple on the stack by a new node.
+// makeInstance replaces a class and a tuple on the stack by a new node of that class.
 func (u *treeUnpickler) makeInstance() error {
 	callee, arguments := u.stackValue(2), u.stackValue(1)
 	if callee.sort != sortClass {
@@ -417,7 +419,7 @@ func (u *treeUnpickler) openDict(at int) *nodeDict {
 	return &u.dicts[len(u.dicts)-1]
 }
 
-// setItems moves the values on the stack from an index on into the dict below them.
+// setItems moves the values on the stack, beginning at index from, into the dict below them.
 func (u *treeUnpickler) setItems(from int) error {
 	d := u.openDict(from - 1)
 	if d == nil || d.first >= 0 || (len(u.stack)-from)%2 != 0 {
@@ -443,7 +445,7 @@ func (u *treeUnpickler) setItems(from int) error {
 	return nil
 }
 
-// setLabel sets one of the four numbers of a span. It returns false if the value is invalid.
+// setLabel sets the start or end line or column of a span. It returns false if the value is invalid.
 func (p *nodeSpan) setLabel(name fieldLabel, v attrValue) bool {
 	const wide = 1 << 24
 	if v.sort == sortNone {
@@ -465,7 +467,7 @@ func (p *nodeSpan) setLabel(name fieldLabel, v attrValue) bool {
 	return true
 }
 
-// appendItems moves the values on the stack from an index on into the list below them.
+// appendItems moves the values on the stack, beginning at index from, into the list below them.
 func (u *treeUnpickler) appendItems(from int) error {
 	if from < 1 || from > len(u.stack) || u.stack[from-1].sort != sortList {
 		return errPickle
@@ -483,7 +485,7 @@ func (u *treeUnpickler) appendItems(from int) error {
 	return nil
 }
 
-// buildNode sets the fields of a node.
+// buildNode sets the fields of a node from the dict above it on the stack.
 func (u *treeUnpickler) buildNode() error {
 	d := u.openDict(len(u.stack) - 1)
 	if d == nil {
@@ -510,7 +512,7 @@ func (u *treeUnpickler) buildNode() error {
 	return nil
 }
 
-// nodeDepth returns the depth of a node, computed from its children's.
+// nodeDepth returns the height of a node's subtree: one more than the greatest height of its children.
 func (u *treeUnpickler) nodeDepth(n syntaxNode) int32 {
 	deepest := int32(0)
 	for _, f := range u.fields[n.first : n.first+n.count] {
@@ -546,8 +548,8 @@ func decodeLatin1(b []byte) []byte {
 	return text
 }
 
-// joinSurrogates decodes surrogates that were encoded as if they were characters. Pairs become the characters that
-// they stand for.
+// joinSurrogates decodes surrogates that Python has encoded in UTF-8 like characters. A pair becomes the character
+// that it stands for.
 func joinSurrogates(text string) string {
 	var units []uint16
 	for i := 0; i < len(text); {

@@ -7,7 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// programReach lists the tools that a program can call and the modules that it can import, judged by its text.
+// programReach lists the tools that a program can call, and the servers and tools that it names although they do not
+// exist.
 type programReach struct {
 	servers map[*core.ToolServer]*serverNeeds
 	called  map[*core.Tool]bool // named in call_mcp_tool
@@ -89,11 +90,12 @@ func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 	}
 }
 
-// helperNames lists the members of every server module that are not tools. If a tool has the same name, the tool is
-// meant. The guest has the same list.
+// helperNames lists the names in every server module that are not tools. A tool with such a name takes precedence.
+// The guest has the same list.
 var helperNames = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
 
-// simplifyPath simplifies a path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes client.ToolError.
+// simplifyPath shortens a dotted path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes
+// client.ToolError.
 func (p *pythonProgram) simplifyPath(path []string) []string {
 	if len(path) < 2 || path[0] != "servers" {
 		return path
@@ -112,8 +114,8 @@ func (p *pythonProgram) simplifyPath(path []string) []string {
 	return path
 }
 
-// addTool records a tool by its Python name. If raw is set, its original name is also accepted. A tool that exists
-// only under another name counts as missing.
+// addTool records the tool with this Python name as used. If raw is set, the tool's original name is accepted, too.
+// If there is no such tool, it records the name as missing.
 func (p *pythonProgram) addTool(r *programReach, s *core.ToolServer, name string, at sourcePlace, raw bool) {
 	for _, t := range s.Tools {
 		if t.Python == name || raw && t.Name == name {
@@ -126,7 +128,7 @@ func (p *pythonProgram) addTool(r *programReach, s *core.ToolServer, name string
 	}
 }
 
-// addUse records a chain of names that the program uses.
+// addUse records which server or tool a chain of names refers to.
 func (p *pythonProgram) addUse(r *programReach, u nameChain) {
 	path := u.Path
 	if u.Free {
@@ -165,8 +167,8 @@ func (p *pythonProgram) addMember(r *programReach, u nameChain, path []string) {
 	}
 }
 
-// importsAbsent reports whether the program imports this server although it does not exist. The import has its own
-// finding.
+// importsAbsent reports whether the program imports the missing server. The import has a finding of its own, so that
+// uses of the server need none.
 func (p *pythonProgram) importsAbsent(server string) bool {
 	for _, i := range p.facts.Imports {
 		if i.Module == "servers."+server || i.Module == "servers" && i.Name == server {
@@ -176,7 +178,8 @@ func (p *pythonProgram) importsAbsent(server string) bool {
 	return false
 }
 
-// addOwn records a use of call_mcp_tool.
+// addOwn records the tool that a call of call_mcp_tool names. If the name is not a literal, the program may call any
+// tool.
 func (p *pythonProgram) addOwn(r *programReach, u nameChain, name string) {
 	if name != "call_mcp_tool" && name != "callMCPTool" {
 		return

@@ -12,20 +12,20 @@ const (
 	scopeComprehension
 )
 
-// nameScope represents a part of the program with its own names, such as a function.
+// nameScope describes a part of the program with its own names, such as a function.
 type nameScope struct {
 	kind      scopeKind
 	parent    scopeID
 	elsewhere bool // some of its names are declared global or nonlocal
 }
 
-// nameBinding describes how a name is bound in a scope.
+// nameBinding describes how often a name is bound in a scope, and which import binds it last.
 type nameBinding struct {
 	count            int32
 	statement, alias nodeID // the last import that binds it
 }
 
-// scopeVariable identifies a name in a scope.
+// scopeVariable identifies a variable by its scope and name.
 type scopeVariable struct {
 	scope scopeID
 	name  textID
@@ -132,7 +132,7 @@ func (x *scopeTable) enterList(list []attrValue, at scopeID) {
 	}
 }
 
-// enterNode records the names that a node binds and the scopes in it.
+// enterNode records the names that a node and its children bind, and the scopes that they open.
 func (x *scopeTable) enterNode(id nodeID, at scopeID) {
 	switch c := x.s.classOf(id); {
 	case c == classConstant:
@@ -217,7 +217,8 @@ func (s *syntaxTree) firstIterable(id nodeID) nodeID {
 	return 0
 }
 
-// noteBinder records the name that a node other than a Name binds, such as a function definition.
+// noteBinder records the names bound by a node that is not a plain assignment, function or class: an import, except
+// clause, match pattern, assignment expression or type parameter.
 func (x *scopeTable) noteBinder(id nodeID, c nodeClass, at scopeID) {
 	name := fieldName
 	switch c {

@@ -11,7 +11,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill represents a checked skill, with the data that is needed to link it into a module that imports it.
+// LinkedSkill holds a checked skill and the data that programs which import it need.
 type LinkedSkill struct {
 	source.CheckedSkill
 
@@ -20,7 +20,7 @@ type LinkedSkill struct {
 	reach   *programReach   // of it and of all that it imports
 }
 
-// skillKey has everything that the result of checking a skill's text depends on.
+// skillKey identifies the result of checking a skill. It contains everything on which that result depends.
 type skillKey struct {
 	name, code string
 	level      rules.StrictnessLevel
@@ -44,7 +44,7 @@ func (c *PythonChecker) newLinker(src ProgramSource, tools *core.Toolset) *skill
 	return &skillLinker{checker: c, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// namedSkill represents a skill that a program names, with the position.
+// namedSkill describes a place where a program names a skill.
 type namedSkill struct {
 	skill  string
 	member string // that is imported from it; "" if it is the whole
@@ -52,8 +52,8 @@ type namedSkill struct {
 	sourcePlace
 }
 
-// namedSkills returns the skills that a program names, in source order, and the positions where it refers to all
-// skills.
+// namedSkills returns the skills that a program names, in source order. loose holds the positions where the program
+// refers to skills as a whole, without naming one.
 func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) {
 	for _, i := range p.facts.Imports {
 		parts := strings.Split(i.Module, ".")
@@ -86,7 +86,7 @@ func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) 
 	return found, loose
 }
 
-// skillOf returns the name of the skill for a Python identifier, or "".
+// skillOf converts a Python identifier to the name of a skill. It returns "" if there is none.
 func skillOf(identifier string) string {
 	name := core.SkillName(identifier)
 	if core.ValidSkillName(name) != nil || core.SkillIdentifier(name, core.Python) != identifier {
@@ -95,7 +95,7 @@ func skillOf(identifier string) string {
 	return name
 }
 
-// checkUses checks the skills that a program names. The error has the position in p where the skill is named.
+// checkUses checks all skills that a program names. An error has the position where p names the skill.
 func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain source.ImportChain) *core.Error {
 	list, loose := p.namedSkills()
 	for _, at := range loose {
@@ -125,7 +125,7 @@ func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain sou
 	return nil
 }
 
-// importError returns the error for a skill, with the position where the program names the skill.
+// importError converts an error in a skill to one at the position where the program names the skill.
 func (p *pythonProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = at.Line+p.lines, at.Column+p.indent
@@ -176,7 +176,7 @@ func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain so
 	return s, nil
 }
 
-// skillModules returns the checked skills in the form that the guest gets, sorted by name.
+// skillModules returns the checked skills of a program, sorted by name, in the form that the guest gets.
 func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	global := map[string]bool{}
 	list, _ := p.namedSkills()
@@ -196,7 +196,7 @@ func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	return all
 }
 
-// joinReach adds everything that a skill can call to what the importing program can call.
+// joinReach adds the tools that a skill can call to those of the program that imports it.
 func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {

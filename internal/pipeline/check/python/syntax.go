@@ -2,11 +2,11 @@ package python
 
 import "unicode/utf8"
 
-// nodeClass represents a class of nodes in Python's module ast.
+// nodeClass identifies a class of syntax tree nodes in Python's module ast.
 type nodeClass uint8
 
-// Node classes that the checks distinguish. All others are classOther: classes of newer Python versions, and those
-// whose children alone matter.
+// The node classes that the checks distinguish. Every other class is classOther. Of such a node, only the children
+// are examined.
 const (
 	classOther nodeClass = iota
 	classModule
@@ -116,7 +116,7 @@ var classNames = [classCount]string{
 	"IsNot", "In", "NotIn", "",
 }
 
-// operatorTexts maps operator classes to operators in source code.
+// operatorTexts maps the classes of operators to the operators as written in source code.
 var operatorTexts = [classCount]string{
 	classAdd: "+", classSub: "-", classMult: "*", classDiv: "/", classMod: "%", classPow: "**", classFloorDiv: "//",
 	classLShift: "<<", classRShift: ">>",
@@ -130,7 +130,8 @@ var operatorTexts = [classCount]string{
 // fieldLabel identifies an attribute of a node.
 type fieldLabel uint8
 
-// Fields that the checks distinguish. All others are fieldOther. The first four have the position of a node.
+// The fields that the checks distinguish. Every other field is fieldOther. The first four fields hold the position of
+// a node.
 const (
 	fieldOther fieldLabel = iota
 	fieldLine
@@ -231,14 +232,15 @@ const (
 	sortDict                // the fields of a node
 )
 
-// attrValue is the value of a node's field. Its sort says which type it has.
+// attrValue holds the value of a node's field. Its sort says what the number at means, for example the index of
+// another node.
 type attrValue struct {
 	sort valueSort
 	at   int32
 }
 
-// nodeSpan is the position of a node. Lines count from 1, columns in bytes from 0. The zero value means that there is
-// no position.
+// nodeSpan holds the position of a node. Lines count from 1, columns in bytes from 0. The zero value means that the
+// node has no position.
 type nodeSpan struct{ line, column, endLine, endColumn int32 }
 
 type nodeField struct {
@@ -246,7 +248,7 @@ type nodeField struct {
 	value attrValue
 }
 
-// syntaxNode represents a node of a syntax tree.
+// syntaxNode describes one node of a syntax tree.
 type syntaxNode struct {
 	class        nodeClass
 	depth        int32 // of its subtree
@@ -257,10 +259,10 @@ type syntaxNode struct {
 // nodeID is the index of a node. 0 means none.
 type nodeID = int32
 
-// textID is the index of a text. Index 0 is the empty text. Equal texts have the same index.
+// textID is the index of a text in the tree's table. Index 0 is the empty text. Equal texts have the same index.
 type textID = int32
 
-// syntaxTree represents a syntax tree as Python's parser makes it. Every node except the root has exactly one parent.
+// syntaxTree holds a syntax tree as Python's parser makes it. Every node except the root has exactly one parent.
 type syntaxTree struct {
 	root     nodeID
 	nodes    []syntaxNode
@@ -316,7 +318,7 @@ func (s *syntaxTree) fieldString(id nodeID, name fieldLabel) string {
 	return s.texts[s.fieldText(id, name)]
 }
 
-// fieldSymbol returns the operator or context in a field.
+// fieldSymbol returns the class of the operator or context in a field, such as Add or Load.
 func (s *syntaxTree) fieldSymbol(id nodeID, name fieldLabel) nodeClass {
 	if v := s.fieldValue(id, name); v.sort == sortClass {
 		return nodeClass(v.at)
@@ -347,7 +349,7 @@ func (s *syntaxTree) childNodes(id nodeID) func(func(nodeID) bool) {
 	}
 }
 
-// internText returns the ID of a text, adding it if it is new.
+// internText returns the ID of a text. It adds the text if it is new.
 func (s *syntaxTree) internText(text string) textID {
 	at, ok := s.places[text]
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// listed is a tree, a line for each node with its depth, bytes and variable.
+// listed returns a tree as text: one line per node, with its depth, range of bytes and variable.
 func listed(t *rules.SyntaxTree) string {
 	var b strings.Builder
 	var ends []int
@@ -36,8 +36,8 @@ func listed(t *rules.SyntaxTree) string {
 
 var positions = regexp.MustCompile(` at \{[0-9 ]+\}`)
 
-// TestSyntax reads the programs in testdata/syntax.txtar. Each is followed by its
-// facts and its tree.
+// TestSyntax checks the facts and trees of the programs in testdata/syntax.txtar. Each program is followed by the
+// expected text.
 func TestSyntax(t *testing.T) {
 	const name = "testdata/syntax.txtar"
 	archive, err := txtar.ParseFile(name)
@@ -82,7 +82,7 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
-// pickles are trees as the interpreter pickles them.
+// pickles returns syntax trees of the test programs as the interpreter has pickled them.
 func pickles(t testing.TB) [][]byte {
 	parser := parsertest.NewInterpreter(t)
 	archive, err := txtar.ParseFile("testdata/syntax.txtar")
@@ -100,7 +100,7 @@ func pickles(t testing.TB) [][]byte {
 	return all
 }
 
-// whole reports whether every node but the root is in one place, below its parent.
+// whole reports whether every node except the root has exactly one parent.
 func whole(s *syntaxTree) bool {
 	seen := make([]bool, len(s.nodes))
 	for id := range s.nodes {
@@ -114,7 +114,8 @@ func whole(s *syntaxTree) bool {
 	return s.classOf(s.root) == classModule
 }
 
-// TestDamaged reads trees of which a byte is missing, or is another.
+// TestDamaged checks that a truncated pickle is an error, and that a pickle with a changed byte gives an error or a
+// tree in which every node has one parent.
 func TestDamaged(t *testing.T) {
 	step := 5
 	if testenv.Full() {
@@ -137,7 +138,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestShared shows that a node cannot be in two places, whatever a pickle says.
+// TestShared checks that a pickle in which a node has two parents is an error, and so is one that names a class
+// outside of module ast.
 func TestShared(t *testing.T) {
 	const name = "\x8c\x03ast\x8c\x04Name\x93)R}b\x94"
 	tree := func(items string) []byte {
@@ -153,7 +155,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// FuzzUnpickle: whatever a guest sends is a tree, or an error.
+// FuzzUnpickle checks that any bytes give an error or a valid tree.
 func FuzzUnpickle(f *testing.F) {
 	for _, pickle := range pickles(f) {
 		f.Add(pickle)

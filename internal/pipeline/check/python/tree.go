@@ -7,10 +7,10 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// maxTree bounds the number of nodes in a tree for the rules.
+// maxTree bounds the number of nodes in a tree that is built for package rules.
 const maxTree = 400_000
 
-// nodeContext is the scope of a node and its range of bytes.
+// nodeContext holds the scope of a node and its range of bytes in the source.
 type nodeContext struct {
 	scope      scopeID
 	start, end int32
@@ -31,7 +31,8 @@ type treeBuilder struct {
 	large     bool
 }
 
-// treeOf returns a program's syntax tree for package rules. The error is rules.ErrLarge.
+// treeOf converts a program's syntax tree to the form that package rules judges. The only possible error is
+// rules.ErrLarge.
 func treeOf(code string, x *scopeTable) (*rules.SyntaxTree, error) {
 	b := &treeBuilder{
 		s: x.s, x: x, lines: lineStarts(code), variables: map[scopeVariable]int32{},
@@ -45,7 +46,7 @@ func treeOf(code string, x *scopeTable) (*rules.SyntaxTree, error) {
 	return b.tree, nil
 }
 
-// lineStarts returns the offsets of the lines. It splits lines like Python.
+// lineStarts returns the offsets at which lines begin. A line ends with "\n" or "\r".
 func lineStarts(code string) []int {
 	starts := []int{0}
 	for i := range len(code) {
@@ -63,7 +64,7 @@ func (b *treeBuilder) byteOffset(line, column int32) int32 {
 	return int32(min(b.lines[line-1]+int(column), len(b.tree.Source)))
 }
 
-// openNode begins a node. Nodes added until closeNode are its children.
+// openNode begins a node and returns its index. All nodes that are added until closeNode are below it.
 func (b *treeBuilder) openNode(kind rules.Kind, text string, bind int32, w nodeContext) int {
 	if len(b.tree.Nodes) >= maxTree {
 		b.large = true
@@ -79,7 +80,7 @@ func (b *treeBuilder) closeNode(at int) {
 	}
 }
 
-// addNode adds a node. The function inner adds its children.
+// addNode adds a node. It calls inner to add the children.
 func (b *treeBuilder) addNode(kind rules.Kind, text string, w nodeContext, inner func()) {
 	at := b.openNode(kind, text, 0, w)
 	inner()
@@ -95,7 +96,7 @@ func (b *treeBuilder) addWithFields(kind rules.Kind, text string, id nodeID, w n
 	b.closeNode(at)
 }
 
-// addField adds the nodes in a field.
+// addField adds the node or nodes in a field.
 func (b *treeBuilder) addField(id nodeID, name fieldLabel, w nodeContext) {
 	switch v := b.s.fieldValue(id, name); v.sort {
 	case sortNode:
@@ -130,7 +131,7 @@ func (b *treeBuilder) variableNumber(name textID, from scopeID) int32 {
 	return n
 }
 
-// scopeAt returns the scope of a node, or the surrounding one.
+// scopeAt returns the scope that a node opens, or around if it opens none.
 func (b *treeBuilder) scopeAt(id nodeID, around scopeID) scopeID {
 	if own := b.x.of[id]; own != 0 {
 		return own
@@ -158,7 +159,7 @@ func (b *treeBuilder) addTree(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// addAtom adds a node of a common class. It returns false for other classes.
+// addAtom adds a node of one of the most frequent classes. It returns false for other classes.
 func (b *treeBuilder) addAtom(id nodeID, c nodeClass, w nodeContext) bool {
 	s := b.s
 	switch c {
@@ -330,7 +331,8 @@ func (b *treeBuilder) addCall(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// addAssignment adds an assignment. If it has several targets, the assignment to the first contains the others.
+// addAssignment adds an assignment. An assignment with several targets becomes nested assignments, the first target
+// outermost.
 func (b *treeBuilder) addAssignment(id nodeID, w nodeContext) {
 	var opened []int
 	for _, target := range b.s.fieldList(id, fieldTargets) {
@@ -540,8 +542,8 @@ func (b *treeBuilder) addModule(alias nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// importsFrom adds a from import. A star import is recorded as binding all names. The module itself is not bound to a
-// name.
+// importsFrom adds an import of the form "from x import y". A star import is recorded as binding all names of the
+// module.
 func (b *treeBuilder) importsFrom(id nodeID, w nodeContext) {
 	at := b.openNode(rules.Import, strings.Repeat(".", int(min(b.s.importLevel(id), maxText)))+b.s.fieldString(id, fieldModule), 0, w)
 	for _, item := range b.s.fieldList(id, fieldNames) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// computingFunctions lists the functions with which programs access names that they compute at run time.
+// computingFunctions lists functions with which a program can access or define names that are not visible in its
+// text.
 var computingFunctions = map[string]bool{
 	"globals": true, "locals": true, "vars": true, "exec": true, "eval": true, "compile": true, "__import__": true,
 }
@@ -36,7 +37,7 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// factsOf collects the facts about a program that the rules use, given its source lines.
+// factsOf collects a program's imports, tool calls and unbound names. t is the guest's report.
 func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	n := len(x.s.nodes)
 	v := &factVisitor{
@@ -83,7 +84,7 @@ func (v *factVisitor) nodePlace(id nodeID) sourcePlace {
 
 func (v *factVisitor) lineNumber(line int32) int { return min(max(int(line), 1), len(v.lines)) }
 
-// columnNumber returns a column in code points, beginning at 1.
+// columnNumber converts a column in bytes to one in code points, counting from 1.
 func (v *factVisitor) columnNumber(line, offset int32) int {
 	i := int(line) - 1
 	if i < 0 || i >= len(v.lines) || v.ascii[i] {
@@ -93,7 +94,7 @@ func (v *factVisitor) columnNumber(line, offset int32) int {
 	return countRunes(text[:min(int(offset), len(text))]) + 1
 }
 
-// memberPlace returns the position of the last name of a.b.c.
+// memberPlace returns the position of the last name in a chain such as a.b.c.
 func (v *factVisitor) memberPlace(id nodeID) sourcePlace {
 	if v.s.classOf(id) != classAttribute {
 		return v.nodePlace(id)
@@ -102,7 +103,8 @@ func (v *factVisitor) memberPlace(id nodeID) sourcePlace {
 	return sourcePlace{v.lineNumber(n.endLine), max(v.columnNumber(n.endLine, n.endColumn)-width, 1), width}
 }
 
-// visitNode visits a node in a scope. If quiet is set, as for annotations, names in it are not reported.
+// visitNode collects the facts in a node of a scope. If quiet is set, it does not report unbound names; annotations,
+// for example, may contain such names.
 func (v *factVisitor) visitNode(id nodeID, at scopeID, quiet bool) {
 	quiet = quiet || v.noted[id]
 	switch c := v.s.classOf(id); c {
@@ -153,7 +155,8 @@ func (v *factVisitor) visitScope(id nodeID, at, inner scopeID, quiet bool) {
 	}
 }
 
-// noteGuard records names whose existence the program tests, for example with try and except NameError.
+// noteGuard records that a try statement handles missing names or failed imports, so that the checker does not report
+// these.
 func (v *factVisitor) noteGuard(id nodeID) {
 	caught := map[string]bool{}
 	for _, item := range v.s.fieldList(id, fieldHandlers) {
@@ -197,8 +200,8 @@ func (v *factVisitor) noteImports(id nodeID, c nodeClass) {
 	}
 }
 
-// noteChain records a chain a.b.c if a is unbound or imported from servers. Chains that are part of a longer chain or
-// are called were already recorded.
+// noteChain records a chain a.b.c if a is unbound or imported from servers. It skips chains that are part of a longer
+// chain or are called, because these were already recorded.
 func (v *factVisitor) noteChain(id nodeID, at scopeID, quiet bool) {
 	if v.s.classOf(id) == classAttribute {
 		v.passed[v.s.childNode(id, fieldValue)] = true
@@ -228,8 +231,8 @@ func (v *factVisitor) noteCall(id nodeID, at scopeID) {
 	v.noteUse(called, at, false, id, 0)
 }
 
-// dottedNames returns the names in a chain a.b.c, beginning with the root, and the root's node. It returns none for
-// other expressions.
+// dottedNames returns the names in a chain a.b.c and the node of the first name. It returns nil for other
+// expressions.
 func (v *factVisitor) dottedNames(id nodeID) (names []string, root nodeID) {
 	n := 1
 	for root = id; v.s.classOf(root) == classAttribute; root = v.s.childNode(root, fieldValue) {
@@ -247,8 +250,8 @@ func (v *factVisitor) dottedNames(id nodeID) (names []string, root nodeID) {
 	return names, root
 }
 
-// noteUse records a chain. If called is not 0, it is the node of the chain's call. If member is not 0, it is a
-// literal with the name of one more member.
+// noteUse records a chain of names. If called is not 0, it is the node of a call of the chain. If member is not 0, it
+// is a string literal that names one more member, as in getattr(a.b, "c").
 func (v *factVisitor) noteUse(id nodeID, at scopeID, quiet bool, called, member nodeID) {
 	path, root := v.dottedNames(id)
 	if path == nil || v.s.fieldSymbol(id, fieldContext) != classLoad {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ArgumentTargets lists the files, hosts and commands that the arguments of a call name. The call may touch these.
+// ArgumentTargets lists the files, hosts and commands that the arguments of a tool call name.
 type ArgumentTargets struct {
 	Files    []string // by keys such as path and filename
 	Domains  []string // hosts of the addresses in its texts
@@ -25,12 +25,13 @@ var (
 	inlineShell = compileLazily(`(?i)\b(sh|bash|zsh|dash|ksh|cmd|powershell|pwsh)(\.exe)?\s+(-\w+\s+)*[-/]c\w*\s+`)
 )
 
-// isCritical reports whether a command is so dangerous that it must never be approved automatically.
+// isCritical reports whether a command is so dangerous that a call with it always needs a person's approval.
 func isCritical(c destructiveText) bool {
 	return c.rule == "tool.shell" || c.critical
 }
 
-// ReadArguments examines the arguments of a call of a tool with this name. Anything but a JSON object yields nothing.
+// ReadArguments finds the files, hosts and commands in the arguments of a call. The name of the tool indicates
+// whether the arguments are commands. The result is empty if arguments is not valid JSON.
 func ReadArguments(tool string, arguments []byte) ArgumentTargets {
 	var value any
 	if json.Unmarshal(arguments, &value) != nil {
@@ -67,8 +68,8 @@ func (r *argumentReader) readValue(key string, value any, depth int) {
 	}
 }
 
-// readObject examines a command together with the arguments next to it, as in {"command": "rm", "args": ["-rf",
-// "/"]}.
+// readObject reads the members of an object. It combines a command with the arguments next to it, as in {"command":
+// "rm", "args": ["-rf", "/"]}.
 func (r *argumentReader) readObject(object map[string]any, depth int) {
 	keys := slices.Sorted(maps.Keys(object))
 	for _, key := range keys {

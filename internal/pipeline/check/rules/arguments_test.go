@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What arguments name is found by their keys, in whatever form a command is written.
+// TestReadArguments checks that files, hosts and critical commands in arguments are found by their keys, in whatever
+// form a command is written.
 func TestReadArguments(t *testing.T) {
 	a := ReadArguments("deploy", []byte(`{"filePath":"a/b.txt","targets":[{"destination":"c"}],"note":"see https://Example.org/x","command":"ls","args":["-la","/tmp"]}`))
 	if !slices.Equal(a.Files, []string{"a/b.txt", "c"}) || !slices.Equal(a.Domains, []string{"example.org"}) || !slices.Equal(a.Commands, []string{"ls -la /tmp"}) || a.Critical != "" {

@@ -25,7 +25,7 @@ func (j *treeJudge) judgeCall(i int32) {
 	}
 }
 
-// judgeBound judges calls that bind some arguments of a function, such as f.bind(…) or partial(f, …).
+// judgeBound judges calls that bind arguments of a function in advance, such as f.bind(…) or partial(f, …).
 func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	if len(args) < 2 {
 		return
@@ -40,7 +40,7 @@ func (j *treeJudge) judgeBound(i int32, path string, args []int32) {
 	}
 }
 
-// callOf judges a call of the function with the given path, such as globalThis.eval.
+// callOf judges a call of the function with the given dotted path, such as globalThis.eval.
 func (j *treeJudge) callOf(i int32, path string, args []int32) {
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".call"), ".apply")
 	if d, ok := lookupDanger(j.Language, path); ok && j.isBound(j.nthChild(i, 0)) && (d.rule == "code.eval" || d.rule == "code.function") {
@@ -59,7 +59,7 @@ func (j *treeJudge) callOf(i int32, path string, args []int32) {
 	}
 }
 
-// isBound reports whether a node is a variable that the program declares.
+// isBound reports whether a node is the name of a variable that the program declares.
 func (j *treeJudge) isBound(i int32) bool { return j.hasKind(i, Name) && j.Nodes[i].Bind > 0 }
 
 // judgeMethod judges calls of methods that are dangerous on any object.
@@ -84,7 +84,7 @@ func (j *treeJudge) judgeMethod(i, callee int32, args []int32) {
 	}
 }
 
-// fromAddress finds imports of modules from a URL.
+// fromAddress finds JavaScript imports of a module from a URL.
 func (j *treeJudge) fromAddress(i int32, module string) {
 	for _, scheme := range []string{"data:", "http:", "https:", "blob:", "file:"} {
 		if strings.HasPrefix(module, scheme) && j.Language == Script {
@@ -93,7 +93,7 @@ func (j *treeJudge) fromAddress(i int32, module string) {
 	}
 }
 
-// wholeGlobal finds calls that get the global object as an argument.
+// wholeGlobal finds calls to which a program passes the global object as an argument.
 func (j *treeJudge) wholeGlobal(path string, args []int32) {
 	if slices.Contains([]string{"call", "apply", "bind"}, lastName(path)) ||
 		slices.Contains([]string{"getattr", "setattr", "hasattr", "delattr", "Reflect.has", "isinstance"}, path) {
@@ -133,10 +133,10 @@ func (j *treeJudge) findIndirect(i int32, path string, args []int32) {
 	}
 }
 
-// memberReaders lists functions that return a member of an object by its name.
+// memberReaders lists JavaScript functions that read a member of an object, given the member's name.
 var memberReaders = []string{"Reflect.get", "Reflect.getOwnPropertyDescriptor", "Object.getOwnPropertyDescriptor"}
 
-// judgeMemberRead judges access to a member by its name.
+// judgeMemberRead judges calls of memberReaders with a constant name, such as Reflect.get(x, "constructor").
 func (j *treeJudge) judgeMemberRead(i int32, args []int32) {
 	name, ok := j.constantText(args[1])
 	if !ok {
@@ -151,7 +151,8 @@ func (j *treeJudge) judgeMemberRead(i int32, args []int32) {
 	}
 }
 
-// isText reports whether an expression is certainly a string.
+// isText reports whether an expression is a constant string, a template string or a sum, so that its value is
+// probably a string.
 func (j *treeJudge) isText(i int32) bool {
 	i = j.onlyValue(i)
 	_, constant := j.constantText(i)
@@ -160,13 +161,13 @@ func (j *treeJudge) isText(i int32) bool {
 
 var codeLike = compileLazily(`[;({=]|\breturn\b|\bthis\b`)
 
-// isCode reports whether an expression is a string that contains JavaScript.
+// isCode reports whether an expression is probably a string that contains JavaScript.
 func (j *treeJudge) isCode(i int32) bool {
 	s, ok := j.constantText(i)
 	return ok && codeLike().MatchString(s) || !ok && j.hasKind(j.onlyValue(i), Template)
 }
 
-// judgeAttribute judges getattr and similar functions.
+// judgeAttribute judges calls of getattr and similar Python functions.
 func (j *treeJudge) judgeAttribute(i int32, path string, args []int32) {
 	at := 1
 	if strings.HasPrefix(path, "@operator.") {
@@ -226,7 +227,8 @@ func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	}
 }
 
-// reportRun reports a place where a text is run as code. The severity depends on where the text comes from.
+// reportRun reports a place where a program runs a string as code. Strings that come from outside of the program or
+// were decoded violate a stricter rule.
 func (j *treeJudge) reportRun(i int32, rule, path string) {
 	call := i
 	if parent := j.parents[i]; !j.hasKind(i, Call, New) && j.hasKind(parent, Call, New) {
@@ -251,7 +253,7 @@ func (j *treeJudge) reportRun(i int32, rule, path string) {
 	}
 }
 
-// valueOrigin says where a value comes from, such as from the program itself or from a server's answer.
+// valueOrigin is a set of flags that say where a value comes from: from decoding, or from outside of the program.
 type valueOrigin uint8
 
 const (
@@ -261,7 +263,7 @@ const (
 
 const maxFollowed = 2000 // nodes that one question of origin looks at
 
-// followOrigin returns where the values of an expression come from. It follows variables.
+// followOrigin returns the origins of all values in an expression. It follows variables to their assignments.
 func (j *treeJudge) followOrigin(i int32) (from valueOrigin) {
 	todo, left, seen := []int32{i}, maxFollowed, map[int32]bool{}
 	for len(todo) > 0 && left > 0 {

@@ -2,7 +2,7 @@ package rules
 
 import "slices"
 
-// CheckRule describes one rule that programs are judged by.
+// CheckRule describes a rule for programs, with examples that violate it and examples that do not.
 type CheckRule struct {
 	ID       string // "class.name"; it never changes
 	Severity RuleSeverity
@@ -12,7 +12,7 @@ type CheckRule struct {
 	Passes   []RuleExample
 }
 
-// RuleExample holds a program in which a rule must find something, or must not.
+// RuleExample holds a program that a rule must report or must not report.
 type RuleExample struct {
 	Language TreeLanguage
 	Code     string

@@ -2,7 +2,7 @@ package rules
 
 import "strconv"
 
-// Complexities above which a function is reported.
+// Cyclomatic complexities above which a rule reports a function.
 const (
 	complexFunction = 40
 	complexExtreme  = 150

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// constantText returns the constant string that an expression evaluates to, even if it is assembled from parts. ok is
-// false if it is not constant.
+// constantText returns the string to which an expression always evaluates, even if it is assembled from parts. It
+// returns false if the value is not constant.
 func (p *analyzedTree) constantText(i int32) (string, bool) {
 	if i < 0 {
 		return "", false
@@ -96,7 +96,7 @@ func (p *analyzedTree) concatConstants(items []int32, with string) (string, bool
 	return b.String(), true
 }
 
-// foldIndex evaluates x[::-1], which reverses a constant string.
+// foldIndex evaluates the Python expression x[::-1], which reverses a constant string x.
 func (p *analyzedTree) foldIndex(i int32) (string, bool) {
 	s, ok := p.constantText(p.nthChild(i, 0))
 	if key := p.nthChild(i, 1); ok && p.hasKind(key, Slice) && p.Nodes[key].Text == "::-1" {
@@ -183,7 +183,7 @@ func decodeRot13(s string) (string, bool) {
 	}, s), true
 }
 
-// charactersText evaluates a string that is given as character codes.
+// charactersText returns the string made of character codes, as in String.fromCharCode(97, 98).
 func (p *analyzedTree) charactersText(args []int32) (string, bool) {
 	var b strings.Builder
 	for _, c := range args {
@@ -206,7 +206,7 @@ func (p *analyzedTree) charactersText(args []int32) (string, bool) {
 	return b.String(), len(args) > 0
 }
 
-// literalNumber returns the integer value of a literal.
+// literalNumber returns the value of an integer literal. It returns false for other nodes.
 func (p *analyzedTree) literalNumber(i int32) (int64, bool) {
 	if !p.hasKind(i, Number) {
 		return 0, false
@@ -303,8 +303,8 @@ func (p *analyzedTree) joinList(list int32, with string) (string, bool) {
 	return "", false
 }
 
-// onlyValue follows variables that have exactly one assignment, and returns the expression at the end. It returns any
-// other expression unchanged.
+// onlyValue replaces a variable with exactly one assignment by the assigned expression, repeatedly if that is a
+// variable, too. It returns any other expression unchanged.
 func (p *analyzedTree) onlyValue(i int32) int32 {
 	for range 8 {
 		if i < 0 || p.Nodes[i].Kind != Name || p.Nodes[i].Bind == 0 || len(p.defs[p.Nodes[i].Bind]) != 1 {

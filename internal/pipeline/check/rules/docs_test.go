@@ -12,7 +12,8 @@ var update = flag.Bool("update", false, "write the tables of the documentation")
 
 const page = "../../../../docs/SECURITY-RULES.md"
 
-// TestDocumentation holds the tables of the documentation to the code.
+// TestDocumentation checks that the tables in the documentation agree with the rules in the code. With -update it
+// rewrites the tables.
 func TestDocumentation(t *testing.T) {
 	raw, err := os.ReadFile(page)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// fileUse says how a call uses a file: it reads, writes or deletes it.
+// fileUse says whether a call reads, writes or deletes a file.
 type fileUse uint8
 
 const (
@@ -35,7 +35,8 @@ var fileFunctions = map[string]fileUse{
 
 var fileModules = []string{"@fs.", "@fs-extra.", "@os.", "@shutil.", "@pathlib.Path().", "@io.", "@glob.", "@aiofiles."}
 
-// fileUseOf returns how calling the function at a path uses a file, or 0 if it does not.
+// fileUseOf returns how the function with this dotted path uses a file. It returns 0 if the function does not use
+// files.
 func fileUseOf(path string) fileUse {
 	switch path {
 	case "open", "read_file", "list_files", "@io.open", "@codecs.open", "@tokenize.open", "@fileinput.input",
@@ -89,7 +90,7 @@ func (j *treeJudge) fileCall(i int32, path string, args []int32) {
 	}
 }
 
-// pathOf returns the path argument of Path(…) in a call Path(…).method().
+// pathOf returns the file name in a call Path(name).method(), or "" if it is unknown.
 func (j *treeJudge) pathOf(i int32) string {
 	if s, ok := j.constantText(j.nthChild(max(j.nthChild(i, 0), 0), 0)); ok {
 		return s

@@ -13,13 +13,13 @@ type ProgramImpact struct {
 	Deletes []string
 	Domains []string // hosts of the addresses in its strings
 	// Affects lists the files that the program writes, moves, replaces or deletes. Commands lists the commands that
-	// it starts, with constant arguments. Both are shown to the person who approves the program. Computed stands for
-	// parts that are not constant.
+	// it starts, with constant arguments. Both are shown to the person who approves the program. The constant
+	// Computed replaces parts that are not constant.
 	Affects, Commands []string
 	Repeats           bool // it may do something more than once
 }
 
-// ToolUse describes a tool that a program names.
+// ToolUse describes a tool that a program names, and whether the program may call it repeatedly.
 type ToolUse struct {
 	Name string // as the program has it: github.listIssues, or the raw name
 	Loop bool   // it may be called more than once
@@ -88,10 +88,10 @@ func (j *treeJudge) impactOf(i int32, m *ProgramImpact) {
 	}
 }
 
-// Computed is the text that stands for a name which a program computes.
+// Computed stands in a ProgramImpact for a name that a program computes.
 const Computed = "(a name that the program computes)"
 
-// secondArgument lists the functions that write the file named by their second argument.
+// secondArgument lists functions that write to a file named by their second argument.
 var secondArgument = []string{
 	"cp", "cpSync", "copyFile", "copyFileSync", "copy", "copy2", "copytree", "move", "rename", "renameSync",
 	"replace", "link", "linkSync", "symlink", "symlinkSync",
@@ -182,7 +182,7 @@ func textDomains(text string) []string {
 	return found
 }
 
-// repeatingMethods lists methods that call a function for each of many items.
+// repeatingMethods lists functions that call a function argument once for each of many items.
 var repeatingMethods = []string{
 	"map", "forEach", "flatMap", "filter", "reduce", "reduceRight", "some", "every", "find", "findIndex", "sort",
 	"from", "setInterval", "filterfalse", "starmap", "replace",
@@ -224,12 +224,12 @@ func (p *analyzedTree) findRepeated() []bool {
 	return loops
 }
 
-// loopBody returns the parts of a loop that run more than once: all but its iterable.
+// loopBody returns the parts of a loop that may run more than once. Only the loop's iterable runs once.
 func (p *analyzedTree) loopBody(i int32) []int32 {
 	return slices.DeleteFunc(p.childList(i), func(c int32) bool { return p.hasKind(c, Assign) && p.Nodes[c].Text == "of" })
 }
 
-// functionOf returns the function that a variable holds, or -1 if it holds none.
+// functionOf returns the function that is assigned to a variable, or -1 if there is none.
 func (p *analyzedTree) functionOf(bind int32) int32 {
 	if bind == 0 {
 		return -1
@@ -242,7 +242,7 @@ func (p *analyzedTree) functionOf(bind int32) int32 {
 	return -1
 }
 
-// repeatedBy returns the functions that a call calls repeatedly.
+// repeatedBy returns the arguments of a call that it may call repeatedly, as in list.map(f).
 func (p *analyzedTree) repeatedBy(i int32) []int32 {
 	callee := p.nthChild(i, 0)
 	name := ""

@@ -13,14 +13,14 @@ type RuleFinding struct {
 	Detail     string // what was found, as short as possible: "os.system"
 }
 
-// RuleReport has everything that the rules found in a program. It depends only on the program.
+// RuleReport holds everything that the rules found in a program. Equal programs have equal reports.
 type RuleReport struct {
 	Findings   []RuleFinding // in source order
 	Impact     ProgramImpact
 	Complexity int // the highest cyclomatic complexity of a function, or of the code outside of functions
 }
 
-// Bounds on a report.
+// Bounds on a report: the number of findings, the number of findings per rule, and the length of their details.
 const (
 	maxFindings = 50
 	maxSame     = 5 // of one rule
@@ -49,7 +49,7 @@ type treeJudge struct {
 	found []RuleFinding
 	said  map[string]int
 	most  int // complexity
-	// commands counts the bytes of commands in tool arguments that were examined.
+	// commands counts the bytes of commands in tool arguments that were examined so far.
 	commands int
 }
 
@@ -80,7 +80,7 @@ func (j *treeJudge) findAt(rule string, s RuleSeverity, start, end int, detail s
 	j.found = append(j.found, RuleFinding{rule, s, start, end, detail})
 }
 
-// makeRoom drops a finding that is less severe than severity, if the report is full.
+// makeRoom removes the least severe finding. It returns false if no finding is less severe than s.
 func (j *treeJudge) makeRoom(s RuleSeverity) bool {
 	mildest := 0
 	for k, f := range j.found {
@@ -127,7 +127,7 @@ func (j *treeJudge) judgeNode(i int32) {
 	}
 }
 
-// judgeReference finds uses of names that programs never need, in whatever way they are accessed.
+// judgeReference finds uses of dangerous names, in whatever way the program accesses them.
 func (j *treeJudge) judgeReference(i int32) {
 	if j.isInner(i) {
 		return
@@ -156,20 +156,20 @@ func (j *treeJudge) judgeReference(i int32) {
 	}
 }
 
-// isTakenApart reports whether a node is a name that a destructuring pattern assigns.
+// isTakenApart reports whether a destructuring pattern assigns the variable at a node.
 func (j *treeJudge) isTakenApart(i int32) bool {
 	return j.hasKind(j.parents[i], Property) &&
 		slices.ContainsFunc(j.defs[j.Nodes[i].Bind], func(d variableDef) bool { return len(d.keys) > 0 })
 }
 
-// isInner reports whether a node is the beginning of a longer name, such as a in a.b. The longer name is judged
-// instead.
+// isInner reports whether a node is the beginning of a longer name, such as a in a.b. In that case only the longer
+// name is judged.
 func (j *treeJudge) isInner(i int32) bool {
 	parent := j.parents[i]
 	return j.hasKind(parent, Member, Index) && parent+1 == i && !j.hasKind(i, Call)
 }
 
-// isAsked reports whether a program only tests the type or the existence of a name, as with typeof.
+// isAsked reports whether a program only tests a value, as with typeof or a comparison.
 func (j *treeJudge) isAsked(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Unary, Binary) {
@@ -182,15 +182,15 @@ func (j *treeJudge) isAsked(i int32) bool {
 	return false
 }
 
-// isWhole reports whether a value is used as a whole, and not only to access one of its members.
+// isWhole reports whether a program uses a value as a whole, and not only one of its members.
 func (j *treeJudge) isWhole(i int32) bool {
 	parent := j.parents[i]
 	return !j.hasKind(parent, Member, Index, Unary, Binary, Logical) ||
 		j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
-// isConstantCall reports whether a node is the function of a call with a constant argument. The call is judged
-// instead.
+// isConstantCall reports whether a node is the function in a call with a constant first argument. In that case the
+// call is judged instead.
 func (j *treeJudge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i {
@@ -200,7 +200,7 @@ func (j *treeJudge) isConstantCall(i int32) bool {
 	return ok
 }
 
-// isDecoding reports whether a call such as Buffer.from(…) names an encoding that hides text, such as base64.
+// isDecoding reports whether a call of Buffer.from decodes base64 or hexadecimal data, or may do so.
 func (j *treeJudge) isDecoding(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i || len(j.childList(parent)) != 3 {
@@ -210,7 +210,7 @@ func (j *treeJudge) isDecoding(i int32) bool {
 	return !ok || slices.Contains([]string{"base64", "base64url", "hex"}, encoding)
 }
 
-// judgeImports finds imports of modules that programs never need.
+// judgeImports finds imports of modules that no harmless program needs.
 func (j *treeJudge) judgeImports(i int32) {
 	path := j.modulePath(j.Nodes[i].Text)
 	j.fromAddress(i, j.Nodes[i].Text)
@@ -223,7 +223,8 @@ func (j *treeJudge) judgeImports(i int32) {
 	}
 }
 
-// judgeMember finds accesses to members through which a program can get from an object to its type or to others.
+// judgeMember finds accesses to members such as __proto__, through which a program can get from an object to its type
+// or to other objects.
 func (j *treeJudge) judgeMember(i int32) {
 	n := &j.Nodes[i]
 	key, object := n.Text, j.nthChild(i, 0)
@@ -245,7 +246,7 @@ func (j *treeJudge) judgeMember(i int32) {
 	}
 }
 
-// findHiddenName finds names that are assembled from parts to hide them.
+// findHiddenName finds dangerous names that a program assembles from parts to hide them.
 func (j *treeJudge) findHiddenName(i int32, name string) {
 	if !j.hasKind(i, String) && !j.hasKind(i, Name) && slices.Contains(hideableNames, name) {
 		j.addFinding("code.hidden", i, name)
@@ -255,7 +256,7 @@ func (j *treeJudge) findHiddenName(i int32, name string) {
 	}
 }
 
-// hideableNames lists names that an honest program never assembles from parts.
+// hideableNames lists dangerous names. A harmless program never assembles them from parts.
 var hideableNames = []string{
 	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
 	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",
@@ -263,7 +264,7 @@ var hideableNames = []string{
 	"net", "vm", "binding", "pty", "pickle",
 }
 
-// findComputedMember finds accesses to computed members of the global object and of dangerous modules.
+// findComputedMember finds accesses to members of the global object or of dangerous modules whose names are computed.
 func (j *treeJudge) findComputedMember(i, object int32, key string) {
 	if key != "[?]" {
 		return
@@ -320,8 +321,8 @@ func (j *treeJudge) isSuper(i int32) bool {
 	return slices.ContainsFunc(j.possiblePaths(i), func(s string) bool { return s == "super()" || s == "object" })
 }
 
-// judgeProperty judges a property: hooks that Python's deserialisation calls, names assembled from parts, and React's
-// property for raw HTML.
+// judgeProperty judges the name of a property. It finds hooks for Python's deserialisation, names that are assembled
+// from parts, and React's property for raw HTML.
 func (j *treeJudge) judgeProperty(i int32) {
 	if key := j.Nodes[i].Text; j.Language == Python && (key == "__reduce__" || key == "__reduce_ex__") {
 		j.addFinding("code.deserialize", i, key)

@@ -10,8 +10,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// grown makes a valid tree from any bytes: each takes three for a node, and closes
-// some of those that are open.
+// grown makes a valid tree from any bytes, three for each node. Fuzz tests use it.
 func grown(data []byte) *SyntaxTree {
 	words := []string{"", "=", "of", "+", ",", "eval", "constructor", "__proto__", "a", "globalThis", "crm", "run", "command", "rm -rf /", "fs", "join", "map", "::-1", "Function",
 		"__class__", "os", "system", "?:", "*", "**", "getattr", "import", "97", "require", "format", "{0.__class__}", "fromCharCode", "String", "of", "prototype", "\u202e"}
@@ -95,7 +94,7 @@ func TestCheckTree(t *testing.T) {
 	}
 }
 
-// nested is a tree of one kind, each node in the one before.
+// nested returns a tree of n nodes of the same kind, each inside the previous one.
 func nested(n int, kind Kind, text string) *SyntaxTree {
 	t := &SyntaxTree{Nodes: make([]TreeNode, n)}
 	for i := range t.Nodes {
@@ -104,7 +103,7 @@ func nested(n int, kind Kind, text string) *SyntaxTree {
 	return t
 }
 
-// flat is a tree of n copies of a subtree.
+// flat returns a tree with n copies of a subtree below its root.
 func flat(n int, part ...TreeNode) *SyntaxTree {
 	t := &SyntaxTree{Nodes: []TreeNode{{Kind: Other, Size: int32(1 + n*len(part))}}}
 	for range n {
@@ -113,7 +112,7 @@ func flat(n int, part ...TreeNode) *SyntaxTree {
 	return t
 }
 
-// chain is a program of n variables, each given by the one before.
+// chain returns a program with n variables. The value of each contains the previous variable twice.
 func chain(n int, op string) *SyntaxTree {
 	t := flat(0)
 	for i := 1; i <= n; i++ {
@@ -129,7 +128,7 @@ func chain(n int, op string) *SyntaxTree {
 	return t
 }
 
-// TestJudgeIsLinear checks that the cost of Judge grows linearly with the size of the program.
+// TestJudgeIsLinear checks that the time of JudgeTree grows linearly with the size of the program.
 func TestJudgeIsLinear(t *testing.T) {
 	if _, err := JudgeTree(nested(maxDepth+1, Other, "")); !errors.Is(err, ErrDeep) {
 		t.Errorf("a tree of depth %d: %v", maxDepth+1, err)
@@ -206,7 +205,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// What is grave is not lost among what is not.
+// TestGraveFindingsStay checks that a full report drops less severe findings to make room for a severe one.
 func TestGraveFindingsStay(t *testing.T) {
 	j := &treeJudge{analyzedTree: &analyzedTree{SyntaxTree: &SyntaxTree{Source: strings.Repeat("x", 100)}}, said: map[string]int{}}
 	for k := range 60 {

@@ -1,9 +1,9 @@
 package rules
 
-// RuleSeverity grades a finding.
+// RuleSeverity says how grave a finding is.
 type RuleSeverity uint8
 
-// Severities, mildest first.
+// The severities, mildest first.
 const (
 	Info     RuleSeverity = iota + 1 // worth a note
 	Low                              // has ordinary uses
@@ -22,17 +22,18 @@ type StrictnessLevel uint8
 // The levels of strictness. The zero value is Standard.
 const (
 	Standard StrictnessLevel = iota
-	// Permissive is the row of actions for the permissive level; the columns are the severities info, low, medium,
-	// high and critical.
+	// Permissive refuses no program. It only warns of findings of medium and higher severity.
 	Permissive
 	Strict // high
 	Maximum
 )
 
-// Networked is added to a level if programs have network access, so that using the network is not reported.
+// Networked is a flag that is added to a level if programs have network access. Using the network then counts as a
+// finding of low severity.
 const Networked StrictnessLevel = 1 << 7
 
-// Commanding is added to a level if programs may start commands, so that starting commands is not reported.
+// Commanding is a flag that is added to a level if programs may start commands. Starting commands then counts as a
+// finding of low severity.
 const Commanding StrictnessLevel = 1 << 6
 
 // baseLevel returns the level without Networked and Commanding.
@@ -52,10 +53,10 @@ var levelNames = []string{"standard", "permissive", "high", "maximum"}
 
 func (l StrictnessLevel) String() string { return levelNames[min(l.baseLevel(), len(levelNames)-1)] }
 
-// FindingAction is the consequence of a finding for the program: none, a warning or a refusal.
+// FindingAction says what happens to a program because of a finding: nothing, a warning or a refusal.
 type FindingAction uint8
 
-// Actions, mildest first.
+// The actions, mildest first.
 const (
 	Ignore FindingAction = iota
 	Warn
@@ -80,7 +81,8 @@ func (l StrictnessLevel) ActionFor(s RuleSeverity) FindingAction {
 	return actionTable[min(l.baseLevel(), len(actionTable)-1)][min(s, Critical)]
 }
 
-// findingAction returns the level's action for a finding.
+// findingAction returns the level's action for a finding. In contrast to ActionFor, it takes the flags Networked and
+// Commanding into account.
 func (l StrictnessLevel) findingAction(f RuleFinding) FindingAction {
 	if l&Networked != 0 && f.Rule == "network.fetch" {
 		return l.ActionFor(min(f.Severity, Low))

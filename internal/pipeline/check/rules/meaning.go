@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// analyzedTree represents a syntax tree with facts that the rules need: the parent of each node, the meanings of names, and
-// constant strings.
+// analyzedTree holds a syntax tree with facts that the rules need: the parent of each node, the values of variables,
+// the dotted paths that names refer to, and constant strings.
 type analyzedTree struct {
 	*SyntaxTree
 	parents []int32
@@ -19,7 +19,7 @@ type analyzedTree struct {
 	stars   []string // modules with a star import in Python
 }
 
-// nodeMemo caches the results of analysing one node.
+// nodeMemo caches the result of analysing one node.
 type nodeMemo[T any] struct {
 	state memoState
 	value T
@@ -34,7 +34,7 @@ const (
 	memoNone
 )
 
-// variableDef is one value that a variable may have.
+// variableDef describes one value that is assigned to a variable.
 type variableDef struct {
 	node int32    // the value; -1 if nothing is known of it
 	keys []string // of the value's members on the way to it, when it is taken apart
@@ -145,7 +145,7 @@ func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	}
 }
 
-// memberDef returns the definition for a member of the value.
+// memberDef returns the definition of a variable that gets a member of the value.
 func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return variableDef{node: -1}
@@ -178,8 +178,8 @@ func (p *analyzedTree) valueOf(i int32) int32 {
 // call gives. The global object has the path of everything that it holds: eval is
 // eval, however it is reached.
 
-// possiblePaths returns the paths, such as fs.readFile, that an expression may refer to. It returns none if they are
-// unknown.
+// possiblePaths returns the dotted paths, such as fs.readFile, that an expression may refer to. It returns none if
+// they are unknown.
 func (p *analyzedTree) possiblePaths(i int32) []string {
 	if i < 0 {
 		return nil
@@ -252,7 +252,7 @@ func appendSuffix(paths []string, suffix string) []string {
 	return found
 }
 
-// variablePaths returns the paths that a variable may refer to.
+// variablePaths returns the dotted paths that a variable may refer to.
 func (p *analyzedTree) variablePaths(bind int32) []string {
 	var found []string
 	if p.deep++; p.deep > maxDeep {
@@ -288,8 +288,8 @@ func (p *analyzedTree) indexKey(i int32) string {
 	return "[?]"
 }
 
-// memberOf returns the paths that a member of an expression may refer to. For an object literal in the program, these
-// are the paths of the member's value.
+// memberOf returns the dotted paths that object.key may refer to. If object is a literal in the program, these are
+// the paths of the member's value.
 func (p *analyzedTree) memberOf(object int32, key string) []string {
 	var found []string
 	if o := p.onlyValue(object); p.hasKind(o, Object) {
@@ -305,7 +305,8 @@ func (p *analyzedTree) memberOf(object int32, key string) []string {
 	return p.memberPaths(object, key)
 }
 
-// memberPaths returns the paths that result from accessing the member key of an expression.
+// memberPaths returns the dotted paths made of those of object and a member's key. "?" stands for an object whose
+// paths are unknown.
 func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	paths := p.possiblePaths(object)
 	if len(paths) == 0 {
@@ -318,7 +319,8 @@ func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	return found
 }
 
-// joinPath returns the path of a member of a path.
+// joinPath returns the dotted path of the member key of path. It simplifies paths that lead back to the global object
+// or to a module.
 func (p *analyzedTree) joinPath(path, key string) string {
 	switch {
 	case path == globalObject && key != "__dict__":
@@ -338,13 +340,14 @@ func (p *analyzedTree) joinPath(path, key string) string {
 	return path + "." + key
 }
 
-// reexportedModules lists modules that are also available as members of other modules, because those import them.
+// reexportedModules lists Python modules that programs can also reach as members of other modules, because those
+// import them.
 var reexportedModules = []string{
 	"os", "sys", "subprocess", "builtins", "ctypes", "socket", "shutil", "importlib", "posix", "gc", "inspect",
 	"marshal", "pickle",
 }
 
-// globalObject is the path of the global object: of globalThis, and of Python's builtins and globals().
+// globalObject is the path that stands for JavaScript's globalThis, and for Python's builtins and globals().
 const globalObject = "global"
 
 // globalPath returns the dotted path of a name that the program does not declare itself.
@@ -376,7 +379,7 @@ func (p *analyzedTree) globalPath(name string) string {
 	return name
 }
 
-// modulePath returns the path for the module with this name.
+// modulePath returns the path that stands for a module.
 func (p *analyzedTree) modulePath(name string) string { return importedPath(p.Language, name, "*") }
 
 func importedPath(l TreeLanguage, module, name string) string {
@@ -397,7 +400,7 @@ func importedPath(l TreeLanguage, module, name string) string {
 	return "@" + module + "." + name
 }
 
-// calledPaths returns the paths that the result of a call may refer to.
+// calledPaths returns the dotted paths that the result of a call may refer to.
 func (p *analyzedTree) calledPaths(i int32) []string {
 	var found []string
 	callee := p.nthChild(i, 0)
@@ -410,7 +413,7 @@ func (p *analyzedTree) calledPaths(i int32) []string {
 	return found
 }
 
-// resultPaths returns the paths that the result of calling a given path may refer to.
+// resultPaths returns the dotted paths that the result of calling callee may refer to. i is the node of the call.
 func (p *analyzedTree) resultPaths(i int32, callee string) []string {
 	first, second := p.nthChild(i, 1), p.nthChild(i, 2)
 	switch {

@@ -2,15 +2,15 @@ package rules
 
 import "strings"
 
-// nameDanger says which rule a name belongs to.
+// nameDanger says which rule a use of a name violates, and how severely.
 type nameDanger struct {
 	rule     string
 	severity RuleSeverity // 0 is the rule's own
 	whole    bool         // its members are meant too
 }
 
-// lookupDanger returns the rule for a path: for the path itself, for a module or object that contains it, or for
-// another way of calling the function.
+// lookupDanger returns the rule for a dotted path. It also finds rules for a module or object that contains the path,
+// and for calls through members such as .call and .bind.
 func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	names := scriptNames
 	if l == Python {
@@ -29,7 +29,7 @@ func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	return nameDanger{}, false
 }
 
-// addAll maps names to the same danger.
+// addAll adds names to m, all with the same danger.
 func addAll(m map[string]nameDanger, d nameDanger, names ...string) {
 	for _, n := range names {
 		m[n] = d
@@ -153,7 +153,7 @@ var pythonGlobals = setOf(
 	"global",
 )
 
-// pythonModules lists modules that programs can use without an import.
+// pythonModules lists Python modules that the rules recognize by name even if the program does not import them.
 var pythonModules = setOf(
 	"os", "sys", "subprocess", "shutil", "ctypes", "socket", "importlib", "pickle", "marshal", "base64", "codecs", "zlib", "urllib", "json", "re", "math", "datetime",
 	"asyncio", "itertools", "functools", "collections", "statistics", "random", "time", "csv", "io", "string", "textwrap", "hashlib", "pathlib", "operator", "typing",
@@ -169,7 +169,7 @@ func setOf(names ...string) map[string]bool {
 	return m
 }
 
-// globalNames returns the global names of the language.
+// globalNames returns the set of global names in the program's language.
 func (t *SyntaxTree) globalNames() map[string]bool {
 	if t.Language == Python {
 		return pythonGlobals

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Thresholds from which on text counts as obfuscated.
+// Thresholds above which a text counts as obfuscated.
 const (
 	minEscapes    = 12     // escapes of plain letters in one string
 	minRandom     = 120    // bytes of a string that looks like noise
@@ -37,7 +37,7 @@ func (j *treeJudge) judgeLiteral(i int32) {
 	}
 }
 
-// isFormat reports whether the program uses a string literal as a format through its method, as in '…'.format.
+// isFormat reports whether the program may use a Python string literal as a format, as in '…'.format.
 func (j *treeJudge) isFormat(i int32) bool {
 	parent := j.parents[i]
 	return j.hasKind(parent, Assign) || j.hasKind(parent, Member) && strings.HasPrefix(j.Nodes[parent].Text, "format")
@@ -68,13 +68,13 @@ func countEscapes(raw string) (n int) {
 	return n
 }
 
-// isPlain reports whether hexadecimal digits encode a printable ASCII character.
+// isPlain reports whether hexadecimal digits are the code of a printable ASCII character.
 func isPlain(digits string) bool {
 	digits = strings.TrimLeft(digits, "0")
 	return len(digits) == 2 && digits[0] >= '2' && digits[0] <= '7' && strings.ContainsRune("0123456789abcdefABCDEF", rune(digits[1]))
 }
 
-// isNoise reports whether a text looks like encoded data: it has no words and very many different characters.
+// isNoise reports whether a text looks like encoded data: it has hardly any white space and a high entropy.
 func isNoise(s string) bool {
 	var counts [256]int
 	for k := range len(s) {
@@ -100,7 +100,7 @@ func (j *treeJudge) findNumberText(i int32) {
 	}
 }
 
-// characterCodes reports calls whose arguments are the character codes of a text.
+// characterCodes finds calls that convert character codes to a long string or to a dangerous name.
 func (j *treeJudge) characterCodes(i int32, args []int32) {
 	if s, ok := j.charactersText(args); ok && len(s) >= minCodes {
 		j.addFinding("obfuscation.charcodes", i, s)
@@ -165,7 +165,8 @@ func (j *treeJudge) judgeIdentifier(i int32, name string) {
 // lookalikeLetters lists letters of other scripts that look like Latin ones.
 const lookalikeLetters = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαοριυνκΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡɩ"
 
-// isStyled reports whether a letter is a styled form of a Latin letter. Python treats both as the same in names.
+// isStyled reports whether a character is a styled form of a Latin letter. In names, Python treats such a character
+// as the plain letter.
 func isStyled(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff || r >= 0xff21 && r <= 0xff5a }
 
 // isInvisible reports whether a character is invisible. Joiners do not count, because some scripts and emoji need
@@ -178,7 +179,8 @@ func isInvisible(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe007f
 }
 
-// judgeLetters finds characters that make source code look different from the code that runs.
+// judgeLetters finds invisible and direction-changing characters, which make source code look different from the code
+// that runs.
 func (j *treeJudge) judgeLetters() {
 	var before rune
 	tagged := 0
@@ -202,7 +204,7 @@ func (j *treeJudge) judgeLetters() {
 	}
 }
 
-// judgeSymbols finds programs that consist only of punctuation.
+// judgeSymbols finds programs in which almost nothing is a name or a number, as obfuscators produce them.
 func (j *treeJudge) judgeSymbols() {
 	if len(j.Nodes) < minSymbols {
 		return

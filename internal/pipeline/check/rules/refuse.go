@@ -12,7 +12,7 @@ import (
 type PlaceFunc func(f RuleFinding) (line, column, width int)
 
 // RefusalError returns the error for a program that the level refuses, or nil. It describes the most severe finding
-// in full and some others in one line each.
+// in full and some others in one line each. width is that of the most severe finding.
 func (r RuleReport) RefusalError(l StrictnessLevel, at PlaceFunc) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
@@ -36,7 +36,7 @@ const (
 	maxWarnings = 4
 )
 
-// otherFindings describes the first finding of each further rule that refuses the program.
+// otherFindings describes further findings that refuse the program, one for each rule other than the given one.
 func (r RuleReport) otherFindings(l StrictnessLevel, rule string, at PlaceFunc) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
@@ -54,7 +54,7 @@ func (r RuleReport) otherFindings(l StrictnessLevel, rule string, at PlaceFunc) 
 	return b.String()
 }
 
-// messageText describes a finding with its rule.
+// messageText describes a finding and names its rule.
 func (f RuleFinding) messageText() string {
 	rule, _ := RuleOf(f.Rule)
 	if f.Detail == "" {

@@ -8,10 +8,10 @@ import (
 	"retort/internal/core"
 )
 
-// RiskLevel names a level of risk.
+// RiskLevel is a range of risk scores with a name, such as "low".
 type RiskLevel string
 
-// The levels of risk.
+// The levels of risk, with the scores that they cover.
 const (
 	RiskLow      RiskLevel = "low"      // below 25
 	RiskMedium   RiskLevel = "medium"   // 25 to 49
@@ -19,14 +19,14 @@ const (
 	RiskCritical RiskLevel = "critical" // 80 and more
 )
 
-// UsedTool represents a tool that a program can call.
+// UsedTool describes a tool that a program can call, with its effect.
 type UsedTool struct {
 	Tool   string // as programs write it: github.listIssues
 	Effect core.EffectInfo
 	Loop   bool // it may be called more than once
 }
 
-// ProgramRisk is the risk of a program: its score, its level and the reasons.
+// ProgramRisk describes the risk of a program: its score, its level and the reasons for them.
 type ProgramRisk struct {
 	Score   int // 0 to 100
 	Level   RiskLevel
@@ -38,18 +38,18 @@ type ProgramRisk struct {
 	report RuleReport
 }
 
-// WithoutUses returns the risk that the program would have without those tool uses for which told returns true.
+// WithoutUses returns the risk that the program would have without the uses of tools for which told returns true.
 func (r ProgramRisk) WithoutUses(told func(UsedTool) bool) ProgramRisk {
 	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
 	return WeighRisk(r.report, rest, r.Unknown && len(rest) > 0)
 }
 
-// UsesNetwork reports whether a program, or a skill that it uses, names something that accesses the network.
+// UsesNetwork reports whether a program, or a skill that it uses, contains a name that gives access to the network.
 func (r ProgramRisk) UsesNetwork() bool {
 	return slices.ContainsFunc(r.report.Findings, func(f RuleFinding) bool { return strings.HasPrefix(f.Rule, "network.") })
 }
 
-// The weights in the risk score.
+// The points that make up a risk score.
 const (
 	weightRead        = 5
 	weightWrite       = 25
@@ -66,11 +66,11 @@ const (
 	weightComplex     = 3
 )
 
-// weightOf returns the points for the most severe finding, according to its severity.
+// weightOf holds the points for the most severe finding, indexed by its severity.
 var weightOf = [...]int{0, 0, 3, 15, 40, 70}
 
-// WeighRisk computes the risk of a program that can call these tools. unknown means that the program computes names
-// of tools.
+// WeighRisk computes the risk of a program that can call these tools. If the program computes the names of tools,
+// unknown is true.
 func WeighRisk(r RuleReport, uses []UsedTool, unknown bool) ProgramRisk {
 	slices.SortStableFunc(uses, func(a, b UsedTool) int { return int(b.Effect.Kind) - int(a.Effect.Kind) })
 	w := &riskWeighing{risk: ProgramRisk{Uses: uses, Unknown: unknown, Impact: r.Impact, report: r}}
@@ -116,7 +116,8 @@ func (w *riskWeighing) addPart(points int, format string, args ...any) {
 	w.parts = append(w.parts, riskPart{points, fmt.Sprintf(format, args...)})
 }
 
-// weighTools adds the points for tools: all for the tool with the furthest-reaching effect, a few for each other one.
+// weighTools adds points for tools: the full points for the tool with the most dangerous effect, and a few for each
+// further tool with effects.
 func (w *riskWeighing) weighTools(uses []UsedTool, unknown bool) {
 	if len(uses) == 0 {
 		return
@@ -151,7 +152,7 @@ func (w *riskWeighing) weighLoops(uses []UsedTool) {
 	}
 }
 
-// weighFlow adds points if the program can send data from one server to another.
+// weighFlow adds points if the program can read from one server and write to another.
 func (w *riskWeighing) weighFlow(uses []UsedTool) {
 	from, to := map[string]bool{}, ""
 	for _, u := range uses {
@@ -178,8 +179,8 @@ func (w *riskWeighing) weighFiles(m ProgramImpact) {
 	w.addPart(min(maxDomains, weightDomain*len(m.Domains)), "it names %s", listNames(m.Domains))
 }
 
-// weighFindings adds the points for findings: all for the most severe one, a few for each other one. It also adds
-// points for a function with many branches.
+// weighFindings adds points for findings: the full points for the most severe one, and a few for each further one. It
+// also adds points for a function with many branches.
 func (w *riskWeighing) weighFindings(r RuleReport) {
 	worst := -1
 	for k, f := range r.Findings {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// toolPath returns the tool that a path refers to, as "server.tool", or "". If the first name in a path has no other
-// meaning, it is assumed to be a server.
+// toolPath returns the tool that a dotted path refers to, as "server.tool", or "". If the first name in the path has
+// no other meaning, it is assumed to be a server.
 func (p *analyzedTree) toolPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "servers."); ok && strings.Contains(rest, ".") {
 		return rest
@@ -52,10 +52,10 @@ var rawCallers = []string{
 	"@servers.client.call_mcp_tool",
 }
 
-// commandNames lists names of parameters, and parts of tool names, that indicate commands as arguments.
+// commandNames matches names of parameters and tools that suggest that an argument is a command.
 var commandNames = compileLazily(`(?i)(sql|query|queries|statement|command|cmd|script|shell|bash|exec|run|terminal|code|args|argv|input)`)
 
-// sqlNames lists those of commandNames that indicate SQL.
+// sqlNames matches names of parameters and tools that suggest that an argument is SQL.
 var sqlNames = compileLazily(`(?i)(sql|query|queries|statement|database|db|exec|run|script|command)`)
 
 // toolCall finds dangerous commands in a tool's arguments.
@@ -77,8 +77,8 @@ func (j *treeJudge) toolCall(path string, args []int32) {
 
 const maxGiven = 8 // how deep in an argument commands are looked for
 
-// anyCall judges the arguments of an unknown function, which may be a tool. It considers only arguments whose names
-// clearly mean a command.
+// anyCall judges the arguments of a function that is unknown and may be a tool. It judges only arguments whose names
+// clearly mean a command or SQL.
 func (j *treeJudge) anyCall(args []int32) {
 	for _, arg := range args {
 		list := []int32{arg}
@@ -93,7 +93,7 @@ func (j *treeJudge) anyCall(args []int32) {
 	}
 }
 
-// judgeArgument judges one argument. isCommand means that the parameter's value is run as a command.
+// judgeArgument judges one argument. isCommand means that the tool probably runs the argument as a command.
 func (j *treeJudge) judgeArgument(i int32, key string, isCommand bool, deep int) {
 	if deep == 0 {
 		return
@@ -124,7 +124,7 @@ func (j *treeJudge) judgeArgument(i int32, key string, isCommand bool, deep int)
 	}
 }
 
-// knownText returns a string whose variable parts are replaced by a placeholder.
+// knownText returns the constant parts of a string expression, with a placeholder for each variable part.
 func (j *treeJudge) knownText(i int32) string {
 	if s, ok := j.constantText(i); ok {
 		return s
@@ -148,7 +148,7 @@ func (j *treeJudge) knownText(i int32) string {
 	return placeholderPattern().ReplaceAllString(b.String(), "x")
 }
 
-// placeholderPattern matches the places in a format string where values are inserted.
+// placeholderPattern matches the placeholders in a format string, such as %s or {name}.
 var placeholderPattern = compileLazily(`%[sd]|\{\w*\}`)
 
 const (
@@ -179,7 +179,7 @@ func (j *treeJudge) commandText(i int32, key, text string) {
 
 var sqlComment = compileLazily(`(?s)/\*.*?\*/|--[^\n]*`)
 
-// destructiveText represents a pattern of commands that destroy something when they are run.
+// destructiveText describes a pattern of commands that destroy something.
 type destructiveText struct {
 	rule    string
 	pattern func() *regexp.Regexp

@@ -1,12 +1,12 @@
-// Package rules judges a program by its syntax tree: whether it does something that programs never need, what it can
-// touch, and how risky it is. It does not search the program's text: a comment or string that contains eval is not a
-// finding. Programs in all languages are given as the same kind of Tree, so that a rule can apply to several
-// languages.
+// Package rules judges a program by its syntax tree: whether it does something that harmless programs never need,
+// what it can touch, and how risky it is. It does not search the program's text: a comment or string that contains
+// eval is not a finding. Programs in all languages are given as the same kind of tree, so that a rule can apply to
+// several languages.
 package rules
 
 import "errors"
 
-// Kind is the kind of a node in a Tree. The set of kinds is closed.
+// Kind is the kind of a node in a SyntaxTree. No other kinds exist.
 type Kind uint8
 
 // The kinds of nodes, with their text and children. Trees do not contain parentheses, casts and types.
@@ -59,7 +59,7 @@ func (k Kind) String() string {
 	return "kind"
 }
 
-// KindOf returns the kind of this name.
+// KindOf returns the kind with this name, such as "call".
 func KindOf(name string) (Kind, bool) {
 	for k, n := range kindNames {
 		if n == name {
@@ -69,7 +69,7 @@ func KindOf(name string) (Kind, bool) {
 	return Other, false
 }
 
-// TreeNode is one node of a Tree.
+// TreeNode describes one node of a SyntaxTree.
 type TreeNode struct {
 	Kind       Kind
 	Text       string
@@ -78,16 +78,16 @@ type TreeNode struct {
 	Bind       int32 // which variable a name means, from 1 on; 0 for one that the program does not declare
 }
 
-// TreeLanguage represents a family of languages: JavaScript with TypeScript, or Python.
+// TreeLanguage distinguishes two families of languages: JavaScript with TypeScript, and Python.
 type TreeLanguage uint8
 
-// Families of languages.
+// The families of languages.
 const (
 	Script TreeLanguage = iota // TypeScript, JavaScript
 	Python
 )
 
-// SyntaxTree represents a program as a list of nodes in preorder: the children of a node follow it.
+// SyntaxTree holds a program as a list of nodes in preorder: each node is followed by its children.
 type SyntaxTree struct {
 	Language TreeLanguage
 	Source   string
@@ -100,7 +100,7 @@ const (
 	maxDepth = 4000
 )
 
-// The ways in which a tree can be invalid.
+// Errors for trees that the rules do not judge.
 var (
 	ErrTree  = errors.New("the syntax tree is invalid")
 	ErrDeep  = errors.New("the program is nested too deeply")

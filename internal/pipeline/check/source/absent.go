@@ -7,15 +7,16 @@ import (
 	"retort/internal/core"
 )
 
-// NameErrors makes the errors about unknown tools and servers, with names spelled as in one language.
+// NameErrors creates error messages and hints about unknown tools and servers. Its functions spell names as in the
+// program's language.
 type NameErrors struct {
 	Server    func(*core.ToolServer) string
 	Tool      func(*core.Tool) string
 	Signature func(*core.Tool) string // its call in one line
 }
 
-// RefusalOf returns the reason why an existing tool is hidden from the principal, or nil if the tool does not exist.
-// s is the tool's server, or nil if name is a full name with the server.
+// RefusalOf returns the reason why an existing tool is hidden from the principal, or nil if there is no such tool. s
+// is the tool's server, or nil if name includes the server's name.
 func RefusalOf(tools *core.Toolset, s *core.ToolServer, name string) *core.Error {
 	if s != nil {
 		name = s.Name + "." + name
@@ -23,7 +24,7 @@ func RefusalOf(tools *core.Toolset, s *core.ToolServer, name string) *core.Error
 	return tools.RefusalOf(name)
 }
 
-// NoTool returns the error for a tool name that the server s does not have.
+// NoTool returns the message and hint for a tool name that server s does not have.
 func (w NameErrors) NoTool(s *core.ToolServer, name string) (message, hint string) {
 	message = fmt.Sprintf("%s has no tool %q", w.Server(s), name)
 	names := make([]string, len(s.Tools))
@@ -46,7 +47,8 @@ func (w NameErrors) NoTool(s *core.ToolServer, name string) (message, hint strin
 	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
 }
 
-// NoServer returns the error for an unknown name that may be meant as a server or a full tool name.
+// NoServer returns the message and hint for an unknown name, which may be that of a server or the full name of a
+// tool.
 func (w NameErrors) NoServer(tools *core.Toolset, name string) (message, hint string) {
 	if strings.Contains(name, "__") || strings.Contains(name, ".") {
 		return w.noQualified(tools, name)
@@ -65,7 +67,7 @@ func (w NameErrors) NoServer(tools *core.Toolset, name string) (message, hint st
 	return message, "there are " + strings.Join(names[:min(20, len(names))], ", ")
 }
 
-// noQualified returns the error for an unknown full tool name.
+// noQualified returns the message and hint for an unknown full tool name, such as github.nope.
 func (w NameErrors) noQualified(tools *core.Toolset, name string) (message, hint string) {
 	e := tools.NotFound(name)
 	var names []string

@@ -37,8 +37,8 @@ func splitLines(text string) []string {
 	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff")), "\n")
 }
 
-// lineWindow returns the part of a line around a column, and the white space that leads to the column, with the line's
-// own tabs.
+// lineWindow returns the part of a long line around a column. caret is the white space with which to indent a caret
+// below that column; it contains the line's own tabs.
 func lineWindow(line string, column int) (shown, caret string) {
 	runes := []rune(line)
 	at := min(max(column-1, 0), len(runes))

@@ -8,14 +8,14 @@ import (
 	"retort/internal/core"
 )
 
-// RecognizedLanguage is the language that a program without a stated language is assumed to have.
+// RecognizedLanguage holds the language that a program was recognized as, because the request named none.
 type RecognizedLanguage struct {
 	Language core.Language // TypeScript or Python
 	Sure     bool          // nothing in the text speaks for the other language
 }
 
-// leastPython is the lowest score from which on a text without signs of TypeScript counts as Python. Features that
-// both languages have, such as a call of a method named get, can give a lower score.
+// leastPython is the minimum score with which a text counts as Python. Syntax that both languages have, such as a
+// call of a method named get, can give a lower score.
 const leastPython = 2
 
 // maxRecognized bounds how much of a text is examined, in bytes.
@@ -37,7 +37,7 @@ func RecognizeLanguage(code string) RecognizedLanguage {
 	return RecognizedLanguage{core.TypeScript, python == 0 && script > 0}
 }
 
-// fenceLanguage returns the language named by the info string of the first fence, or "".
+// fenceLanguage returns the language that the first Markdown fence in a text names, or "".
 func fenceLanguage(code string) core.Language {
 	at, _ := openingFence(strings.SplitAfter(code, "\n"))
 	if at < 0 {
@@ -56,7 +56,7 @@ func fenceLanguage(code string) core.Language {
 	return ""
 }
 
-// languageEvidence holds a pattern that indicates a language, and its weight.
+// languageEvidence holds a pattern that indicates a language, and the weight that a match has.
 type languageEvidence struct {
 	weight  int
 	pattern *regexp.Regexp
@@ -75,8 +75,8 @@ func (s syntaxOf) scoreText(text string) int {
 	return total
 }
 
-// pythonSyntax returns patterns that match Python but not TypeScript, in a text without strings and comments. They
-// are compiled on first use, because every process of Retort loads this package and few need them.
+// pythonSyntax returns patterns that match Python but not TypeScript, for a text without strings and comments. They
+// are compiled on first use, because every Retort process loads this package but few need the patterns.
 var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
 		{4, regexp.MustCompile(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(`)},
@@ -113,7 +113,7 @@ var pythonSyntax = sync.OnceValue(func() syntaxOf {
 	}
 })
 
-// scriptSyntax returns patterns that match TypeScript or JavaScript and not Python. They are compiled on first use.
+// scriptSyntax returns patterns that match TypeScript or JavaScript but not Python. They are compiled on first use.
 var scriptSyntax = sync.OnceValue(func() syntaxOf {
 	return syntaxOf{
 		{4, regexp.MustCompile(`(?m)^return\b`)}, // at the top level
@@ -152,8 +152,8 @@ var scriptSyntax = sync.OnceValue(func() syntaxOf {
 	}
 })
 
-// withoutPython returns a text without the contents of Python strings and without comments. Lines that are comments
-// only in TypeScript are removed, too, because they contain prose.
+// withoutPython returns a text without Python comments and the contents of Python strings. It also removes TypeScript
+// comments, because the prose in them may look like Python.
 func withoutPython(text string) string {
 	return stripText(commentLine().ReplaceAllString(text, ""), func(rest string) (opening string, multiline bool) {
 		switch {
@@ -168,7 +168,7 @@ func withoutPython(text string) string {
 	}, "#")
 }
 
-// commentLine matches a line that is entirely a TypeScript comment.
+// commentLine matches TypeScript comments: block comments, and lines that consist only of a comment.
 var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*//.*$|(?s)/\*.*?\*/`) })
 
 // withoutScript returns a text without the contents of TypeScript strings and without comments.
@@ -192,8 +192,8 @@ func withoutScript(text string) string {
 // hashLine matches a line that is entirely a Python comment.
 var hashLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#[^\n]*$`) })
 
-// stripText returns a text without comments and without the contents of strings. A comment begins with comment and ends
-// with the line.
+// stripText returns a text without comments and without the contents of strings. comment is the text with which a
+// comment begins; the comment ends with the line. opens returns the opening quotes of a string.
 func stripText(text string, opens func(rest string) (opening string, multiline bool), comment string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -214,7 +214,7 @@ func stripText(text string, opens func(rest string) (opening string, multiline b
 	return b.String()
 }
 
-// quotesOf returns a string's quotes without its contents.
+// quotesOf returns the text that replaces a string without its contents. It is empty for a block comment.
 func quotesOf(opening string) string {
 	switch opening {
 	case "`":
@@ -225,8 +225,8 @@ func quotesOf(opening string) string {
 	return `""`
 }
 
-// stringEnd returns the length in bytes of the string literal at the start of a text. An unclosed string ends with
-// its line, or with the text if such strings can span lines.
+// stringEnd returns the length in bytes of the string literal at the start of a text. A string without a closing
+// quote ends with its line, or with the text if such strings may span lines.
 func stringEnd(text, opening string, multiline bool) int {
 	closing := opening
 	if opening == "/*" {
@@ -252,8 +252,8 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// MarkGuessed returns the error for a program whose language was recognised and not stated. It adds a hint if the
-// wrong language may be the reason for the error.
+// MarkGuessed adds a hint to e that the language was only guessed from the program, if a wrong guess may be the cause
+// of the error.
 func (r RecognizedLanguage) MarkGuessed(e *core.Error) *core.Error {
 	if e.Kind != core.KindSyntax && (r.Sure || e.Kind != core.KindType) {
 		return e

@@ -43,7 +43,7 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestRecognizeCorpus has the language of every program that is kept in a file found without its name.
+// TestRecognizeCorpus checks that the language of all example and test programs is recognized from their text alone.
 func TestRecognizeCorpus(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	var seen int

@@ -14,7 +14,7 @@ type SkillLibrary interface {
 	FindSkill(name string, lang core.Language) (core.Skill, *core.Error)
 }
 
-// NoSkills represents a SkillLibrary without any skills.
+// NoSkills implements a SkillLibrary without any skills.
 type NoSkills struct{}
 
 // FindSkill returns an error that says that there are no skills.
@@ -52,17 +52,17 @@ func ListExported(skill string, functions []SkillFunction) string {
 	return skill + " has " + OrList(names)
 }
 
-// Bounds on skills: maxSkills is how many one program may import, maxChain how deeply imports may be nested.
+// Bounds on the skills of one program: maxSkills on their number, maxChain on how deeply imports are nested.
 const (
 	maxSkills = 64
 	maxChain  = 16
 )
 
-// ImportChain lists the skills that are currently being checked. Each is imported by the one before.
+// ImportChain lists the skills that are currently being checked. Each skill is imported by the previous one.
 type ImportChain []string
 
-// WithSkill returns the chain with one more skill. If the skill is already in the chain, it returns an error that
-// names the cycle.
+// WithSkill returns the chain with one more skill. It returns an error if the skill is already in the chain or if a
+// bound is reached. seen is the number of skills checked so far.
 func (c ImportChain) WithSkill(name string, seen int) (ImportChain, *core.Error) {
 	for i, n := range c {
 		if n == name {
@@ -93,7 +93,8 @@ func (c ImportChain) String() string {
 	return text
 }
 
-// InSkill converts an error in a skill to an error for the program that uses the skill.
+// InSkill converts an error in a skill to an error of the program that uses the skill. The error names the skill and
+// contains the place in its code.
 func InSkill(s core.Skill, e *core.Error) *core.Error {
 	if e.Skill != "" {
 		return e
@@ -118,8 +119,8 @@ func errorPlace(e *core.Error) string {
 	return fmt.Sprintf(":%d:%d", e.Line, e.Column)
 }
 
-// LinkSkill returns the checked skill with this name. It checks the skill on first use. linked caches the results for
-// all importers.
+// LinkSkill returns the checked skill with this name. It calls check only if linked does not contain the skill yet.
+// All programs and skills of one execution share linked.
 func LinkSkill[S any](
 	linked map[string]*S, library SkillLibrary, name string, lang core.Language, chain ImportChain,
 	check func(core.Skill, ImportChain) (*S, *core.Error),

@@ -2,8 +2,8 @@ package source
 
 import "sync"
 
-// MemoCache caches values by key. When it is full, it is emptied, and values that are still in use are computed
-// again.
+// MemoCache caches values by key. A full cache is emptied, so that values may have to be computed again. It is safe
+// for concurrent use.
 type MemoCache[K comparable, V any] struct {
 	limit int
 	mu    *sync.Mutex
@@ -33,7 +33,7 @@ func (m *MemoCache[K, V]) Put(key K, v V) {
 	m.made[key] = v
 }
 
-// Get returns the value stored under key, creating it if necessary.
+// Get returns the value stored under key. If there is none, it stores the result of create.
 func (m *MemoCache[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	v, ok := m.made[key]

@@ -5,7 +5,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// CheckedSkill represents a skill that has passed the check, in the form that an importing program needs.
+// CheckedSkill describes a skill that has passed the check, in the form that an importing program needs.
 type CheckedSkill struct {
 	core.Skill
 	Module    core.SkillModule // without its global

@@ -1,5 +1,5 @@
-// Package source handles the text of programs in any language: it finds the program in a request's text, shows a
-// place in it, and describes wrong names.
+// Package source handles the text of programs, independently of their language. It finds the program in a request's
+// text, shows places in it, and explains unknown names.
 package source
 
 import (
@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// SourceRange locates the program in a request's text. It starts at the beginning of a line.
+// SourceRange holds the part of a request's text that is the program. It begins at the start of a line.
 type SourceRange struct {
 	Code  string
 	Lines int // before it
 }
 
-// ProgramRanges returns the candidates for the program in text, best first: the whole text, and the part between its
-// first and last Markdown fence. In JavaScript three backticks are an empty template followed by another one, so a
-// text with a fence may be valid code. The whole text is a candidate only if the fence may be inside a comment or
-// string, which must begin with one of openings.
+// ProgramRanges returns the parts of text that may be the program, best first: the whole text, and the part between
+// its first and last Markdown fence. The whole text is omitted if it has a fence, unless one of openings occurs
+// before the fence. Such an opening may begin a comment or string that contains the fence. In JavaScript, three
+// backticks can also be valid code: an empty template followed by another one.
 func ProgramRanges(text string, openings ...string) []SourceRange {
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole := SourceRange{Code: text}
@@ -44,8 +44,8 @@ func openingFence(lines []string) (int, string) {
 	return -1, ""
 }
 
-// closingFence returns the index of the last line that closes the fence at line first. If that line is missing,
-// because the program was cut off, the program extends to the end of the text.
+// closingFence returns the index of the last line that closes the fence in line first. If there is none, because the
+// text was cut off, it returns the number of lines.
 func closingFence(lines []string, first int, opening string) int {
 	for i := len(lines) - 1; i > first; i-- {
 		marker, info := ParseFence(lines[i])
@@ -56,7 +56,8 @@ func closingFence(lines []string, first int, opening string) int {
 	return len(lines)
 }
 
-// ParseFence parses a line like ```ts. The marker is empty if the line is not a fence.
+// ParseFence splits a line like ```ts into the fence and the text after it. The fence is empty if the line does not
+// begin with one.
 func ParseFence(line string) (marker, info string) {
 	line = strings.TrimSpace(line)
 	if line == "" || line[0] != '`' && line[0] != '~' {

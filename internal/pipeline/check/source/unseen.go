@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// UnknownField represents a field that a program reads from a tool's answer although no answer has had it so far.
+// UnknownField describes a field that a program reads from a tool's result although no earlier result had it.
 type UnknownField struct {
 	Tool *core.Tool // with the learned answer schema
 	Name string     // of the field
@@ -21,15 +21,15 @@ type UnknownField struct {
 	Loose, Tried bool
 }
 
-// Numbers of answers from which on a field that none of them has is reported.
+// Minimum numbers of earlier results without a field before its use is reported.
 const (
 	fewAnswers  = 3
 	someAnswers = 5
 )
 
-// IsTelling reports whether the past answers are enough evidence that the field does not exist. A misspelt name needs
-// less evidence. More evidence is needed if recent answers had new fields, if the answers differ much, or if the
-// program handles a missing field.
+// IsTelling reports whether the earlier results are enough evidence that the field does not exist. A name that is
+// probably misspelt needs the fewest. More are needed if recent results had new fields or if results differ much.
+// Without a likely misspelling, a field that the program treats as optional is never reported.
 func (u UnknownField) IsTelling() bool {
 	n := u.Tool.Learned.Observations
 	switch misspelt := core.CorrectSpelling(u.Name, u.Has) != "" || u.Near != "" && len(u.Has) == 0; {
@@ -41,7 +41,7 @@ func (u UnknownField) IsTelling() bool {
 	return !u.Tried && !u.Loose && n >= someAnswers && 2*u.Tool.Learned.Steady >= n
 }
 
-// WarningText describes the problem with the field. tool is the tool's name in programs.
+// WarningText returns the warning about the field. tool is the name by which programs call the tool.
 func (u UnknownField) WarningText(tool string) string {
 	text := fmt.Sprintf("%q was never seen in %d answers of %s", u.Name, u.Tool.Learned.Observations, tool)
 	near := cmp.Or(core.CorrectSpelling(u.Name, u.Has), u.Near)

@@ -7,7 +7,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// usesLearned reports whether a program names tools whose answer types were learned from earlier answers.
+// usesLearned reports whether a program names tools whose result types are inferred from earlier results.
 func (r *programReach) usesLearned() bool {
 	for s, needs := range r.servers {
 		for _, t := range s.Tools {
@@ -19,8 +19,8 @@ func (r *programReach) usesLearned() bool {
 	return false
 }
 
-// splitAdvice separates the compiler's diagnostics about fields that no answer has had, which are only advice, from
-// all others.
+// splitAdvice separates the compiler's diagnostics about fields of inferred result types from all others. It converts
+// them to findings that are only warnings, and drops those for which there is little evidence.
 func (p *scriptProgram) splitAdvice(diagnostics []tsc.Diagnostic) (others []tsc.Diagnostic, advice []checkFinding) {
 	for _, d := range diagnostics {
 		t := p.learnedToolOf(d)
@@ -40,7 +40,7 @@ func (p *scriptProgram) splitAdvice(diagnostics []tsc.Diagnostic) (others []tsc.
 	return others, advice
 }
 
-// learnedToolOf returns the tool whose learned type lacks the member that a diagnostic is about, or nil.
+// learnedToolOf returns the tool whose inferred result type lacks the member that a diagnostic is about, or nil.
 func (p *scriptProgram) learnedToolOf(d tsc.Diagnostic) *core.Tool {
 	if d.Lack == nil {
 		return nil

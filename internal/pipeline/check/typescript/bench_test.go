@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// generated is a toolset of ten servers and 451 tools, like a developer's.
+// generated returns a toolset of ten servers with 451 tools, a realistic size.
 func generated() *core.Toolset {
 	var servers []*core.ToolServer
 	for s := range 10 {
@@ -30,7 +30,7 @@ func generated() *core.Toolset {
 	return toolset(servers...)
 }
 
-// fiveTools names five tools on three servers.
+// fiveTools is a program that calls five tools of three servers.
 const fiveTools = `
 import * as a from './servers/server-1';
 interface Row { id: number; title: string }
@@ -68,18 +68,18 @@ func benchmark(b *testing.B, code string, tools *core.Toolset) {
 	}
 }
 
-// BenchmarkCheckWarm is the check of a program that uses five of 451 tools.
+// BenchmarkCheckWarm measures the check of a program that uses five of 451 tools.
 func BenchmarkCheckWarm(b *testing.B) { benchmark(b, fiveTools, generated()) }
 
-// BenchmarkCheckSmallest is the part of that which no program is without.
+// BenchmarkCheckSmallest measures the check of the smallest program, which is the minimum for every program.
 func BenchmarkCheckSmallest(b *testing.B) { benchmark(b, "return 1", generated()) }
 
-// BenchmarkCheckAll is the check of a program that may name any tool.
+// BenchmarkCheckAll measures the check of a program that may call any of 451 tools.
 func BenchmarkCheckAll(b *testing.B) {
 	benchmark(b, "const s: any = servers; return Object.keys(s).map(k => Object.keys(s[k]).length)", generated())
 }
 
-// BenchmarkCheckCatalogs is BenchmarkCheckWarm with real tools.
+// BenchmarkCheckCatalogs measures the check of a program that uses tools of real servers.
 func BenchmarkCheckCatalogs(b *testing.B) {
 	dir := os.Getenv("RETORT_CATALOGS")
 	if dir == "" {
@@ -103,7 +103,7 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// longStep is a part of a long program, as models write them.
+// longStep is a format for 17 lines of a long program in the style of models.
 const longStep = `
 // Step %[1]d: the rows of one page, by owner.
 const page%[1]d: any = await server%[2]d.listThings%[2]d({ owner: 'page-%[1]d' });
@@ -123,7 +123,7 @@ function label%[1]d(name: string, total: number): string {
 console.log('step %[1]d', largest%[1]d.map(([name, s]) => label%[1]d(name, s.total)).join(', '));
 `
 
-// BenchmarkCheckLong is the check of a program of 2,000 lines.
+// BenchmarkCheckLong measures the check of a program of 2,000 lines.
 func BenchmarkCheckLong(b *testing.B) {
 	code := ""
 	for i := range 2000 / 17 {

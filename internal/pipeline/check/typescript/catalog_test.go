@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// checkCatalog checks that the declarations of every tool compile: once all
-// together in a program that names each, and once more as themselves.
+// checkCatalog checks that the declarations of all tools compile, both in a program that calls every tool of a server
+// and each on its own.
 func checkCatalog(t *testing.T, tools *core.Toolset) {
 	t.Helper()
 	c := newChecker(t)
@@ -41,8 +41,8 @@ func checkCatalog(t *testing.T, tools *core.Toolset) {
 	}
 }
 
-// checkDeclaration checks a declaration as if it were a program: the check of
-// a program does not look into declaration files.
+// checkDeclaration checks a tool's declaration as if it were a program, because checking a program does not report
+// errors in declaration files.
 func checkDeclaration(t *testing.T, c *ScriptChecker, tool *core.Tool) {
 	t.Helper()
 	text := strings.ReplaceAll("\n"+c.wrappers.declareTool(declaredTool{tool, true}), "\nexport function ", "\nexport declare function ")

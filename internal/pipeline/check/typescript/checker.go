@@ -14,7 +14,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// ProgramSource represents a program in its original form.
+// ProgramSource holds a program as it was sent, and the settings for its check.
 type ProgramSource struct {
 	Code     string
 	Name     string // file name, for messages
@@ -23,7 +23,7 @@ type ProgramSource struct {
 	Skills   source.SkillLibrary // nil has none
 }
 
-// CheckedProgram represents a program that has passed the check.
+// CheckedProgram describes a program that has passed the check.
 type CheckedProgram struct {
 	Code       string                 // the body of an async function, in JavaScript
 	Namespaces []core.ServerNamespace // the servers it names; all of them if Unknown
@@ -47,7 +47,7 @@ func (c CheckedProgram) Locate(line, column int) (int, int) {
 	return line + c.lines, column
 }
 
-// ScriptChecker checks programs. It is safe for concurrent use.
+// ScriptChecker checks programs in TypeScript and JavaScript. It is safe for concurrent use.
 type ScriptChecker struct {
 	compilers *compilerPool
 	wrappers  *wrapperMaker
@@ -57,8 +57,8 @@ type ScriptChecker struct {
 	parsed    source.MemoCache[[2]string, *scriptProgram] // skills by name and code
 }
 
-// New returns a Checker. start starts the processes in which its compiler runs. Unless Warm was called before, the
-// first check waits for one. The caller must close the Checker.
+// New returns a ScriptChecker. It calls start for each compiler process that it needs. Unless StartWarmup was called
+// before, the first check has to wait for a process to start. The caller must call Close.
 func New(start ProcessStarter) *ScriptChecker {
 	return &ScriptChecker{
 		compilers: newCompilers(start), wrappers: newWrappers(tsc.Limits{}.Admit),
@@ -67,7 +67,8 @@ func New(start ProcessStarter) *ScriptChecker {
 	}
 }
 
-// StartWarmup starts a compiler process if none was started before, and returns when it is ready.
+// StartWarmup starts a compiler process in advance, unless one was started before. It returns when the process is
+// ready.
 func (c *ScriptChecker) StartWarmup() { c.compilers.warmProcess() }
 
 // Close ends the compiler processes.
@@ -76,9 +77,8 @@ func (c *ScriptChecker) Close() error {
 	return nil
 }
 
-// CheckProgram checks a program against the tools that it may call. If the cause of the error is the program or ctx, its
-// kind is syntax, policy, type, tool_not_found, limit or cancelled; if the cause is the compiler, its kind is
-// internal.
+// CheckProgram checks a program against the tools that it may call. The error has kind syntax, policy, type,
+// tool_not_found, limit or cancelled if its cause is the program or ctx. It has kind internal if the compiler failed.
 func (c *ScriptChecker) CheckProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (CheckedProgram, *core.Error) {
 	compiler, err := c.compilers.takeProcess(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *ScriptChecker) CheckProgram(ctx context.Context, src ProgramSource, too
 	}, nil
 }
 
-// scriptProgram represents a program that is being checked.
+// scriptProgram holds a program while it is being checked.
 type scriptProgram struct {
 	src    ProgramSource
 	tools  *core.Toolset
@@ -152,7 +152,7 @@ func parseProgram(ctx context.Context, compiler *compilerProcess, src ProgramSou
 	return nil, first.refuseFindings(first.syntaxFindings())
 }
 
-// failureError returns the error for a program that could not be checked, for example because the compiler failed.
+// failureError converts an error of the compiler to the error for the client, with a hint.
 func (p *scriptProgram) failureError(err error) *core.Error {
 	var refused *core.Error
 	if errors.As(err, &refused) { // by what starts the compiler's processes
@@ -184,7 +184,7 @@ func (p *scriptProgram) failureError(err error) *core.Error {
 	return e.WithHint("this is a bug in Retort; writing the program differently may avoid it")
 }
 
-// serverNamespaces returns descriptions of the servers that the guest makes available to the program.
+// serverNamespaces describes the servers whose namespaces the guest must create for the program.
 func (c *ScriptChecker) serverNamespaces(r *programReach) []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range r.namedServers() {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the programs in testdata give")
 
-// TestPrograms checks the programs in testdata: each file is followed by what
-// Check says of it.
+// TestPrograms checks the results of CheckProgram for the programs in testdata. Each program is followed by the
+// expected result.
 func TestPrograms(t *testing.T) {
 	c, tools := newChecker(t), sample()
 	for _, name := range []string{"testdata/refused.txtar", "testdata/accepted.txtar"} {
@@ -46,7 +46,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// told is what Check says of a program, for people to review.
+// told returns the result of CheckProgram as text.
 func told(c *ScriptChecker, name, code string, tools *core.Toolset) string {
 	language := core.TypeScript
 	if strings.HasSuffix(name, ".js") {

@@ -21,21 +21,21 @@ import (
 // its own, one program at a time each, which end with a program that takes too
 // long. A process that has done well checks the next program.
 
-// ProcessStarter starts a process that calls Serve, and returns the connection to it. Closing the connection ends the
-// process at once.
+// ProcessStarter starts a process that calls ServeCompiler, and returns the connection to it. Closing the connection
+// ends the process at once.
 type ProcessStarter func() (io.ReadWriteCloser, error)
 
 const (
-	// checkTime bounds how long one program may occupy a compiler process. It is longer than the compiler's own
-	// deadline.
+	// checkTime bounds how long one program may occupy a compiler process. The compiler's own time limit is shorter,
+	// and is normally reached first.
 	checkTime = 7 * time.Second
-	// idleTime is how long additional processes are kept after many programs were checked at once.
+	// idleTime is how long unused processes are kept after several programs were checked at the same time.
 	idleTime = 30 * time.Second
 	// maxMessage bounds the answer of a compiler process, in bytes.
 	maxMessage = 128 << 20
 )
 
-// compilerRequest represents a request for one of the two steps of package tsc: parse or check.
+// compilerRequest asks a compiler process for one of the two steps of package tsc: parse or check.
 type compilerRequest struct {
 	Text  string // to be parsed
 	Kind  tsc.Kind
@@ -53,10 +53,11 @@ type compilerResponse struct {
 	Line    int
 }
 
-// knownErrors lists the errors of package tsc that keep their identity when they are sent to another process.
+// knownErrors lists the errors of package tsc that errors.Is still recognizes after they were sent from a compiler
+// process to the engine.
 var knownErrors = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 
-// compilerFault represents an error that occurred in a compiler process.
+// compilerFault is an error that occurred in a compiler process. It wraps one of knownErrors, if possible.
 type compilerFault struct {
 	text   string
 	reason error
@@ -92,7 +93,7 @@ func (r *compilerResponse) asError() error {
 	return f
 }
 
-// compilerPool manages the compiler processes.
+// compilerPool starts, reuses and ends the compiler processes.
 type compilerPool struct {
 	start ProcessStarter
 	slots chan struct{} // one for each process that is in use
@@ -112,7 +113,8 @@ func newCompilers(start ProcessStarter) *compilerPool {
 	return c
 }
 
-// takeProcess returns a process for checking one program.
+// takeProcess returns an idle process, or a new one, for checking one program. The caller must pass it to
+// returnProcess.
 func (c *compilerPool) takeProcess(ctx context.Context) (*compilerProcess, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -142,16 +144,16 @@ func (c *compilerPool) takeProcess(ctx context.Context) (*compilerProcess, error
 	return newProcess(c.start, c.limit), nil
 }
 
-// warmingDone returns a channel that is closed when the process started by warmProcess is ready, or nil if it has
-// started none. takeProcess waits for that process instead of starting a second one.
+// warmingDone returns a channel that is closed when the process started by warmProcess is ready, or nil if there is
+// no such process. takeProcess waits for the channel instead of starting a second process.
 func (c *compilerPool) warmingDone() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warmed
 }
 
-// warmProcess starts a process unless one is running, and returns when it is ready. The process checks an empty program,
-// so that the compiler has parsed the declarations that all programs share.
+// warmProcess starts a process unless one was started before, and returns when it is ready. The process parses an
+// empty program, so that the compiler has loaded the declarations that all programs share.
 func (c *compilerPool) warmProcess() {
 	p := c.firstProcess()
 	if p == nil {
@@ -197,7 +199,7 @@ func (c *compilerPool) keepOne() {
 	}
 }
 
-// closePool ends the processes. Programs that are being checked fail.
+// closePool ends all processes. Checks that are in progress fail.
 func (c *compilerPool) closePool() {
 	c.mu.Lock()
 	c.closed = true
@@ -217,7 +219,7 @@ func (c *compilerPool) closePool() {
 
 var errClosed = fmt.Errorf("%w: it is closed", tsc.ErrInternal)
 
-// endedError returns the error for a context that has ended: reason, unless the context was cancelled.
+// endedError returns the error for a context that has ended: ctx.Err() if it was cancelled, otherwise reason.
 func endedError(ctx context.Context, reason error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -225,7 +227,8 @@ func endedError(ctx context.Context, reason error) error {
 	return reason
 }
 
-// compilerProcess is the engine's side of a process that runs Serve. Only one goroutine may use it at a time.
+// compilerProcess is the engine's connection to a process that runs ServeCompiler. Only one goroutine may use it at a
+// time.
 type compilerProcess struct {
 	start  ProcessStarter
 	limit  time.Duration
@@ -243,7 +246,7 @@ func newProcess(start ProcessStarter, limit time.Duration) *compilerProcess {
 	return &compilerProcess{start: start, limit: limit}
 }
 
-// startProcess starts the process itself.
+// startProcess starts the process and prepares the connection to it.
 func (p *compilerProcess) startProcess() (err error) {
 	if p.conn, err = p.start(); err != nil {
 		p.broken = true
@@ -262,8 +265,8 @@ func (p *compilerProcess) closeProcess() {
 	}
 }
 
-// parseText parses a text in the process. If the process has died, for example because the system was out of memory,
-// it is replaced.
+// parseText sends a text to the process to be parsed. If the process has died, for example because the system was out
+// of memory, parseText starts another one.
 func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.Kind) (*tsc.Source, error) {
 	reused := p.conn != nil
 	answer, err := p.sendRequest(ctx, compilerRequest{Text: text, Kind: kind})
@@ -282,7 +285,8 @@ func (p *compilerProcess) parseText(ctx context.Context, text string, kind tsc.K
 	return answer.Parsed.Source(text), nil
 }
 
-// checkSource checks the text that was parsed last. bare means that the program uses only what every program has.
+// checkSource type-checks the text that was parsed last. If bare is true, the program uses no servers, skills or
+// modules, and the process may already have checked it.
 func (p *compilerProcess) checkSource(ctx context.Context, src *tsc.Source, in tsc.Input, bare bool) (*tsc.Result, error) {
 	if bare && p.early != nil {
 		return p.early.Result(src)
@@ -302,8 +306,8 @@ var (
 	errCrash = errors.New("the type check exceeded its memory limit")
 )
 
-// sendRequest sends a request and waits for the answer. If there is no answer, or if the answer leaves work
-// unfinished, the process counts as broken.
+// sendRequest sends a request and waits for the answer. If the answer is missing, or the process may still be working
+// on the request, the process is marked as broken.
 func (p *compilerProcess) sendRequest(ctx context.Context, r compilerRequest) (*compilerResponse, error) {
 	if p.conn == nil {
 		if err := p.startProcess(); err != nil {

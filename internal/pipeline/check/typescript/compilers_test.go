@@ -18,8 +18,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// doubling is a program whose types are twice as large from line to line, and
-// an error for which the compiler prints them.
+// doubling returns a program whose types double in size with every line. Its last line has a type error, so that the
+// compiler prints the largest type.
 func doubling(lines int) string {
 	var b strings.Builder
 	b.WriteString("const a0 = {x: 1};\n")
@@ -35,8 +35,8 @@ func checkCode(c *ScriptChecker, ctx context.Context, code string) *core.Error {
 	return refusal
 }
 
-// A program that the compiler never finishes is refused, and its process ended;
-// others are checked meanwhile and afterwards.
+// TestEndlessCheck checks that a program which takes too long is refused and its process ended, while other programs
+// are still checked.
 func TestEndlessCheck(t *testing.T) {
 	var started, ended atomic.Int32
 	c := checkerWith(t, counted(outside, &started, &ended))
@@ -66,7 +66,7 @@ func TestEndlessCheck(t *testing.T) {
 	}
 }
 
-// counted counts the processes that were started and ended.
+// counted wraps start to count the processes that are started and ended.
 func counted(start ProcessStarter, started, ended *atomic.Int32) ProcessStarter {
 	return func() (io.ReadWriteCloser, error) {
 		conn, err := start()
@@ -99,7 +99,7 @@ func TestCancelledCheck(t *testing.T) {
 	}
 }
 
-// An idle process may be killed by the system; nobody needs to notice.
+// TestLostProcess checks that the next check starts a new process if the idle process was killed.
 func TestLostProcess(t *testing.T) {
 	var conns []io.ReadWriteCloser
 	c := checkerWith(t, func() (io.ReadWriteCloser, error) {
@@ -142,7 +142,8 @@ func TestNoProcess(t *testing.T) {
 	}
 }
 
-// What the compiler says of a program keeps its meaning on the way.
+// TestReasons checks that errors.Is and errors.As recognize the compiler's errors after they were sent between
+// processes.
 func TestReasons(t *testing.T) {
 	for _, err := range append([]error{errors.New("other")}, knownErrors...) {
 		var r compilerResponse

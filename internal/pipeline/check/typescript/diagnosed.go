@@ -15,13 +15,13 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Numbers of TypeScript diagnostics, grouped by how they are handled.
+// Numbers of TypeScript diagnostics, grouped by how toFinding handles them.
 var (
 	// unknownName lists diagnostics about names that do not exist.
 	unknownName = []int{2304, 2552, 2580, 2581, 2582, 2583, 2584, 2591, 2592, 2593, 2662, 2663, 2693, 2867, 2868, 18004}
-	// unknownImport lists diagnostics about a module, or a member of a module, that does not exist.
+	// unknownImport lists diagnostics about imports of a module, or of a member of a module, that does not exist.
 	unknownImport = []int{1192, 2305, 2306, 2307, 2613, 2614, 2724, 2732, 2792, 2834, 2835, 7016}
-	// brokenProgram lists errors in JavaScript's grammar that the parser does not find, only the type checker.
+	// brokenProgram lists errors in JavaScript's grammar that only the type checker finds, not the parser.
 	brokenProgram = []int{
 		1013, 1014, 1047, 1048, 1049, 1051, 1052, 1053, 1054, 1091, 1100, 1101, 1102, 1103, 1104, 1105, 1106, 1107, 1113, 1114, 1115, 1116,
 		1121, 1123, 1155, 1156, 1163, 1166, 1172, 1182, 1186, 1187, 1188, 1189, 1190, 1196, 1197, 1210, 1212, 1213, 1214, 1215, 1233, 1308,
@@ -30,11 +30,11 @@ var (
 	}
 	awaitOutside = 1308
 	noMember     = 2339
-	// harmlessCodes lists diagnostics that correct programs can cause.
+	// harmlessCodes lists diagnostics that correct programs can cause. They are ignored.
 	harmlessCodes = []int{1108, 1375, 1378, 1431, 1432, 2669, 7027, 7028, 2578}
 )
 
-// toFinding converts a diagnostic to a finding. ok is false if the diagnostic does not matter.
+// toFinding converts a diagnostic of the compiler to a finding. It returns false if the diagnostic is to be ignored.
 func (p *scriptProgram) toFinding(d tsc.Diagnostic) (checkFinding, bool) {
 	message, _, _ := strings.Cut(d.Message, " Do you need to ") // change compiler settings, which users cannot do
 	f := checkFinding{message: message, start: d.Start, end: d.End}
@@ -66,8 +66,8 @@ func (p *scriptProgram) toFinding(d tsc.Diagnostic) (checkFinding, bool) {
 	return f, true
 }
 
-// explainArgument adds an explanation to the finding for a diagnostic about arguments of the wrong type. For a call
-// of a tool, such a finding is a reason to refuse the program.
+// explainArgument completes the finding for an argument of the wrong type. In a call of a tool or skill, such an
+// argument is a reason to refuse the program.
 func (p *scriptProgram) explainArgument(f *checkFinding, d tsc.Diagnostic) {
 	t := p.declaredTool(d.Argument)
 	if t == nil {
@@ -91,14 +91,14 @@ func isWord(s string) bool {
 	)
 }
 
-// isTypeofGuard reports whether the program tests with typeof whether a name exists.
+// isTypeofGuard reports whether the program tests with typeof whether the name in a diagnostic exists.
 func (p *scriptProgram) isTypeofGuard(d tsc.Diagnostic) bool {
 	use := p.source.Facts().Globals[p.source.Text()[d.Start:d.End]]
 	return use != nil && use.Asked
 }
 
-// shadowedServer returns the server whose tool the program tries to find in the built-in object of the same name, or
-// nil.
+// shadowedServer returns the server that the program means when it uses a built-in object with the same name, such as
+// console. It returns nil if the server has no tool of the missing name.
 func (p *scriptProgram) shadowedServer(d tsc.Diagnostic) *core.ToolServer {
 	text := p.source.Text()
 	for _, s := range p.tools.Servers {
@@ -115,8 +115,8 @@ func builtinHint(s *core.ToolServer) string {
 	return fmt.Sprintf("%[1]s is a built-in here; the server is imported: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
 }
 
-// explainMember adds an explanation to the finding for a diagnostic about a name that a module does not have. The
-// name is that of a type or belongs to a module without tools, because missing tools are found without the compiler.
+// explainMember completes the finding for a name that a module does not export. Missing tools were already found
+// without the compiler, so the name is that of a type, or the module has no tools.
 func (p *scriptProgram) explainMember(f *checkFinding, d tsc.Diagnostic) {
 	s := p.serverOf(d.Member.File)
 	if s == nil {

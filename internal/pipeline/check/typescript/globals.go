@@ -9,10 +9,11 @@ import (
 	"retort/internal/core"
 )
 
-// serverNames holds the names of servers in programs.
+// serverNames determines under which names programs find servers.
 type serverNames struct{ builtins map[string]bool }
 
-// globalName returns the global name of a server in programs, or "" if a built-in object has that name.
+// globalName returns the global name under which programs find a server. It returns "" if a built-in object has that
+// name.
 func (n serverNames) globalName(s *core.ToolServer) string {
 	if n.builtins[s.TypeScript] {
 		return ""
@@ -30,7 +31,7 @@ func (n serverNames) globalServers(tools *core.Toolset) map[string]*core.ToolSer
 	return m
 }
 
-// namespaceOf returns the description of a server from which the guest makes its namespace.
+// namespaceOf describes a server for the guest, which creates the server's namespace from it.
 func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: global}
 	for _, spelling := range []string{s.TypeScript, s.Name, s.Python} {
@@ -44,8 +45,7 @@ func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	return n
 }
 
-// addSpellings returns a namespace with additional functions for those tools that a program names in another
-// spelling.
+// addSpellings returns a namespace with one more function for each tool that the program names in another spelling.
 func addSpellings(n core.ServerNamespace, other map[string]*core.Tool) core.ServerNamespace {
 	n.Functions = slices.Clip(n.Functions)
 	for _, name := range slices.Sorted(maps.Keys(other)) {
@@ -63,7 +63,7 @@ func schemaParams(schema json.RawMessage) []string {
 	return keysOf(s.Properties)
 }
 
-// keysOf lists the keys of a JSON object in their order.
+// keysOf returns the keys of a JSON object in the order in which they are written.
 func keysOf(object json.RawMessage) []string {
 	d := json.NewDecoder(strings.NewReader(string(object)))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

@@ -20,10 +20,11 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// inside is a Start that serves in the test process, with a limit that no check should reach.
+// inside implements ProcessStarter in the test process, with a time limit that no check should reach.
 func inside() (io.ReadWriteCloser, error) { return within(testenv.Patience)() }
 
-// within returns a Start that serves in the test process, with a time limit for each step of a check.
+// within returns a ProcessStarter that runs the compiler in the test process, with a time limit for each step of a
+// check.
 func within(limit time.Duration) ProcessStarter {
 	return func() (io.ReadWriteCloser, error) {
 		here, there := net.Pipe()
@@ -35,7 +36,7 @@ func within(limit time.Duration) ProcessStarter {
 	}
 }
 
-// outside is a Start that serves in a child process, as the product does.
+// outside implements ProcessStarter with a child process, as in production.
 func outside() (io.ReadWriteCloser, error) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), serving+"=1")
@@ -90,7 +91,7 @@ func checkerWith(t testing.TB, start ProcessStarter) *ScriptChecker {
 	return c
 }
 
-// server makes a server of tools given as name → input schema.
+// server returns a server with the given tools. It assigns the tools' names in programs.
 func server(name string, tools ...*core.Tool) *core.ToolServer {
 	raw := make([]string, len(tools))
 	for i, t := range tools {
@@ -121,7 +122,7 @@ func toolset(servers ...*core.ToolServer) *core.Toolset {
 	return core.NewToolset(servers)
 }
 
-// sample is a toolset with what the tests need.
+// sample returns the toolset that most tests use.
 func sample() *core.Toolset {
 	return toolset(
 		server("github",
@@ -140,7 +141,7 @@ func sample() *core.Toolset {
 	)
 }
 
-// catalog reads the tools/list answers in the files that a pattern names.
+// catalog returns the tools in the tools/list answers whose file names match pattern.
 func catalog(t testing.TB, pattern string) *core.Toolset {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

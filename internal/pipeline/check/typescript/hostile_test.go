@@ -11,8 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Names that servers and tools may have. Whatever they are, a tool can be named
-// by its namespace and called by its raw name.
+// strange lists unusual names for servers and tools. With any of them, programs must be able to call the tool.
 var strange = []string{"index", "default", "then", "constructor", "__proto__", "prototype", "toString", "class", "await", "console", "servers", "client", "state",
 	"globals", "a b", "a/b", "../x", "..", ".", "a\"b", "a'b", "a`b", "a\\b", "a\nb", "*/", "ünïcödé", "日本", "👍", "0", "1st", "a-b", "a_b", "aB", "A_B", "", "$", "_", "undefined", "Promise", "Object", "ToolError", "callMCPTool"}
 
@@ -57,8 +56,7 @@ func jsonText(s string) string {
 	return strings.Trim(string(text), `"`)
 }
 
-// A server may have any number of tools; a program that names a few of them is
-// not to pay for the others.
+// TestManyTools checks programs that use some or all tools of a server with 10,000 tools.
 func TestManyTools(t *testing.T) {
 	var tools []*core.Tool
 	for i := range 10_000 {
@@ -82,7 +80,7 @@ func TestManyTools(t *testing.T) {
 	}
 }
 
-// Programs that attack the check itself end in a refusal or pass, soon.
+// TestHostilePrograms checks that programs made to overload the compiler soon pass or are refused.
 func TestHostilePrograms(t *testing.T) {
 	nest := func(open, middle, close string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(close, n)
@@ -144,7 +142,7 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// FuzzCheck: no text makes the gate fail, and what passes has positions.
+// FuzzCheck checks that no program causes an internal error, and that all positions lie within the program.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{"return 1", "```ts\nreturn github.getMe()\n```", "import * as g from './servers/github'; g.listIssues('o', 'r')", "{ a: 1 }", "const a0 = {x: 1}; const w: {q: number} = a0",
 		"async function main() { return await github.get_issue({}) }", "type A<T> = T extends `${infer H}${infer R}` ? [H, ...A<R>] : []; let a: A<'abc'>", "export default () => 1", "<div/>", "let let", "\ufeffreturn\r\n1"} {

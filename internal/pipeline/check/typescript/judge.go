@@ -11,7 +11,8 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// checkFinding represents a problem in a program. Without a kind it is a warning, otherwise a reason to refuse the program.
+// checkFinding describes a problem in a program. If kind is empty, it is a warning, otherwise a reason to refuse the
+// program.
 type checkFinding struct {
 	kind       core.Kind
 	message    string
@@ -23,7 +24,7 @@ type checkFinding struct {
 	advice     bool   // based on a tool's learned answers
 }
 
-// syntaxFindings returns the findings of a program that does not parse.
+// syntaxFindings returns the syntax errors of a program as findings.
 func (p *scriptProgram) syntaxFindings() []checkFinding {
 	var found []checkFinding
 	for _, d := range p.source.Errors() {
@@ -35,7 +36,7 @@ func (p *scriptProgram) syntaxFindings() []checkFinding {
 	return found
 }
 
-// textFrom returns the program's text from the line that contains an offset.
+// textFrom returns the program's text from the beginning of the line that contains offset.
 func (p *scriptProgram) textFrom(offset int) string {
 	text := p.source.Text()
 	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
@@ -63,7 +64,8 @@ func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []st
 	return found
 }
 
-// isSameFinding reports whether one finding only repeats another: it overlaps it or has the same message.
+// isSameFinding reports whether two findings overlap, or are warnings or syntax errors with the same message. Only
+// one of them is shown.
 func isSameFinding(f, g checkFinding) bool {
 	overlap := f.start < g.end && g.start < f.end
 	repeated := f.message == g.message && f.tool == g.tool && (f.kind == "" || f.kind == core.KindSyntax)
@@ -171,13 +173,13 @@ func (p *scriptProgram) refuseFindings(found []checkFinding) *core.Error {
 	return e
 }
 
-// originalPosition returns a position in the text as it was written.
+// originalPosition converts an offset in the program to the line and column in the text as it was sent.
 func (p *scriptProgram) originalPosition(offset int) (line, column int) {
 	line, column = p.source.Position(offset)
 	return line + p.lines, column
 }
 
-// findingWidth returns how many columns a finding covers in its first line.
+// findingWidth returns how many columns a finding covers on its first line.
 func (p *scriptProgram) findingWidth(f checkFinding) int {
 	text := p.source.Text()
 	marked, _, _ := strings.Cut(text[min(f.start, len(text)):min(max(f.end, f.start), len(text))], "\n")
@@ -189,8 +191,8 @@ const (
 	maxWarningSize = 200 // code points
 )
 
-// findingWarnings returns the warnings for findings that are not reasons to refuse the program. In JavaScript, only
-// those about tools' answers are included.
+// findingWarnings returns the text of all findings that are only warnings. For JavaScript, it includes only warnings
+// about fields of tool results.
 func (p *scriptProgram) findingWarnings(found []checkFinding) []string {
 	var list []string
 	for _, f := range found {

@@ -9,7 +9,7 @@ import (
 	"retort/internal/pipeline/check/rules"
 )
 
-// learning is the sample with something learned of get_issue.
+// learning returns the sample toolset with an inferred result type for get_issue.
 func learning(answers, steady int) *core.Toolset {
 	tools := sample()
 	t, _ := tools.FindTool("github.getIssue")
@@ -21,7 +21,7 @@ func learning(answers, steady int) *core.Toolset {
 
 const getIssue = `const i = await github.getIssue({owner: 'o', repo: 'r', number: 1});` + "\n"
 
-// What was learned is advice: it warns of what it has never seen, and refuses nothing.
+// TestLearnedTypesAdvise checks that reading a field which no earlier result had gives a warning and never an error.
 func TestLearnedTypesAdvise(t *testing.T) {
 	c := newChecker(t)
 	for _, tt := range []struct {
@@ -72,8 +72,8 @@ func TestLearnedTypesAdvise(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckLearned is the check of a program without learned types, with them, and of
-// one that is checked twice since it has other warnings.
+// BenchmarkCheckLearned measures the check of a program without and with inferred types, and of one that is checked
+// twice because it has a type error.
 func BenchmarkCheckLearned(b *testing.B) {
 	c := newChecker(b)
 	const program = getIssue + `return [i.title, i.labels.map(l => l.name), i.user.login].flat().join(' ')`

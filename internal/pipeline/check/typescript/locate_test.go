@@ -9,8 +9,8 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// Positions are those of the text as it was written, with everything around
-// the program.
+// TestLocate checks that errors have the position in the text as it was sent, with the prose and fences around the
+// program.
 func TestLocate(t *testing.T) {
 	c, tools := newChecker(t), sample()
 	const program = "interface A { a: number }\nenum E { X, Y }\n  boom(E.Y);\n"
@@ -41,7 +41,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// find is the line and column of the first occurrence of what, in ASCII text.
+// find returns the line and column of the first occurrence of what in ASCII text.
 func find(text, what string) (line, column int) {
 	at := strings.Index(text, what)
 	before := text[:at]

@@ -21,7 +21,7 @@ const (
 	moduleMissing                   // in ./servers, but there is no such server or tool
 )
 
-// importedModule describes what an import specifier refers to.
+// importedModule describes the module that an import specifier refers to.
 type importedModule struct {
 	kind      moduleKind
 	canonical string // the specifier under which the module is checked and loaded
@@ -31,8 +31,9 @@ type importedModule struct {
 	skill     string // its name, if it can be one
 }
 
-// resolveSpecifier returns the module that an import specifier refers to. It accepts many spellings: ./servers/x,
-// servers/x, ../servers/x, /servers/x/index.ts, with the server's original name, in camelCase or in snake_case.
+// resolveSpecifier returns the module that an import specifier refers to. It accepts many spellings, such as
+// ./servers/x, servers/x, ../servers/x and /servers/x/index.ts. The server may have its original name, or one in
+// camelCase or snake_case.
 func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 	path, inTree := treePath(specifier)
 	switch {
@@ -52,8 +53,8 @@ func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 	return importedModule{canonical: specifier}
 }
 
-// treePath returns a specifier without a prefix such as ./ and without a file suffix. inTree reports whether there
-// was such a prefix.
+// treePath returns a specifier without a leading ./ or similar, and without /index and a file suffix. inTree reports
+// whether the specifier must refer to a file of Retort's module tree.
 func treePath(specifier string) (path string, inTree bool) {
 	path = specifier
 	for {
@@ -80,7 +81,7 @@ func treePath(specifier string) (path string, inTree bool) {
 	return path, inTree || path == "servers" || path == "skills" || strings.HasPrefix(path, "servers/") || strings.HasPrefix(path, "skills/")
 }
 
-// generatedFolder is the folder in which programs written for other MCP clients expect generated wrappers.
+// generatedFolder is the folder in which programs that were written for other MCP clients look for wrappers.
 const generatedFolder = ".claude/mcp-api"
 
 func resolveServer(name string, tools *core.Toolset) importedModule {
@@ -103,8 +104,8 @@ func serverModule(s *core.ToolServer) importedModule {
 	return importedModule{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
 }
 
-// skillModule returns the module of a skill, given the skill's name, its identifier or its file. It does not check
-// that the skill exists.
+// skillModule returns the module of the skill with this name, identifier or file. It does not check whether the skill
+// exists.
 func skillModule(path string) importedModule {
 	name, file, _ := strings.Cut(path, "/")
 	if core.ValidSkillName(name) != nil {
@@ -116,8 +117,8 @@ func skillModule(path string) importedModule {
 	return importedModule{kind: moduleSkill, canonical: "./skills/" + name, skill: name}
 }
 
-// toolPath returns the path of a tool's declaration file without suffix. The path of a tool named index differs,
-// because index is the server's own file.
+// toolPath returns the path of a tool's declaration file without suffix. For a tool named index it is another name,
+// because the file index is that of the server itself.
 func toolPath(s *core.ToolServer, t *core.Tool) string {
 	name := t.TypeScript
 	if name == "index" {

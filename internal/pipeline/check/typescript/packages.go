@@ -22,7 +22,8 @@ const (
 	forMCP      = "servers are connected already: import * as name from './servers/name'"
 )
 
-// packageAdvice maps hints to the names of the well-known packages that they are about.
+// packageAdvice maps hints to the names of well-known packages that programs cannot import. The hint says what to use
+// instead.
 var packageAdvice = map[string]string{
 	noNetwork: "axios node-fetch got ky undici superagent request request-promise cross-fetch isomorphic-fetch whatwg-fetch needle " +
 		"http https http2 net tls dns dgram ws socket.io-client puppeteer playwright express nodemailer " +

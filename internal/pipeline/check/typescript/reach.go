@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// programReach lists the tools that a program can call and the modules that it can import, judged by its text.
+// programReach lists the tools, servers, modules and skills that a program can use, judged by its text.
 type programReach struct {
 	tools   *core.Toolset
 	servers map[*core.ToolServer]*serverNeeds
@@ -40,8 +40,8 @@ type serverNeeds struct {
 	client bool                  // what ./client has is named as a member
 }
 
-// clientNames lists the members of the module ./client. Every server module has them, too, unless it has another
-// member with that name.
+// clientNames lists the exports of the module ./client. Every server module exports them, too, unless the server has
+// a tool with that name.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
 // absentName represents a server, tool or module that a program names but that does not exist.
@@ -51,7 +51,7 @@ type absentName struct {
 	start, end int
 }
 
-// noteSpelling records that the program names a tool in another spelling.
+// noteSpelling records that the program names a tool by another spelling than the generated one.
 func (n *serverNeeds) noteSpelling(name string, t *core.Tool) {
 	if n.other == nil {
 		n.other = map[string]*core.Tool{}
@@ -153,7 +153,7 @@ func (r *programReach) addSkill(name string, start, end int) {
 	}
 }
 
-// addSkills records how a program accesses skills by name.
+// addSkills records which skills a program uses as members of skills, or that it uses skills as a whole.
 func (r *programReach) addSkills(use *tsc.Use) {
 	if use.Whole || use.Called {
 		r.loose = append(r.loose, sourcePlace{use.Start, use.End})
@@ -173,7 +173,7 @@ func (r *programReach) addMemberSkill(identifier string, use *tsc.Use) {
 	r.addSkill(name, use.Start, use.End)
 }
 
-// joinReach adds everything that a skill can call to what the importing program can call.
+// joinReach adds the tools that a skill can call to those of the program that imports it.
 func (r *programReach) joinReach(o *programReach) {
 	r.unknown = r.unknown || o.unknown
 	for t := range o.called {
@@ -209,7 +209,7 @@ func (r *programReach) addNamed(s *core.ToolServer, name string, use *tsc.Use, e
 	r.addMember(s, name, use, erased)
 }
 
-// addAll records a name imported from ./servers.
+// addAll records a name imported from ./servers, such as a server or a member of ./client.
 func (r *programReach) addAll(name string, use *tsc.Use, erased bool) {
 	if name == "*" || name == "default" {
 		if use.Whole {
@@ -229,7 +229,7 @@ func (r *programReach) addAll(name string, use *tsc.Use, erased bool) {
 	}
 }
 
-// isBare reports whether the program uses no servers, skills or modules, but only what every program has.
+// isBare reports whether the program uses no servers, skills or modules.
 func (r *programReach) isBare() bool {
 	return len(r.skills) == 0 && len(r.loose) == 0 && len(r.servers) == 0 && len(r.specifiers) == 0 && !r.unknown && !r.all && !r.index
 }
@@ -284,8 +284,8 @@ func (r *programReach) addMember(s *core.ToolServer, name string, use *tsc.Use, 
 	r.addType(s, name)
 }
 
-// addType records the name of a type. Types are named after their tool; a type with another name may belong to any
-// tool of the server.
+// addType records the tools that a type's name may belong to. The types of a tool begin with the tool's name. A type
+// with another name may belong to any tool of the server.
 func (r *programReach) addType(s *core.ToolServer, name string) {
 	found := false
 	for _, t := range s.Tools {

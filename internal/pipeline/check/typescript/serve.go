@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// ServeCompiler answers requests in a compiler process until the input in ends. It uses no files and no network.
+// ServeCompiler answers requests of the engine in a compiler process until in ends. It uses no files and no network.
 func ServeCompiler(in io.Reader, out io.Writer) error { return serveRequests(in, out, tsc.Limits{}) }
 
 func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
@@ -41,14 +41,16 @@ func serveRequests(in io.Reader, out io.Writer, limits tsc.Limits) error {
 	}
 }
 
-// heapSize is the memory, in bytes, above which the compiler process collects garbage whatever that costs.
+// heapSize is the soft memory limit of a compiler process, in bytes. Above it, the process collects garbage as often
+// as necessary.
 const heapSize = 512 << 20
 
-// firstCollection is the heap size in bytes of the first collection. Checking a program of usual length needs less.
+// firstCollection is the heap size, in bytes, at which garbage is first collected. Checking a program of usual length
+// needs less.
 const firstCollection = 64 << 20
 
-// TuneCollector sets up the garbage collector for a compiler process, so that even a long program is checked before
-// the second collection.
+// TuneCollector configures the garbage collector of a compiler process, so that the check of even a long program
+// needs at most one collection.
 func TuneCollector() {
 	debug.SetMemoryLimit(heapSize)
 	memory.DelayFirstCollection(firstCollection, 200)
@@ -104,8 +106,8 @@ func (s *compilerService) parseRequest(ctx context.Context, r compilerRequest) *
 	return answer
 }
 
-// isBare reports whether a program names only what every program has. The process can then check it without further
-// data from the engine.
+// isBare reports whether a program uses no servers, skills or modules. The process can then check it without further
+// declarations from the engine.
 func (s *compilerService) isBare(source *tsc.Source) bool {
 	facts := source.Facts()
 	if len(source.Errors()) > 0 || len(facts.Imports) > 0 || facts.Unknown {

@@ -16,7 +16,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// LinkedSkill represents a checked skill, with the data that is needed to link it into a module that imports it.
+// LinkedSkill holds a checked skill and the data that programs which import it need.
 type LinkedSkill struct {
 	source.CheckedSkill
 
@@ -25,7 +25,7 @@ type LinkedSkill struct {
 	reach   *programReach // of it and of all that it imports
 }
 
-// skillKey has everything that the result of checking a skill depends on.
+// skillKey identifies the result of checking a skill. It contains everything on which that result depends.
 type skillKey struct {
 	closure string
 	level   rules.StrictnessLevel
@@ -51,8 +51,8 @@ func (c *ScriptChecker) newLinker(compiler *compilerProcess, src ProgramSource, 
 	return &skillLinker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// checkUses checks the skills that r names, in order. The function at converts an error to one with a position in the
-// importing text.
+// checkUses checks the skills that r names, in order. It passes each error through at, which converts it to an error
+// at the position where the importing text names the skill.
 func (l *skillLinker) checkUses(
 	ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error,
 ) *core.Error {
@@ -86,9 +86,9 @@ func (l *skillLinker) checkProgram(ctx context.Context, p *scriptProgram) (*tsc.
 	return result, findings, nil
 }
 
-// collectFindings returns the compiler's findings in src, which must be the text that was parsed last. Learned answer
-// types are used only for advice about fields: if there are other findings, the text is checked again without learned
-// types.
+// collectFindings type-checks src, which must be the text that was parsed last, and returns the findings. Inferred
+// result types are used only for warnings about fields. If there are other findings, src is checked again without
+// inferred types.
 func (l *skillLinker) collectFindings(ctx context.Context, p *scriptProgram, src *tsc.Source) (*tsc.Result, []checkFinding, error) {
 	result, err := l.compiler.checkSource(ctx, src, l.compilerInput(p, true), !p.module && p.reach.isBare() && l.level&rules.Commanding == 0)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *skillLinker) collectFindings(ctx context.Context, p *scriptProgram, src
 	return result, p.judgeFindings(diagnostics, l.checker.wrappers.otherModules(), advice), nil
 }
 
-// importError returns the error for a skill, with the position where the program names the skill.
+// importError converts an error in a skill to one at the position where the program names the skill.
 func (p *scriptProgram) importError(at sourcePlace, e *core.Error) *core.Error {
 	c := *e
 	c.Line, c.Column = p.originalPosition(at.start)
@@ -121,7 +121,8 @@ func (l *skillLinker) linkSkill(ctx context.Context, name string, chain source.I
 	})
 }
 
-// checkSkill checks a skill. Afterwards, the text that the compiler has parsed last is another one.
+// checkSkill checks a skill and the skills that it imports. It may make the compiler parse other texts, so that the
+// importing text has to be parsed again before it is checked.
 func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 	p, refusal := l.parseSkill(ctx, skill)
 	if refusal != nil {
@@ -209,8 +210,8 @@ func (l *skillLinker) closureHash(skill core.Skill, r *programReach) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// compilerInput returns the declarations against which a program is checked: those of everything that it can call,
-// and of the linked skills.
+// compilerInput returns the declarations that the compiler needs to check a program: those of the tools that it can
+// call, and those of the linked skills.
 func (l *skillLinker) compilerInput(p *scriptProgram, learned bool) tsc.Input {
 	r := p.reach
 	in := l.checker.wrappers.declareInput(r, learned)
@@ -241,7 +242,7 @@ func (l *skillLinker) compilerInput(p *scriptProgram, learned bool) tsc.Input {
 	return in
 }
 
-// skillModules returns the checked skills in the form that the guest gets, sorted by name.
+// skillModules returns the checked skills of a program, sorted by name, in the form that the guest gets.
 func (l *skillLinker) skillModules(r *programReach) (all []*LinkedSkill) {
 	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
 		s := *l.linked[name]
@@ -253,7 +254,8 @@ func (l *skillLinker) skillModules(r *programReach) (all []*LinkedSkill) {
 	return all
 }
 
-// namesGlobally reports whether the program or a skill accesses this skill as a member of the global object skills.
+// namesGlobally reports whether the program or a linked skill uses this skill as a member of the global object
+// skills.
 func (l *skillLinker) namesGlobally(name string, r *programReach) bool {
 	if r.skillIndex[name] {
 		return true

@@ -10,7 +10,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// treeOf returns a program's syntax tree for package rules.
+// treeOf converts a program's syntax tree to the form that package rules judges.
 func treeOf(src *tsc.Source) *rules.SyntaxTree {
 	nodes := src.Tree()
 	t := &rules.SyntaxTree{Language: rules.Script, Source: src.Text(), Nodes: make([]rules.TreeNode, len(nodes))}
@@ -21,7 +21,7 @@ func treeOf(src *tsc.Source) *rules.SyntaxTree {
 	return t
 }
 
-// judgeSource returns the rules' report on a program.
+// judgeSource applies the rules to a program and returns their report. It is empty for a program with syntax errors.
 func (s *compilerService) judgeSource(src *tsc.Source) (rules.RuleReport, error) {
 	if len(src.Errors()) > 0 {
 		return rules.RuleReport{}, nil
@@ -35,7 +35,7 @@ func (p *scriptProgram) findingPlace(f rules.RuleFinding) (line, column, width i
 	return line, column, p.findingWidth(checkFinding{start: f.Start, end: f.End})
 }
 
-// checkPolicy returns an error if the rules refuse the program.
+// checkPolicy returns an error if the program violates a rule that its strictness level enforces.
 func (p *scriptProgram) checkPolicy() *core.Error {
 	e, width := p.report.RefusalError(p.src.Level, p.findingPlace)
 	if e != nil {

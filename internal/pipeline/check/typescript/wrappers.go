@@ -14,7 +14,7 @@ import (
 	"retort/internal/pipeline/check/source"
 )
 
-// wrapperMaker produces the declaration files that a program is checked against.
+// wrapperMaker generates the declaration files against which programs are checked.
 type wrapperMaker struct {
 	ambient      string
 	pathless     string // ambient for programs with a server that has the name path
@@ -23,7 +23,7 @@ type wrapperMaker struct {
 	admit        func(text string) error
 }
 
-// declaredTool identifies the declaration of a tool, with or without learned answer types.
+// declaredTool identifies the declaration of a tool, with or without its inferred result type.
 type declaredTool struct {
 	tool    *core.Tool
 	learned bool
@@ -39,7 +39,7 @@ func newWrappers(admit func(text string) error) *wrapperMaker {
 	return w
 }
 
-// otherModules returns declarations of the modules that are not servers, such as node:path.
+// otherModules returns the names of the modules that do not belong to servers, such as node:path.
 func (w *wrapperMaker) otherModules() []string { return w.known() }
 
 var moduleDeclaration = sync.OnceValue(func() *regexp.Regexp {
@@ -54,10 +54,10 @@ func declaredModules(ambient string) []string {
 	return names
 }
 
-// pathDeclaration is the line of the ambient declarations that is left out if a server is named path.
+// pathDeclaration is the declaration of the global variable path. It is omitted if a server is named path.
 const pathDeclaration = "declare var path: typeof import(\"node:path\");\n"
 
-// clientDeclaration declares the module ./client, which exports some globals under their own names.
+// clientDeclaration declares the module ./client, whose exports are also globals.
 const clientDeclaration = `
 declare const call: typeof globalThis.callMCPTool;
 declare const search: typeof globalThis.searchTools;
@@ -67,8 +67,8 @@ type failure = InstanceType<typeof globalThis.ToolError>;
 export { call as callMCPTool, search as searchTools, pause as sleep, failure as ToolError };
 `
 
-// declareInput returns the declarations for a program: the globals and, of each server that it names, the tools that
-// it names. Unless learned is set, tools without a declared answer type may return anything.
+// declareInput returns the declarations of the globals and of the tools that a program names. If learned is false,
+// tools that do not declare a result type may return anything.
 func (w *wrapperMaker) declareInput(r *programReach, learned bool) tsc.Input {
 	ambient := w.ambient
 	if s, ok := r.tools.FindServer("path"); ok && s.TypeScript == "path" {
@@ -101,12 +101,12 @@ func (w *wrapperMaker) declareInput(r *programReach, learned bool) tsc.Input {
 	return in
 }
 
-// manyTools is the number of a server's tools up to which all are declared in full for a program that may use any of
-// them.
+// manyTools bounds how many tools of a server are declared in full if a program may use any of them. If the server
+// has more, their arguments are not checked.
 const manyTools = 150
 
-// serverIndex returns the declaration of a server's module. Each tool is declared in a file of its own, which the
-// compiler does not have to parse again for the next program.
+// serverIndex returns the declaration of a server's module. The tools are declared in separate files, so that the
+// compiler can reuse a parsed file for the next program.
 func (w *wrapperMaker) serverIndex(s *core.ToolServer, needs *serverNeeds, files map[string]string, learned bool) string {
 	var index strings.Builder
 	for _, t := range s.Tools {
@@ -139,14 +139,14 @@ func (w *wrapperMaker) serverIndex(s *core.ToolServer, needs *serverNeeds, files
 	return index.String()
 }
 
-// hasTool reports whether programs can use this name for a tool of s.
+// hasTool reports whether s has a tool that TypeScript programs call by this name.
 func hasTool(s *core.ToolServer, name string) bool {
 	return slices.ContainsFunc(s.Tools, func(t *core.Tool) bool { return t.TypeScript == name })
 }
 
-// declareTool returns the declaration of one tool. If no overload matches, the compiler explains the last one;
-// therefore the usual overload, with one object, comes last. If a schema is too complex for the compiler, the tool is
-// declared as accepting anything.
+// declareTool returns the declaration of one tool. The overload with one object comes last, because the compiler's
+// error message is about the last overload. A tool whose schema is too complex for the compiler is declared as
+// accepting anything.
 func (w *wrapperMaker) declareTool(d declaredTool) string {
 	t := d.tool
 	if !d.learned && t.Learned != nil {

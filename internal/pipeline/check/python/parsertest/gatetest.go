@@ -1,4 +1,4 @@
-// Package parsertest provides a Python parser for tests of the checks.
+// Package parsertest provides a real Python parser for tests of the program checks.
 package parsertest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox/wire"
 )
 
-// GuestParser parses with one guest, without confinement. It is safe for concurrent use.
+// GuestParser parses programs in one guest process without a sandbox. It is safe for concurrent use.
 type GuestParser struct {
 	Version string // of Python: "3.11.7"
 
@@ -32,8 +32,8 @@ type guestPipes struct {
 
 func (p guestPipes) Close() error { return p.WriteCloser.Close() }
 
-// NewInterpreter starts the Python that RETORT_PYTHON names, or python3, until the test ends. If there is no Python,
-// it skips or fails the test.
+// NewInterpreter starts a guest with the Python that RETORT_PYTHON names, or python3, and ends it with the test. If
+// there is no Python, it skips or fails the test.
 func NewInterpreter(t testing.TB) *GuestParser {
 	t.Helper()
 	path := os.Getenv("RETORT_PYTHON")
@@ -71,7 +71,7 @@ func NewInterpreter(t testing.TB) *GuestParser {
 	return &GuestParser{Version: ready.Version, conn: conn}
 }
 
-// Parse parses a program for a python.PythonChecker.
+// Parse implements python.CodeParser.
 func (i *GuestParser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
