@@ -1,5 +1,5 @@
 // Package recommend suggests changes to the configuration. It reads the audit log and the list of servers and returns
-// advice as text. It changes nothing. The only thing it fetches is a server registry that the user names.
+// advice as text. It changes nothing, and it fetches nothing except a server registry that the user names.
 package recommend
 
 import (
@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Kind is the subject of a piece of advice. The set of kinds is closed; new versions only add to it.
+// Kind says what a piece of advice is about. New versions may add kinds, but do not change or remove any.
 type Kind string
 
 // The kinds of advice.
@@ -28,7 +28,7 @@ const (
 	Search   Kind = "search"        // what was searched for in vain, where no registry answers it
 )
 
-// Advice is one suggested change.
+// Advice describes one suggested change.
 type Advice struct {
 	Kind    Kind             `json:"kind"`
 	Subject string           `json:"subject"` // a server, a tool, an execution, a query
@@ -38,14 +38,14 @@ type Advice struct {
 	Servers []RegistryServer `json:"servers,omitempty"`
 }
 
-// KnownState has facts for the advice that the audit log does not contain.
+// KnownState holds facts that advice needs and the audit log does not contain.
 type KnownState struct {
 	Servers []string               // that are configured and not disabled
 	Cached  func(tool string) bool // answers of a tool, SERVER.TOOL, are given again already; nil: none are
 	List    *RegistryList          // of a registry; nil if none was fetched
 }
 
-// Thresholds from which on something leads to advice.
+// Thresholds above which a fact leads to advice, and bounds on the collected data.
 const (
 	leastExecutions = 20               // before a server counts as unused
 	leastCalls      = 5                // before a tool counts as failing
@@ -61,7 +61,8 @@ const (
 	maxOffered      = 3   // servers for one query
 )
 
-// EventTally collects the entries of an audit log, oldest first. The zero value is ready for use.
+// EventTally collects the facts on which advice is based from audit log entries, which must be added oldest first.
+// The zero value is ready for use.
 type EventTally struct {
 	executions int64
 	servers    map[string]int64
@@ -98,7 +99,7 @@ type openExecution struct {
 	tools []string
 }
 
-// entryFacts has those facts of an audit log entry that advice is based on.
+// entryFacts holds the facts of an audit log entry that advice is based on.
 type entryFacts struct {
 	Code      string   `json:"code_sha256"`
 	Tools     []string `json:"tools"`
@@ -116,7 +117,7 @@ func EventKinds() []string {
 	}
 }
 
-// Add processes an entry.
+// Add collects the facts in an audit log entry.
 func (t *EventTally) Add(e *audit.Entry) {
 	if t.servers == nil {
 		t.servers, t.tools, t.calls = map[string]int64{}, map[string]*toolTally{}, map[string]seenTool{}
@@ -144,7 +145,7 @@ func (t *EventTally) Add(e *audit.Entry) {
 	}
 }
 
-// makeRoom returns a map that has room for one more key. It clears a map that is full.
+// makeRoom returns m with room for one more key. It clears m if it is full.
 func makeRoom[T any](m map[string]T) map[string]T {
 	if len(m) >= maxKeys {
 		clear(m)
@@ -176,8 +177,7 @@ func (t *EventTally) addCall(e *audit.Entry, f entryFacts) {
 	}
 }
 
-// countRepeated counts a call that only reads and repeats a call of the same principal and session from shortly
-// before.
+// countRepeated counts a call that only reads, if the same principal and session made an equal call shortly before.
 func (tool *toolTally) countRepeated(t *EventTally, e *audit.Entry, f entryFacts, name string) {
 	key := strings.Join([]string{name, e.Principal, e.Session, f.Arguments}, "\x00")
 	before, known := t.calls[key]
@@ -214,8 +214,8 @@ func (t *EventTally) addEnd(e *audit.Entry) {
 	}
 }
 
-// addSearch collects a search that found nothing. The query is in the entry's body, which not every reader of the
-// audit log can decrypt.
+// addSearch counts a search for tools that found nothing. It does nothing if the reader of the audit log cannot
+// decrypt the entry's body, which contains the query.
 func (t *EventTally) addSearch(e *audit.Entry) {
 	var body struct {
 		Name string `json:"name"`
@@ -229,7 +229,7 @@ func (t *EventTally) addSearch(e *audit.Entry) {
 	}
 }
 
-// ListAdvice returns the suggested changes. Within a kind, the most frequent come first.
+// ListAdvice returns the suggested changes, grouped by kind. In each group, the most frequent come first.
 func (t *EventTally) ListAdvice(s KnownState) []Advice {
 	all := slices.Concat(t.adviseUnused(s), t.adviseFailing(), t.adviseCaches(s), t.adviseSkills(), t.adviseFailedSearches(s))
 	if all == nil {

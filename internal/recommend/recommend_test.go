@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// story makes entries.
+// story adds entries to an EventTally, each a little later than the previous one.
 type story struct {
 	t  *testing.T
 	to *EventTally
@@ -62,7 +62,7 @@ func kinds(all []Advice) (list []string) {
 	return list
 }
 
-// Each kind of advice is given where there is reason for it, and not below its bound.
+// TestAdvise checks that each kind of advice is given above its threshold and not below it.
 func TestAdvise(t *testing.T) {
 	s := newStory(t)
 	for i := range 20 {
@@ -103,7 +103,8 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// A repeated call with another answer, of another user, or long after is not a call that a cache would save.
+// TestRepeatedCalls checks that a repeated call does not count if it comes much later or from another principal,
+// because a cache would not have answered it.
 func TestRepeatedCalls(t *testing.T) {
 	s := newStory(t)
 	for i := range 30 {
@@ -116,7 +117,8 @@ func TestRepeatedCalls(t *testing.T) {
 	}
 }
 
-// A registry is read page by page, in both forms that registries have, and what it says is bounded and shown as it is.
+// TestFetch checks that a registry is read page by page in both usual formats, and that texts from it are shortened
+// and made safe to display.
 func TestFetch(t *testing.T) {
 	hostile := strings.Repeat("x", 1000)
 	pages := map[string]string{

@@ -18,14 +18,15 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// RegistryServer represents a server in a registry. Its description comes from its author and is not verified.
+// RegistryServer describes a server in a registry. The description comes from the server's author and is not
+// verified.
 type RegistryServer struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"` // of its source
 }
 
-// RegistryList is the content of a registry at the time it was fetched.
+// RegistryList holds the servers of a registry at the time when they were fetched.
 type RegistryList struct {
 	Registry string           `json:"registry"`
 	Fetched  time.Time        `json:"fetched"`
@@ -43,8 +44,8 @@ const (
 	serversPerPage = 100
 )
 
-// FetchRegistry requests all servers of a registry that uses the MCP registry format: GET {address}/v0/servers, page by page.
-// It follows no redirects.
+// FetchRegistry requests the list of servers from a registry that uses the format of the MCP registry: GET
+// {address}/v0/servers, page by page. It follows no redirects.
 func FetchRegistry(ctx context.Context, address string) (*RegistryList, *core.Error) {
 	ctx, done := context.WithTimeout(ctx, fetchPatience)
 	defer done()
@@ -76,8 +77,8 @@ func registryError(format string, args ...any) *core.Error {
 	)
 }
 
-// pageOf is one page of a registry's list in either of the usual forms: servers with their fields, or each server
-// wrapped in an object.
+// pageOf holds one page of a registry's list. It accepts both usual formats: servers with their fields, or each
+// server wrapped in an object.
 type pageOf struct {
 	Servers []struct {
 		listedServer
@@ -138,7 +139,7 @@ func fetchPage(ctx context.Context, address, cursor string) ([]RegistryServer, s
 	return servers, next, nil
 }
 
-// plainText cleans a text of a registry for display.
+// plainText returns a text from a registry on one line, shortened and safe to display.
 func plainText(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > maxText {
@@ -177,8 +178,8 @@ func LoadRegistry(path string) (*RegistryList, *core.Error) {
 	return &l, nil
 }
 
-// newFinder returns a function that finds servers matching a query: those whose texts contain at least half of its
-// words.
+// newFinder returns a function that finds the servers for a query. A server is found if its texts contain at least
+// half of the query's words.
 func (l *RegistryList) newFinder() func(query string) []RegistryServer {
 	if l == nil || len(l.Servers) == 0 {
 		return func(string) []RegistryServer { return nil }

@@ -53,8 +53,8 @@ func (t skillFiles) contentVersion() string {
 	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-// readPair reads a skill's code and document, which belong together even if they are being saved at the same time. A
-// save sets a mark before it replaces the code and removes it after it has replaced the document.
+// readPair reads a skill's code and SKILL.md. Both are of the same version even while another process saves the
+// skill. A save writes a mark before it replaces the code, and removes the mark after it has replaced SKILL.md.
 func readPair(root *os.Root, dir string) (skillFiles, error) {
 	for range maxReadAttempts {
 		before := markedVersion(root, dir)
@@ -113,7 +113,7 @@ func readPlain(root *os.Root, name string) (t skillFiles, err error) {
 	return t, err
 }
 
-// plainName returns the name of the skill that a single file contains, or "" if the file is not a skill.
+// plainName returns the name of the skill in a single file with this name, or "" if the file is not a skill.
 func plainName(file string) string {
 	stem, suffix := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 	name := strings.ReplaceAll(stem, "_", "-")
@@ -123,7 +123,7 @@ func plainName(file string) string {
 	return name
 }
 
-// maxReadAttempts is how often reading is tried while a save replaces the files.
+// maxReadAttempts bounds how often a reader tries again because a save is replacing the files.
 const maxReadAttempts = 50
 
 // openPlain opens a regular file and refuses links. If a save replaces the file between Lstat and Open, it tries
@@ -218,7 +218,7 @@ func versionHistory(root *os.Root, name string) []string {
 	return names
 }
 
-// lockPlace waits until no other process writes to the folder, and locks it.
+// lockPlace locks the folder against saves by other processes. It waits for the lock for a limited time.
 func (p SkillPlace) lockPlace() (unlock func(), err error) {
 	const patience = 10 * time.Second
 	unlock, err = seal.Lock(filepath.Join(p.Dir, ".lock"), patience)
@@ -254,8 +254,8 @@ func (p SkillPlace) finishSave(name string) {
 	}
 }
 
-// installVersion copies a version from the history to the skill's folder. Readers use that version as soon as the
-// mark exists.
+// installVersion copies a version from the history to the skill's folder. It first writes a mark. Once the mark
+// exists, readers use the version in the history.
 func installVersion(root *os.Root, name, version string) error {
 	t, err := readFiles(root, name+"/"+historyFolder+"/"+version)
 	if err != nil {
@@ -285,7 +285,7 @@ func installVersion(root *os.Root, name, version string) error {
 	return syncFolder(root, name)
 }
 
-// storeVersion stores the files of a version in the history.
+// storeVersion stores the files of a version in the history, unless they are already there.
 func storeVersion(root *os.Root, name string, t skillFiles) error {
 	parent := name + "/" + historyFolder
 	if err := makeFolder(root, parent); err != nil {

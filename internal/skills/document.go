@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-// SkillDocument is the content of SKILL.md.
+// SkillDocument holds the content of SKILL.md.
 type SkillDocument struct {
 	Description string
 	Tags        []string
@@ -37,8 +37,8 @@ type SkillFunction struct {
 	Whole      bool            // the function takes one object, whose members are Parameters
 }
 
-// frontMatter is the YAML front matter of SKILL.md. All readers of Agent Skills support the first two fields. The
-// others are Retort's own; an exported skill has them in metadata.
+// frontMatter holds the YAML front matter of SKILL.md. All readers of Agent Skills support the fields name and
+// description. The others are Retort's own; an exported skill has them in metadata.
 type frontMatter struct {
 	Name        string         `yaml:"name"`
 	Description string         `yaml:"description"`
@@ -52,7 +52,7 @@ type frontMatter struct {
 
 const frontMatterFence = "---\n"
 
-// parseDocument parses SKILL.md. A file without front matter counts as a description of how to use the skill.
+// parseDocument parses SKILL.md. If there is no front matter, the whole text describes how to use the skill.
 func parseDocument(text string) (SkillDocument, error) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	rest, ok := strings.CutPrefix(text, frontMatterFence)
@@ -73,7 +73,7 @@ func parseDocument(text string) (SkillDocument, error) {
 	return m.toDocument(body), nil
 }
 
-// Bounds on front matter, beyond which the YAML parser becomes slow.
+// Bounds on front matter. They also keep the YAML parser fast.
 const (
 	maxTokens  = 4000
 	maxNesting = 24
@@ -111,7 +111,8 @@ func parseMatter(front string) (m frontMatter, err error) {
 	return m, nil
 }
 
-// checkTokens rejects YAML features that front matter does not need and that would keep the parser busy.
+// checkTokens returns an error if front matter uses YAML features that it does not need, or is so large or nested
+// that the parser would be slow.
 func checkTokens(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errors.New("the front matter is too long")
@@ -205,8 +206,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// renderMarkdown returns the text of SKILL.md. The function words renders the part below the front matter. Equal
-// documents give equal texts.
+// renderMarkdown returns the text of SKILL.md. It calls words for the part below the front matter. Equal documents
+// give equal texts.
 func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
@@ -250,7 +251,8 @@ func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (str
 	return b.String(), nil
 }
 
-// writeParameters writes the schemas as JSON, which is also YAML, in their order.
+// writeParameters writes the functions' parameter schemas as JSON, which is valid YAML, too. It keeps the order of
+// their members.
 func (d SkillDocument) writeParameters(b *bytes.Buffer) {
 	lead := "parameters:\n"
 	for _, f := range d.Functions {
@@ -266,7 +268,7 @@ func (d SkillDocument) writeParameters(b *bytes.Buffer) {
 	}
 }
 
-// templateData returns the data that the template of SKILL.md shows to models.
+// templateData returns the data for the template that renders SKILL.md.
 func (d SkillDocument) templateData(s core.Skill) templates.SkillData {
 	t := templates.SkillData{
 		Name: s.Name, Description: strings.TrimSpace(d.Description), Language: "ts", Use: ImportLine(s, d.Functions),
@@ -284,7 +286,7 @@ func (d SkillDocument) templateData(s core.Skill) templates.SkillData {
 	return t
 }
 
-// ImportLine returns the line with which a program imports functions of a skill.
+// ImportLine returns the import statement with which a program imports all functions of a skill.
 func ImportLine(s core.Skill, functions []SkillFunction) string {
 	if s.Language == "" {
 		return "load_skill reads it"
@@ -316,7 +318,7 @@ func ImportLine(s core.Skill, functions []SkillFunction) string {
 	return "import " + strings.Join(clauses, ", ") + " from './skills/" + s.Name + "';"
 }
 
-// exampleArguments returns example arguments for the first function, as written on the command line.
+// exampleArguments returns command line arguments for an example call of the skill's first function.
 func (d SkillDocument) exampleArguments() string {
 	if len(d.Functions) == 0 {
 		return ""
@@ -333,7 +335,7 @@ func (d SkillDocument) exampleArguments() string {
 	return text
 }
 
-// ParamNames returns the names of a function's parameters in their order.
+// ParamNames returns the names of a function's parameters, in the order of their schema.
 func ParamNames(f SkillFunction) (names []string) {
 	var s struct{ Properties json.RawMessage }
 	if json.Unmarshal(f.Parameters, &s) != nil || len(s.Properties) == 0 {

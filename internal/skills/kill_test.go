@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// numbered is a draft whose document and code tell the same number.
+// numbered returns a draft whose description and code both contain the number n.
 func numbered(n int) SkillDraft {
 	d := draft("x", fmt.Sprintf("// %d\n%s", n, strings.Repeat("// more\n", n%500)))
 	d.Description = strconv.Itoa(n)
@@ -47,8 +47,8 @@ func saveForever(dir string) {
 	}
 }
 
-// A process that saves is killed at any moment: what is there is whole, and at least
-// as new as what was acknowledged.
+// TestKilledWhileSaving checks that a skill is complete after the process that saves it was killed, and not older
+// than the last save that has returned.
 func TestKilledWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), SkillPlace{Project, dir})
@@ -84,7 +84,7 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// Whoever reads while another saves sees one version or the other.
+// TestReadWhileSaving checks that a reader always gets one complete version while another process saves.
 func TestReadWhileSaving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "skills")
 	s := New(builtin(), SkillPlace{Project, dir})

@@ -9,12 +9,13 @@ import (
 	"retort/internal/core"
 )
 
-// SkillDraft represents a skill to be saved. The caller has already checked its code.
+// SkillDraft holds a skill to be saved. The caller has already checked its code.
 type SkillDraft struct {
 	core.Skill
 	SkillDocument
 	Origin SkillOrigin // where; the first place if empty
-	// Before is the only version that the draft may replace, or "" if it may replace none. Nil allows any.
+	// Before is the only version that the draft may replace. If it points to "", the draft may replace none. If it is
+	// nil, the draft may replace any.
 	Before *string
 }
 
@@ -27,8 +28,8 @@ type SaveResult struct {
 	Before    string // the version that it replaced; "" if there was none
 }
 
-// SaveSkill durably makes a draft the current version of its skill. If it is interrupted, the previous version is still
-// complete. Earlier versions stay in the history, including those that a person has edited.
+// SaveSkill makes a draft the current version of its skill, durably. If saving is interrupted, the previous version
+// is still complete. Earlier versions stay in the history, including those that a person has edited.
 func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 	if err := core.ValidSkillName(d.Name); err != nil {
 		return SaveResult{}, err
@@ -129,17 +130,18 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 	return saved, nil
 }
 
-// errReplaced returns the error for saving a draft that is based on an older version than the current one.
+// errReplaced returns the error for a draft that is based on an older version than the current one.
 func errReplaced(name string) *core.Error {
 	return core.Errorf(
 		core.KindPolicy, "skills", "the skill %s was changed in the meantime", name,
 	).WithHint("read the skill again, and save your change to it")
 }
 
-// gitignoreText is the content of a .gitignore. It lists the files that belong to a machine and not to a project.
+// gitignoreText is the content of the .gitignore in a project's skills folder. It excludes files that should not be
+// committed.
 const gitignoreText = ".gitignore\n.lock\n.history/\n.saving\n.new-*\n.gone-*\n"
 
-// writeIgnore writes a .gitignore for a project, unless it has one.
+// writeIgnore writes a .gitignore into the skills folder of a project, unless there is one.
 func (p SkillPlace) writeIgnore(root *os.Root) error {
 	if p.Origin != Project || fileExists(root, ".gitignore") {
 		return nil
@@ -147,7 +149,7 @@ func (p SkillPlace) writeIgnore(root *os.Root) error {
 	return writeFile(root, ".gitignore", gitignoreText)
 }
 
-// removeOldVersions removes versions that are too old, and files of interrupted saves.
+// removeOldVersions removes the oldest versions beyond the maximum number, and files of interrupted saves.
 func removeOldVersions(root *os.Root, name, current string) {
 	for i, v := range versionHistory(root, name) {
 		if i > maxHistory && v != current {

@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// Limits, in bytes.
+// Bounds on the files of a skill, in bytes.
 const (
 	MaxCode     = 256 << 10
 	MaxDocument = 64 << 10
@@ -31,13 +31,13 @@ const (
 // SkillOrigin says whether a skill belongs to a project or to a user.
 type SkillOrigin string
 
-// The origins of skills. A skill of the project hides a skill of the user with the same name.
+// The origins of skills. If a project and a user have skills with the same name, the project's skill is used.
 const (
 	Project SkillOrigin = "project" // next to the configuration, shared by committing it
 	User    SkillOrigin = "user"
 )
 
-// Skill represents a skill as it is on disk.
+// Skill holds a skill as it is stored on disk.
 type Skill struct {
 	core.Skill
 	SkillDocument
@@ -48,7 +48,7 @@ type Skill struct {
 	Versions []string // kept versions, the newest first; they include the current one unless Edited
 }
 
-// SkillPlace represents a folder that contains skills.
+// SkillPlace describes a folder that contains skills.
 type SkillPlace struct {
 	Origin SkillOrigin
 	Dir    string
@@ -71,7 +71,7 @@ func New(words DocumentRenderer, places ...SkillPlace) *SkillStore {
 	return &SkillStore{slices.DeleteFunc(slices.Clone(places), func(p SkillPlace) bool { return p.Dir == "" }), words}
 }
 
-// BrokenFolder represents a folder that is not a valid skill, with the reason.
+// BrokenFolder describes a folder that should contain a skill but cannot be read, and why.
 type BrokenFolder struct {
 	Name   string
 	Origin SkillOrigin
@@ -100,7 +100,7 @@ func (s *SkillStore) ListSkills() (found []Skill, broken []BrokenFolder) {
 	return found, broken
 }
 
-// skillNames returns the names of the folders that may be skills.
+// skillNames returns the names of the folders and files that may be skills.
 func (p SkillPlace) skillNames() []string {
 	root, err := p.openFolder(false)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p SkillPlace) skillNames() []string {
 	return names
 }
 
-// Get returns the current version of a skill or, if version is not empty, that version. A prefix of the version is
+// Get returns the current version of a skill, or another one if version is not empty. A prefix of the version is
 // enough.
 func (s *SkillStore) Get(name, version string) (Skill, *core.Error) {
 	if err := core.ValidSkillName(name); err != nil {
@@ -162,7 +162,8 @@ func (s *SkillStore) absentError(name string) *core.Error {
 	return e.WithHint("list_skills lists them, save_skill saves one")
 }
 
-// FindSkill returns the source of a skill for programs in a language.
+// FindSkill returns the code of a skill for programs in a language. It returns an error if the skill is written in
+// another one.
 func (s *SkillStore) FindSkill(name string, lang core.Language) (core.Skill, *core.Error) {
 	found, err := s.Get(name, "")
 	if err != nil {
@@ -188,8 +189,7 @@ func (s *SkillStore) FindSkill(name string, lang core.Language) (core.Skill, *co
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// readSkill reads a skill: the current files or, during or after an interrupted save, the files that the save
-// installs.
+// readSkill reads a skill: its current files, or the files that an unfinished or interrupted save installs.
 func (p SkillPlace) readSkill(name string) (Skill, error) {
 	root, err := p.openFolder(false)
 	if err != nil {
@@ -220,7 +220,8 @@ func (p SkillPlace) readSkill(name string) (Skill, error) {
 	return skill, nil
 }
 
-// readPlain reads a skill that is a single file in the folder itself. It has no SKILL.md and counts as edited.
+// readPlain reads a skill that is a single file in the skills folder. Such a skill has no SKILL.md and counts as
+// edited by hand.
 func (p SkillPlace) readPlain(root *os.Root, name string) (Skill, error) {
 	t, err := readPlain(root, name)
 	if err != nil {
@@ -277,7 +278,7 @@ func (p SkillPlace) readVersion(current Skill, version string) (Skill, error) {
 		WithHint("there are %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
 }
 
-// parseSkill makes a Skill from the files of a folder.
+// parseSkill returns the skill that consists of the files t.
 func (p SkillPlace) parseSkill(name string, t skillFiles) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {

@@ -78,8 +78,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// A person edits the files: that is a version, which is not lost when the skill is
-// saved again.
+// TestEdited checks that files which a person has edited become a version of the skill, and that this version stays
+// in the history when the skill is saved again.
 func TestEdited(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
@@ -122,7 +122,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Changing the language takes the other file away.
+// TestLanguage checks that saving a skill in another language removes the old code file.
 func TestLanguage(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
@@ -165,7 +165,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Links are not followed, wherever they are.
+// TestLinks checks that symbolic links are not followed at any place in a skills folder.
 func TestLinks(t *testing.T) {
 	for _, link := range []string{"project", "project/x", "project/x/skill.ts", "project/x/SKILL.md", "project/x/.history", "project/x/.saving"} {
 		s, dir := newStore(t)
@@ -273,7 +273,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// builtin are the words that nobody has changed.
+// builtin returns a DocumentRenderer with the built-in templates.
 func builtin() DocumentRenderer {
 	set, refused := templates.Open("")
 	if refused != nil {

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// Guide is a SKILL.md that teaches a model how to find tools and write programs with Retort.
+// Guide is the text of a SKILL.md that explains to a model how to find tools and write programs with Retort.
 //
 //go:embed using-retort.md
 var Guide string
@@ -22,8 +22,8 @@ var Guide string
 // GuideName is the name of the folder for Guide.
 const GuideName = "using-retort"
 
-// ExportSkill writes a skill into dir as a folder that all readers of Agent Skills support: the code, and a SKILL.md whose
-// front matter has only standard fields. It returns the folder. It does not replace an existing one.
+// ExportSkill writes a skill into a new folder in dir and returns the folder. All readers of Agent Skills support the
+// result: the code, and a SKILL.md whose front matter has only standard fields. An existing folder is not replaced.
 func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	description := s.Description
 	if description == "" {
@@ -60,7 +60,7 @@ func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	return exportFiles(dir, s.Name, files)
 }
 
-// ExportGuide writes Guide into dir as Export does.
+// ExportGuide writes Guide into a new folder in dir, like ExportSkill.
 func ExportGuide(dir string) (string, *core.Error) {
 	return exportFiles(dir, GuideName, map[string]string{documentFile: Guide})
 }
@@ -89,8 +89,8 @@ func exportFiles(dir, name string, files map[string]string) (string, *core.Error
 	return folder, nil
 }
 
-// ReadFolder reads a skill from a folder that another program has written. The skill has the name of the folder or
-// the one in its front matter. The skill is not checked.
+// ReadFolder reads a skill from a folder that another program has written. The name of the skill is that of the
+// folder. The skill is not checked.
 func ReadFolder(dir string) (Skill, *core.Error) {
 	root, err := seal.OpenRoot(dir)
 	if err != nil {

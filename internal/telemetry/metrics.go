@@ -16,13 +16,13 @@ const maxTools = 1000
 
 const otherName = "other"
 
-// maxSeries bounds the time series of one metric. There is one for each tool and result.
+// maxSeries bounds the number of time series of one metric. There is one for each tool and status.
 const maxSeries = 10_000
 
 // durationBuckets lists the upper bounds of the histogram buckets for durations, in seconds.
 var durationBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// stepMetrics holds the instruments that count steps.
+// stepMetrics holds the OpenTelemetry instruments that count the steps of executions.
 type stepMetrics struct {
 	known func(server, tool string) bool
 
@@ -69,7 +69,7 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	return m, b.err
 }
 
-// instrumentBuilder creates instruments and stores the first error.
+// instrumentBuilder creates OpenTelemetry instruments and keeps the first error.
 type instrumentBuilder struct {
 	meter metric.Meter
 	err   error

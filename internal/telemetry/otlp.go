@@ -77,7 +77,8 @@ func encodeAttributes(m *protoMessage, field uint64, all []attribute.KeyValue) {
 	}
 }
 
-// encodeValue writes an AnyValue. It would write a list as text, but no attribute of Retort is a list.
+// encodeValue writes an attribute's value as an AnyValue. Lists would be written as text, but Retort has no such
+// attributes.
 func encodeValue(m *protoMessage, v attribute.Value) {
 	switch v.Type() {
 	case attribute.BOOL:

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Handler serves metrics to Prometheus at any path. It refuses requests that a web page in a browser could cause:
+// Handler serves metrics to Prometheus at /metrics. It refuses requests that a web page in a browser could cause:
 // those with the host name of another machine, with an Origin header, or from another site.
 func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,8 +32,8 @@ func (t *Telemetry) Handler() http.Handler {
 	})
 }
 
-// fromOtherSite reports whether the browser marked the request as caused by a page of another site. Such a request
-// has no Origin header if the page cannot read the response, as for an image.
+// fromOtherSite reports whether a browser has marked the request as caused by a page of another site. A request for
+// an image, for example, has this mark but no Origin header.
 func fromOtherSite(r *http.Request) bool {
 	site := strings.ToLower(r.Header.Get("Sec-Fetch-Site"))
 	return site != "" && site != "same-origin" && site != "none"

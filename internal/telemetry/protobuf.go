@@ -5,10 +5,11 @@ import (
 	"math"
 )
 
-// protoMessage builds a protocol buffers message. Fields with the value 0 are omitted, except those of a oneof.
+// protoMessage builds a message in the protocol buffers wire format. It omits fields with the value 0, except those
+// of a oneof.
 type protoMessage []byte
 
-// The wire types.
+// The wire types of protocol buffers that are used.
 const (
 	wireVarint = 0
 	wire64     = 1
@@ -53,7 +54,7 @@ func (m *protoMessage) putMessage(field uint64, write func(*protoMessage)) {
 	m.putBytes(field, inner)
 }
 
-// putPacked writes 64-bit numbers as one packed field.
+// putPacked writes a list of 64-bit numbers as one packed field.
 func putPacked[T any](m *protoMessage, field uint64, all []T, bits func(T) uint64) {
 	inner := make([]byte, 0, 8*len(all))
 	for _, v := range all {

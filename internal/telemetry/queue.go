@@ -15,7 +15,7 @@ const (
 	batchDelay = time.Second
 )
 
-// spanQueue accepts spans without waiting. When it is full, spans are dropped.
+// spanQueue accepts spans without waiting and sends them in the background. When it is full, it drops spans.
 type spanQueue struct {
 	spans   chan sdktrace.ReadOnlySpan
 	dropped atomic.Int64
@@ -65,7 +65,7 @@ func (q *spanQueue) sendSpans() {
 	}
 }
 
-// nextBatch waits for spans, and then a little longer for more spans to send with them. last is true if the queue is
+// nextBatch waits for a span, and then a little longer for more spans to send with it. last is true if the queue is
 // shutting down.
 func (q *spanQueue) nextBatch() (batch []sdktrace.ReadOnlySpan, last bool) {
 	select {

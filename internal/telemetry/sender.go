@@ -62,7 +62,7 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 	}, nil
 }
 
-// sendSpans sends spans. It retries after a temporary error unless last is set.
+// sendSpans sends spans. After a temporary error it tries again, unless last is set.
 func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
 	message := encodeSpans(spans)
 	wait := firstRetryDelay
@@ -82,7 +82,7 @@ func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdkt
 	return err
 }
 
-// logState logs when a collector stops accepting messages, and when it accepts them again.
+// logState logs when a collector begins to fail, and when it works again.
 func (s *collectorSender) logState(err error) {
 	switch {
 	case err != nil && !s.failing.Swap(true):
@@ -122,8 +122,8 @@ func (s *collectorSender) postOnce(ctx context.Context, message []byte) (later b
 	return later, fmt.Errorf("the collector answers %d", resp.StatusCode)
 }
 
-// metricExporter sends metrics. A lost message does no harm, because counts are cumulative and the next message
-// contains them.
+// metricExporter sends metrics. Losing a message is harmless, because counts are cumulative: the next message
+// contains them, too.
 type metricExporter struct{ *collectorSender }
 
 func (metricExporter) Temporality(sdkmetric.InstrumentKind) metricdata.Temporality {
@@ -134,7 +134,7 @@ func (metricExporter) Aggregation(k sdkmetric.InstrumentKind) sdkmetric.Aggregat
 	return sdkmetric.DefaultAggregationSelector(k)
 }
 
-// Export implements sdkmetric.Exporter. It returns no error, which the library would print.
+// Export implements sdkmetric.Exporter. It always returns nil, because the library would print an error.
 func (e metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	_, err := e.postOnce(ctx, encodeMetrics(m))
 	e.logState(err)

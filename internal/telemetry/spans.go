@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// maxValue bounds the length of an attribute in characters, because clients choose the names of sessions and of
-// themselves.
+// maxValue bounds the length of an attribute in characters. Attributes can be long because clients choose their own
+// names and those of sessions.
 const maxValue = 200
 
 // Begin implements core.Tracer.
@@ -37,7 +37,8 @@ func (t *Telemetry) Begin(ctx context.Context, s core.ExecutionStep, e core.Audi
 	}
 }
 
-// startSpan starts a span. Its parent is the span in ctx, or the one that the client named.
+// startSpan starts a span. Its parent is the span in ctx, or else the one in the traceparent that the client has
+// sent.
 func (t *Telemetry) startSpan(ctx context.Context, s core.ExecutionStep, e *core.AuditEvent) (context.Context, trace.Span) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		if from := core.TraceOf(ctx); from.Parent != "" {
@@ -67,7 +68,7 @@ func spanName(s core.ExecutionStep, e *core.AuditEvent) (string, trace.SpanKind)
 	return string(s), trace.SpanKindInternal
 }
 
-// spanAttributes returns the attributes of a step that begins.
+// spanAttributes returns the attributes of the span for a step that begins.
 func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []attribute.KeyValue {
 	a := []attribute.KeyValue{attribute.String("retort.execution", e.Execution)}
 	add := func(key, value string) {
@@ -95,7 +96,7 @@ func (t *Telemetry) spanAttributes(s core.ExecutionStep, e *core.AuditEvent) []a
 	return a
 }
 
-// told lists the facts of an execution's end that are added to its span.
+// told lists the facts in an execution's last event that become attributes of its span.
 var told = []struct{ fact, key string }{
 	{"sandbox", "retort.sandbox"}, {"runtime", "retort.runtime"}, {"calls", "retort.calls"}, {"refusals", "retort.refusals"},
 	{"cache_hits", "retort.cache_hits"}, {"memory_bytes", "retort.memory_bytes"},

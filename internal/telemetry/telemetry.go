@@ -1,7 +1,7 @@
 // Package telemetry reports the steps of executions and their durations to OpenTelemetry collectors and Prometheus,
-// as spans and metrics. Spans and metrics contain no values of programs, tools or people, and no error messages. Only
-// this package imports OpenTelemetry. Nothing in Retort waits for telemetry. Data that a collector does not accept in
-// time is dropped and counted.
+// as spans and metrics. These contain no values of programs, tools or people, and no error messages. No other package
+// imports OpenTelemetry. Nothing in Retort waits for telemetry: data that a collector does not accept in time is
+// dropped and counted.
 package telemetry
 
 import (
@@ -24,17 +24,17 @@ import (
 	"retort/internal/core"
 )
 
-// Options configures the collectors. Without an address nothing is reported.
+// Options configures telemetry. If all addresses are empty, nothing is reported.
 type Options struct {
 	Version string
 	// Traces and Metrics are the addresses of collectors that accept OTLP over HTTP as protobuf. The standard path is
 	// added to an address without a path.
 	Traces, Metrics string
 	Headers         map[string]string // for both
-	// Ratio is the share of traces started here that are reported, from 0 to 1; 0 means 1. For a trace started by a
-	// client, the client decides.
+	// Ratio is the share of traces that are reported, from 0 to 1; 0 means 1. It applies to traces that begin in
+	// Retort. For a trace that begins in a client, the client decides.
 	Ratio float64
-	// Prometheus is the address of a separate listener on this machine.
+	// Prometheus is an address on this machine at which metrics are served.
 	Prometheus string
 	Every      time.Duration // between two reports of metrics; 30 s if 0
 	// Known reports whether a tool exists. All other tools are counted under one name.
@@ -72,8 +72,8 @@ type Telemetry struct {
 
 var _ core.Tracer = (*Telemetry)(nil)
 
-// Open starts reporting. If it cannot listen on the Prometheus address, it only logs the error, because another
-// engine may use the address.
+// Open starts reporting. If it cannot listen on the Prometheus address, it only logs that, because another engine may
+// already use the address.
 func Open(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -148,7 +148,7 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 	return err
 }
 
-// listenForPrometheus opens the separate listener for Prometheus.
+// listenForPrometheus starts an HTTP server for metrics at address.
 func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -175,7 +175,8 @@ func (t *Telemetry) droppedSpans() int64 {
 	return t.queue.dropped.Load()
 }
 
-// Close sends the queued data for at most two seconds and drops the rest.
+// Close sends the queued data, waits for that at most for shutdownTimeout, and drops the rest. It also stops the
+// listener for Prometheus.
 func (t *Telemetry) Close() error { return t.close() }
 
 func (t *Telemetry) shutDown() error {

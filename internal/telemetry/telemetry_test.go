@@ -22,7 +22,7 @@ import (
 	"retort/internal/core"
 )
 
-// execute tells of an execution with one call of each tool.
+// execute reports an execution with one call of each of the given tools.
 func execute(t *Telemetry, tools ...string) {
 	ctx, ended := t.Begin(context.Background(), core.StepExecution, core.AuditEvent{Execution: "x", Session: "s", Client: "c 1"})
 	for _, name := range tools {
@@ -33,7 +33,7 @@ func execute(t *Telemetry, tools ...string) {
 	ended(core.AuditEvent{Status: "ok", Risk: &risk, Tokens: &core.TokenStats{Returned: 3, Avoided: 40}, Facts: map[string]any{"calls": len(tools), "cache_hits": 2}})
 }
 
-// collector is an http.RoundTripper that receives the messages in memory, without a network.
+// collector implements http.RoundTripper. It passes each message to a function, without a network.
 type collector func(path string, body []byte) (status int)
 
 func (c collector) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -44,7 +44,7 @@ func (c collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: c(r.URL.Path, body), Body: http.NoBody, Request: r}, nil
 }
 
-// The official package reads what is sent.
+// TestMetricsAreSent checks that the official OpenTelemetry package can decode the messages.
 func TestMetricsAreSent(t *testing.T) { synctest.Test(t, sendMetrics) }
 
 func sendMetrics(t *testing.T) {
@@ -136,7 +136,7 @@ func TestOnlyThisMachineAsks(t *testing.T) {
 	}
 }
 
-// A page cannot have a browser ask, whether it says where it is from or not.
+// TestPagesDoNotAsk checks that requests caused by web pages are refused, with and without an Origin header.
 func TestPagesDoNotAsk(t *testing.T) {
 	tel, _ := Open(Options{Prometheus: "127.0.0.1:0"})
 	defer tel.Close()
@@ -157,7 +157,8 @@ func span() sdktrace.ReadOnlySpan {
 	return tracetest.SpanStub{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})}.Snapshot()
 }
 
-// A collector that hangs costs nobody anything, and what it is not told is counted.
+// TestQueueIsBounded checks that a collector that hangs delays nothing, and that all spans it does not get are
+// counted as dropped.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(func(ctx context.Context, _ bool, spans []sdktrace.ReadOnlySpan) error {
@@ -187,7 +188,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// Names that anybody can choose go through the mask.
+// TestNamesAreMasked checks that secrets in the names of sessions and clients are masked.
 func TestNamesAreMasked(t *testing.T) {
 	tel, err := Open(Options{Traces: "http://127.0.0.1:1", Mask: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package tokens counts executions and model tokens: the tokens that were sent to the model, and those that a client
-// without Retort would have sent to it.
+// Package tokens counts executions and model tokens: the tokens that were sent to the model, and those that would
+// have been sent to it without Retort.
 package tokens
 
 import (
@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// sampledBytes bounds how many bytes of one execution's data are counted exactly. The rest is extrapolated, so that
-// counting takes at most a few milliseconds.
+// sampledBytes bounds how many bytes of an execution's data are tokenized, so that counting takes at most a few
+// milliseconds. The number of tokens in larger data is extrapolated.
 const sampledBytes = 16 << 10
 
 // TokenLedger counts tokens and executions per session. It is safe for concurrent use.
@@ -38,7 +38,7 @@ const maxDurations = 1000
 
 func New() *TokenLedger { return &TokenLedger{sessions: map[string]*sessionTotals{}} }
 
-// LedgerEntry counts the tokens of one execution.
+// LedgerEntry counts the tokens of one execution. It is safe for concurrent use.
 type LedgerEntry struct {
 	ledger  *TokenLedger
 	session string
@@ -50,7 +50,7 @@ type LedgerEntry struct {
 	once  sync.Once
 }
 
-// Open starts the Entry of one execution in a session.
+// Open begins counting one execution of a session. The caller must call CloseOnce on the LedgerEntry.
 func (l *TokenLedger) Open(session string) *LedgerEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *TokenLedger) totalsOf(name string) *sessionTotals {
 	return t
 }
 
-// maxSessions bounds the number of sessions for which figures are kept. If there are more, sessions without a running
+// maxSessions bounds the number of sessions for which counts are kept. Beyond it, sessions without a running
 // execution are dropped.
 const maxSessions = 1000
 
@@ -86,9 +86,9 @@ func (e *LedgerEntry) AddCarried(data []byte) {
 // SinceStart returns the time since the entry was opened.
 func (e *LedgerEntry) SinceStart() time.Duration { return time.Since(e.start) }
 
-// CloseOnce completes the entry and sets o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens sent to
-// the model. definitions is the number of tokens of all tools' definitions, which are counted once per session. Only
-// the first call has an effect.
+// CloseOnce ends the entry and sets o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens sent to
+// the model. definitions is the number of tokens in the definitions of all tools; it is counted once per session.
+// Only the first call has an effect.
 func (e *LedgerEntry) CloseOnce(o *core.Outcome, returned, definitions int) {
 	e.once.Do(func() { e.closeWithTotals(o, returned, definitions) })
 }
@@ -133,7 +133,7 @@ func (t *sessionTotals) addOutcome(o *core.Outcome) {
 	t.tokens.AvoidedDefinitions += o.Stats.Tokens.AvoidedDefinitions
 }
 
-// LedgerSummary holds the figures about executions that get_execution_stats returns.
+// LedgerSummary holds the statistics about executions that the tool get_execution_stats returns.
 type LedgerSummary struct {
 	Session    string                     `json:"session,omitempty"`
 	Active     int                        `json:"active"`
@@ -145,14 +145,14 @@ type LedgerSummary struct {
 	Tokens     core.TokenStats            `json:"tokens"`
 }
 
-// Percentiles holds percentiles of the durations of the last executions, in milliseconds.
+// Percentiles holds percentiles of the durations of recent executions, in milliseconds.
 type Percentiles struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	Max float64 `json:"max"`
 }
 
-// SummaryOf returns the figures of one session, or of all sessions for "".
+// SummaryOf returns the statistics of one session, or of all sessions if session is empty.
 func (l *TokenLedger) SummaryOf(session string) LedgerSummary {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 package tokens
 
-// messageSample keeps a bounded, evenly spread part of a stream of messages. It keeps the whole stream while it fits.
-// After that it keeps a slice of every message, and the slices get thinner as the stream grows.
+// messageSample keeps an evenly spread part of a stream of messages, of bounded size. While the stream is short, it
+// keeps all of it. Later it keeps slices at regular distances, which grow with the stream.
 type messageSample struct {
 	kept  []byte
 	seen  int // bytes
@@ -9,7 +9,7 @@ type messageSample struct {
 	skip  int // bytes to pass over before the next slice
 }
 
-// sampleSlice is the number of consecutive bytes that are sampled together: enough for whole words.
+// sampleSlice is the number of consecutive bytes that are sampled together. It is large enough for whole words.
 const sampleSlice = 256
 
 func (s *messageSample) addMessage(data []byte) {
@@ -31,7 +31,7 @@ func (s *messageSample) addMessage(data []byte) {
 	}
 }
 
-// halveRate drops every second slice and halves the sampling rate.
+// halveRate drops every second slice, and from now on samples half as much of the stream.
 func (s *messageSample) halveRate() {
 	kept := s.kept[:0]
 	for i := 0; i < len(s.kept); i += 2 * sampleSlice {
@@ -42,7 +42,7 @@ func (s *messageSample) halveRate() {
 	s.skip = (s.every - 1) * sampleSlice
 }
 
-// estimateTokens estimates the tokens of a stream of total bytes.
+// estimateTokens estimates the number of tokens in the whole stream of total bytes.
 func (s *messageSample) estimateTokens(total int) int {
 	if len(s.kept) == 0 {
 		return 0

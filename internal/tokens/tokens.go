@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// chunkBytes is the number of bytes that are tokenized at once. Prefix searches within one chunk. One long piece of text
-// costs little more than many short ones. Cutting at white space adds at most a fraction of a percent to the count.
+// chunkBytes is the number of bytes that are tokenized at once. It limits the cost of PrefixWithin, which searches
+// the end of the prefix in one chunk, and the cost of a long piece of text. Cutting texts at white space adds at most
+// a fraction of a percent to their counts.
 const chunkBytes = 4 << 10
 
 // CountTokens returns the number of tokens of text in the encoding o200k_base.
@@ -49,8 +50,8 @@ func PrefixWithin(text string, limit int) string {
 	return text
 }
 
-// EstimateTokens returns the number of tokens of text. It counts exactly up to limit bytes and extrapolates longer texts
-// from samples of that total size.
+// EstimateTokens returns the approximate number of tokens of text. The number is exact for up to limit bytes. For
+// longer texts it is extrapolated from samples of limit bytes in total.
 func EstimateTokens(text string, limit int) int {
 	if len(text) <= limit {
 		return CountTokens(text)
@@ -65,7 +66,7 @@ func EstimateTokens(text string, limit int) int {
 	return int(float64(tokens) * float64(len(text)) / float64(counted))
 }
 
-// chunksOf splits text into parts of about chunk bytes and returns each with its offset. It splits at white space if
+// chunksOf splits text into parts of about chunkBytes and yields each with its offset. It splits at white space if
 // possible, otherwise between two characters.
 func chunksOf(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {

@@ -20,14 +20,14 @@ const (
 	cellSize       = 4 // bytes of a number in a table
 )
 
-// tokenVocabulary maps tokens to their ranks.
+// tokenVocabulary maps tokens to their ranks and ranks to tokens.
 type tokenVocabulary struct {
 	slots numberTable // rank+1 of the token that hashes there, 0 if the slot is free
 	ends  numberTable // where the token of a rank ends in text; it starts at the end of the one before
 	text  string      // all tokens in the order of their ranks
 }
 
-// numberTable represents a table of little-endian numbers of cellSize bytes each.
+// numberTable is a table of little-endian numbers of cellSize bytes each.
 type numberTable string
 
 func (c numberTable) numberAt(i uint32) uint32 {
@@ -38,13 +38,14 @@ func (c numberTable) numberAt(i uint32) uint32 {
 
 var o200k = newVocabulary(vocabularyFile)
 
-// newVocabulary returns the vocabulary in file, which has slots, ends and text in this order. It copies nothing.
+// newVocabulary returns the vocabulary in file, which consists of slots, ends and text in this order. It copies
+// nothing.
 func newVocabulary(file string) tokenVocabulary {
 	const ends, text = cellSize * hashSlots, cellSize * (hashSlots + vocabularySize)
 	return tokenVocabulary{slots: numberTable(file[:ends]), ends: numberTable(file[ends:text]), text: file[text:]}
 }
 
-// rankOf returns the rank of the token with this spelling, or noRank.
+// rankOf returns the rank of the token s, or noRank if there is no such token.
 func (v *tokenVocabulary) rankOf(spelled string) uint32 {
 	for slot := slotOf(spelled); ; slot = (slot + 1) % hashSlots {
 		rank := v.slots.numberAt(slot)
@@ -66,7 +67,8 @@ func (v *tokenVocabulary) tokenOf(rank uint32) string {
 	return v.text[start:v.ends.numberAt(rank)]
 }
 
-// slotOf returns the slot at which the search for a token begins. It uses a folded FNV-1a hash.
+// slotOf returns the hash table slot at which the search for a token begins. The hash function is FNV-1a, with the
+// upper half folded into the lower half.
 func slotOf(s string) uint32 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
@@ -126,7 +128,7 @@ func (v *tokenVocabulary) mergePairs(piece string) int {
 	return left
 }
 
-// mergePart represents a part of a piece; its index is the offset at which it starts.
+// mergePart holds a part of a piece during byte pair encoding. The index of the part is its offset in the piece.
 type mergePart struct {
 	prev, next int32
 	rank       uint32 // of the token that it and the next would be
@@ -141,7 +143,7 @@ func (p mergePair) isBefore(q mergePair) bool {
 	return p.rank < q.rank || p.rank == q.rank && p.at < q.at
 }
 
-// pairHeap represents a heap of pairs. The pair to be merged next comes first.
+// pairHeap is a heap of neighbouring parts. The pair to be merged next is at the root.
 type pairHeap []mergePair
 
 func (h *pairHeap) pushPair(p mergePair) {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write o200k_base.table from the library that the tests compare with")
 
-// TestVocabulary compares every token, and the whole file, with those of a library that carries the same
-// vocabulary.
+// TestVocabulary compares the vocabulary file and every token with a library that contains the same vocabulary. With
+// -update it writes the file.
 func TestVocabulary(t *testing.T) {
 	library := codec.NewO200kBase()
 	var list []string
@@ -43,7 +43,7 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// tableOf returns the file that newVocabulary reads, of tokens in the order of their ranks.
+// tableOf returns a vocabulary file for tokens, which are given in the order of their ranks.
 func tableOf(list []string) string {
 	table := make([]uint32, hashSlots)
 	for rank, token := range list {
@@ -65,12 +65,12 @@ func tableOf(list []string) string {
 	return string(file) + strings.Join(list, "")
 }
 
-// pattern is o200k_base's, in a group: without it, the library's generated matcher is taken,
-// which makes two pieces of "\n  \n" and none of "\x7f".
+// pattern is the splitting pattern of o200k_base. It is wrapped in a group because the library would otherwise use
+// its generated matcher, which splits "\n \n" into two pieces and omits "\x7f".
 var pattern = regexp2.MustCompile(`(?:[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)`, regexp2.None)
 
-// FuzzCount compares the pieces with the pattern's matches, and the number of their tokens with
-// what merging by the definition leaves.
+// FuzzCount checks the pieces of a text against the matches of pattern, and the number of tokens in each piece
+// against merged.
 func FuzzCount(f *testing.F) {
 	for _, text := range []string{
 		"", "hello world", "It's, they'RE; we'Ll 'd '5 'S", "don't'll", "\u017fx'\u017f it'\u017f",
@@ -101,8 +101,8 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-// merged is the number of tokens of a piece: as long as two neighbours are a token together, those
-// with the lowest rank become one, the leftmost first.
+// merged returns the number of tokens of a piece. It applies the definition of byte pair encoding: as long as two
+// neighbouring parts together are a token, the pair with the lowest rank is merged, the leftmost first.
 func merged(piece string) int {
 	var parts []string
 	for i := range len(piece) {

@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the types of one tool, in numbers of items. Only maxListedSize is in bytes.
+// Bounds on the types of one tool. maxListedSize is in bytes, all others are numbers of items.
 const (
 	maxNesting    = 48     // of types within types without a name
 	maxNodes      = 20_000 // beyond them everything is any

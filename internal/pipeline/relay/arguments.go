@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// schemaValidator checks arguments against the input schemas of tools before a call is sent. If a schema is invalid,
-// it checks nothing and the server decides.
+// schemaValidator checks the arguments of a call against the tool's input schema before the call is sent. If the
+// schema is invalid, it checks nothing, and the server has to check the arguments.
 type schemaValidator struct {
 	mu    sync.Mutex
 	byPin map[string]*jsonschema.Schema // nil: does not compile
@@ -118,7 +118,7 @@ func hintFor(v *jsonschema.Violation, input *jsonschema.Schema, given map[string
 	return ""
 }
 
-// suggestNearest returns the element of right that wrong was probably meant to be.
+// suggestNearest returns a hint for unknown arguments: the most similar valid name, or all valid names.
 func suggestNearest(wrong, right []string) string {
 	for _, w := range wrong {
 		if near := core.NearestNames(w, right, 1); len(near) > 0 {
@@ -131,7 +131,7 @@ func suggestNearest(wrong, right []string) string {
 	return "arguments: " + core.EscapeIllegible(strings.Join(right, ", "))
 }
 
-// suggestRenamed returns the given argument that is probably a missing argument under a wrong name.
+// suggestRenamed returns a hint if a missing argument was probably given under a similar name, or "".
 func suggestRenamed(missing, extra []string) string {
 	for _, m := range missing {
 		if near := core.NearestNames(m, extra, 1); len(near) > 0 {

@@ -14,15 +14,15 @@ import (
 	"retort/internal/sandbox"
 )
 
-// AnswerStore keeps servers' answers for a limited time, as programs saw them.
+// AnswerStore stores tool results for a limited time, in the form that programs get.
 type AnswerStore interface {
 	Get(server, key string) (json.RawMessage, bool)
 	Put(server, key string, value json.RawMessage)
-	// Forget removes all answers of a server.
+	// Forget removes all results of a server.
 	Forget(server string)
 }
 
-// AnswerCache answers repeated calls from earlier answers. All executions share it.
+// AnswerCache answers repeated calls with earlier results. All executions share it.
 type AnswerCache struct {
 	answers AnswerStore
 	listed  func(t *core.Tool) bool
@@ -32,22 +32,22 @@ type AnswerCache struct {
 	flying map[string]*pendingCall // by key
 }
 
-// pendingCall holds a call in progress that other callers wait for.
+// pendingCall holds a call in progress, for whose result equal calls wait.
 type pendingCall struct {
 	done   chan struct{}
 	result core.CallResult
 	err    error
 }
 
-// NewCache returns an AnswerCache for calls of tools that are annotated as read-only and idempotent, or for which
-// listed returns true.
+// NewCache returns an AnswerCache. It caches results of tools that are annotated as read-only and idempotent, and of
+// tools for which listed returns true.
 func NewCache(answers AnswerStore, listed func(t *core.Tool) bool) *AnswerCache {
 	return &AnswerCache{answers: answers, listed: listed, wrote: map[string]int{}, flying: map[string]*pendingCall{}}
 }
 
-// cacheGuard returns the guard that answers calls from the cache before they count towards the budget. Only calls
-// that the policy judges to change nothing are cached. A call that may change something removes the cached answers of
-// its server, before it is sent and after it has returned.
+// cacheGuard returns the guard that answers calls from the cache. Such calls do not count towards the budget. Only
+// calls that change nothing according to the policy are cached. A call that may change something removes the cached
+// results of its server, both before it is sent and after it has returned.
 func (k *AnswerCache) cacheGuard(x ExecutionContext, hit func()) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if k == nil {
@@ -94,14 +94,15 @@ func (k *AnswerCache) forgetServer(server string, x ExecutionContext) {
 	k.answers.Forget(server)
 }
 
-// cacheKey returns the cache key of a call, made from everything that an answer depends on. Tokens are valid only in
-// their session.
+// cacheKey returns the cache key of a call. It contains everything that a result depends on. That includes the
+// session, because tokens for personal data are valid only in their session.
 func (x ExecutionContext) cacheKey(t *core.Tool, arguments json.RawMessage) (string, bool) {
 	text, err := canonjson.MarshalCanonical(arguments)
 	return strings.Join([]string{x.Scope, t.Server, t.Name, t.Pin, string(text)}, "\x00"), err == nil
 }
 
-// cachedAnswer returns a cached answer, or waits for an equal call in progress, or makes the call.
+// cachedAnswer returns the cached result of a call. If there is none, it waits for an equal call in progress, or
+// makes the call.
 func (k *AnswerCache) cachedAnswer(
 	ctx context.Context, next sandbox.ToolHost, c core.ToolCall, key string,
 ) (result core.CallResult, cached bool, err error) {
@@ -134,7 +135,8 @@ func (k *AnswerCache) cachedAnswer(
 	}
 }
 
-// errGone is the error for callers that waited for an equal call which ended without any answer.
+// errGone is returned to callers that waited for an equal call if that call ends without a result, for example in a
+// panic.
 var errGone = errors.New("the call ended")
 
 func (k *AnswerCache) callAndStore(
@@ -163,11 +165,11 @@ func (k *AnswerCache) callAndStore(
 	return own.result, own.err
 }
 
-// savedKey is the context key of a flag that is set when an answer was saved to files. Such an answer must not be
-// cached, because its files may be deleted earlier.
+// savedKey is the context key of a flag that is set when a part of a result was saved as a file. Such a result is not
+// cached, because the file may be deleted while the result is still cached.
 type savedKey struct{}
 
-// notingFiles wraps a FileStore and sets that flag when a file is saved.
+// notingFiles wraps a FileStore. It sets the flag of savedKey when a file is saved.
 type notingFiles struct{ FileStore }
 
 func (n notingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {

@@ -12,7 +12,7 @@ import (
 	"retort/internal/policy"
 )
 
-// shelf keeps answers in memory.
+// shelf implements AnswerStore in memory.
 type shelf struct {
 	mu   sync.Mutex
 	kept map[string]json.RawMessage
@@ -43,7 +43,7 @@ func (s *shelf) Forget(server string) {
 
 var yes = true
 
-// box is a server with tools that read and one that writes.
+// box returns the context of an execution with a server that has two tools for reading and one for writing.
 func box(t *testing.T) ExecutionContext {
 	t.Helper()
 	tool := func(name string, a core.ToolAnnotations) *core.Tool {
@@ -102,7 +102,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// An answer that an error is, or has files beside it, is not given again.
+// TestCacheKeepsNoErrorsAndNoFiles checks that errors, and results with files, are not cached.
 func TestCacheKeepsNoErrorsAndNoFiles(t *testing.T) {
 	for _, answer := range []string{`{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"image","data":"UE5H","mimeType":"image/png"}]}`} {
 		up := &recorder{answer: answer}
@@ -117,7 +117,7 @@ func TestCacheKeepsNoErrorsAndNoFiles(t *testing.T) {
 	}
 }
 
-// gate is an upstream that answers when it is let, and fails the first calls.
+// gate implements an upstream in which each call waits for the test and returns an error that the test chooses.
 type gate struct {
 	recorder
 	open chan error
@@ -133,7 +133,8 @@ func (g *gate) Call(ctx context.Context, server, tool string, arguments json.Raw
 	}
 }
 
-// Equal calls at once are one call. Where that fails the others make their own.
+// TestCacheSingleFlight checks that equal calls at the same time become one call. If that call fails, another one is
+// made for the callers that wait.
 func TestCacheSingleFlight(t *testing.T) {
 	up := &gate{recorder: recorder{answer: `{"content":[{"type":"text","text":"1"}]}`}, open: make(chan error)}
 	relay := New(up, NewCache(&shelf{kept: map[string]json.RawMessage{}}, nil))

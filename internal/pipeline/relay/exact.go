@@ -12,14 +12,14 @@ import (
 	"retort/internal/core"
 )
 
-// RawRequester represents an Upstream that can also send MCP requests other than tool calls. It returns each result exactly
-// as received.
+// RawRequester is an Upstream that can also send MCP requests other than tool calls. It returns results exactly as
+// received.
 type RawRequester interface {
 	Request(ctx context.Context, server, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// callExact makes a call for an Execution with Exact set. It returns the server's own result with personal data
-// hidden.
+// callExact makes a call for an execution whose field Exact is set. It returns the server's MCP result with personal
+// data hidden.
 func (r *Relay) callExact(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	answer, err := r.sendRequest(ctx, x, c)
 	if err != nil {
@@ -46,8 +46,9 @@ func (r *Relay) sendRequest(ctx context.Context, x ExecutionContext, c core.Tool
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }
 
-// HideAround applies hide to the JSON and texts of an MCP result or of a request's params. It leaves out base64 that
-// contains binary data, such as images: they hold no readable personal data, and a change would break them.
+// HideAround applies hide to the JSON and the texts of an MCP result or of a request's params. It does not change
+// base64 strings that contain binary data, such as images: they hold no readable personal data, and a change would
+// corrupt them.
 func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (json.RawMessage, error) {
 	spans := findBinary(document)
 	for i, s := range spans {
@@ -81,7 +82,7 @@ type byteSpan struct {
 	text     bool   // the data are text
 }
 
-// fillSpans replaces the content of each span that has new data.
+// fillSpans returns the document with the content of each span that has data replaced by the result of with.
 func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []byte {
 	var out bytes.Buffer
 	at := 0
@@ -96,14 +97,14 @@ func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []
 	return out.Bytes()
 }
 
-// binaryPaths lists the places of base64 data in results of tools/call, resources/read and prompts/get, and in
-// requests that servers send to models. * stands for any index.
+// binaryPaths lists where results of tools/call, resources/read and prompts/get, and the sampling requests of
+// servers, contain base64 data. * stands for any index.
 var binaryPaths = []string{
 	"content.*.data", "content.*.resource.blob", "contents.*.blob", "content.data", "content.resource.blob",
 	"messages.*.content.data", "messages.*.content.resource.blob", "messages.*.content.*.data", "messages.*.content.*.resource.blob",
 }
 
-// findBinary finds the strings of a document that contain base64 data, in order.
+// findBinary returns the base64 strings at binaryPaths, in the order of the document.
 func findBinary(document []byte) []byteSpan {
 	if !bytes.Contains(document, []byte(`"data"`)) && !bytes.Contains(document, []byte(`"blob"`)) {
 		return nil
@@ -120,7 +121,8 @@ type spanWalker struct {
 	found    []byteSpan
 }
 
-// walkValue reads one JSON value. way is its path in the document. It returns false at the end of the document.
+// walkValue reads one JSON value and the values in it. way is the value's path in the document. It returns false at
+// the end of the document or at a syntax error.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -151,7 +153,7 @@ func (w *spanWalker) walkValue(way []string) bool {
 	return true
 }
 
-// lastSpan returns the span of the string that was just read.
+// lastSpan returns the position and the decoded data of the string that was just read.
 func (w *spanWalker) lastSpan(value string) byteSpan {
 	s := byteSpan{to: int(w.dec.InputOffset()) - 1}
 	s.from = bytes.LastIndexByte(w.document[:s.to], '"') + 1

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What is hidden is hidden everywhere but in bytes, and bytes that are text are text.
+// TestAround checks that personal data is hidden in texts and in base64 that contains text, and that base64 with
+// binary data does not change.
 func TestAround(t *testing.T) {
 	hide := func(d []byte) ([]byte, error) {
 		return bytes.ReplaceAll(d, []byte("ada@x.io"), []byte("[EMAIL_1]")), nil

@@ -7,7 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// Members of a result have exact names, and no two of them the same name.
+// TestResultMembersAreExact checks that members of a tool result must be spelled exactly, and that a result in which
+// a member occurs twice is an error.
 func TestResultMembersAreExact(t *testing.T) {
 	for result, want := range map[string]string{
 		`{"content":[{"type":"text","text":"lower"}],"Content":[{"type":"text","text":"UPPER"}],"IsError":true}`: `"lower"`,

@@ -13,21 +13,21 @@ import (
 	"retort/internal/core"
 )
 
-// LargeFetcher represents an Upstream that can return an answer too large for memory as a file. Without an error,
-// Fetch returns either the answer or the file, and nil for the other.
+// LargeFetcher is an Upstream that can store a result that is too large for memory in a file. Fetch returns an error,
+// the result, or the file, and nil for the others.
 type LargeFetcher interface {
 	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error)
 }
 
-// IncomingFile represents a workspace file that is being written. It becomes visible with Commit. Abort after Commit does
-// nothing.
+// IncomingFile is a workspace file that is being written. It becomes visible with Commit. Calling Abort after Commit
+// has no effect.
 type IncomingFile interface {
 	io.Writer
 	Commit() (path string, bytes int64, err error)
 	Abort()
 }
 
-// largeAnswer writes the large parts of a server's answer to workspace files.
+// largeAnswer writes the large parts of a tool result to workspace files.
 type largeAnswer struct {
 	ctx     context.Context
 	server  string
@@ -37,7 +37,8 @@ type largeAnswer struct {
 	made    []*savedPart
 }
 
-// savedPart describes a part of an answer that was written to a file. The program gets it in place of the part.
+// savedPart describes a part of a result that was written to a file. The program gets this description in place of
+// the part.
 type savedPart struct {
 	Path     string          `json:"path"`
 	MIMEType string          `json:"mimeType"`
@@ -49,7 +50,8 @@ type savedPart struct {
 	incoming IncomingFile
 }
 
-// buildValue returns the answer as the program sees it, and adds notes about its files to the Outcome.
+// buildValue returns the value that the program gets, with descriptions in place of the large parts. It commits the
+// files of these parts only if all could be written.
 func (l *largeAnswer) buildValue() (json.RawMessage, error) {
 	defer func() {
 		for _, f := range l.made {
@@ -108,7 +110,7 @@ func (l *largeAnswer) buildValues() (values []any, err error) {
 	return values, nil
 }
 
-// findPart returns the large part at an index of content; index -1 means structuredContent.
+// findPart returns the large part with this index in the result's content. Index -1 means structuredContent.
 func (l *largeAnswer) findPart(index int) (core.SpooledPart, bool) {
 	for _, p := range l.spooled.Parts {
 		if p.Index == index {
@@ -134,7 +136,7 @@ func (l *largeAnswer) writePart(p core.SpooledPart, mime string) (f *savedPart, 
 	return l.writeJSON(open, shape)
 }
 
-// writeText writes a part that is a text, which may be JSON.
+// writeText writes a text to a file, as JSON if it is JSON.
 func (l *largeAnswer) writeText(open func() io.Reader, mime string) (*savedPart, error) {
 	shape, err := surveyJSON(l.contextReader(open()))
 	var none *jsonscan.Error
@@ -160,7 +162,7 @@ func errBroken(err error) error {
 		WithHint("the server cut it off or produced it incorrectly: ask for less, with a filter, a page size, a range")
 }
 
-// writeJSON writes JSON. Each item of a top-level array gets its own line.
+// writeJSON writes JSON to a file. Each item of a top-level array gets its own line.
 func (l *largeAnswer) writeJSON(open func() io.Reader, s jsonShape) (*savedPart, error) {
 	suffix, mime := ".json", "application/json"
 	if s.rows {
@@ -195,7 +197,7 @@ func (l *largeAnswer) writeJSON(open func() io.Reader, s jsonShape) (*savedPart,
 	return f, nil
 }
 
-// writeLines writes plain text in batches of whole lines.
+// writeLines writes plain text to a file, in batches of whole lines.
 func (l *largeAnswer) writeLines(open func() io.Reader, mime string) (*savedPart, error) {
 	suffix := fileExtension(mime)
 	if suffix == ".bin" || suffix == ".json" {
@@ -208,7 +210,7 @@ func (l *largeAnswer) writeLines(open func() io.Reader, mime string) (*savedPart
 	return f, copyText(l.newBatches(f), l.contextReader(open()))
 }
 
-// writeBytes decodes and writes base64 data. If the data is text, personal data in it is hidden.
+// writeBytes decodes base64 data and writes it to a file. If the data is text, personal data in it is hidden.
 func (l *largeAnswer) writeBytes(p core.SpooledPart, mime string) (*savedPart, error) {
 	open := func() io.Reader {
 		return base64.NewDecoder(base64.StdEncoding, jsonscan.DecodeText(l.spooled.OpenPart(p)))
@@ -242,7 +244,7 @@ func (l *largeAnswer) createFile(suffix, mime string) (*savedPart, error) {
 	return f, nil
 }
 
-// contextReader returns a reader that fails when the call's context ends.
+// contextReader returns a reader that reads r and fails when the call's context ends.
 func (l *largeAnswer) contextReader(r io.Reader) io.Reader { return cancelReader{l.ctx, r} }
 
 type cancelReader struct {
@@ -260,7 +262,8 @@ func (c cancelReader) Read(p []byte) (int, error) {
 	return c.Reader.Read(p)
 }
 
-// toolError returns a tool's long error message.
+// toolError returns the error for a result that the server marked as an error, with the beginning of its long
+// message.
 func (l *largeAnswer) toolError() error {
 	for i := range l.answer.Content {
 		if p, ok := l.findPart(i); ok && p.Member == core.SpooledText {
@@ -272,7 +275,7 @@ func (l *largeAnswer) toolError() error {
 	return toolError(l.answer)
 }
 
-// addNotes adds notes on the files to the Outcome.
+// addNotes adds a note on each file to the Outcome.
 func (l *largeAnswer) addNotes(tool string) {
 	for _, f := range l.made {
 		text := fmt.Sprintf(

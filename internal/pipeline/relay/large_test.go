@@ -13,14 +13,14 @@ import (
 	"retort/internal/core"
 )
 
-// output is what batches write of a document, and the documents that are hidden.
+// output returns a batchWriter and the buffer that it writes to.
 func output(size int, hide func([]byte) ([]byte, error)) (batchWriter, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	return batchWriter{out: out, hide: hide, preview: new(string), size: size}, out
 }
 
-// However JSON is cut into batches, each of them is JSON, and what is written is the
-// document without space, or its elements in lines.
+// FuzzPieces checks that every batch of a JSON document is valid JSON, and that the written text is the document
+// without white space, with one line for each item of a top-level array.
 func FuzzPieces(f *testing.F) {
 	for _, d := range []string{`[1, {"a": [1,2 ,3], "b,\n":"c,\\n\\",",":{}} ,"x"]`, `{"k":{"l":[[1,2],[3,{"m":[4,5,6,7,8,9]}]]},"n":1}`, `[]`, `[[],[[]],{}]`, `{"a":1}`, `[[[1,2],3,"]"],4]`} {
 		f.Add(d, 1)
@@ -71,7 +71,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// A member that is cut into batches keeps the keys that lead to it: they say what is in it.
+// TestBatchesHaveTheirKeys checks that each batch contains the keys of the objects around it, because they help to
+// recognize personal data.
 func TestBatchesHaveTheirKeys(t *testing.T) {
 	var seen []string
 	batches, out := output(1, func(p []byte) ([]byte, error) {
@@ -114,7 +115,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// Lines are hidden below the header of their text, and in batches of whole ones.
+// TestLinesKeepTheirHeader checks that text is searched in batches of whole lines, each below the text's first line.
 func TestLinesKeepTheirHeader(t *testing.T) {
 	text := "id,phone\n" + strings.Repeat("1,555\n", 50_000) + "2,5"
 	n := 0
@@ -150,7 +151,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An answer whose program has ended leaves no file.
+// TestLargeIsCancelled checks that a large result leaves no file if the program has ended.
 func TestLargeIsCancelled(t *testing.T) {
 	x, files := execution(nil)
 	up := &spooling{}
@@ -166,7 +167,7 @@ func TestLargeIsCancelled(t *testing.T) {
 	}
 }
 
-// spooling is an upstream whose answers are not in memory.
+// spooling implements an upstream that returns a result in a file.
 type spooling struct {
 	recorder
 	spooled *core.SpooledAnswer

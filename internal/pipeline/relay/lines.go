@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// longestHeader bounds the length of the first line, in bytes, that is repeated before each batch of a text. The
-// first line may have column names, which help to recognise personal data in the columns.
+// longestHeader is the maximum length in bytes of a first line that is searched again together with every batch. The
+// first line may contain column names, which help to recognize personal data.
 const longestHeader = 4 << 10
 
 // lineBatches writes text in batches of whole lines, each with personal data hidden.
@@ -45,8 +45,9 @@ func copyText(out batchWriter, r io.Reader) error {
 	}
 }
 
-// lineEnd returns where to end a batch: after its last complete line, preferably at an empty line near the end,
-// because keys and addresses span several lines.
+// lineEnd returns the offset at which to end a batch, or 0 if the batch has no complete line. That is after the last
+// complete line, or preferably at an empty line near the end, because addresses and cryptographic keys span several
+// lines.
 func (w *lineBatches) lineEnd() int {
 	end := bytes.LastIndexByte(w.buf[w.none:], '\n') + 1
 	if end == 0 {
@@ -60,8 +61,8 @@ func (w *lineBatches) lineEnd() int {
 	return w.none + end
 }
 
-// flushBytes writes the first n bytes. n is 0 if there is no complete line; a line that is too long is then written
-// in parts.
+// flushBytes writes the first n bytes of the buffer. If n is 0 and the buffer is full, a line is too long for a
+// batch. It is then written in parts, or refused if personal data must be hidden.
 func (w *lineBatches) flushBytes(n int) error {
 	if n == 0 && len(w.buf) > maxValueSize {
 		if w.out.hide != nil {
@@ -87,8 +88,8 @@ func (w *lineBatches) flushBytes(n int) error {
 	return nil
 }
 
-// hideBatch hides personal data in a batch. It searches the batch together with the text's first line, which may
-// contain column names. A first line with personal data is not used.
+// hideBatch returns a batch with personal data hidden. It searches the batch together with the text's first line,
+// which may contain column names, unless that line itself contains personal data.
 func (w *lineBatches) hideBatch(p []byte) ([]byte, error) {
 	if w.header == nil {
 		out, err := w.out.hideWrapped(p, 0, 0)

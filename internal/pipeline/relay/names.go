@@ -12,8 +12,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// resolveGuard returns the guard that answers calls of the engine's own functions, and refuses calls of tools that
-// this execution may not see.
+// resolveGuard returns the guard that runs calls of the engine's own functions. It refuses calls of tools that this
+// execution may not see.
 func resolveGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -29,7 +29,8 @@ func resolveGuard(x ExecutionContext) CallGuard {
 	}
 }
 
-// resolveTool finds the tool that c names. A program may also pass the tool's name as a string to the function "call".
+// resolveTool returns c with the exact names of its server and tool. The function "call" takes the tool's name as an
+// argument.
 func resolveTool(tools *core.Toolset, c core.ToolCall) (core.ToolCall, error) {
 	if c.Server == "" {
 		var byName struct {

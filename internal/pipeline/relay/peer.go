@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// withPeer returns a context in which a server can send requests to the execution's client. Personal data in its
-// requests is hidden. Waiting for a person does not count as execution time.
+// withPeer returns a context in which the server of call c can send requests to the execution's client. Personal data
+// in the requests is hidden. Waiting for the client does not count as execution time.
 func (x ExecutionContext) withPeer(ctx context.Context, c core.ToolCall) context.Context {
 	peer := core.PeerOf(ctx)
 	screened := &core.ClientPeer{
@@ -26,8 +26,8 @@ func (x ExecutionContext) withPeer(ctx context.Context, c core.ToolCall) context
 	return core.WithPeer(ctx, screened)
 }
 
-// hideNotices wraps tell, which sends notifications to the client, to hide personal data in them. A notification in
-// which hiding fails is dropped.
+// hideNotices returns a function that hides personal data in a notification and passes it to tell. If hiding fails,
+// it drops the notification.
 func (x ExecutionContext) hideNotices(c core.ToolCall, tell func(json.RawMessage)) func(json.RawMessage) {
 	if tell == nil || x.Privacy == nil {
 		return tell
@@ -46,8 +46,8 @@ func (x ExecutionContext) hideDocument(c core.ToolCall, document json.RawMessage
 	return HideAround(document, func(d []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, d) })
 }
 
-// askClient passes a server's question to the client. In the client's answer, tokens are replaced by values that came
-// from that server.
+// askClient passes a server's question to the client and returns the client's answer. Tokens in the answer are
+// replaced by values, but only by values that came from this server.
 func (x ExecutionContext) askClient(
 	ctx context.Context, c core.ToolCall, peer *core.ClientPeer, a core.ServerRequest,
 ) (_ json.RawMessage, refused *core.Error) {

@@ -28,7 +28,7 @@ type jsonShape struct {
 	others    json.RawMessage // an object
 }
 
-// shapeSurveyor determines the jsonShape of a JSON text while reading it.
+// shapeSurveyor determines the structure of a JSON text while the text is read.
 type shapeSurveyor struct {
 	scan   jsonscan.Scanner
 	shape  jsonShape
@@ -39,7 +39,8 @@ type shapeSurveyor struct {
 	others []byte
 }
 
-// surveyJSON reads a whole JSON text and returns its shape. If the text is not JSON, the error is a *jsonscan.Error.
+// surveyJSON reads a JSON text to its end and returns its structure. If the text is not JSON, the error is a
+// *jsonscan.Error.
 func surveyJSON(r io.Reader) (jsonShape, error) {
 	s := shapeSurveyor{begin: -1}
 	err := scanPieces(r, &s.scan, s.takePiece)
@@ -55,7 +56,7 @@ func surveyJSON(r io.Reader) (jsonShape, error) {
 	return s.shape, err
 }
 
-// scanPieces calls take with each piece of a JSON text.
+// scanPieces splits a JSON text into pieces of tokens and calls take with each.
 func scanPieces(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
 	buf := make([]byte, 64<<10)
 	for {
@@ -113,7 +114,7 @@ func (s *shapeSurveyor) takePiece(kind jsonscan.Kind, p []byte) error {
 	return nil
 }
 
-// endMember updates the shape at the end of an object member.
+// endMember adds the object member that has just ended to the structure.
 func (s *shapeSurveyor) endMember(at int64) {
 	switch {
 	case s.begin < 0: // an empty object
@@ -132,7 +133,7 @@ func (s *shapeSurveyor) endMember(at int64) {
 	s.begin, s.key = -1, s.key[:0]
 }
 
-// batchWriter writes data in batches, each with personal data hidden.
+// batchWriter writes data in batches. It hides personal data in each batch.
 type batchWriter struct {
 	out     io.Writer
 	hide    func([]byte) ([]byte, error) // nil: nothing is hidden
@@ -159,8 +160,8 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// hideWrapped hides personal data in a document and then removes the wrapping bytes at its start and end, which were
-// added only as context for the search.
+// hideWrapped hides personal data in a document and then removes the first and last bytes, which were added only as
+// context for the search. before and after are the numbers of these bytes.
 func (b batchWriter) hideWrapped(document []byte, before, after int) ([]byte, error) {
 	if !utf8.Valid(document) {
 		document = bytes.ToValidUTF8(document, []byte("\uFFFD"))
@@ -192,9 +193,9 @@ func (b batchWriter) writeBatch(p []byte) error {
 	return err
 }
 
-// pieceWriter writes JSON without white space between tokens; the items of a top-level array get one line each. To
-// hide personal data, each batch is made a JSON document of its own: the containers that are open around it are added
-// before it, with their keys, and closed after it.
+// pieceWriter writes JSON without white space between tokens. Each item of a top-level array gets its own line. To
+// hide personal data, each batch must be a JSON document. Therefore the beginnings of the objects and arrays around
+// it, with their keys, are added before it, and their ends after it.
 type pieceWriter struct {
 	out   batchWriter
 	lines bool
@@ -269,7 +270,7 @@ func (w *pieceWriter) writeComma(depth int) error {
 	return nil
 }
 
-// flushBatch writes a batch and the separator before the next one.
+// flushBatch writes the batch, followed by the separator between it and the next batch.
 func (w *pieceWriter) flushBatch(separator []byte) error {
 	after := 0
 	for i := len(w.open) - 1; i >= 0; i-- {

@@ -10,7 +10,8 @@ import (
 	"retort/internal/policy"
 )
 
-// policed is an execution under rules, towards two servers whose names run into each other.
+// policed returns the context of an execution with policy rules and two servers. Some of their qualified tool names
+// are equal.
 func policed(t *testing.T, r policy.Rules) ExecutionContext {
 	t.Helper()
 	rules, err := policy.New(r)
@@ -66,7 +67,7 @@ func TestPolice(t *testing.T) {
 	}
 }
 
-// approveOnly is a Supervisor that trusts all tools.
+// approveOnly implements a Supervisor that trusts all tools. It decides about calls with the function.
 type approveOnly func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error)
 
 func (approveOnly) Vet(context.Context, *core.Tool) (*core.Tool, *core.Error) { return nil, nil }
@@ -79,7 +80,8 @@ func (approveOnly) Login(_ context.Context, _ core.ToolCall, needed *core.Error)
 	return needed
 }
 
-// Whoever answers for a person is told of calls that can't be taken back, and can refuse them.
+// TestApprove checks that the Supervisor is asked about destructive calls, but not about calls that only read, and
+// that a refused call is not sent.
 func TestApprove(t *testing.T) {
 	x := policed(t, policy.Rules{})
 	var asked []string

@@ -12,15 +12,16 @@ import (
 
 // PrivacyFilter replaces personal data in answers by tokens, and tokens in arguments by values.
 type PrivacyFilter interface {
-	// Incoming returns a server's document or text as programs may see it.
+	// Incoming returns a document or text from a server as programs may see it, with personal data replaced by
+	// tokens.
 	Incoming(server string, document []byte) ([]byte, error)
 	// Restore replaces the tokens in arguments by values, for the server. If values go to a server that they did not
 	// come from, crosses says so, and the call needs approval; otherwise it is "".
 	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
-// privacyGuard returns the guard that replaces tokens in arguments by values. Later guards see real values, so it
-// hides personal data in their errors.
+// privacyGuard returns the guard that replaces tokens in arguments by values. The guards behind it see real values,
+// so it hides personal data in their errors.
 func privacyGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if x.Privacy == nil {
@@ -41,7 +42,7 @@ func privacyGuard(x ExecutionContext) CallGuard {
 	}
 }
 
-// hideError returns an error with personal data hidden in its texts.
+// hideError returns a copy of e with personal data hidden in its message and hint.
 func hideError(p PrivacyFilter, server string, e *core.Error) *core.Error {
 	c := *e
 	for _, text := range []*string{&c.Message, &c.Hint} {
@@ -54,8 +55,8 @@ func hideError(p PrivacyFilter, server string, e *core.Error) *core.Error {
 	return &c
 }
 
-// unhiddenError returns the error for data whose personal data could not be hidden. If the cause is a limit, the
-// error keeps the cause's kind and hint.
+// unhiddenError returns the error for data in which personal data could not be hidden. If the cause is a limit, the
+// error has the kind and hint of the cause.
 func unhiddenError(what string, cause error) *core.Error {
 	e := core.Errorf(core.KindInternal, "relay.private", "%s, because personal data in it could not be hidden: %w", what, cause)
 	if limit := core.AsError(cause); limit.Kind == core.KindLimit {
@@ -64,8 +65,8 @@ func unhiddenError(what string, cause error) *core.Error {
 	return e
 }
 
-// hidingFiles saves files that a server sends. If a file is text, personal data in it is hidden. Other files are
-// saved unchanged.
+// hidingFiles stores files from a server. It hides personal data in a file that is text, and stores other files
+// unchanged.
 type hidingFiles struct {
 	FileStore
 	privacy PrivacyFilter
@@ -93,7 +94,7 @@ func cutText(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
-// showAnswer returns an answer as the program sees it.
+// showAnswer returns a tool result with personal data hidden, as the program gets it.
 func showAnswer(x ExecutionContext, server string, value json.RawMessage) (core.CallResult, error) {
 	if x.Privacy == nil {
 		return core.CallResult{Value: value}, nil

@@ -8,7 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// That a session is full is the program's to know, with what to do; what else fails is ours.
+// TestUnhidden checks that the program gets the kind and hint of a limit as the cause, but an internal error for any
+// other cause.
 func TestUnhidden(t *testing.T) {
 	full := core.Errorf(core.KindLimit, "pii.vault", "the session is full").WithHint("ask for less")
 	if e := unhiddenError("the answer was held back", full); e.Kind != core.KindLimit || e.Hint != "ask for less" || !strings.Contains(e.Message, "the session is full") {

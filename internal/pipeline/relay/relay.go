@@ -20,10 +20,11 @@ import (
 	"retort/internal/sandbox"
 )
 
-// CallGuard wraps a Host. It may refuse, delay or rewrite calls, but must never allow more than the wrapped Host.
+// CallGuard wraps a ToolHost. It may refuse, delay or rewrite calls, but must never allow a call that the wrapped
+// ToolHost would refuse.
 type CallGuard func(sandbox.ToolHost) sandbox.ToolHost
 
-// ChainGuards wraps h in guards. The first guard sees a call first.
+// ChainGuards wraps h in guards. The first guard sees each call first.
 func ChainGuards(h sandbox.ToolHost, guards ...CallGuard) sandbox.ToolHost {
 	for i := len(guards) - 1; i >= 0; i-- {
 		h = guards[i](h)
@@ -31,48 +32,49 @@ func ChainGuards(h sandbox.ToolHost, guards ...CallGuard) sandbox.ToolHost {
 	return h
 }
 
-// Upstream makes calls to the user's servers. It returns the bytes of MCP's CallToolResult exactly as received. Its
+// Upstream makes calls to the upstream servers. It returns the bytes of MCP's CallToolResult exactly as received. Its
 // errors are *core.Error.
 type Upstream interface {
 	Call(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, error)
 }
 
-// EngineFunction is one of the engine's own functions. Programs call it with an empty server name.
+// EngineFunction implements one of the engine's own functions. Programs call these with an empty server name.
 type EngineFunction func(ctx context.Context, arguments json.RawMessage) (any, error)
 
-// Supervisor decides about the calls of an execution before they are sent.
+// Supervisor decides about the calls of an execution before the relay sends them.
 type Supervisor interface {
-	// Vet refuses tools whose definition is no longer trusted. It may ask their server. now is the tool as the server
-	// lists it; if nil, any definition is allowed.
+	// Vet refuses a tool whose definition is no longer trusted. It may request the server's tool list. now is the
+	// tool as the server lists it; if now is nil, any definition is allowed.
 	Vet(ctx context.Context, t *core.Tool) (now *core.Tool, refused *core.Error)
-	// Approve is called for each call that the policy allows and that may have effects, whose tool has changed, or
-	// that takes personal data to another destination. It may wait for a person, refuse the call, or rewrite its
-	// arguments in another spelling. The returned call is sent at once.
+	// Approve decides about a call that the policy allows, if the call may have effects, its tool has changed, or it
+	// takes personal data to another destination. It may wait for a person, refuse the call, or change the spelling
+	// of its arguments. The returned call is sent at once.
 	Approve(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error)
-	// Login asks a person to log in at the server of a call that was refused because a login is missing. It returns
-	// nil when the call may be made again.
+	// Login asks a person to log in at the server of a call that failed because a login is missing. It returns nil
+	// when the call can be made again.
 	Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error
 }
 
-// Recorder records what an execution sends, and may refuse to let it be sent.
+// Recorder records what an execution sends. It can refuse to let it be sent.
 type Recorder interface {
-	// RecordSent is called right before each call is sent, and came with its result. The call is sent with the context
-	// out.
+	// RecordSent is called right before a call is sent. The call is made with the context out, and its result is
+	// passed to came.
 	RecordSent(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
 	// RecordRefused is called for each call that was refused before it was sent.
 	RecordRefused(c core.ToolCall, refused *core.Error)
-	// RecordQuestion is called right before a server's question is sent to the client, and came with the answer.
+	// RecordQuestion is called right before a server's question is sent to the client. The client's answer is passed
+	// to came.
 	RecordQuestion(a core.ServerRequest) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
-// Reporter receives what an Outcome says about the calls of its execution. It is safe for concurrent use.
+// Reporter receives information about an execution's calls for its Outcome. It is safe for concurrent use.
 type Reporter interface {
 	AddCarried(data []byte)   // data that stays out of the model's context
 	AddNote(text string)      // a warning for the Outcome
 	ReportProgress(calls int) // how many calls were made so far
 }
 
-// silentReporter is the Reporter of an Execution without one.
+// silentReporter implements a Reporter that does nothing. It is used if an ExecutionContext has no Reporter.
 type silentReporter struct{}
 
 func (silentReporter) AddCarried([]byte)  {}
@@ -95,10 +97,10 @@ type ExecutionContext struct {
 	Recorder   Recorder      // nil records nothing
 	Reporter   Reporter      // nil reports nothing
 	Privacy    PrivacyFilter // nil hides nothing
-	// Rehearse if set, is called instead of sending a call that may have effects, in a dry run. The program then gets
-	// a value of the tool's declared or learned type.
+	// Rehearse, if set, is called in place of sending a call that may have effects. It is set in a dry run. The
+	// program then gets a placeholder value of the tool's declared or inferred type.
 	Rehearse func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) *core.Error
-	// Learn is called with each answer that a program gets, unless it is nil. It must not block.
+	// Learn, if set, is called with each result that a program gets. It must not block.
 	Learn func(t *core.Tool, answer json.RawMessage)
 	// Scope identifies the principal, session and policy; cached answers are reused only within the same scope.
 	// NoCache disables the cache.
@@ -106,13 +108,13 @@ type ExecutionContext struct {
 	NoCache bool
 	// CallTimeout bounds the time of each call from when it is sent. 0 means no bound.
 	CallTimeout time.Duration
-	// Exact makes the relay return the server's MCP results unchanged, apart from hidden data. Method is an MCP
-	// method other than tools/call; the arguments are then its params.
+	// Exact makes the relay return the server's MCP results, with only personal data hidden. Method is an MCP method
+	// other than tools/call; the arguments are then its params.
 	Exact  bool
 	Method string
 }
 
-// Relay creates the Hosts of executions. Use New: the zero value is not usable.
+// Relay creates the ToolHosts of executions. The zero value is not usable; use New.
 type Relay struct {
 	upstream Upstream
 	schemas  *schemaValidator
@@ -132,7 +134,7 @@ func New(u Upstream, cache *AnswerCache) *Relay {
 	return &Relay{upstream: u, schemas: newSchemas(), cache: cache}
 }
 
-// RevisedUpstream represents an Upstream whose servers can be replaced by others of the same name.
+// RevisedUpstream is an Upstream in which a server can be replaced by another one of the same name.
 type RevisedUpstream interface {
 	// Revision returns a number that changes whenever a server was added or changed. It is never 0.
 	Revision() uint64
@@ -146,14 +148,14 @@ func (r *Relay) Revision() uint64 {
 	return 0
 }
 
-// ForgetServer removes a server's answers from the cache.
+// ForgetServer removes a server's results from the cache.
 func (r *Relay) ForgetServer(server string) {
 	if r.cache != nil {
 		r.cache.forgetServer(server, ExecutionContext{})
 	}
 }
 
-// Open returns the Host of one execution, and the counter of its calls.
+// Open returns the ToolHost for one execution, and the counter of the execution's calls.
 func (r *Relay) Open(x ExecutionContext) (sandbox.ToolHost, *CallCounter) {
 	tally := x.Tally
 	if tally == nil {
@@ -181,8 +183,8 @@ func (r *Relay) Open(x ExecutionContext) (sandbox.ToolHost, *CallCounter) {
 	return host, tally
 }
 
-// wellFormed is the guard that refuses calls whose arguments are not valid UTF-8, because servers, rules and people
-// could read them differently.
+// wellFormed refuses calls whose arguments are not valid UTF-8, because servers, rules and people could read such
+// arguments differently.
 func wellFormed(next sandbox.ToolHost) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if !utf8.Valid(c.Arguments) {
@@ -194,7 +196,7 @@ func wellFormed(next sandbox.ToolHost) sandbox.ToolHost {
 	})
 }
 
-// refusalGuard is the guard that reports calls that a rule or a limit refused before they were sent.
+// refusalGuard returns the guard that records calls which a rule or a limit has refused.
 func refusalGuard(to Recorder) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if to == nil {
@@ -210,8 +212,8 @@ func refusalGuard(to Recorder) CallGuard {
 	}
 }
 
-// permitGuard returns the guard that refuses all calls of a principal whose permission has ended, including calls of
-// the engine's own functions.
+// permitGuard returns the guard that refuses all calls once the principal's permission has ended. That includes calls
+// of the engine's own functions.
 func permitGuard(p core.Permit) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if p.Check == nil {
@@ -226,8 +228,8 @@ func permitGuard(p core.Permit) CallGuard {
 	}
 }
 
-// policyGuard returns the guard that applies the policy to each call with its real arguments, regardless of earlier
-// decisions.
+// policyGuard returns the guard that applies the policy to each call with its real arguments. Earlier decisions about
+// the program do not matter.
 func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
@@ -266,8 +268,8 @@ func (r *Relay) policyGuard(x ExecutionContext) CallGuard {
 	}
 }
 
-// withRecheck returns a context with a last check right before the call is sent. If the policy has changed since the
-// call was judged, the check refuses the call when the new policy denies it or may require approval.
+// withRecheck returns a context with a final check right before the call is sent. If the policy has changed since the
+// call was judged, the check refuses a call that the new policy denies, and every call that may have effects.
 func (x ExecutionContext) withRecheck(ctx context.Context, judged *policy.Policy, t *core.Tool, c core.ToolCall) context.Context {
 	return core.WithFinalCheck(ctx, func() *core.Error {
 		if refused := x.Permit.CheckValid(); refused != nil {
@@ -287,9 +289,9 @@ func (x ExecutionContext) withRecheck(ctx context.Context, judged *policy.Policy
 	})
 }
 
-// refreshOnChange returns a function that passes on a call's result. If the call was refused because the server has
-// changed the tool's definition, the function first makes the catalogue list the server, so that the new definition
-// is known.
+// refreshOnChange returns a function that passes on the result of a call. If the call was refused because the server
+// has changed the tool's definition, it first requests the server's tool list, so that the new definition becomes
+// known.
 func (x ExecutionContext) refreshOnChange(ctx context.Context, t *core.Tool) func(core.CallResult, error) (core.CallResult, error) {
 	return func(result core.CallResult, err error) (core.CallResult, error) {
 		if e := core.AsError(err); e == nil || e.Kind != core.KindToolChanged || x.Supervisor == nil {
@@ -341,8 +343,8 @@ func sendCall(
 	return result, err
 }
 
-// uncertainError returns the error of a call that may have effects. If it is unknown whether the call took effect,
-// the message and the hint say so.
+// uncertainError returns err, the error of a call. If the call may have effects and may nevertheless have succeeded,
+// it adds that to the message and the hint.
 func uncertainError(err error, d policy.AccessDecision) error {
 	if d.Effect.Kind == core.EffectRead || !errors.Is(err, core.ErrOutcomeUnknown) {
 		return err
@@ -362,8 +364,8 @@ func recordIntended(x ExecutionContext, t *core.Tool, c core.ToolCall, d policy.
 	return core.CallResult{Value: jsonschema.PlaceholderFor(t.AnswerSchema())}, nil
 }
 
-// upstreamHost returns the innermost Host. It sends the call to the upstream server and converts the answer to the value that
-// programs see.
+// upstreamHost returns the innermost ToolHost. It sends calls to the upstream server and converts results to the
+// values that programs get.
 func (r *Relay) upstreamHost(x ExecutionContext) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		ctx, claim := core.WithClaim(core.WithCaller(x.withPeer(ctx, c), x.Caller), x.ID)
@@ -392,7 +394,7 @@ func (r *Relay) upstreamHost(x ExecutionContext) sandbox.ToolHost {
 	})
 }
 
-// callUpstream calls the upstream server.
+// callUpstream makes a call and converts its result to the value that the program gets.
 func (r *Relay) callUpstream(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	if x.Exact {
 		return r.callExact(ctx, x, c)
@@ -429,7 +431,8 @@ func (x ExecutionContext) withTimeout(ctx context.Context) (context.Context, con
 	return ctx, func() {}
 }
 
-// loggedIn waits until a person has logged in. Because that may take long, the tool is checked again afterwards.
+// loggedIn waits until a person has logged in. Because that may take long, it then checks again whether the call may
+// be sent.
 func (x ExecutionContext) loggedIn(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error {
 	if failed := x.Supervisor.Login(ctx, c, needed); failed != nil {
 		return failed
@@ -446,8 +449,8 @@ func (x ExecutionContext) loggedIn(ctx context.Context, c core.ToolCall, needed 
 	return core.FinalCheck(ctx)
 }
 
-// fetchAnswer makes the call. If the upstream supports it and files can be written, a large answer is stored in a
-// file instead of memory.
+// fetchAnswer makes a call and returns the server's result. If the upstream supports it and the execution has a
+// workspace, a large result is stored in a file and not in memory.
 func (r *Relay) fetchAnswer(ctx context.Context, x ExecutionContext, c core.ToolCall) (json.RawMessage, *core.SpooledAnswer, error) {
 	if f, ok := r.upstream.(LargeFetcher); ok && x.Files != nil {
 		return f.Fetch(ctx, c.Server, c.Tool, c.Arguments)
@@ -456,8 +459,8 @@ func (r *Relay) fetchAnswer(ctx context.Context, x ExecutionContext, c core.Tool
 	return answer, nil, err
 }
 
-// filedAway returns the value for an answer that is too large for memory: its large parts are written to workspace
-// files. The types of such an answer are not learned, because the value only names the files.
+// filedAway returns the value for a result that is too large for memory. It writes the large parts to workspace
+// files. No types are inferred from the value, because it only describes the files.
 func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled *core.SpooledAnswer) (core.CallResult, error) {
 	defer spooled.Close()
 	l := &largeAnswer{ctx: ctx, server: c.Server, spooled: spooled, x: x}
@@ -469,7 +472,8 @@ func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled
 	return core.CallResult{Value: value}, nil
 }
 
-// bypassGuard is the guard that counts the data that a client without Retort would have had in its context.
+// bypassGuard returns the guard that counts the data of calls. A client without Retort would have that data in its
+// model's context.
 func bypassGuard(to Reporter) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -14,7 +14,7 @@ import (
 	"retort/internal/policy"
 )
 
-// recorder is an upstream that answers with fixed bytes and keeps the calls.
+// recorder implements an upstream that always returns the same bytes and records the calls.
 type recorder struct {
 	mu     sync.Mutex
 	answer string
@@ -29,7 +29,7 @@ func (r *recorder) Call(_ context.Context, server, tool string, arguments json.R
 	return json.RawMessage(r.answer), r.err
 }
 
-// drawer keeps saved files in memory.
+// drawer implements a FileStore in memory.
 type drawer map[string][]byte
 
 func (d drawer) Save(_ context.Context, suffix string, data []byte) (string, error) {
@@ -74,7 +74,7 @@ func toolset() *core.Toolset {
 	}}})
 }
 
-// reports is a Reporter that calls what is set.
+// reports implements a Reporter with the functions in its fields.
 type reports struct {
 	silentReporter
 	progress func(int)
@@ -177,7 +177,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A schema that leads to another host must neither be loaded nor block calls.
+// TestSchemasLoadNothing checks that a schema with a reference to another host is not loaded and does not prevent
+// calls.
 func TestSchemasLoadNothing(t *testing.T) {
 	x, _ := execution(nil)
 	host, _ := New(&recorder{answer: `{"content":[]}`}, nil).Open(x)
@@ -264,8 +265,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestArgumentsMustBeUTF8 sends bytes that are no UTF-8 to a tool without a usable schema,
-// by its name and by a computed name.
+// TestArgumentsMustBeUTF8 checks that arguments with invalid UTF-8 are refused, even for a tool without a usable
+// schema.
 func TestArgumentsMustBeUTF8(t *testing.T) {
 	up := &recorder{answer: `{"content":[]}`}
 	x, _ := execution(nil)

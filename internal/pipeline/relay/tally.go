@@ -20,21 +20,21 @@ type CallCounter struct {
 	hits     int
 }
 
-// attachTo makes the counter also count the calls of x.
+// attachTo sets the execution whose calls are counted from now on.
 func (t *CallCounter) attachTo(x ExecutionContext) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.limit, t.tools, t.progress = x.Limits.ToolCalls, x.Tools, x.Reporter
 }
 
-// countHit counts an answer from the cache.
+// countHit counts a call that was answered from the cache.
 func (t *CallCounter) countHit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hits++
 }
 
-// CacheHits returns how many answers came from the cache, without a call.
+// CacheHits returns how many calls were answered from the cache.
 func (t *CallCounter) CacheHits() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"retort/internal/base/jsonscan"
 )
 
-// checkUnambiguous refuses a result in which a member visible to programs occurs twice in one object, because it
-// would be unclear which one counts. For nearly every result a quick check suffices. For answers that are not in
-// memory, the connection pool does this check.
+// checkUnambiguous returns an error if an object in a result has two members of the same name that programs can see,
+// because it would be unclear which one counts. For nearly every result a quick check suffices. Results that are
+// stored in files were already checked by the connection pool.
 func (a *toolAnswer) checkUnambiguous(result json.RawMessage) error {
 	count := func(name string) int { return bytes.Count(result, []byte(name)) }
 	if count(`"content"`) < 2 && count(`"structuredContent"`) < 2 && count(`"isError"`) < 2 && count(`\u00`) == 0 &&
@@ -21,15 +21,15 @@ func (a *toolAnswer) checkUnambiguous(result json.RawMessage) error {
 	return t.scanBytes(result)
 }
 
-// duplicateFinder finds members that occur twice in an object of a tool result: in the result, in a content item or
-// in its resource.
+// duplicateFinder finds members that occur twice in one object of a tool result: in the result itself, in a content
+// item, or in a content item's resource.
 type duplicateFinder struct {
 	scan jsonscan.Scanner
 	seen []map[string]bool // by depth, of the objects that are open
 	key  []byte
 }
 
-// Nesting depths in a tool result: the result itself, content[i], content[i].resource.
+// Nesting depths of objects in a tool result: the result itself, content[i], and content[i].resource.
 const (
 	depthResult   = 1
 	depthPart     = 3

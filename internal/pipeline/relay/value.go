@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// FileStore stores files that tools send. Save chooses a name that ends in suffix and returns the path within the
-// workspace.
+// FileStore stores files from tools in a workspace. Save chooses a name that ends in suffix and returns the path
+// within the workspace.
 type FileStore interface {
 	Save(ctx context.Context, suffix string, data []byte) (path string, err error)
 	// Create begins a file whose data is written in several steps.
@@ -51,8 +51,8 @@ func unmarshalExact(data []byte, v any) error {
 	return err
 }
 
-// readResult parses a result. Content other than text keeps its bytes. Text is decoded, because it can be large and
-// is needed only once.
+// readResult parses a tool result. It keeps the original bytes of all content items other than text. Text is only
+// decoded, because it can be large.
 func (a *toolAnswer) readResult(result json.RawMessage) error {
 	if !json.Valid(result) {
 		return errors.New("it is not valid JSON")
@@ -83,7 +83,7 @@ func (a *toolAnswer) readResult(result json.RawMessage) error {
 	return nil
 }
 
-// savedBlob tells a program where the bytes of a blob are stored.
+// savedBlob describes a file in which the bytes of a blob were saved. Programs get it in place of the blob.
 type savedBlob struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
@@ -164,7 +164,7 @@ func saveEncoded(ctx context.Context, files FileStore, encoded, mime string) (js
 	return json.Marshal(savedBlob{Path: path, MIMEType: mime, Bytes: len(data)})
 }
 
-// fileExtension returns the file name extension for the MIME types that tools send most.
+// fileExtension returns the file name extension for a MIME type that tools frequently send, or ".bin".
 func fileExtension(mime string) string {
 	kind, _, _ := strings.Cut(mime, ";")
 	switch kind = strings.TrimSpace(strings.ToLower(kind)); kind {

@@ -9,7 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// argumentPath returns a location within the arguments in the syntax of a program, such as filter.labels[2].
+// argumentPath returns a location within arguments as programs would write it, such as filter.labels[2].
 func argumentPath(location []string) string {
 	var b strings.Builder
 	for i, step := range location {
@@ -40,7 +40,7 @@ func quoteNames(names []string) string {
 	return strings.Join(q, ", ")
 }
 
-// maxShown bounds how much of a value or list an error message quotes.
+// maxShown bounds how many values of a list an error message shows.
 const maxShown = 20
 
 func listValues(values []any) string {

@@ -12,10 +12,10 @@ import (
 
 const personal = "Quirinus Wachtmeister"
 
-// hides is a Hide that knows one value, and nothing of its parts.
+// hides replaces the test's personal value in a text. Like a real filter, it does not recognize parts of the value.
 func hides(text string) string { return strings.ReplaceAll(text, personal, "[NAME_1]") }
 
-// seen fails if the model sees the value or a part that tells it.
+// seen fails the test if an Outcome contains the personal value or a part of it.
 func seen(t *testing.T, o core.Outcome, what string) {
 	t.Helper()
 	told, _ := json.Marshal(o)
@@ -32,7 +32,7 @@ func seen(t *testing.T, o core.Outcome, what string) {
 	}
 }
 
-// Wherever a value, an output or an error is cut, no part of something personal is left.
+// TestNothingPersonalIsCut checks that no part of a personal value remains where a value, output or error is cut.
 func TestNothingPersonalIsCut(t *testing.T) {
 	for shift := range 64 {
 		pad := strings.Repeat("x", shift)
@@ -64,7 +64,8 @@ func TestNothingPersonalIsCut(t *testing.T) {
 	}
 }
 
-// What a program had printed when it was stopped may end within a value.
+// TestStoppedOutput checks that the output of a stopped program contains its complete lines, but no part of a
+// personal value at its end.
 func TestStoppedOutput(t *testing.T) {
 	line := "one\nof " + personal
 	for cut := range len(line) + 1 {
@@ -106,7 +107,7 @@ first: `
 	}
 }
 
-// Of an object that is an array, mostly, the array is told.
+// TestObjectAroundAnArray checks that the preview of an object which consists mainly of an array describes the array.
 func TestObjectAroundAnArray(t *testing.T) {
 	got := plain.previewValue([]byte(`{"total":3000,"rows":`+rows(3000)+`,"more":[1,2]}`), 400)
 	for _, want := range []string{"object with 3 keys\n", "total: 3000\n", "more (array of 2 numbers)\n", "rows is an array of 3000 objects\nid (number, 0 to 2999", "\nlast: {\"id\":2999"} {

@@ -11,13 +11,13 @@ import (
 // maxKeys bounds how many keys of an object a preview shows.
 const maxKeys = 40
 
-// previewMaker makes previews of values. It hides personal data before it cuts anything, because a part of a value
-// might not be recognised.
+// previewMaker creates previews of values. It hides personal data before it cuts a value, because a part of personal
+// data might not be recognized.
 type previewMaker struct {
 	hide func(string) string
 }
 
-// previewValue describes a value in at most limit tokens: its shape, its counts, its first and last items.
+// previewValue describes a value in at most limit tokens: its type, its counts, and its first and last items.
 func (v previewMaker) previewValue(value []byte, limit int) string {
 	value = value[skipSpace(value, 0):]
 	said := ""
@@ -87,7 +87,8 @@ func (v previewMaker) previewObject(value []byte, limit int) string {
 	return said
 }
 
-// previewMember returns the preview of a member's value, which follows the member's key.
+// previewMember returns the text that follows a member's key in a preview: a short value, or a description of a long
+// one.
 func (v previewMaker) previewMember(key string, value []byte) string {
 	switch kind := kindOf(value); {
 	case kind == "array":
@@ -98,7 +99,7 @@ func (v previewMaker) previewMember(key string, value []byte) string {
 	return ": " + hideValue(key, string(value), v.hide)
 }
 
-// summarizeTable describes an array in a short phrase.
+// summarizeTable describes an array in a few words, such as "array of 20 objects {id, name}".
 func summarizeTable(t *arrayTable) string {
 	if t.rows == 0 {
 		return "empty array"
@@ -113,7 +114,7 @@ func summarizeTable(t *arrayTable) string {
 	)
 }
 
-// previewEnds returns the beginning and the end of text in about limit tokens.
+// previewEnds returns the beginning and the end of a text in about limit tokens, with personal data hidden.
 func (v previewMaker) previewEnds(text string, limit int) string {
 	if limit < 40 {
 		return ""
@@ -124,11 +125,12 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// hideMargin is longer, in bytes, than any value that is searched for. Where a text was cut, this much text next to
-// the cut is not shown, because it may contain part of a value.
+// hideMargin is longer, in bytes, than any personal value that can be recognized. Where a text is cut, so many bytes
+// next to the cut are not shown, because they may be part of such a value.
 const hideMargin = 1 << 10
 
-// bytesForTokens returns how many bytes of a text are examined to show this many tokens of it.
+// bytesForTokens returns how many bytes of a text are searched for personal data in order to show a number of its
+// tokens.
 func bytesForTokens(tokens int) int { return tokens*16 + hideMargin }
 
 // hiddenHead returns the beginning of a text with personal data hidden.
@@ -149,7 +151,7 @@ func (v previewMaker) hiddenTail(text string, tokens int) string {
 	return strings.ToValidUTF8(shown[min(len(shown), hideMargin):], "")
 }
 
-// previewRow returns an array item in at most limit tokens.
+// previewRow describes an array item in at most limit tokens.
 func (v previewMaker) previewRow(item []byte, limit int) string {
 	if len(item) > 64<<10 && item[0] == '{' {
 		return v.previewObject(item, limit)

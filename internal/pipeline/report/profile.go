@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on the collected description of a table.
+// Bounds on the data that is collected to describe an array.
 const (
 	maxColumns  = 60
 	maxDistinct = 1000 // of a column that are counted
@@ -19,7 +19,7 @@ const (
 	maxSample   = 40   // bytes of one of them
 )
 
-// arrayTable summarizes the items of an array.
+// arrayTable collects statistics on the items of an array, in which objects are rows of a table.
 type arrayTable struct {
 	rows    int
 	kinds   map[string]int
@@ -29,7 +29,7 @@ type arrayTable struct {
 	seed    maphash.Seed
 }
 
-// tableColumn summarizes one key of the objects in an array.
+// tableColumn collects statistics on the values that the objects of an array have under one key.
 type tableColumn struct {
 	name     string
 	seen     int
@@ -160,7 +160,7 @@ func (c *tableColumn) countValue(value []byte, seed maphash.Seed) {
 	c.distinct[h] = s
 }
 
-// describeColumn describes a column in one line. Values in it are hidden like a member with the column's name.
+// describeColumn describes a column in one line. The column's name helps to find personal data to hide in its values.
 func (c *tableColumn) describeColumn(t *arrayTable, hide func(string) string) string {
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
@@ -199,7 +199,7 @@ func (c *tableColumn) describeColumn(t *arrayTable, hide func(string) string) st
 	return c.name + optional + " (" + kinds + ")" // with a colon it would read like a filled-in form
 }
 
-// sampleValues lists all values of a column if there are few and each occurs repeatedly.
+// sampleValues lists all different values of a column with their counts. It returns "" if there are too many.
 func (c *tableColumn) sampleValues(hide func(string) string) string {
 	if len(c.distinct) == 0 || len(c.distinct) > maxSamples || c.beyond {
 		return ""
@@ -219,7 +219,7 @@ func (c *tableColumn) sampleValues(hide func(string) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// byCount returns the names of kinds, most frequent first.
+// byCount returns the names of JSON types, most frequent first.
 func byCount(kinds map[string]int) []string {
 	var names []string
 	for kind := range kinds {
@@ -236,7 +236,7 @@ func quoteText(s string) string {
 	return string(raw)
 }
 
-// hideValue returns a value with personal data hidden. The key helps to recognise personal data.
+// hideValue returns a JSON value with personal data hidden. The value's key helps to recognize personal data.
 func hideValue(key, raw string, hide func(string) string) string {
 	for _, value := range objectMembers([]byte(hide("{" + quoteText(key) + ":" + raw + "}"))) {
 		return string(value)

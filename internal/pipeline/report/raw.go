@@ -58,7 +58,7 @@ func nestEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// arrayItems yields the items of an array as written.
+// arrayItems yields the items of a JSON array without decoding them.
 func arrayItems(raw []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		for i := skipSpace(raw, skipSpace(raw, 0)+1); i < len(raw) && raw[i] != ']'; {

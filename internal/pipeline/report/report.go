@@ -1,5 +1,6 @@
-// Package report produces what the model sees of an execution. It includes the value and the output if they are small
-// enough. Otherwise it writes them to files and includes a preview that describes them and says how to continue.
+// Package report creates the Outcome that the model gets of an execution. The Outcome contains the result and the
+// output if they are small enough. Otherwise they are written to files, and the Outcome contains previews that
+// describe them and say how to continue.
 package report
 
 import (
@@ -12,7 +13,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// FileStore stores results that are too large for the model. Paths are relative to the session's workspace.
+// FileStore stores results that are too large for the model, at paths relative to the session's workspace.
 type FileStore interface {
 	Write(path string, data []byte) error
 }
@@ -21,7 +22,7 @@ type FileStore interface {
 // a program to return much data in it.
 const maxMessage = 4 << 10
 
-// Options configures the report of an execution.
+// Options configures how an execution's Outcome is created.
 type Options struct {
 	ID        string
 	MaxTokens int       // of value and output together
@@ -32,8 +33,8 @@ type Options struct {
 	Hide func(text string) string
 }
 
-// MakeOutcome converts a sandbox's report to an Outcome. A value or output that exceeds the limit is written to a
-// file as a whole. Personal data in that file is not hidden, because programs read it.
+// MakeOutcome converts a sandbox's report to an Outcome. A result or an output that exceeds the limit is written to a
+// file. Personal data in that file is not hidden, because only programs read it.
 func MakeOutcome(r sandbox.RunReport, options Options) core.Outcome {
 	o := core.Outcome{
 		ExecutionID: options.ID, Status: r.Status, Warnings: r.Warnings,
@@ -57,8 +58,8 @@ func (o Options) newMaker(outcome *core.Outcome) *outcomeMaker {
 	return &outcomeMaker{Options: o, outcome: outcome, left: o.MaxTokens, view: previewMaker{o.Hide}}
 }
 
-// completeLines returns a stopped program's output up to the last complete line. An incomplete line may end in a part of
-// personal data.
+// completeLines shortens the output of a stopped program, because an incomplete last line may end inside of personal
+// data. It removes the end of that line, as far as a value may reach.
 func completeLines(output string) string {
 	line := strings.LastIndexByte(output, '\n') + 1
 	if line == len(output) {
@@ -85,7 +86,7 @@ func AddEffects(o *core.Outcome, effects []core.IntendedCall, options Options) {
 	o.Effects = effects
 }
 
-// CountReturned returns how many tokens o puts into the model's context.
+// CountReturned returns how many tokens an Outcome adds to the model's context.
 func CountReturned(o core.Outcome) int {
 	o.Stats.Tokens = nil
 	text, err := json.Marshal(o)
@@ -128,7 +129,7 @@ func (m *outcomeMaker) reportValue(value json.RawMessage) {
 	m.spillToFile("result", name, data, m.view.previewValue(value, m.MaxTokens/4), how(m.Language, name))
 }
 
-// muchJSON is the size of JSON, in bytes, above which a program should not load it into memory at once.
+// muchJSON is a size of JSON, in bytes. A program should not load larger JSON into memory at once.
 const muchJSON = 8 << 20
 
 // jsonLines returns an array with each item on its own line.

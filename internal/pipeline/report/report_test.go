@@ -85,8 +85,8 @@ func whole(value string) string {
 	return value
 }
 
-// within checks the promise that results and output stay under the limit; the
-// rest of an Outcome (ids, warnings, stats) gets a fixed allowance.
+// within fails the test if an Outcome has more tokens than limit, plus a fixed allowance for everything other than
+// result and output.
 func within(t *testing.T, o core.Outcome, limit int) {
 	t.Helper()
 	if n := CountReturned(o); n > limit+400 {

@@ -45,7 +45,7 @@ func (b *circuitBreaker) allowAttempt() (bool, error) {
 	return true, nil
 }
 
-// finishAttempt reports the result of an attempt.
+// finishAttempt records the result of an attempt. A nil error means success.
 func (b *circuitBreaker) finishAttempt(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *circuitBreaker) finishAttempt(err error) {
 	b.breaker.NoteFailure(b.now(), exactly)
 }
 
-// remainingPause returns how long it takes until an attempt is allowed.
+// remainingPause returns the time until the next attempt is allowed.
 func (b *circuitBreaker) remainingPause() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 	indexTimeout = 100 * time.Millisecond
 )
 
-// ToolCatalog provides the toolset. As long as nothing changes, it must return the same pointer.
+// ToolCatalog provides the current toolset. It must return the same pointer until the tools change.
 type ToolCatalog interface {
 	Toolset() *core.Toolset
 }
@@ -133,8 +133,8 @@ func (d *Searcher) Search(ctx context.Context, q SearchQuery) (SearchResult, err
 	return a, nil
 }
 
-// refreshIndex returns the current toolset. It waits for a limited time until the index is up to date; only the first
-// search waits without limit.
+// refreshIndex returns the current toolset. It waits until the index is up to date, at most for indexTimeout. Only
+// the first search waits without a limit.
 func (d *Searcher) refreshIndex(ctx context.Context) *core.Toolset {
 	tools := d.catalog.Toolset()
 	known := d.index.Toolset()
@@ -226,8 +226,8 @@ func (d *Searcher) findTools(ctx context.Context, tools *core.Toolset, f index.S
 	return a
 }
 
-// dropMissing removes hits that are not in the toolset, which can happen because the index may be older. It returns
-// their number.
+// dropMissing removes hits that are not in the toolset and returns how many there were. Such hits occur when the
+// index is older than the toolset.
 func dropMissing(tools *core.Toolset, found []index.SearchHit) ([]index.SearchHit, int) {
 	kept := found[:0]
 	for _, h := range found {

@@ -15,7 +15,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// shelf is a Catalog whose toolset a test sets.
+// shelf implements a ToolCatalog whose toolset the test sets.
 type shelf struct{ current atomic.Pointer[core.Toolset] }
 
 func (s *shelf) Toolset() *core.Toolset { return s.current.Load() }
@@ -26,7 +26,7 @@ func shelve(servers ...*core.ToolServer) *shelf {
 	return s
 }
 
-// server makes a server; each tool is "name: description".
+// server returns a server with tools, each given as "name: description".
 func server(name, category string, tools ...string) *core.ToolServer {
 	s := &core.ToolServer{Name: name, TypeScript: strings.ReplaceAll(name, "-", ""), Python: strings.ReplaceAll(name, "-", "_"), Category: category}
 	for _, text := range tools {
@@ -147,8 +147,8 @@ func searchAfterAChange(t *testing.T) {
 	}
 }
 
-// TestLaggingIndex shows that a search never hands out what is not in the
-// toolset, even if the index could not catch up.
+// TestLaggingIndex checks that a search returns only tools of the current toolset while the index is still being
+// updated.
 func TestLaggingIndex(t *testing.T) { synctest.Test(t, searchBesideABuild) }
 
 func searchBesideABuild(t *testing.T) {
@@ -185,7 +185,7 @@ func TestSearchAfterClose(t *testing.T) {
 	search(t, d, SearchQuery{Text: "issue"})
 }
 
-// TestConcurrentSearches is for the race detector.
+// TestConcurrentSearches searches while the toolset changes, so that the race detector can find data races.
 func TestConcurrentSearches(t *testing.T) {
 	tools := desk()
 	d := start(t, tools, Options{Embedder: newFake(), Dir: t.TempDir()})
@@ -205,7 +205,8 @@ func TestConcurrentSearches(t *testing.T) {
 	wg.Wait()
 }
 
-// What is hidden takes no place among the hits, however well it fits, and is not counted.
+// TestHiddenTools checks that tools which a principal must not see are neither returned nor counted, and do not
+// displace other hits.
 func TestHiddenTools(t *testing.T) {
 	tools := []string{"z: Once mentions a row among other things that it does"}
 	for i := range 3 * maxCandidates {

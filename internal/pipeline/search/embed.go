@@ -13,9 +13,9 @@ import (
 // TextEmbedder converts texts to vectors, so that texts with similar meaning get similar vectors. All vectors of a
 // model have the same length. It must be safe for concurrent use.
 type TextEmbedder interface {
-	// Model returns the name of the model that makes the vectors. Vectors of different models are never compared.
+	// Model returns the name of the model. Vectors of different models are never compared.
 	Model() string
-	// Embed returns one vector per text, in their order.
+	// Embed returns one vector for each text, in the same order.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
@@ -25,7 +25,7 @@ const (
 	maxComplaint  = 64 << 10 // bytes of a response that is an error
 )
 
-// EmbeddingEndpoint sends texts to an OpenAI-compatible embeddings endpoint.
+// EmbeddingEndpoint implements TextEmbedder with an OpenAI-compatible embeddings endpoint.
 type EmbeddingEndpoint struct {
 	url, model, key string
 	client          *http.Client
@@ -85,7 +85,7 @@ func (e *EmbeddingEndpoint) Embed(ctx context.Context, texts []string) ([][]floa
 	return readEmbeddings(data, len(texts))
 }
 
-// responseError returns the error of a response whose status is not OK.
+// responseError returns the error for a response with an HTTP status other than 200.
 func responseError(response *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(response.Body, maxComplaint))
 	var said struct {
@@ -98,7 +98,7 @@ func responseError(response *http.Response) error {
 	return fmt.Errorf("it answered %q", text)
 }
 
-// readEmbeddings reads the vectors from the response for n texts.
+// readEmbeddings returns the vectors in a response to a request with n texts.
 func readEmbeddings(data []byte, n int) ([][]float32, error) {
 	var answer struct {
 		Data []struct {

@@ -70,7 +70,7 @@ func serverNames(tools *core.Toolset) []string {
 	return names
 }
 
-// toolCategories returns the sorted categories that have tools.
+// toolCategories returns all categories of the tools, sorted.
 func toolCategories(tools *core.Toolset) []string {
 	seen := map[string]bool{}
 	var all []string
@@ -86,7 +86,8 @@ func toolCategories(tools *core.Toolset) []string {
 	return all
 }
 
-// foldName reduces a name to the characters that count in comparisons: letters and digits in lower case.
+// foldName returns the letters and digits of a name, in lower case. Names that differ only in other characters or in
+// case count as equal.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

@@ -42,7 +42,7 @@ type semanticSearch struct {
 	asked map[string][]float32
 }
 
-// plannedVector represents a tool that still needs a vector, with the text to embed.
+// plannedVector holds a tool that needs a vector, and the key under which the vector is stored.
 type plannedVector struct {
 	tool *core.Tool
 	key  vectorKey
@@ -74,7 +74,7 @@ func (s *semanticSearch) closeStores() error {
 	return err
 }
 
-// updatePlan sets the tools that still need vectors.
+// updatePlan sets the tools that need vectors and starts fetching those that are missing.
 func (s *semanticSearch) updatePlan(tools *core.Toolset) {
 	var plan []plannedVector
 	for _, server := range tools.Servers {
@@ -110,7 +110,7 @@ func (s *semanticSearch) fetchLoop() {
 	}
 }
 
-// waitForWork waits for the time pause or, if that is 0, until vectors may be missing.
+// waitForWork waits for the time pause. If pause is 0, it waits until vectors may be missing.
 func (s *semanticSearch) waitForWork(pause time.Duration) {
 	wake, over := s.wake, (<-chan time.Time)(nil)
 	if pause > 0 {
@@ -125,8 +125,8 @@ func (s *semanticSearch) waitForWork(pause time.Duration) {
 	}
 }
 
-// missingVectors returns the tools that have no vector yet, as many as can be stored. From time to time it drops
-// vectors that no tool needs.
+// missingVectors returns the tools without a vector, as many as can be stored. It sometimes removes stored vectors
+// that no tool needs.
 func (s *semanticSearch) missingVectors() ([]plannedVector, error) {
 	plan := s.plannedVectors()
 	plan = plan[:min(len(plan), s.kept.vectorCapacity())]
@@ -183,8 +183,8 @@ func (s *semanticSearch) fetchBatch(ctx context.Context, batch []plannedVector) 
 	return s.kept.putVectors(keys, vectors)
 }
 
-// embedTexts requests the vectors of texts and scales them to length 1. It returns an error if the breaker blocks the
-// endpoint.
+// embedTexts requests the vectors of texts and scales them to length 1. It returns an error without a request if the
+// circuit breaker blocks the endpoint.
 func (s *semanticSearch) embedTexts(ctx context.Context, texts []string, timeout time.Duration) (vectors [][]float32, err error) {
 	if ok, why := s.breaker.allowAttempt(); !ok {
 		return nil, why
@@ -233,7 +233,7 @@ func embeddedText(t *core.Tool) string {
 	return clipText(b.String(), maxText)
 }
 
-// clipText cuts text at a character boundary and replaces invalid UTF-8.
+// clipText cuts a text to at most limit bytes, between two characters, and replaces invalid UTF-8.
 func clipText(text string, limit int) string {
 	if len(text) > limit {
 		for limit > 0 && !utf8.RuneStart(text[limit]) {
@@ -244,7 +244,8 @@ func clipText(text string, limit int) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// searchMeaning ranks tools by meaning, best first. If that fails, it returns a warning.
+// searchMeaning returns the tools whose meaning is nearest to the query, best first. If that is not possible for all
+// tools, it returns a warning.
 func (s *semanticSearch) searchMeaning(
 	ctx context.Context, tools *core.Toolset, f index.SearchFilter, query string,
 ) ([]*core.Tool, []string) {
@@ -296,7 +297,7 @@ func (s *semanticSearch) queryVector(ctx context.Context, query string) ([]float
 	return vectors[0], nil
 }
 
-// nearestTools returns the tools whose vectors are most similar to vector.
+// nearestTools returns the tools whose vectors are most similar to vector, best first, at most maxCandidates.
 func nearestTools(kept *vectorStore, tools *core.Toolset, plan []plannedVector, f index.SearchFilter, vector []float32) []*core.Tool {
 	type scored struct {
 		tool  *core.Tool

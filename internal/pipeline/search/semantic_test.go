@@ -23,7 +23,8 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// meaning is a tiny model: words of one line mean the same.
+// meaning returns the vector of a text as a tiny model would. Words in the same line of its list have the same
+// meaning.
 func meaning(text string) []float32 {
 	v := make([]float32, 4)
 	v[3] = 0.01
@@ -37,7 +38,7 @@ func meaning(text string) []float32 {
 	return v
 }
 
-// fake is an Embedder in memory.
+// fake implements a TextEmbedder in memory.
 type fake struct {
 	calls atomic.Int32
 	fail  atomic.Pointer[error]
@@ -83,7 +84,7 @@ func filled(t *testing.T, d *Searcher) {
 	})
 }
 
-// endpoint is a real server whose behaviour a test sets.
+// endpoint is an HTTP server whose behaviour the test can change.
 type endpoint struct {
 	*httptest.Server
 	answer   atomic.Pointer[http.HandlerFunc]
@@ -114,7 +115,8 @@ func input(r *http.Request) (model string, texts []string) {
 	return body.Model, body.Input
 }
 
-// wellBehaved answers in reverse order, as the index allows.
+// wellBehaved handles embedding requests correctly. It returns the vectors in reverse order, which the field index
+// allows.
 func wellBehaved(w http.ResponseWriter, r *http.Request) {
 	model, texts := input(r)
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/embeddings" || model != "tiny" {
@@ -132,8 +134,8 @@ func wellBehaved(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data})
 }
 
-// hanging never answers. It reads the request, for only then does the server
-// notice that the client has gone.
+// hanging never answers. It reads the request, because only then does the server notice that the client has closed
+// the connection.
 func hanging(_ http.ResponseWriter, r *http.Request) {
 	input(r)
 	<-r.Context().Done()
@@ -184,8 +186,8 @@ func TestVectorsOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// TestFailingEndpoint holds that whatever the endpoint does, tools are found by
-// words, with a warning that says what is wrong.
+// TestFailingEndpoint checks that tools are still found by words if the endpoint fails, with a warning that describes
+// the failure.
 func TestFailingEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		name    string

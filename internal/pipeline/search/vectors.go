@@ -39,7 +39,7 @@ type vectorKey [sha256.Size]byte
 
 func keyOf(server, pin string) vectorKey { return sha256.Sum256([]byte(server + "\x00" + pin)) }
 
-// vectorStore stores the vectors of one model in memory and on disk. All have length 1.
+// vectorStore stores the vectors of one model in memory and on disk. All vectors have length 1.
 type vectorStore struct {
 	path string // empty: memory only
 
@@ -155,7 +155,7 @@ func (v *vectorStore) vectorLength() int {
 	return v.dims
 }
 
-// vectorCapacity returns how many vectors can be stored in total.
+// vectorCapacity returns how many vectors fit into a file of the maximum size.
 func (v *vectorStore) vectorCapacity() int {
 	if dims := v.vectorLength(); dims > 0 {
 		return maxVectorBytes / (recordHead + 4*dims)
@@ -163,8 +163,8 @@ func (v *vectorStore) vectorCapacity() int {
 	return math.MaxInt
 }
 
-// putVectors stores vectors. They must have length 1 and the same number of dimensions as the stored ones. If they cannot be
-// written to disk, that is ignored.
+// putVectors stores vectors, which must have length 1. It returns an error if they do not have the same number of
+// dimensions as the stored ones. Errors while writing to disk are ignored.
 func (v *vectorStore) putVectors(keys []vectorKey, numbers [][]float32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -184,7 +184,7 @@ func (v *vectorStore) putVectors(keys []vectorKey, numbers [][]float32) error {
 	return nil
 }
 
-// otherDimensions returns the error for a vector that cannot be compared with the stored ones.
+// otherDimensions returns the error for a vector that has another number of dimensions than the stored ones.
 func (v *vectorStore) otherDimensions(got int) error {
 	hint := ""
 	if v.path != "" {
@@ -193,7 +193,7 @@ func (v *vectorStore) otherDimensions(got int) error {
 	return fmt.Errorf("it returned a vector of %d numbers, the stored ones have %d%s", got, v.dims, hint)
 }
 
-// retainWanted drops unwanted vectors, once there are enough of them to justify rewriting the file.
+// retainWanted removes all vectors that are not wanted, if these take up enough space to justify rewriting the file.
 func (v *vectorStore) retainWanted(wanted map[vectorKey]bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// toFunction converts a TypeScript program to a function. Its imports stay before the function, and the function
-// returns the program's last expression.
+// toFunction converts a TypeScript program to an exported function that returns the program's last expression. The
+// program's imports stay before the function.
 func (p *sourceProgram) toFunction(name string) ExtractedFunction {
 	var imports, body strings.Builder
 	from := 0
@@ -29,7 +29,7 @@ func (p *sourceProgram) toFunction(name string) ExtractedFunction {
 	return ExtractedFunction{Code: code + "export async function " + name + "(" + p.paramList() + ") {\n" + lines + "\n}\n", Params: p.params}
 }
 
-// statementEnd returns the end of the statement that begins with a token.
+// statementEnd returns the offset at which the import statement that begins with token i ends.
 func (p *sourceProgram) statementEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		t := p.tokens[j]
@@ -43,7 +43,7 @@ func (p *sourceProgram) statementEnd(i int) int {
 	return len(p.code)
 }
 
-// addReturn makes the program return its last expression, unless it already returns a value.
+// addReturn makes the program return its last expression, unless it already has a return statement.
 func (p *sourceProgram) addReturn(from int) {
 	if slices.ContainsFunc(p.tokens, func(t sourceToken) bool { return t.kind == word && t.text == "return" && t.depth == 0 }) {
 		return
@@ -76,7 +76,7 @@ func (p *sourceProgram) addReturn(from int) {
 	}
 }
 
-// nameAfter returns the name of the function whose declaration begins at a token.
+// nameAfter returns the name of the function whose declaration begins at token i.
 func (p *sourceProgram) nameAfter(i int) string {
 	for j := i; j < i+4; j++ {
 		if t := p.tokenAt(j); t.kind == word && !reservedNames[t.text] && t.text != "async" {
@@ -86,7 +86,7 @@ func (p *sourceProgram) nameAfter(i int) string {
 	return ""
 }
 
-// toPythonFunction returns a Python program as a function.
+// toPythonFunction converts a Python program to a function.
 func (p *sourceProgram) toPythonFunction(name string) ExtractedFunction {
 	var imports []string
 	result, awaits, last := false, false, -1
@@ -126,7 +126,7 @@ func (p *sourceProgram) toPythonFunction(name string) ExtractedFunction {
 	return ExtractedFunction{Code: code + head + name + "(" + p.paramList() + "):\n" + indentCode(body, true) + "\n", Params: p.params}
 }
 
-// lineEnd returns the end of a token's logical line.
+// lineEnd returns the offset at which the logical line of token i ends.
 func (p *sourceProgram) lineEnd(i int) int {
 	for j := i; j < len(p.tokens); j++ {
 		next := p.tokenAt(j + 1)
@@ -140,7 +140,7 @@ func (p *sourceProgram) lineEnd(i int) int {
 	return len(p.code)
 }
 
-// isAssignment reports whether the logical line of a token assigns to a name.
+// isAssignment reports whether the logical line of token i is an assignment.
 func (p *sourceProgram) isAssignment(i int) bool {
 	end := p.lineEnd(i)
 	for j := i; j < len(p.tokens) && p.tokens[j].start < end; j++ {
@@ -152,7 +152,7 @@ func (p *sourceProgram) isAssignment(i int) bool {
 	return false
 }
 
-// indentCode indents the lines of a text, except those inside a string of the program.
+// indentCode indents the lines of a program. It does not change lines that begin inside of a string.
 func indentCode(code string, python bool) string {
 	inside := map[int]bool{} // places of line breaks
 	for _, t := range scanTokens(code, python) {
@@ -186,10 +186,10 @@ func wordSet(words string) map[string]bool {
 }
 
 var (
-	// statementKeywords lists the keywords that begin a statement which is not an expression.
+	// statementKeywords lists the keywords with which statements other than expressions begin.
 	statementKeywords = wordSet("const let var if for while do switch try throw import export function class type interface enum break continue return debugger " +
 		"def with assert del pass raise global nonlocal from elif else except finally")
-	// reservedNames lists words that cannot be names.
+	// reservedNames lists reserved words, which cannot be the name of a function.
 	reservedNames = wordSet("break case catch class const continue debugger default delete do else enum export extends false finally for function if import in instanceof new null " +
 		"return super switch this throw true try typeof var void while with yield let static await async None True False and as assert def del elif except from global is lambda nonlocal not or pass raise")
 )

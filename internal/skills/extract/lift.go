@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// LiteralParam represents a literal that has become a parameter.
+// LiteralParam describes a literal of the program that has become a parameter.
 type LiteralParam struct {
 	Name    string
 	Literal string // as it was written
@@ -21,7 +21,7 @@ type LiteralParam struct {
 	Needed  bool   // it has no default: it was something personal
 }
 
-// ExtractedFunction represents a function with parameters.
+// ExtractedFunction holds the code of a function and its parameters.
 type ExtractedFunction struct {
 	Code   string
 	Params []LiteralParam
@@ -32,13 +32,13 @@ const (
 	maxValue  = 500 // bytes of a literal
 )
 
-// sealedToken matches a privacy token, such as [EMAIL_1], which stands for another value in each session.
+// sealedToken matches a token for a personal value, such as [EMAIL_1]. It stands for another value in each session.
 var sealedToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 })
 
-// FromProgram converts a program to a function that is named after a skill. Literals of the parameters in skip stay
-// literals. A program that already exports functions is returned unchanged.
+// FromProgram converts a program to a function with the name of the skill. skip names parameters that stay literals.
+// A TypeScript program that already exports something is returned unchanged.
 func FromProgram(code string, lang core.Language, skill string, skip []string) (ExtractedFunction, *core.Error) {
 	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
 	p.tokens = scanTokens(p.code, p.python)
@@ -75,7 +75,7 @@ func WrapBody(code string, lang core.Language, skill string) ExtractedFunction {
 	return p.toFunction(name)
 }
 
-// HasReturn reports whether a program returns a value outside of functions.
+// HasReturn reports whether a program has a return statement outside of functions.
 func HasReturn(code string, lang core.Language) bool {
 	if lang == core.Python {
 		return topReturn().MatchString(code)
@@ -91,7 +91,7 @@ var topReturn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^return\b`)
 })
 
-// sourceProgram represents a program that is being converted to a function.
+// sourceProgram holds a program that is being converted to a function.
 type sourceProgram struct {
 	code   string
 	python bool
@@ -102,7 +102,7 @@ type sourceProgram struct {
 	edits  []textEdit
 }
 
-// textEdit represents a replacement of a part of the program by another text.
+// textEdit replaces a part of the program by a text.
 type textEdit struct {
 	start, end int
 	text       string
@@ -119,7 +119,7 @@ func (p *sourceProgram) tokenAt(i int) sourceToken {
 	return p.tokens[i]
 }
 
-// findLiterals makes parameters of literals that are the value of an object member, of a keyword argument or of a
+// findLiterals converts literals to parameters if they are the value of an object member, a keyword argument or a
 // constant.
 func (p *sourceProgram) findLiterals() {
 	for i, t := range p.tokens {
@@ -141,8 +141,8 @@ func (p *sourceProgram) findLiterals() {
 	}
 }
 
-// isInPattern reports whether a position is in a match pattern, where a name in place of a literal would match
-// anything.
+// isInPattern reports whether an offset is in a pattern of Python's match statement. A literal there must not become
+// a parameter, because a name as a pattern matches every value.
 func (p *sourceProgram) isInPattern(at int) bool {
 	line := p.code[strings.LastIndexByte(p.code[:at], '\n')+1 : at]
 	return strings.HasPrefix(strings.TrimSpace(line), "case ")
@@ -166,7 +166,7 @@ func (p *sourceProgram) hasNewline(from, to int) bool {
 	return to >= from && strings.Contains(p.code[from:to], "\n")
 }
 
-// liftConstant makes a parameter of the value of a constant and removes the constant's declaration.
+// liftConstant converts a constant to a parameter and removes the constant's declaration.
 func (p *sourceProgram) liftConstant(i int, key, value sourceToken) {
 	from := key.start
 	if p.python {
@@ -225,8 +225,8 @@ func snakeCase(name string) string {
 	return strings.ToLower(capital().ReplaceAllString(name, "${1}_${2}"))
 }
 
-// addParam makes a literal a parameter, or finds the parameter that it already is. It returns the parameter's name,
-// or "" if the literal stays. If the name has another meaning in the program, other is put before it.
+// addParam adds a parameter for a literal, or finds the one that already exists for it. It returns the parameter's
+// name, or "" if the literal stays. If other is not empty, the name may get a number so that it is unique.
 func (p *sourceProgram) addParam(name string, value sourceToken, other string) string {
 	base := name
 	for n := 2; ; n++ {
@@ -251,7 +251,7 @@ func (p *sourceProgram) addParam(name string, value sourceToken, other string) s
 	}
 }
 
-// isUsedName reports whether the program uses a name other than as the name of a member.
+// isUsedName reports whether the program uses a name other than as the name of a member or keyword argument.
 func (p *sourceProgram) isUsedName(name string) bool {
 	for i, t := range p.tokens {
 		if t.kind != word || t.text != name {
@@ -265,7 +265,7 @@ func (p *sourceProgram) isUsedName(name string) bool {
 	return false
 }
 
-// editedText returns the part of the program between two positions, with the edits applied.
+// editedText returns the part of the program between two offsets, with the edits applied.
 func (p *sourceProgram) editedText(from, to int) string {
 	slices.SortFunc(p.edits, func(a, b textEdit) int { return a.start - b.start })
 	var b strings.Builder
@@ -279,7 +279,7 @@ func (p *sourceProgram) editedText(from, to int) string {
 	return b.String() + p.code[from:to]
 }
 
-// paramList returns the parameters, those without a default first.
+// paramList returns the parameter list of the function. Parameters without a default come first.
 func (p *sourceProgram) paramList() string {
 	types, assign := map[string]string{"string": "string", "number": "number"}, " = "
 	if p.python {

@@ -71,7 +71,7 @@ b"""
 	}
 }
 
-// Whatever it is given, it ends, and what it makes is no longer than it must be.
+// FuzzProgram checks that any text is converted in finite time, to a function of limited size.
 func FuzzProgram(f *testing.F) {
 	for _, code := range []string{"return { a: 'b' }", "`${`${1}`}`", "a = '", "/[/]/.test({x: \"", "}}}", "import", "f'''", "x = 1\n\\", "a /= 2 / 3;\n{b: 4}", "\"\\"} {
 		f.Add(code, true)

@@ -12,7 +12,7 @@ const (
 	text // also a template, and a regular expression
 )
 
-// sourceToken represents a piece of a program. Blanks and comments are not tokens.
+// sourceToken holds one token of a program. White space and comments are not tokens.
 type sourceToken struct {
 	kind       tokenKind
 	text       string
@@ -40,7 +40,7 @@ func scanTokens(code string, python bool) []sourceToken {
 
 func (s *tokenScanner) hasPrefix(prefix string) bool { return strings.HasPrefix(s.code[s.at:], prefix) }
 
-// skipUntil skips to the end of the next occurrence of end, or to the end of the program.
+// skipUntil moves behind the next occurrence of end, or to the end of the program if there is none.
 func (s *tokenScanner) skipUntil(end string) {
 	if i := strings.Index(s.code[s.at:], end); i >= 0 {
 		s.at += i + len(end)
@@ -95,7 +95,8 @@ func (s *tokenScanner) scanNext() {
 	}
 }
 
-// scanPrefixedText scans a Python string with a prefix, such as f"…", which does not count as a plain literal.
+// scanPrefixedText scans a Python string with a prefix, such as f"…". Such a string is never converted to a
+// parameter.
 func (s *tokenScanner) scanPrefixedText(start int) {
 	c := s.code[s.at]
 	if triple := strings.Repeat(string(c), 3); s.hasPrefix(triple) {

@@ -264,7 +264,8 @@ var hideableNames = []string{
 	"net", "vm", "binding", "pty", "pickle",
 }
 
-// findComputedMember finds accesses to members of the global object or of dangerous modules whose names are computed.
+// findComputedMember finds accesses to members of the global object or of dangerous modules by a name that the
+// program computes.
 func (j *treeJudge) findComputedMember(i, object int32, key string) {
 	if key != "[?]" {
 		return

@@ -57,7 +57,7 @@ type compilerResponse struct {
 // process to the engine.
 var knownErrors = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 
-// compilerFault is an error that occurred in a compiler process. It wraps one of knownErrors, if possible.
+// compilerFault is an error that occurred in a compiler process. It wraps the error of package tsc that caused it.
 type compilerFault struct {
 	text   string
 	reason error
@@ -199,7 +199,7 @@ func (c *compilerPool) keepOne() {
 	}
 }
 
-// closePool ends all processes. Checks that are in progress fail.
+// closePool ends the idle processes, and waits until the processes in use were returned and ended.
 func (c *compilerPool) closePool() {
 	c.mu.Lock()
 	c.closed = true

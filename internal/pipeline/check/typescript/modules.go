@@ -54,7 +54,7 @@ func resolveSpecifier(specifier string, tools *core.Toolset) importedModule {
 }
 
 // treePath returns a specifier without a leading ./ or similar, and without /index and a file suffix. inTree reports
-// whether the specifier must refer to a file of Retort's module tree.
+// whether the specifier is relative or begins with servers or skills.
 func treePath(specifier string) (path string, inTree bool) {
 	path = specifier
 	for {

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// toolField represents a part of a tool that is searched: server, name, title, description or parameters.
+// toolField identifies a searched part of a tool: server, name, title, description or parameters.
 type toolField int
 
 const (
@@ -21,9 +21,9 @@ const (
 
 const maxDescription = 8 << 10 // bytes of a description that are searched
 
-// rankingTuning has the constants of the ranking. Instead of average lengths in the collection, which BM25F normally
-// uses, it has typical lengths. Therefore the weight of a posting depends only on its own tool, is computed once, and
-// does not change when other servers are added or removed.
+// rankingTuning holds the constants of the ranking. BM25F normally uses the average lengths of fields in the
+// collection; here they are constants. Therefore the weight of a term in a tool depends only on that tool: it is
+// computed once and does not change when other servers are added or removed.
 type rankingTuning struct {
 	fields [fieldCount]struct {
 		weight  float64 // of a word in this field
@@ -54,8 +54,8 @@ func defaultTuning() rankingTuning {
 	return t
 }
 
-// termImpact is the weight of a term in a tool: BM25F's saturated weight, between 0 and 1, in 15 bits. The lowest bit
-// means that the tool's name contains the term.
+// termImpact holds the weight of a term in a tool: BM25F's saturated weight, between 0 and 1, in 15 bits. The lowest
+// bit is set if the tool's name contains the term.
 type termImpact uint16
 
 const (
@@ -65,7 +65,7 @@ const (
 
 func (i termImpact) toFloat() float32 { return float32(i>>1) * (1.0 / fullScale) }
 
-// toolAnalyzer converts tools to weighted terms. It can be reused, but not concurrently.
+// toolAnalyzer converts tools to weighted terms. It can be reused, but is not safe for concurrent use.
 type toolAnalyzer struct {
 	tuning  *rankingTuning
 	words   *termVocabulary
@@ -82,7 +82,7 @@ type toolDocument struct {
 	name    int // distinct terms of the name
 }
 
-// readTool appends the weighted terms of a tool to d.
+// readTool appends the weighted terms of a tool to d, and sets d.name to the number of terms in its name.
 func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
 	a.addField(inServer, t.Server)
 	a.addField(inName, t.Name)
@@ -103,7 +103,7 @@ func (a *toolAnalyzer) readTool(t *core.Tool, d *toolDocument) {
 	a.seen = a.seen[:0]
 }
 
-// addField adds the words of one field. Stop words count only in names, as in who_am_i.
+// addField adds the words of one field. Stop words are ignored except in names such as who_am_i.
 func (a *toolAnalyzer) addField(f toolField, texts ...string) {
 	a.field = a.field[:0]
 	for _, text := range texts {

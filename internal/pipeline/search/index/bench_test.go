@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// synthetic makes n tools on servers of 50, with as many words in each part as
-// real tools have, drawn as often as real words are.
+// synthetic returns n artificial tools on servers with 50 tools each. The lengths of their texts and the frequencies
+// of words are like those of real tools.
 func synthetic(n int) *core.Toolset {
 	r := rand.New(rand.NewPCG(1, 2))
 	frequent := rand.NewZipf(r, 1.3, 8, 30_000)
@@ -43,7 +43,7 @@ func synthetic(n int) *core.Toolset {
 	return core.NewToolset(servers)
 }
 
-// spell is a word for each number, the same every time.
+// spell returns an artificial word for a number, always the same one.
 func spell(n uint64) string {
 	syllables := []string{"ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "sta", "tre", "vi", "wo", "zu", "chan"}
 	s := syllables[n%16]

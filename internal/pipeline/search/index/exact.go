@@ -10,14 +10,14 @@ import (
 	"retort/internal/core"
 )
 
-// nameHash is the hash of a name that a query can spell out: a tool's name with or without the server's name. Only
-// letters and digits count, so github.list_issues, "GitHub list issues" and github__listIssues have the same hash.
+// nameHash holds the hash of a tool's name, with or without the server's name, and the tool's document. Only letters
+// and digits are hashed, so github.list_issues, "GitHub list issues" and github__listIssues have the same hash.
 type nameHash struct {
 	hash uint64
 	doc  uint32
 }
 
-// nameRank says how well a tool's name matches a query that spells it out.
+// nameRank grades how well a tool's name matches a query that consists of that name.
 type nameRank uint8
 
 const (
@@ -41,7 +41,7 @@ func hashNames(entries []documentEntry) []nameHash {
 	return names
 }
 
-// findSpelled returns the documents whose name the query spells out, with their rank.
+// findSpelled returns the documents of the tools whose name equals the query, with the rank of each match.
 func (s *indexSnapshot) findSpelled(query string) map[uint32]nameRank {
 	if len(query) > maxQuery {
 		return nil
@@ -72,7 +72,7 @@ func rankSpelling(want string, t *core.Tool) nameRank {
 	return byWords
 }
 
-// appendFolded appends those characters of a name that count in comparisons.
+// appendFolded appends the letters and digits of a name to dst, in lower case.
 func appendFolded(dst []byte, name string) []byte {
 	for _, r := range name {
 		switch {

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// ToolIndex represents an inverted index over a toolset. Searches never wait: they read an immutable snapshot, which Update
-// replaces as a whole.
+// ToolIndex is an inverted index over a toolset. Searches never wait for updates: they read an immutable snapshot,
+// which UpdateTools replaces.
 type ToolIndex struct {
 	tuning  rankingTuning
 	updates sync.Mutex
@@ -31,8 +31,8 @@ func newTuned(t rankingTuning) *ToolIndex {
 // Toolset returns the indexed toolset.
 func (x *ToolIndex) Toolset() *core.Toolset { return x.current.Load().tools }
 
-// UpdateTools changes the index to the toolset ts. Tools whose server, name and pin are unchanged are reused. The other
-// tools are analysed, and the postings are copied once.
+// UpdateTools makes the index contain the toolset ts. It reuses the terms of tools whose server, name and pin are
+// unchanged, and analyses only the other tools.
 func (x *ToolIndex) UpdateTools(ts *core.Toolset) {
 	x.updates.Lock()
 	defer x.updates.Unlock()
@@ -42,8 +42,8 @@ func (x *ToolIndex) UpdateTools(ts *core.Toolset) {
 	}
 }
 
-// indexSnapshot is one immutable state of an index. Each tool is a document with a number. The postings of term t are
-// docs and impacts [starts[t]:starts[t+1]].
+// indexSnapshot holds one immutable state of an index. Each tool is a document with a number. The postings of term t
+// are the elements starts[t] to starts[t+1] of docs and impacts.
 type indexSnapshot struct {
 	tuning  *rankingTuning
 	tools   *core.Toolset
@@ -85,8 +85,8 @@ func (s *indexSnapshot) withToolset(ts *core.Toolset) *indexSnapshot {
 
 type documentKey struct{ server, name string }
 
-// compareToolset determines which documents an update keeps. A tool without a pin is always analysed again, and so is
-// the second of two tools with the same name on one server.
+// compareToolset determines which documents an update can keep. It never keeps a tool without a pin, or the second of
+// two tools with the same name on one server.
 func (s *indexSnapshot) compareToolset(ts *core.Toolset) documentChange {
 	old := make(map[documentKey]int, len(s.entries))
 	for d, e := range s.entries {
@@ -115,7 +115,7 @@ func (s *indexSnapshot) compareToolset(ts *core.Toolset) documentChange {
 	return c
 }
 
-// termBatch has the terms of the new documents, one document after the other.
+// termBatch holds the terms of all new documents, one document after the other.
 type termBatch struct {
 	toolDocument
 	ends []int // of each fresh document in terms
@@ -139,8 +139,8 @@ func (s *indexSnapshot) readFresh(fresh []*core.Tool) termBatch {
 	return b
 }
 
-// mergePostings builds the postings from those of the documents that are kept and those of the batch, whose documents
-// get the last numbers. It is a counting sort by term.
+// mergePostings builds the postings from those of the kept documents and those of the new ones, which get the highest
+// numbers. It sorts by term with a counting sort.
 func (s *indexSnapshot) mergePostings(old *indexSnapshot, moved []int64, b termBatch) {
 	starts := make([]uint32, s.words.count+1)
 	for t := range old.termCount() {

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// server makes a server; each tool is "name: description".
+// server returns a server with tools, each given as "name: description".
 func server(name string, tools ...string) *core.ToolServer {
 	s := &core.ToolServer{Name: name, TypeScript: name, Python: name}
 	for _, text := range tools {
@@ -132,7 +132,7 @@ func TestEqualScoresAreOrderedByName(t *testing.T) {
 	}
 }
 
-// TestLimitKeepsTheBest holds the heap against a full sort.
+// TestLimitKeepsTheBest checks that a limited search returns the first hits of an unlimited one.
 func TestLimitKeepsTheBest(t *testing.T) {
 	x := New()
 	x.UpdateTools(synthetic(3_000))
@@ -147,8 +147,7 @@ func TestLimitKeepsTheBest(t *testing.T) {
 	}
 }
 
-// TestUpdateIsLikeBuilding changes a toolset at random and holds the updated
-// index against one that is built at once.
+// TestUpdateIsLikeBuilding checks that an index updated several times gives the same hits as a new index.
 func TestUpdateIsLikeBuilding(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	pool := synthetic(400)
@@ -199,8 +198,8 @@ func sameAnswers(t *testing.T, want, got *ToolIndex) {
 	}
 }
 
-// TestUpdateReadsOnlyWhatChanged shows it by a tool whose text changes while its
-// pin does not: the index must not notice, but hand out the new tool.
+// TestUpdateReadsOnlyWhatChanged checks that a tool with an unchanged pin is not analysed again, although searches
+// return the tool of the new toolset.
 func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	x := indexOf(server("s", "a: apple", "b: banana"))
 	next := server("s", "a: apple", "b: banana")
@@ -217,8 +216,8 @@ func TestUpdateReadsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// TestWordsByLikeness holds each way to find a word that no tool has, where no
-// other way would do.
+// TestWordsByLikeness checks each way in which a word that no tool contains can find a tool: as two words, as a
+// prefix, or with typing errors.
 func TestWordsByLikeness(t *testing.T) {
 	x := indexOf(
 		server("a", "mount: a filesystem", "open: the file", "restart: a system"),
@@ -266,7 +265,8 @@ func TestHostileTools(t *testing.T) {
 	}
 }
 
-// TestSearchDuringUpdates is for the race detector too.
+// TestSearchDuringUpdates checks searches during updates for consistent results and, with the race detector, for data
+// races.
 func TestSearchDuringUpdates(t *testing.T) {
 	x := New()
 	sets := []*core.Toolset{synthetic(200), synthetic(300), core.NewToolset(nil)}

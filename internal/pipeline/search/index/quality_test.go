@@ -16,8 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// question is a query with the ids of the tools that answer it. Any holds what
-// is as good: other tools of the same name.
+// question holds a query with the ids of the tools that answer it. Any also contains other tools with the same names.
 type question struct {
 	Query string   `json:"query"`
 	Gold  []string `json:"gold"`
@@ -25,8 +24,7 @@ type question struct {
 	Split string   `json:"split"`
 }
 
-// collection is tools with questions. An id is a tool's name, with "~n" to tell
-// tools of one name apart.
+// collection holds tools and questions. A tool's id is its name, followed by "~n" if several tools have that name.
 type collection struct {
 	tools     *core.Toolset
 	ids       map[*core.Tool]string
@@ -86,15 +84,15 @@ func loadCollection(tb testing.TB, tools, questions string) collection {
 	return c
 }
 
-// figures are averages over questions, in percent.
+// figures holds quality measures of the ranking as averages over questions, in percent.
 type figures struct{ hit1, hit5, hit10, ndcg float64 }
 
 func (f figures) String() string {
 	return fmt.Sprintf("hit@1 %.1f  hit@5 %.1f  hit@10 %.1f  nDCG@10 %.1f", f.hit1, f.hit5, f.hit10, f.ndcg)
 }
 
-// measure answers the questions that pass and compares. For nDCG, tools of one
-// name count as one.
+// measure returns the quality of an index for the questions for which pass returns true. For nDCG, tools with the
+// same name count as one.
 func (c collection) measure(x *ToolIndex, pass func(question) bool) figures {
 	var f figures
 	n := 0.0
@@ -141,17 +139,16 @@ func (c collection) ndcg(q question, hits []SearchHit) float64 {
 	return gain / ideal
 }
 
-// half parts the questions, the same way every time.
+// half assigns each question to half 0 or 1, always to the same one.
 func half(q question) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(q.Query))
 	return h.Sum32() >> 7 & 1
 }
 
-// TestAblation prints what each part of the ranking is worth on larger
-// collections: RETORT_SEARCH_DATA lists folders with tools.jsonl and
-// queries.jsonl in the form of testdata. Decide by the half that was not looked
-// at while tuning.
+// TestAblation logs how much each part of the ranking contributes to its quality on larger collections. The
+// environment variable RETORT_SEARCH_DATA lists folders with tools.jsonl and queries.jsonl, in the format of
+// testdata. Judge a change of the ranking by the half of the questions that was not used to tune it.
 func TestAblation(t *testing.T) {
 	dirs := os.Getenv("RETORT_SEARCH_DATA")
 	if dirs == "" {
@@ -203,7 +200,7 @@ func variants() []variant {
 	return vs
 }
 
-// TestQuality is the floor under the ranking.
+// TestQuality checks that the quality of the ranking does not fall below fixed minimum values.
 func TestQuality(t *testing.T) {
 	c := loadCollection(t, "testdata/tools.jsonl", "testdata/queries.jsonl")
 	x := New()

@@ -24,7 +24,7 @@ const (
 	twoEditLength = 8
 )
 
-// wantedTerm holds one term of a query.
+// wantedTerm holds a term to search for, and its weight.
 type wantedTerm struct {
 	term   termID
 	weight float64 // idf, less what the query makes of it
@@ -102,7 +102,7 @@ func (s *indexSnapshot) lookUp(text string, add func(termID, float64)) {
 	}
 }
 
-// addJoined adds the term for two words of the query written as one, such as webhook for web hook.
+// addJoined adds the term for two neighbouring words of the query written as one, such as webhook for "web hook".
 func (s *indexSnapshot) addJoined(a, b string, add func(termID, float64)) {
 	if i, ok := s.words.index[a+b]; ok {
 		add(s.words.words[i].term, asCompound)
@@ -133,8 +133,8 @@ func (s *indexSnapshot) addSimilar(text string, add func(termID, float64)) {
 	}
 }
 
-// addHalves adds the terms of two known words that together form a word of the query. It returns false if there are
-// none.
+// addHalves adds the terms of two known words that are written as one word in the query. It returns false if there
+// are none.
 func (s *indexSnapshot) addHalves(text string, add func(termID, float64)) bool {
 	for i := minCompound; i <= len(text)-minCompound; i++ {
 		a, okA := s.words.index[text[:i]]
@@ -153,8 +153,8 @@ type wordLikeness struct {
 	weight float64
 }
 
-// compareWord returns how similar w is to text. ok is false if it is not similar. Words with different first letters
-// are never similar, because the first letter is rarely mistyped.
+// compareWord returns in which way the indexed word w is similar to text. It returns false if it is not similar.
+// Words with different first letters never are, because the first letter is rarely mistyped.
 func compareWord(text string, runes int, letters uint32, w *indexedWord) (wordLikeness, bool) {
 	if w.stop || w.text[0] != text[0] {
 		return wordLikeness{}, false

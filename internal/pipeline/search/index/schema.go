@@ -13,7 +13,7 @@ const (
 	maxProse  = 16 << 10 // bytes of their descriptions that are searched
 )
 
-// schemaText has the names of properties and the texts in a schema.
+// schemaText holds the names of the properties in a schema, and the texts that describe them.
 type schemaText struct {
 	names []string
 	prose []string // descriptions, titles and enumerated words
@@ -34,7 +34,7 @@ func readSchema(schema []byte) schemaText {
 	return r.found
 }
 
-// schemaRole is the role of a value in a schema: property names, a text, a subschema or plain data.
+// schemaRole says what a value in a schema is: an object of properties, a text, a subschema, or plain data.
 type schemaRole int
 
 const (
@@ -45,7 +45,7 @@ const (
 	data                         // a value that is no schema: default, const, examples
 )
 
-// openValue represents an object or an array that is being read.
+// openValue describes an object or an array whose end has not been read yet.
 type openValue struct {
 	role  schemaRole
 	array bool
@@ -58,7 +58,7 @@ type schemaReader struct {
 	found schemaText
 }
 
-// readPiece reads a whole token. It reports false where the schema is nested too deep to read on.
+// readPiece processes one token of the schema. It returns false if the schema is nested too deeply.
 func (r *schemaReader) readPiece(kind jsonscan.Kind, p []byte) bool {
 	switch kind {
 	case jsonscan.Key:
@@ -84,8 +84,7 @@ func (r *schemaReader) readKey(key []byte) {
 	r.next = memberRole(object, string(key))
 }
 
-// valueRole returns the role of a value in the container at this depth, or of the whole schema at depth 0. The values
-// of an array have the role of the array.
+// valueRole returns the role of the next value at this nesting depth. Values in an array have the role of the array.
 func (r *schemaReader) valueRole(depth int) schemaRole {
 	switch {
 	case depth == 0:
@@ -96,7 +95,7 @@ func (r *schemaReader) valueRole(depth int) schemaRole {
 	return r.next
 }
 
-// memberRole returns the role of an object's member.
+// memberRole returns the role of a member's value, given the role of the object and the member's key.
 func memberRole(object schemaRole, key string) schemaRole {
 	switch object {
 	case properties:
@@ -125,7 +124,8 @@ func (r *schemaReader) addText(text []byte) {
 	}
 }
 
-// decodeString decodes the content of a JSON string. If it is truncated or invalid, it is returned unchanged.
+// decodeString decodes the content of a JSON string. If the content is invalid or was cut off, it is returned
+// unchanged.
 func decodeString(inside []byte) string {
 	if bytes.IndexByte(inside, '\\') < 0 {
 		return string(inside)

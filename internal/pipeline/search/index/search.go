@@ -68,7 +68,7 @@ func (s *indexSnapshot) scoreDocuments(terms []wantedTerm) *scoreTable {
 	return found
 }
 
-// scoreTable is the working memory of one search.
+// scoreTable holds the scores of documents during one search.
 type scoreTable struct {
 	cells   []scoreCell
 	touched []uint32
@@ -104,8 +104,8 @@ func (f *scoreTable) touchCell(d uint32) *scoreCell {
 	return c
 }
 
-// weighDocument returns the score of one document. It grows with the share of the query that the document contains,
-// and with the share of the document's name that the query contains.
+// weighDocument returns the score of one document. A document scores higher the more of the query it contains, and
+// the more of its name the query contains.
 func (f *scoreTable) weighDocument(s *indexSnapshot, d uint32) float64 {
 	c := &f.cells[d]
 	score := float64(c.score)
@@ -124,7 +124,7 @@ type rankedDocument struct {
 	rank nameRank
 }
 
-// compareRanked orders by rank, best first, then by name.
+// compareRanked orders hits by rank and score, best first, and equal ones by name.
 func compareRanked(a, b rankedDocument) int {
 	if a.rank != b.rank {
 		return cmp.Compare(b.rank, a.rank)
@@ -135,7 +135,7 @@ func compareRanked(a, b rankedDocument) int {
 	return cmp.Or(cmp.Compare(a.Tool.Server, b.Tool.Server), cmp.Compare(a.Tool.Name, b.Tool.Name))
 }
 
-// topRanking keeps the best hits in a heap whose root is the worst of them.
+// topRanking keeps the best hits in a heap. The root of the heap is the worst of these hits.
 type topRanking struct {
 	limit int
 	heap  []rankedDocument

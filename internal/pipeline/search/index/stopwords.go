@@ -2,8 +2,8 @@ package index
 
 import "strings"
 
-// stopWords lists words that do not say what a tool does: common English words, and words with which people phrase
-// requests. Words that name an action (find, get, make) are not included.
+// stopWords lists words that say nothing about what a tool does: common English words, and phrases of requests such
+// as "please". Words that name an action (find, get, make) are not included.
 var stopWords = newWordSet(`
 a about above after again against all also am an and any are as at be because been before being below between both
 but by can could did do does doing down during each few for from further had has have having he her here hers him his

@@ -2,8 +2,8 @@ package index
 
 import "strings"
 
-// synonymTable lists groups of words that people and tools often use for the same thing. There are few, and matches
-// by synonyms count little, because large tables find too many unrelated tools.
+// synonymTable lists words that are often used for the same thing, one group per line. It is short, and a match by a
+// synonym has little weight, because a large table would find too many unrelated tools.
 var synonymTable = synonymGroups(`
 create make add new
 delete remove
@@ -16,7 +16,7 @@ email mail
 repository repo
 `)
 
-// synonymGroups maps each word in the table to the other words in its line.
+// synonymGroups maps each word in the table to the other words in the same line.
 func synonymGroups(table string) map[string][]string {
 	m := map[string][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {

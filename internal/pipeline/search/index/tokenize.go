@@ -38,7 +38,7 @@ func eachToken(text string, yield func(word string)) {
 	}
 }
 
-// runEnd returns the length of the run of letters and digits at the start of text.
+// runEnd returns the length of the letters and digits at the start of text, in bytes.
 func runEnd(text string) int {
 	for i := 0; i < len(text); {
 		r, size := decodeRune(text[i:])
@@ -54,7 +54,8 @@ type textTokenizer struct {
 	word, whole []byte
 }
 
-// splitRun splits one run of letters and digits.
+// splitRun splits a run of letters and digits into words and yields them. If there are two parts, it also yields the
+// whole run.
 func (t *textTokenizer) splitRun(text string, yield func(string)) {
 	t.whole = t.whole[:0]
 	parts := 0
@@ -106,7 +107,7 @@ func partEnd(text string) int {
 	return len(text)
 }
 
-// eachPair yields overlapping pairs of characters, or the character if there is only one.
+// eachPair yields all pairs of neighbouring characters in a word. It yields a word of one character itself.
 func eachPair(word string, yield func(string)) {
 	_, size := decodeRune(word)
 	if size == len(word) {
@@ -120,7 +121,7 @@ func eachPair(word string, yield func(string)) {
 	}
 }
 
-// countLetters counts the letters a-z at the start of word.
+// countLetters returns the number of letters a-z at the start of word.
 func countLetters(word string) int {
 	for i := range len(word) {
 		if word[i] < 'a' || word[i] > 'z' {

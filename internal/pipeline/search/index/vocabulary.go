@@ -9,10 +9,10 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// termID is the number of a stem. Documents and queries share these numbers.
+// termID is the number of a word stem. Documents and queries use the same numbers.
 type termID = uint32
 
-// indexedWord represents a word in lower case, with its term.
+// indexedWord holds a word in lower case and the term to which it belongs.
 type indexedWord struct {
 	text    string
 	term    termID
@@ -20,7 +20,7 @@ type indexedWord struct {
 	stop    bool
 }
 
-// termVocabulary maps words to terms. It is never changed while searches use it: an update copies it first.
+// termVocabulary maps words to terms. Searches use it without a lock, so updates change only copies.
 type termVocabulary struct {
 	words []indexedWord
 	index map[string]uint32 // text → position in words
@@ -57,7 +57,7 @@ func (v *termVocabulary) addWord(text string) *indexedWord {
 	return &v.words[len(v.words)-1]
 }
 
-// findTerm returns the term of a known word, or else that of the word's stem.
+// findTerm returns the term of a word. For an unknown word, it returns the term of the word's stem.
 func (v *termVocabulary) findTerm(text string) (termID, bool) {
 	if i, ok := v.index[text]; ok {
 		return v.words[i].term, true
@@ -101,8 +101,8 @@ func letterSet(text string) uint32 {
 	return set
 }
 
-// mayBeWithin reports whether two words with these sets of letters can be at most n edits apart. An edit changes the
-// set by at most two letters.
+// mayBeWithin reports whether two words with these sets of letters may be at most n edits apart. One edit changes the
+// set of letters by at most two letters.
 func mayBeWithin(a, b uint32, n int) bool { return bits.OnesCount32(a^b) <= 2*n }
 
 // stemWord returns the Snowball stem of an English word. Words with non-English letters are not changed.
