@@ -14,7 +14,7 @@ import (
 )
 
 // TestServersQuestionsAreBounded checks how often a server that asks without end reaches the client: 50 times if the
-// client answers, 5 times if it declines, and once if it declined the same question.
+// client accepts, 5 times if it declines, and once if it declines an equal question.
 func TestServersQuestionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string // of the client; empty: it fails

@@ -14,8 +14,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// commandRunner starts host commands for one program. They run one after the other, so that together they use no more
-// than the program itself may.
+// commandRunner starts host commands for one program. They run one after the other, so that together they do not
+// exceed the resource limits of the program itself.
 type commandRunner struct {
 	x    *programExecution
 	to   sandbox.CommandStarter // nil until the program has its sandbox, and where that starts none

@@ -6,8 +6,9 @@ import (
 )
 
 // copyOut updates the copies of a session's files in which tokens are replaced by real values. They exist only for
-// the person at this machine: a caller over the network is somebody else and cannot read this machine's files.
-// Failures depend on the real values, so they are reported only to KeptTokens and never to programs or models.
+// the person at this machine. No copies are made for callers over the network, because somebody else reads this
+// machine's files. Failures depend on the real values, so they are reported only to KeptTokens and never to programs
+// or models.
 func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 	if p.KeptTokens == nil || p.Policy.Principal() != "" {
 		return

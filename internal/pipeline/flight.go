@@ -206,7 +206,7 @@ func (p *Pipeline) followExecution(ctx context.Context, f *runningExecution, pat
 	}
 }
 
-// waitFor waits for the time patience or until ctx ends. It returns false if the execution ends first.
+// waitFor waits until patience has passed or ctx ends. It returns false if the execution ends first.
 func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(max(patience, gatherTime))
 	defer timer.Stop()
@@ -219,7 +219,7 @@ func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) 
 	return true
 }
 
-// askRequester is the approval channel of the execution. It asks through the channel of the request that currently
+// askRequester implements core.ApprovalChannel. It passes a question to the channel of the request that currently
 // waits for the execution.
 func (f *runningExecution) askRequester(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 	select {
@@ -289,8 +289,8 @@ func (p *Pipeline) waitingOutcome(f *runningExecution, dry *core.Outcome, waitin
 	return p.pendingOutcome(f, waiting)
 }
 
-// detachExecution lets an execution continue after its request was answered. If its journal cannot be written, the
-// execution is cancelled and its end awaited.
+// detachExecution lets an execution continue after its request was answered. If its journal cannot be written, it
+// cancels the execution and waits for its end.
 func (p *Pipeline) detachExecution(f *runningExecution) error {
 	if err := f.journal.MakeDurable(); err != nil {
 		f.cancel(nil)
@@ -382,7 +382,7 @@ func (f *runningExecution) endTime() time.Time {
 	return f.landed
 }
 
-// Resume waits until an execution that was answered as pending has ended, or has waited for a person longer than
+// Resume waits for an execution whose Outcome was pending, until it ends or has waited for a person longer than
 // patience. If ctx ends, an execution that waits for a person keeps waiting; any other execution is cancelled.
 func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
@@ -413,8 +413,8 @@ func (f *runningExecution) setChannel(c core.ApprovalChannel) {
 	f.channel = c
 }
 
-// LostOutcome returns an Outcome for an execution whose engine has died. It lists the calls that the journal names as
-// sent. Its status is outcome_unknown, or rejected if there is no journal.
+// LostOutcome returns an Outcome for an execution whose engine has died. It lists the calls that were sent according
+// to the journal. Its status is outcome_unknown, or rejected if there is no journal.
 func (p *Pipeline) LostOutcome(id string) core.Outcome { return p.lostOutcome(id) }
 
 // lostOutcome returns the Outcome for an execution that this engine does not know.

@@ -87,7 +87,8 @@ func (x *programExecution) personalKeys() func(key string) bool {
 	return func(key string) bool { return session.RedactText(key) != key }
 }
 
-// hideOutcome returns an Outcome as the model may see it. The vault entries of its tokens are made durable first.
+// hideOutcome returns an Outcome with personal data replaced by tokens, as the model may see it. Before it returns,
+// the vault's entries for these tokens are durable.
 func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 	if x.screen == nil {
 		return o

@@ -33,7 +33,7 @@ type ToolSource interface {
 	Toolset() *core.Toolset
 	// PendingServers returns the names of the servers that have not listed their tools yet.
 	PendingServers() []string
-	// WaitForPending waits for the servers that have not listed their tools yet, at most for the time patience.
+	// WaitForPending waits until all servers have listed their tools, at most as long as patience.
 	WaitForPending(ctx context.Context, patience time.Duration)
 	// FindDown returns the configured server that a name refers to, and the reason why none of its tools are known.
 	FindDown(name string) (server string, why *core.Error)
@@ -326,7 +326,7 @@ func (p *Pipeline) admitResult(ctx context.Context, n int) error {
 	return nil
 }
 
-// programExecution is the state of one request while it runs.
+// programExecution holds the state of one request while it runs.
 type programExecution struct {
 	pipeline  *Pipeline
 	req       core.ExecutionRequest // complete

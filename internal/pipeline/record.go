@@ -248,8 +248,8 @@ func firstNames(names []string, n int) []string { return names[:min(n, len(names
 // approvedBy maps whether a call needed a person's approval to the text in its audit log entry.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
-// recordCall records a call in the audit log. A call that may have effects is recorded before it is sent, a call that
-// only reads after it has returned.
+// recordCall records a call in the audit log. A call that may have effects is recorded before it is sent; a call that
+// only reads is recorded when the caller passes its result to came.
 func (r *executionRecord) recordCall(
 	t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (came func(core.CallResult, error), refused *core.Error) {
@@ -330,7 +330,7 @@ func (r *executionRecord) sawPersonal() bool {
 	return len(r.personal) > 0
 }
 
-// recordRefusal records a refused call in the audit log.
+// recordRefusal records a refused call in the audit log, at most maxRefusals times per execution.
 func (r *executionRecord) recordRefusal(c core.ToolCall, err *core.Error) {
 	r.mu.Lock()
 	r.refusals++

@@ -88,8 +88,8 @@ func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, app
 	return s.saveDraft(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
 
-// checkPermitted returns an error if the program may not write to the whole workspace. A policy level or a request
-// that restricts a program's files therefore also forbids writing skills.
+// checkPermitted returns an error if the policy forbids all changes, or if the program may not use the whole
+// workspace. A policy level or a request that restricts a program's files therefore also forbids writing skills.
 func (s *skillFiles) checkPermitted() *core.Error {
 	if rule := s.x.pipeline.Policy.ReadOnly(); rule != "" {
 		return core.Errorf(core.KindPolicy, "skills.write", "skills cannot be saved: %s", rule)

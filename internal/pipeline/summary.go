@@ -266,8 +266,8 @@ func (x *programExecution) askDescriber(ctx context.Context, d ResultDescriber, 
 	return core.LegibleLine(cutTo(said, maxSaid)), nil
 }
 
-// describableText returns the JSON that a ResultDescriber gets of an Outcome. It contains no more than a model may
-// see.
+// describableText returns, as JSON, the parts of an Outcome that a ResultDescriber gets. It contains no more than a
+// model may see.
 func (x *programExecution) describableText(o core.Outcome) (string, *core.Error) {
 	hidden := x.hideOutcome(o)
 	if hidden.Error != nil {

@@ -98,8 +98,8 @@ func firstMatch(s string) int {
 	return signLength(s)
 }
 
-// wordLength returns the length of a match of the pattern's first two alternatives, without the contraction at the
-// end. c and n are the results of firstChar(s).
+// wordLength returns the length of a match of the pattern's first two alternatives at the start of s, without the
+// contraction at its end. c and n must be the results of firstChar(s).
 func wordLength(s string, c charClass, n int) int {
 	leads := c&(newline|letter|number) == 0
 	for _, match := range [...]func(string) int{lowerEnding, upperBeginning} {
@@ -115,7 +115,8 @@ func wordLength(s string, c charClass, n int) int {
 	return 0
 }
 
-// lowerEnding returns the length of a match of upper*lower+.
+// lowerEnding returns the length of a match of upper*lower+ at the start of s. Upper and lower are the character
+// classes in the pattern's first two alternatives.
 func lowerEnding(s string) int {
 	i, both := 0, 0 // both: the end of the last character that is of both classes
 	for i < len(s) {
@@ -134,8 +135,8 @@ func lowerEnding(s string) int {
 	return both
 }
 
-// upperBeginning returns the length of a match of upper+lower*. It is used where lowerEnding does not match, so there
-// is no lower-case letter.
+// upperBeginning returns the length of a match of upper+lower* at the start of s. It is used where lowerEnding does
+// not match, so there is no lower-case letter.
 func upperBeginning(s string) int { return prefixLength(s, upper) }
 
 // contractionLength returns the length of a contraction such as 's at the start of s. The long s (ſ) counts as an s.
@@ -166,7 +167,7 @@ func numberLength(s string) int {
 	return i
 }
 
-// signLength returns the length of a match of [^\s\p{L}\p{N}]+[\r\n/]*.
+// signLength returns the length of a match of [^\s\p{L}\p{N}]+[\r\n/]* at the start of s.
 func signLength(s string) int {
 	i := 0
 	for i < len(s) {
@@ -185,7 +186,7 @@ func signLength(s string) int {
 	return i
 }
 
-// blankLength returns the length of a match of the last three alternatives.
+// blankLength returns the length of a match of the pattern's last three alternatives at the start of s.
 func blankLength(s string) int {
 	end, last, lines := 0, 0, 0 // last: where the last character begins
 	for end < len(s) {

@@ -58,7 +58,7 @@ func (v *tokenVocabulary) rankOf(spelled string) uint32 {
 	}
 }
 
-// tokenOf returns the token with this rank.
+// tokenOf returns the text of the token with this rank.
 func (v *tokenVocabulary) tokenOf(rank uint32) string {
 	start := uint32(0)
 	if rank > 0 {

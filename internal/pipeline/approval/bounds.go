@@ -44,7 +44,8 @@ type questionWindow struct {
 	asked int
 }
 
-// sessionKey identifies the session whose questions are counted together.
+// sessionKey identifies the questions that are counted together: those of one session, or those of all sessions of a
+// principal.
 type sessionKey struct {
 	principal, name string
 	all             bool // all sessions of the principal

@@ -201,7 +201,7 @@ func FindWaiting(dir string) ([]FoundApproval, error) {
 	return found, errors.Join(errs...)
 }
 
-// SendAnswer answers the question at the socket where it was found.
+// SendAnswer sends an answer to the socket at which the question was found.
 func (f FoundApproval) SendAnswer(a core.ApprovalAnswer) error {
 	a.Also = f.Same
 	_, err := requestSocket(f.dir, f.name, deskRequest{Decide: &deskDecision{f.ID, f.Digest, a}})

@@ -34,14 +34,15 @@ type typeBuilder struct {
 	sealed func(property string) string // of answers
 }
 
-// pendingType represents a named type whose schema has not been converted yet.
+// pendingType holds a named type whose schema has not been converted yet.
 type pendingType struct {
 	*namedType
 	where schemaScope
 	of    *jsonValue
 }
 
-// schemaScope represents a position in a schema document, with the resource against which references are resolved.
+// schemaScope describes where a schema is: its document, its resource, its nesting depth and, for a branch of allOf
+// or the like, the properties of the surrounding schema. References in the schema are resolved against the resource.
 type schemaScope struct {
 	document *schemaDocument
 	resource *jsonValue

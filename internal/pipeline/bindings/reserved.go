@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// newSet returns the set of the words in texts.
+// newSet returns the set of all words in the given texts.
 func newSet(texts ...string) map[string]bool {
 	out := map[string]bool{}
 	for _, text := range texts {

@@ -62,7 +62,7 @@ func (d *schemaDocument) collectFrom(v, resource *jsonValue) {
 	}
 }
 
-// isData reports whether a keyword's value is data and not a schema.
+// isData reports whether the value of a schema keyword is plain data, in which references have no meaning.
 func isData(keyword string) bool {
 	return keyword == "const" || keyword == "enum" || keyword == "default" || keyword == "examples"
 }
@@ -133,7 +133,7 @@ func (d *schemaDocument) baseURL(resource *jsonValue) *url.URL {
 	return &url.URL{}
 }
 
-// followPointer follows a JSON pointer.
+// followPointer returns the schema at a JSON pointer within a resource. It returns false if there is none.
 func (d *schemaDocument) followPointer(path string, resource *jsonValue) (schemaTarget, bool) {
 	v, holder := resource, resource
 	for token := range strings.SplitSeq(path, "/") {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/privacy/pii"
 )
 
-// sealedDoc is the comment before the TypeScript namespace pii.
+// sealedDoc is the documentation comment before the TypeScript namespace pii.
 const sealedDoc = "/** What is sealed stands as a token, such as [EMAIL_1]: it compares and groups like the value, and has none of its letters. */\n"
 
 // sealedNames returns the TypeScript source of the namespace pii, without a leading "declare". The namespace has an
@@ -63,7 +63,7 @@ func sealedName(typ string) string {
 	return "pii.Sealed<" + quoteString(typ) + ">"
 }
 
-// hasSealed reports whether a tool's answers contain sealed values.
+// hasSealed reports whether a tool's result may contain tokens for personal data.
 func (t *toolTypes) hasSealed() bool {
 	return t.output != nil && slices.ContainsFunc(
 		append(slices.Clone(t.names), t.output), func(n *namedType) bool { return n.node.hasSealed() },

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// plainText removes ANSI sequences, control characters, and characters that hide or reorder text from a server's
-// text. Lines end in " ".
+// plainText removes ANSI sequences, control characters, and characters that hide or reorder text. The lines of the
+// result end in "\n".
 func plainText(s string) string {
 	if isPlain(s) {
 		return s

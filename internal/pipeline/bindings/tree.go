@@ -27,7 +27,8 @@ var modulesText string
 //go:embed commands.d.ts
 var commandsText string
 
-// CommandDeclarations returns declarations of the additional globals of programs that may start commands.
+// CommandDeclarations returns TypeScript declarations of the globals that only programs with permission to start
+// commands have.
 func CommandDeclarations() string { return commandsText }
 
 // AmbientDeclarations returns a .d.ts file with declarations of everything that a program's environment adds to the

@@ -22,7 +22,7 @@ const (
 	shapeRef     // to a named type
 )
 
-// typeNode represents a type independently of the language it is printed in.
+// typeNode describes a type independently of the language in which it is printed.
 type typeNode struct {
 	shape   typeShape
 	literal *jsonValue
@@ -50,7 +50,7 @@ type namedType struct {
 	node *typeNode
 }
 
-// typeDoc holds the documentation of a type.
+// typeDoc holds the text and the tags that document a type.
 type typeDoc struct {
 	text string   // as received
 	tags []string // "@default 30": one line each, plain
@@ -264,8 +264,8 @@ func typeMembers(n *typeNode) []*typeNode {
 	return []*typeNode{n}
 }
 
-// flattenNested replaces unions within a union by their members, and likewise intersections within an intersection.
-// Parts with documentation stay.
+// flattenNested replaces unions within a union by their members, and intersections within an intersection by their
+// parts. Nested ones with documentation are not changed.
 func flattenNested(items []*typeNode, s typeShape) []*typeNode {
 	var out []*typeNode
 	for _, n := range items {

@@ -21,7 +21,7 @@ func declareTool(t *core.Tool, types *toolTypes) string {
 	return p.b.String()
 }
 
-// tsPrinter writes TypeScript.
+// tsPrinter writes type declarations in TypeScript.
 type tsPrinter struct {
 	b    strings.Builder
 	bare bool // without the word export

@@ -135,8 +135,7 @@ func (k *AnswerCache) cachedAnswer(
 	}
 }
 
-// errGone is returned to callers that waited for an equal call if that call ends without a result, for example in a
-// panic.
+// errGone marks a call whose result the callers that waited for it cannot use. They then make the call themselves.
 var errGone = errors.New("the call ended")
 
 func (k *AnswerCache) callAndStore(

@@ -72,7 +72,7 @@ func FuzzPieces(f *testing.F) {
 }
 
 // TestBatchesHaveTheirKeys checks that each batch contains the keys of the objects around it, because they help to
-// recognize personal data.
+// recognise personal data.
 func TestBatchesHaveTheirKeys(t *testing.T) {
 	var seen []string
 	batches, out := output(1, func(p []byte) ([]byte, error) {

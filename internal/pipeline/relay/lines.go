@@ -10,7 +10,7 @@ import (
 )
 
 // longestHeader is the maximum length in bytes of a first line that is searched again together with every batch. The
-// first line may contain column names, which help to recognize personal data.
+// first line may contain column names, which help to recognise personal data.
 const longestHeader = 4 << 10
 
 // lineBatches writes text in batches of whole lines, each with personal data hidden.

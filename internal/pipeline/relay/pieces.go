@@ -56,7 +56,7 @@ func surveyJSON(r io.Reader) (jsonShape, error) {
 	return s.shape, err
 }
 
-// scanPieces splits a JSON text into pieces of tokens and calls take with each.
+// scanPieces splits a JSON text into tokens, or parts of long tokens, and calls take with each.
 func scanPieces(r io.Reader, s *jsonscan.Scanner, take func(kind jsonscan.Kind, p []byte) error) error {
 	buf := make([]byte, 64<<10)
 	for {

@@ -1,5 +1,5 @@
-// Package relay sends the calls of programs to the upstream servers. It is a chain of guards, each of which can
-// refuse, delay or rewrite a call, but never allow more.
+// Package relay sends the tool calls of programs to the upstream servers. It is a chain of guards. Each of them can
+// refuse, delay or rewrite a call, but none can permit what another one refuses. In order:
 //
 //	refusals → permit → well-formed → names → cache → budget → arguments → trust → policy → approval → journal → upstream
 package relay

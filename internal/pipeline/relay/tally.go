@@ -20,7 +20,7 @@ type CallCounter struct {
 	hits     int
 }
 
-// attachTo sets the execution whose calls are counted from now on.
+// attachTo makes the counter use the limit, the tools and the Reporter of x.
 func (t *CallCounter) attachTo(x ExecutionContext) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 const personal = "Quirinus Wachtmeister"
 
-// hides replaces the test's personal value in a text. Like a real filter, it does not recognize parts of the value.
+// hides replaces the test's personal value in a text. Like a real filter, it does not recognise parts of the value.
 func hides(text string) string { return strings.ReplaceAll(text, personal, "[NAME_1]") }
 
 // seen fails the test if an Outcome contains the personal value or a part of it.

@@ -12,7 +12,7 @@ import (
 const maxKeys = 40
 
 // previewMaker creates previews of values. It hides personal data before it cuts a value, because a part of personal
-// data might not be recognized.
+// data might not be recognised.
 type previewMaker struct {
 	hide func(string) string
 }
@@ -125,7 +125,7 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 	return fmt.Sprintf("%s\n… of %d bytes …\n%s", head, len(text), strings.ToValidUTF8(tail, ""))
 }
 
-// hideMargin is longer, in bytes, than any personal value that can be recognized. Where a text is cut, so many bytes
+// hideMargin is longer, in bytes, than any personal value that can be recognised. Where a text is cut, so many bytes
 // next to the cut are not shown, because they may be part of such a value.
 const hideMargin = 1 << 10
 

@@ -236,7 +236,7 @@ func quoteText(s string) string {
 	return string(raw)
 }
 
-// hideValue returns a JSON value with personal data hidden. The value's key helps to recognize personal data.
+// hideValue returns a JSON value with personal data hidden. The value's key helps to recognise personal data.
 func hideValue(key, raw string, hide func(string) string) string {
 	for _, value := range objectMembers([]byte(hide("{" + quoteText(key) + ":" + raw + "}"))) {
 		return string(value)

@@ -391,7 +391,8 @@ func (u *treeUnpickler) makeTuple(from int) error {
 	return nil
 }
 
-// makeInstance replaces a class and a tuple on the stack by a new node of that class.
+// makeInstance replaces a class and a tuple on the stack by their instance: a new node or a complex number. Operators
+// and contexts have no fields, so that the class itself stands for their instance.
 func (u *treeUnpickler) makeInstance() error {
 	callee, arguments := u.stackValue(2), u.stackValue(1)
 	if callee.sort != sortClass {

@@ -22,7 +22,7 @@ type serverNeeds struct {
 	whole bool // any of its tools may be meant
 }
 
-// absentName represents a server or tool that a program names but that does not exist.
+// absentName describes a server or tool that a program names but that does not exist.
 type absentName struct {
 	server *core.ToolServer // nil if it is the server that does not exist
 	name   string

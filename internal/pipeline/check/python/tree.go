@@ -139,7 +139,7 @@ func (b *treeBuilder) scopeAt(id nodeID, around scopeID) scopeID {
 	return around
 }
 
-// addTree adds a node of Python's tree and its children.
+// addTree converts a node of Python's tree and its children, and adds them.
 func (b *treeBuilder) addTree(id nodeID, w nodeContext) {
 	if id == 0 || b.large {
 		return
@@ -358,7 +358,7 @@ func (b *treeBuilder) addSlice(id nodeID, w nodeContext) {
 	b.addWithFields(rules.Slice, text, id, w, fieldLower, fieldUpper, fieldStep)
 }
 
-// isOne reports whether a value equals one.
+// isOne reports whether a value is the number 1.
 func (s *syntaxTree) isOne(v attrValue) bool {
 	return v.sort == sortInteger && v.at == 1 || v.sort == sortTrue || v.sort == sortFloat && s.floats[v.at] == 1
 }
@@ -492,7 +492,8 @@ func (b *treeBuilder) addParameters(id nodeID, w nodeContext, inner scopeID) {
 	}
 }
 
-// parameterDefaults maps parameters to their defaults, by node, or returns nil.
+// parameterDefaults returns a map from the nodes of parameters to the nodes of their default values. It is nil if no
+// parameter has a default.
 func (s *syntaxTree) parameterDefaults(arguments nodeID) map[nodeID]nodeID {
 	plain, keyword := s.fieldList(arguments, fieldDefaults), s.fieldList(arguments, fieldKeywordDefaults)
 	if len(plain)+len(keyword) == 0 {
@@ -523,7 +524,7 @@ func (b *treeBuilder) addImports(id nodeID, w nodeContext) {
 	b.closeNode(at)
 }
 
-// bindsFirstName reports whether an import binds only the first part of a module's name.
+// bindsFirstName reports whether an import binds only the first part of a module's name, as "import a.b" does.
 func (s *syntaxTree) bindsFirstName(alias nodeID) bool {
 	return s.fieldText(alias, fieldAsName) == 0 && strings.Contains(s.fieldString(alias, fieldName), ".")
 }

@@ -18,7 +18,7 @@ type RuleExample struct {
 	Code     string
 }
 
-// RuleOf returns the rule with an ID.
+// RuleOf returns the rule with this ID.
 func RuleOf(id string) (CheckRule, bool) {
 	k := slices.IndexFunc(allRules, func(r CheckRule) bool { return r.ID == id })
 	if k < 0 {

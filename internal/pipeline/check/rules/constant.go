@@ -78,7 +78,7 @@ func (p *analyzedTree) foldBinary(i int32) (string, bool) {
 // childList returns the children of a node.
 func (p *analyzedTree) childList(i int32) []int32 { return slices.Collect(p.childNodes(i)) }
 
-// concatConstants joins constant strings.
+// concatConstants joins constant strings with a separator. It returns false if one of them is not constant.
 func (p *analyzedTree) concatConstants(items []int32, with string) (string, bool) {
 	var b strings.Builder
 	for k, c := range items {
@@ -111,7 +111,7 @@ func reverseText(s string) string {
 	return string(r)
 }
 
-// foldCall evaluates a call that converts constant strings.
+// foldCall evaluates a call that creates or converts a constant string, such as chr, atob or os.path.join.
 func (p *analyzedTree) foldCall(i int32) (string, bool) {
 	callee := p.nthChild(i, 0)
 	if callee < 0 {
@@ -215,7 +215,7 @@ func (p *analyzedTree) literalNumber(i int32) (int64, bool) {
 	return v, err == nil
 }
 
-// constantMethod evaluates a method call on a constant.
+// constantMethod evaluates a call of a method such as trim or replace on a constant string.
 func (p *analyzedTree) constantMethod(callee int32, args []int32) (string, bool) {
 	object, name := p.nthChild(callee, 0), p.Nodes[callee].Text
 	if name == "join" {

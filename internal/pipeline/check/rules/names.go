@@ -153,7 +153,7 @@ var pythonGlobals = setOf(
 	"global",
 )
 
-// pythonModules lists Python modules that the rules recognize by name even if the program does not import them.
+// pythonModules lists Python modules that the rules recognise by name even if the program does not import them.
 var pythonModules = setOf(
 	"os", "sys", "subprocess", "shutil", "ctypes", "socket", "importlib", "pickle", "marshal", "base64", "codecs", "zlib", "urllib", "json", "re", "math", "datetime",
 	"asyncio", "itertools", "functools", "collections", "statistics", "random", "time", "csv", "io", "string", "textwrap", "hashlib", "pathlib", "operator", "typing",

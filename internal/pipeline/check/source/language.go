@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// RecognizedLanguage holds the language that a program was recognized as, because the request named none.
+// RecognizedLanguage holds the language that a program was recognised as, because the request named none.
 type RecognizedLanguage struct {
 	Language core.Language // TypeScript or Python
 	Sure     bool          // nothing in the text speaks for the other language

@@ -43,7 +43,7 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestRecognizeCorpus checks that the language of all example and test programs is recognized from their text alone.
+// TestRecognizeCorpus checks that the language of all example and test programs is recognised from their text alone.
 func TestRecognizeCorpus(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	var seen int

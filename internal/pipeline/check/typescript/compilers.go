@@ -53,7 +53,7 @@ type compilerResponse struct {
 	Line    int
 }
 
-// knownErrors lists the errors of package tsc that errors.Is still recognizes after they were sent from a compiler
+// knownErrors lists the errors of package tsc that errors.Is still recognises after they were sent from a compiler
 // process to the engine.
 var knownErrors = []error{tsc.ErrTooLarge, tsc.ErrTooDeep, tsc.ErrUnclear, tsc.ErrTime, tsc.ErrBusy, tsc.ErrInternal}
 

@@ -142,7 +142,7 @@ func TestNoProcess(t *testing.T) {
 	}
 }
 
-// TestReasons checks that errors.Is and errors.As recognize the compiler's errors after they were sent between
+// TestReasons checks that errors.Is and errors.As recognise the compiler's errors after they were sent between
 // processes.
 func TestReasons(t *testing.T) {
 	for _, err := range append([]error{errors.New("other")}, knownErrors...) {

@@ -42,7 +42,7 @@ func (p *scriptProgram) textFrom(offset int) string {
 	return text[strings.LastIndexByte(text[:min(offset, len(text))], '\n')+1:]
 }
 
-// judgeFindings returns all findings, including advice, in source order.
+// judgeFindings returns all findings in a program in source order, including those that are only warnings.
 func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []string, advice []checkFinding) []checkFinding {
 	found := p.findAbsent()
 	found = append(found, p.findAbsentModules(modules)...)

@@ -44,7 +44,7 @@ type serverNeeds struct {
 // a tool with that name.
 var clientNames = []string{"callMCPTool", "searchTools", "sleep", "ToolError"}
 
-// absentName represents a server, tool or module that a program names but that does not exist.
+// absentName describes a server, tool or module that a program names but that does not exist.
 type absentName struct {
 	server     *core.ToolServer // nil if it is the server that does not exist
 	name       string
