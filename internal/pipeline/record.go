@@ -289,7 +289,7 @@ func (r *executionRecord) recordCall(
 	}, nil
 }
 
-// withAnswer adds the answer of a call to its audit log entry.
+// withAnswer returns the audit log entry of a call with the call's result added.
 func (r *executionRecord) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {

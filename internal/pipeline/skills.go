@@ -115,7 +115,7 @@ func (p *Pipeline) saveSkill(
 	return answer, nil
 }
 
-// saveInstructions saves a skill that has no code but a text for models.
+// saveInstructions saves a skill that consists of instructions for models, without code.
 func (p *Pipeline) saveInstructions(
 	ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft,
 ) (core.SavedSkill, *core.Error) {

@@ -56,7 +56,7 @@ func (s schemaScope) oneDeeper() schemaScope {
 	return s
 }
 
-// buildTypes returns the types of a tool.
+// buildTypes converts the input and output schemas of a tool to types.
 func buildTypes(t *core.Tool) *toolTypes {
 	return (&typeBuilder{prefix: toPascalCase(t.TypeScript)}).describeTool(t)
 }

@@ -110,7 +110,7 @@ func (s *semanticSearch) fetchLoop() {
 	}
 }
 
-// waitForWork waits for the time pause. If pause is 0, it waits until vectors may be missing.
+// waitForWork waits until pause has passed or, if pause is 0, until vectors may be missing.
 func (s *semanticSearch) waitForWork(pause time.Duration) {
 	wake, over := s.wake, (<-chan time.Time)(nil)
 	if pause > 0 {

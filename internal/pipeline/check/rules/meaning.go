@@ -145,7 +145,7 @@ func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	}
 }
 
-// memberDef returns the definition of a variable that gets a member of the value.
+// memberDef returns the definition of a variable to which a destructuring pattern assigns the value's member key.
 func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return variableDef{node: -1}

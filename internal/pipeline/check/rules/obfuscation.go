@@ -169,8 +169,8 @@ const lookalikeLetters = "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈ
 // as the plain letter.
 func isStyled(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff || r >= 0xff21 && r <= 0xff5a }
 
-// isInvisible reports whether a character is invisible. Joiners do not count, because some scripts and emoji need
-// them.
+// isInvisible reports whether a character is invisible. Zero-width joiners do not count, because some scripts and
+// emoji need them.
 func isInvisible(r rune) bool {
 	switch r {
 	case 0x200b, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0x180e, 0x3164, 0x115f, 0x1160, 0xffa0, 0xfeff:

@@ -184,8 +184,8 @@ type destructiveText struct {
 	rule    string
 	pattern func() *regexp.Regexp
 	but     func() *regexp.Regexp // what makes it harmless
-	// critical means that a call with such a command is never approved automatically, although its rule is milder
-	// than tool.shell.
+	// critical is set if a call with such a command must never be approved automatically, although its rule is less
+	// severe than tool.shell.
 	critical bool
 }
 
