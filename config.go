@@ -11,13 +11,14 @@ import (
 	"retort/internal/mcp/client"
 )
 
-// Config selects the servers and how programs are run. The zero Config reads the same files as the command.
+// Config selects the servers and how programs are run. The zero Config uses the same configuration files as the
+// retort command.
 type Config struct {
 	Files []string // client files with MCP servers and at most one retort.yaml; if empty, the files that the README describes
 	Dir   string   // where configuration files are searched; if empty, the working directory
 	Home  string   // data directory, with workspaces and the catalog; if empty, it is chosen next to the configuration files
-	// Keys is the folder of the key that seals the decisions of people; if empty, it is in the user's own data
-	// folder. No server should have write access to it.
+	// Keys is the folder of the key that authenticates people's stored decisions. If empty, it is in the user's own
+	// data folder. No server should have write access to it.
 	Keys     string
 	NoFiles  bool     // reads no configuration file: only Servers and Settings apply
 	NoReload bool     // ignores changes of the files after Open; otherwise Serve and Listen apply them within a second
@@ -26,8 +27,8 @@ type Config struct {
 	Guest    []string // command that is started inside a sandbox and calls Init first; if empty, the running program
 	Limits   Limits   // override those of the settings in the fields that are not zero
 	Reserve  Reserve  // what is started before a program needs it
-	// Log receives failures at level warn; executions, calls and connections at info; searches at debug. It gets no
-	// values of programs and tools. Its handler must not block. If Log is nil, nothing is logged.
+	// Log receives failures at level warn, executions, calls and connections at info, and searches at debug. It never
+	// receives values of programs or tools. Its handler must not block. If Log is nil, nothing is logged.
 	Log *slog.Logger
 }
 
@@ -40,8 +41,8 @@ const (
 	ReserveNone                // starts nothing before a program needs it
 )
 
-// Server describes one MCP server. Exactly one of Command, URL and Dial is set. Zero durations and sizes mean the
-// defaults. How a server is shared among principals, and what it may ask of clients, is in the settings.
+// Server describes one MCP server. Exactly one of Command, URL and Dial must be set. Zero durations and sizes mean
+// the defaults. The settings, not this type, say how principals share the server and what it may ask of clients.
 type Server struct {
 	Name    string
 	Command string            // is started as a child process, with JSON lines over its standard streams
@@ -54,7 +55,7 @@ type Server struct {
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error) // connects to a server in this process, with JSON lines over the stream
 
 	// Transport is "stdio", "http" (Streamable HTTP, or legacy SSE if the server refuses it) or "sse". If empty, it
-	// follows from Command, URL or Dial.
+	// is chosen by which of Command, URL and Dial is set.
 	Transport string
 
 	ConnectTimeout time.Duration // default 60 s: the first npx of a package downloads it
@@ -62,7 +63,7 @@ type Server struct {
 	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 }
 
-// Limits bounds one execution. A zero field means the configured limit, never "unlimited".
+// Limits bounds one execution. A field that is zero means the limit in the settings, never "unlimited".
 type Limits struct {
 	Timeout     time.Duration // active time; waiting for a person is not counted
 	Computing   time.Duration // the part of Timeout that the program itself may use: waiting for tools and sleeping are not counted
@@ -91,7 +92,7 @@ func (s Server) internal() client.ServerSpec {
 	}
 }
 
-// convertAll returns the results of convert for all elements.
+// convertAll applies convert to every element of all and returns the results in order.
 func convertAll[A, B any](all []A, convert func(A) B) []B {
 	converted := make([]B, len(all))
 	for i, a := range all {

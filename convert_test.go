@@ -13,8 +13,9 @@ import (
 	"retort/internal/core"
 )
 
-// TestConversionsLoseNothing converts values in which no field is zero. Fields that are zero afterwards were lost,
-// unless the public type leaves them out on purpose.
+// TestConversionsLoseNothing checks that conversions between internal and public types keep every field. It converts
+// values in which no field is zero: a field that is zero afterwards was lost, unless the public type omits it on
+// purpose.
 func TestConversionsLoseNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		converted any
@@ -38,7 +39,7 @@ func TestConversionsLoseNothing(t *testing.T) {
 	}
 }
 
-// TestErrorsArePublic checks that callers can tell errors of the engine apart.
+// TestErrorsArePublic checks that Open returns a public *Error with the kind of the engine's error.
 func TestErrorsArePublic(t *testing.T) {
 	_, err := Open(t.Context(), Config{NoFiles: true, Home: t.TempDir(), Settings: "no: such setting\n"})
 	var e *Error
@@ -47,7 +48,7 @@ func TestErrorsArePublic(t *testing.T) {
 	}
 }
 
-// filled returns a T in which no exported field is zero.
+// filled returns a value of type T in which no exported field is zero.
 func filled[T any]() T {
 	var v T
 	fillValue(reflect.ValueOf(&v).Elem())

@@ -27,14 +27,15 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	return &Engine{opened}, nil
 }
 
-// Close ends all programs, connections and server processes.
+// Close ends all programs, connections and server processes of this engine.
 func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 
-// As returns the engine for one principal, restricted to what the settings allow that principal to see and call. Only
-// the engine returned by Open must be closed.
+// As returns a view of the engine for one principal. It can only see and call what the settings allow that principal.
+// It need not be closed; only the engine returned by Open must be.
 func (e *Engine) As(principal string) *Engine { return &Engine{e.engine.As(principal)} }
 
-// WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
+// WaitForServers waits until the named servers have listed their tools or failed once, or until ctx is done. Without
+// names it waits for all servers.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
 	e.engine.Settle(ctx, servers...)
 }
@@ -48,8 +49,8 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	return newFound(found), convertError(err)
 }
 
-// Describe returns the typed definitions of tools, whose names may have any spelling. The server's name can be
-// omitted if no other server has a tool of that name.
+// Describe returns the typed definitions of tools. Their names may have any spelling. A name may omit the server if
+// only one server has a tool of that name.
 func (e *Engine) Describe(ctx context.Context, names []string, lang Language) ([]Definition, error) {
 	definitions, err := e.engine.Describe(ctx, names, core.Language(lang))
 	return convertAll(definitions, newDefinition), convertError(err)
@@ -67,7 +68,7 @@ func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	return newOutcome(e.engine.ExecuteTask(ctx, t.internal()))
 }
 
-// Call makes one tool call without a program. It uses only Session and Limits of the request.
+// Call makes one tool call without a program. It uses only the fields Session and Limits of the request.
 func (e *Engine) Call(ctx context.Context, r Request, tool string, arguments json.RawMessage) Outcome {
 	return newOutcome(e.engine.Call(ctx, r.internal(), tool, arguments))
 }
@@ -78,15 +79,16 @@ func (e *Engine) Resume(ctx context.Context, execution string, patience time.Dur
 	return newOutcome(e.engine.Resume(ctx, execution, patience))
 }
 
-// Waiting returns the approvals that wait for a person, oldest first: those of one execution, of all programs of one
-// task, or of everything if execution is empty. The engine of one principal returns only that principal's approvals.
+// Waiting returns the approvals that wait for a person, oldest first. execution selects those of one execution or of
+// all programs of one task; if it is empty, all are returned. An engine returned by As returns only its principal's
+// approvals.
 func (e *Engine) Waiting(execution string) []Approval {
 	return convertAll(e.engine.Waiting(execution), newApproval)
 }
 
-// Decide answers a waiting approval. The caller acts for the person who decides. digest is the digest of the approval
-// as the person saw it. After an error the answer has no effect. The engine of one principal can answer only the
-// approvals that Waiting returns.
+// Decide records a person's answer to a waiting approval. The caller acts for that person. digest must be the digest
+// of the approval as the person saw it. After an error the answer has no effect. An engine returned by As can answer
+// only the approvals that its Waiting returns.
 func (e *Engine) Decide(id, digest string, a Answer) error {
 	return convertError(e.engine.Decide(id, digest, a.internal()))
 }
@@ -115,27 +117,27 @@ func (e *Engine) CancelJob(ctx context.Context, id string) (Job, error) {
 	return newJob(state), convertError(err)
 }
 
-// ListFiles lists the files of a session's workspace below a folder that match a glob. total counts all of them, also
-// those that are too many to be listed.
+// ListFiles lists the files in a session's workspace that are below a folder and match a glob. The list is bounded;
+// total also counts the matching files that it leaves out.
 func (e *Engine) ListFiles(session, below, glob string) (files []File, total int, err error) {
 	list, err := e.engine.ListFiles(session, below, glob)
 	files = convertAll(list.Files, func(f core.FileEntry) File { return File{Path: f.Path, Bytes: f.Bytes, Modified: f.Modified} })
 	return files, max(list.Total, len(list.Files)), convertError(err)
 }
 
-// Stats counts servers, tools and executions. The executions are those of one session or, if session is empty, of
-// all.
+// Stats counts servers, tools and executions. It counts the executions of one session, or of all sessions if session
+// is empty.
 func (e *Engine) Stats(ctx context.Context, session string) Stats {
 	return newStats(e.engine.Stats(ctx, session))
 }
 
 // Serve answers one MCP client over a stream of newline-delimited JSON, until the stream ends or ctx is done. If lean
-// is true, the client is offered only the tools with which everything else can be reached.
+// is true, it offers the client only the few tools through which all others can be used.
 func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, lean bool) error {
 	return convertError(e.engine.Serve(ctx, in, out, lean))
 }
 
-// Listening has the options for serving clients over HTTP. All others are in the settings.
+// Listening has the options for serving clients over HTTP. All other options are in the settings.
 type Listening struct {
 	Addr string // host:port; that of the settings if empty
 	Lean bool   // offers only the tools with which everything else can be reached
@@ -146,9 +148,10 @@ type Listening struct {
 
 // Authenticator checks bearer tokens.
 type Authenticator interface {
-	// Authenticate returns the caller of a token; bearer is empty if the request had none. An error is answered with 401.
+	// Authenticate returns the caller to whom a token belongs. bearer is empty if the request had no token. If it
+	// returns an error, the request is answered with status 401.
 	Authenticate(ctx context.Context, bearer string) (Caller, error)
-	// Challenge returns the WWW-Authenticate header of a 401.
+	// Challenge returns the WWW-Authenticate header for a response with status 401.
 	Challenge(r *http.Request) string
 }
 
@@ -166,7 +169,8 @@ type Listener interface {
 	ServeHTTP(w http.ResponseWriter, r *http.Request) // answers one request
 }
 
-// Listen opens the address for clients over HTTP. The engine must stay open until the Listener's Serve returns.
+// Listen opens the address for clients over HTTP. The engine must not be closed before the Listener's Serve has
+// returned.
 func (e *Engine) Listen(l Listening) (Listener, error) {
 	o := engine.Listening{Addr: l.Addr, Lean: l.Lean}
 	if l.Authenticator != nil {

@@ -10,7 +10,8 @@ import (
 	"retort/internal/devel/demo"
 )
 
-// TestMain calls Init first, as every program that embeds the engine does: sandboxes are this program, started again.
+// TestMain calls Init first, as every program that embeds the engine must: the engine starts the same binary again to
+// run sandboxes.
 func TestMain(m *testing.M) {
 	retort.Init()
 	home, err := os.MkdirTemp("", "retort-test-")

@@ -82,10 +82,10 @@ func (t Task) internal() core.AgentTask {
 	return task
 }
 
-// Status says how an execution ended. More may be added.
+// Status says how an execution ended. Later versions may add values.
 type Status string
 
-// Ways in which an execution ends.
+// Values of Status.
 const (
 	StatusOK              Status = "ok"
 	StatusError           Status = "error"
@@ -264,7 +264,7 @@ type FoundTool struct {
 	Description string `json:"description,omitempty"`
 	Definition  string `json:"definition,omitempty"`
 	Cached      bool   `json:"cached,omitempty"` // known from an earlier run; the server has not answered yet
-	// RegistryOnly means that only a definition is known and no server could be called.
+	// RegistryOnly means that only the tool's definition is known, and there is no server to call.
 	RegistryOnly bool `json:"registry_only,omitempty"`
 }
 
@@ -315,10 +315,10 @@ func newApproval(a core.Approval) Approval {
 	}
 }
 
-// Scope says how long an approval is valid.
+// Scope says which later calls an approval covers, and for how long.
 type Scope string
 
-// Scopes of an approval.
+// Scopes of an approval, narrowest first. Each scope includes the ones before it.
 const (
 	ScopeOnce   Scope = "once"   // for this call or program
 	ScopeRun    Scope = "run"    // and for calls of the same tool with arguments of the same shape in this run
@@ -336,11 +336,11 @@ func (a Answer) internal() core.ApprovalAnswer {
 	return core.ApprovalAnswer{Approve: a.Approve, Scope: core.ApprovalScope(a.Scope), Note: a.Note}
 }
 
-// Channel asks the person at the other end of an execution. It returns false if nobody could be asked. ctx ends when
-// an answer is no longer needed.
+// Channel asks the person at the client of an execution. It returns false if nobody could be asked. ctx ends when the
+// answer is no longer needed.
 type Channel func(ctx context.Context, a Approval) (Answer, bool)
 
-// WithChannel returns a context whose executions also ask for approval through c.
+// WithChannel returns a context whose executions also ask for approval through c, in addition to other channels.
 func WithChannel(ctx context.Context, c Channel) context.Context {
 	if c == nil {
 		return core.WithChannel(ctx, nil)
@@ -376,7 +376,7 @@ func newJob(s core.JobState) Job {
 	return job
 }
 
-// Stats counts servers, tools and executions.
+// Stats has the counts that Engine.Stats returns.
 type Stats struct {
 	Servers          int // that are configured or statically defined
 	Ready            int // of them, those that have answered

@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// waitingCalls lists calls that make a test depend on the speed of the machine. Inside a
-// testing/synctest bubble time is fake, so there they are exact and return at once.
+// waitingCalls lists functions whose use makes a test depend on the speed of the machine. Inside a testing/synctest
+// bubble time is fake, so there they are exact and return at once.
 var waitingCalls = []string{
 	"time.Sleep", "time.After", "time.AfterFunc", "time.Tick", "time.NewTimer", "time.NewTicker", "time.Since",
 	"context.WithTimeout", "context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "runtime.NumGoroutine",
 }
 
-// deadlineMethods lists methods of connections that do the same.
+// deadlineMethods lists methods of connections that make a test depend on the speed of the machine.
 var deadlineMethods = []string{"SetDeadline", "SetReadDeadline", "SetWriteDeadline"}
 
 const clockAdvice = ". Wait for an event with testenv.WaitUntil or testenv.Receive, or use testing/synctest; testenv.CheckGoroutines finds leaks"
 
-// waitingAllowed lists functions that may wait or measure outside a bubble, each with a reason.
-// A helper that is only called inside bubbles has to be listed too.
+// waitingAllowed lists functions that may use waitingCalls or deadlineMethods outside a bubble, each with a reason.
+// It must also list helpers that are only called inside bubbles, because the rule does not follow calls.
 var waitingAllowed = []struct{ dir, function, why string }{
 	{"internal/sandbox/wire", "servePauses", "only bubbles call it"},
 	{"internal/agent/model/modeltest", "streamReply", "an endless answer must not fill the connection faster than anybody reads"},
@@ -35,8 +35,8 @@ var waitingAllowed = []struct{ dir, function, why string }{
 	{"cmd/retort", "hold", "testenv.Patience only ends a test that hangs"},
 }
 
-// clockRules finds tests that wait for the clock, measure durations or count goroutines outside
-// a bubble. Benchmarks may measure.
+// clockRules returns the places where tests wait for the clock, measure durations or count goroutines outside a
+// testing/synctest bubble. Benchmarks may measure durations.
 func clockRules(all []source) (found []string) {
 	for _, s := range all {
 		if !s.test && !slices.Contains(testOnly, s.dir) || s.dir == "internal/devel/testenv" {
@@ -59,7 +59,7 @@ func clockRules(all []source) (found []string) {
 	return found
 }
 
-// waits calls visit for each use of waitingCalls and deadlineMethods.
+// waits calls visit for each use of a function or method in waitingCalls or deadlineMethods.
 func (s source) waits(visit func(name string, n ast.Node)) {
 	s.members(func(name string, n ast.Node) {
 		if slices.Contains(waitingCalls, name) {

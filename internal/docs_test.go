@@ -31,7 +31,8 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// TestBrokenLinksAreFound checks that linkProblem refuses what leads nowhere.
+// TestBrokenLinksAreFound checks that linkProblem rejects links to missing pages, missing headings and files outside
+// the module, and accepts valid links.
 func TestBrokenLinksAreFound(t *testing.T) {
 	for _, link := range []string{"docs/none.md", "docs/README.md#none", "#none", "../outside.md"} {
 		if linkProblem("README.md", link) == "" {
@@ -45,7 +46,8 @@ func TestBrokenLinksAreFound(t *testing.T) {
 	}
 }
 
-// TestEveryPageIsListed checks that docs/README.md leads to every page of docs/, at most over one other page.
+// TestEveryPageIsListed checks that every page of docs/ can be reached from docs/README.md, directly or through one
+// other page.
 func TestEveryPageIsListed(t *testing.T) {
 	reached := map[string]bool{"docs/README.md": true}
 	for range 2 {
@@ -89,7 +91,7 @@ func linksOf(text string) (links []string) {
 	return links
 }
 
-// linkProblem returns why a link on a page leads nowhere, or "". It does not follow links to other hosts.
+// linkProblem returns why a link on a page is broken, or "" if it is not. It does not check links to other hosts.
 func linkProblem(page, link string) string {
 	if strings.HasPrefix(link, "https://") {
 		return ""

@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write docs/SOURCE-DOCUMENTS.md from the
 
 const documentsPage = "docs/SOURCE-DOCUMENTS.md"
 
-// documents are the source documents in the order of their numbers.
+// documents lists the source documents, which are the texts that Retort's design began with, in the order of their
+// numbers.
 var documents = []struct{ number, title, about string }{
 	{"000", "Phase 4: MCP Code Execution Engine", "An engine in five phases, its components, what it blocks and what it saves."},
 	{"001", "MCP Code Execution Integration", "Programs against generated wrappers, and the sandboxes, policies, approvals and audit log around them."},
@@ -36,7 +37,8 @@ Each item is run by the script beside it, in ` + "`testdata/script`" + `, and ei
 How the policy blocks of the documents are translated is in [POLICIES.md](POLICIES.md).
 `
 
-// documentItem is one line "#:" of a script.
+// documentItem holds one line of the form "#: DOCUMENT | ITEM | works, or differs: REASON" in a script. It says that
+// the script demonstrates an item of a source document.
 type documentItem struct{ document, item, why, script string }
 
 var (
@@ -44,7 +46,7 @@ var (
 	txtarStart = regexp.MustCompile(`(?m)^-- .+ --$`)
 )
 
-// TestSourceDocuments compares the page about the source documents with what the scripts say.
+// TestSourceDocuments checks that the page about the source documents agrees with the lines "#:" of the scripts.
 func TestSourceDocuments(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "testdata/script/seed-*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -103,7 +105,8 @@ func TestSourceDocumentLines(t *testing.T) {
 	}
 }
 
-// documentItems returns the items of all scripts in the order of the scripts' names, and what is wrong with them.
+// documentItems returns the items that all scripts demonstrate, in the order of the scripts' names. problems
+// describes malformed, missing and duplicate items.
 func documentItems(scripts map[string]string) (items []documentItem, problems []string) {
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(scripts)) {
@@ -124,7 +127,8 @@ func documentItems(scripts map[string]string) (items []documentItem, problems []
 	return items, problems
 }
 
-// scriptItems returns the items in the script section of one script.
+// scriptItems returns the items that one script demonstrates. It reads only the script section, not the files below
+// it.
 func scriptItems(name, text string) (items []documentItem, problems []string) {
 	script, files := text, ""
 	if at := txtarStart.FindStringIndex(text); at != nil {
@@ -148,7 +152,7 @@ func scriptItems(name, text string) (items []documentItem, problems []string) {
 	return items, problems
 }
 
-// writeDocuments returns the page: one table per document.
+// writeDocuments returns the text of the page about the source documents, which has one table per document.
 func writeDocuments(items []documentItem) string {
 	var b strings.Builder
 	b.WriteString(documentsIntro)

@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// The Go API is thin: this bounds the root package.
+// Bounds on the root package, which must stay a thin Go API.
 const (
 	maxFaceFiles   = 5
 	maxFaceLines   = 700 // of all files together
 	maxFaceMethods = 20  // of Engine
 )
 
-// faceRules finds what makes the root package more than a thin Go API: too many files, lines or methods, and exported
-// declarations that name a type that users cannot name or whose fields go doc does not show.
+// faceRules returns the violations of the rule that the root package is a thin Go API. It may not have too many
+// files, lines or methods. Its exported declarations may not mention internal or unexported types, because users
+// cannot name these and go doc does not show their fields.
 func faceRules(all []source) (found []string) {
 	files, lines, methods := 0, 0, 0
 	hidden := map[string]bool{} // unexported types
@@ -47,7 +48,7 @@ func faceRules(all []source) (found []string) {
 	return found
 }
 
-// hiddenTypes finds mentions of internal and unexported types in the exported declarations of a file.
+// hiddenTypes returns the places where exported declarations of a file mention internal or unexported types.
 func hiddenTypes(s source, unexported map[string]bool) (found []string) {
 	internal := map[string]string{}
 	for _, i := range s.imports() {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// composers are the packages that hand the other packages their paths.
+// composers lists the packages that pass paths of files to all other packages.
 var composers = []string{"internal/engine", "internal/admin"}
 
-// homeRules finds names of files that are spelled outside of internal/home.
+// homeRules returns the places where one of the composers spells out a file name instead of using package home.
 func homeRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test || !slices.Contains(composers, s.dir) {

@@ -1,6 +1,5 @@
-// Package internal_test holds the rules that keep the tree readable. It reads
-// the sources itself: a test that asked "go list" in a child process would be
-// answered from the cache after a violation.
+// Package internal_test checks rules that keep the source tree readable. It reads the source files itself, because go
+// test could repeat a cached result if a child process such as "go list" read them.
 package internal_test
 
 import (
@@ -10,9 +9,9 @@ import (
 	"testing"
 )
 
-// layers says which of our packages a package may import, besides core, and why
-// no others. A package that is not listed fails the test: a new one needs a line
-// here and a sentence in docs/ARCHITECTURE.md.
+// layers lists, for each package of this module, which others it may import besides core, and the reason why no more.
+// The test fails for a package that is not listed. A new package needs an entry here and a sentence in
+// docs/ARCHITECTURE.md.
 var layers = []struct {
 	dir string
 	may []string
@@ -117,7 +116,7 @@ var layers = []struct {
 	{"internal/devel/bench", []string{"internal/..."}, "measures the parts"},
 }
 
-// owners says who may import a module that is not ours.
+// owners lists, for each external module, the packages that may import it.
 var owners = []struct {
 	module string
 	dirs   []string
@@ -152,21 +151,22 @@ var owners = []struct {
 	{"golang.org/x/term", []string{"cmd/retort"}, "colour only on a terminal"},
 }
 
-// testOnly packages are imported by tests and by nothing else.
+// testOnly lists the packages that only tests may import.
 var testOnly = []string{"internal/devel/testenv", "internal/sandbox/guest/guesttest", "internal/pipeline/check/python/parsertest", "internal/sandbox/sandboxtest", "internal/agent/model/modeltest", "internal/mcp/client/oauth/oauthtest", "internal/egress/egresstest"}
 
-// testModules may be imported by the tests of every package.
+// testModules lists the external modules that the tests of every package may import.
 var testModules = []string{"cel.dev/cel-go", "github.com/goccy/go-yaml", "github.com/google/go-cmp", "github.com/modelcontextprotocol/go-sdk", "github.com/nyaruka/phonenumbers", "github.com/prometheus/common", "github.com/rogpeppe/go-internal", "github.com/santhosh-tekuri/jsonschema/v6", "go.opentelemetry.io/proto/slim/otlp", "go.uber.org/goleak", "golang.org/x/tools", "google.golang.org/protobuf"}
 
-// pure packages do no I/O and read no clock: the same input, the same output.
+// pure lists packages that do no I/O and read no clock, so that the same input always gives the same output. impure
+// and clockCalls list what these packages may not import or call.
 var (
 	pure       = []string{"internal/core", "internal/base/htmlpage", "internal/anomaly", "internal/base/jsonschema", "internal/base/jsonscan", "internal/base/canonjson", "internal/base/throttle", "internal/policy", "internal/policy/cel", "internal/catalog/sanitize", "internal/catalog/infer", "internal/privacy/pii", "internal/privacy/offsets", "internal/privacy/secrets", "internal/skills/extract", "internal/pipeline/bindings", "internal/pipeline/search/index", "internal/pipeline/check/rules"}
 	impure     = []string{"os", "os/exec", "net", "net/http", "syscall", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "io/ioutil"}
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )
 
-// importRules holds a package to the tables above. Tests may import more of
-// ours, since they join things as cmd does.
+// importRules returns the imports that violate the tables above. Tests may import any package of this module, because
+// they combine packages as cmd does.
 func importRules(all []source) (found []string) {
 	for _, s := range all {
 		for _, i := range s.imports() {
@@ -222,7 +222,7 @@ func foreignRefused(s source, imported string) (why string) {
 	return "it is not in the table of modules"
 }
 
-// under says whether dir is one of patterns; "x/..." is x and all below.
+// under reports whether dir matches one of patterns. The pattern "x/..." matches x and all directories below it.
 func under(dir string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		tree, deep := strings.CutSuffix(p, "...")
@@ -232,7 +232,8 @@ func under(dir string, patterns []string) bool {
 
 func TestWhoMayImportWhom(t *testing.T) { hold(t, importRules) }
 
-// Every line of the tables must still be about something.
+// TestTablesAreCurrent checks that every entry in layers and owners is still used: the package exists and really has
+// the import that the entry allows.
 func TestTablesAreCurrent(t *testing.T) {
 	edges := map[string]bool{} // "from to", and every directory by itself
 	for _, s := range sources(t) {
@@ -265,7 +266,7 @@ func TestTablesAreCurrent(t *testing.T) {
 	}
 }
 
-// Rules that cannot fail hold nothing.
+// TestImportRulesFindViolations checks that importRules finds forbidden imports in made-up files.
 func TestImportRulesFindViolations(t *testing.T) {
 	violations(t, importRules, map[string]string{
 		"internal/core/a.go":                   `package core; import "retort/internal/sandbox/wire"`,

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// keepers are the packages that keep files in the data directory, where a server may put a named pipe, a link or a
-// device in the place of any of them.
+// keepers lists the packages that store files in the data directory. A server may replace any of these files by a
+// named pipe, a link or a device.
 var keepers = []string{
 	"internal/auth", "internal/audit", "internal/catalog", "internal/privacy/vault", "internal/pipeline/search", "internal/pipeline/approval",
 	"internal/jobs", "internal/base/seal", "internal/skills", "internal/audit/sqlstore", "internal/mcp/client/oauth", "internal/workspace", "internal/recommend",
@@ -24,8 +24,9 @@ var openAllowed = []struct{ path, call, why string }{
 	{"internal/base/seal/open_other.go", "os.OpenFile", "after a look at whether it is a file"},
 }
 
-// openRules finds files of the data directory that are opened in a way that waits for the other end of a named pipe,
-// follows a link or has no bound. What is made with O_EXCL can be nothing else than a new file.
+// openRules returns the places where a file of the data directory is opened unsafely: the call could wait for the
+// other end of a named pipe, follow a link or read without a bound. A call with O_EXCL is safe, because it always
+// creates a new file.
 func openRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test || !slices.Contains(keepers, s.dir) {
@@ -55,7 +56,7 @@ func openRules(all []source) (found []string) {
 	return found
 }
 
-// exclusive reports whether a call names O_EXCL.
+// exclusive reports whether an argument of a call mentions O_EXCL.
 func exclusive(call *ast.CallExpr) (yes bool) {
 	for _, a := range call.Args {
 		ast.Inspect(a, func(n ast.Node) bool {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// rawCalls are what package seal does in one place: replacing a file atomically, and locking one.
+// rawCalls lists functions that replace or lock files. Other packages must use package seal instead, which replaces
+// files atomically.
 var rawCalls = []string{"os.Rename", "os.WriteFile", "syscall.Flock", "unix.Flock"}
 
 var rawAllowed = []struct{ path, call, why string }{
@@ -30,11 +31,11 @@ var rawAllowed = []struct{ path, call, why string }{
 	{"cmd/retort/man.go", "os.WriteFile", "manual pages, which are generated"},
 }
 
-// elsewhere are folders whose programs write no files that anybody keeps.
+// elsewhere lists folders in which rawCalls are allowed, because their programs write no files of lasting value.
 var elsewhere = []string{"internal/devel/...", "internal/sandbox/sandboxtest", "internal/sandbox/guest/guesttest", "internal/pipeline/check/python/parsertest", "cmd/package", "scripts/..."}
 
-// rawRules finds files that are replaced or locked without package seal: a rename that was not synced leaves an empty
-// file after a power failure, and a write in place half a file on a full disk.
+// rawRules returns the places where a file is replaced or locked without package seal. A rename without a sync can
+// leave an empty file after a power failure, and writing a file in place can leave half a file on a full disk.
 func rawRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test || under(s.dir, elsewhere) {
@@ -50,7 +51,7 @@ func rawRules(all []source) (found []string) {
 	return found
 }
 
-// rawUses returns the uses of raw calls, called or not.
+// rawUses returns all mentions of rawCalls in a file, including those that do not call the function.
 func rawUses(f *ast.File) (uses []*ast.SelectorExpr) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if at, ok := n.(*ast.SelectorExpr); ok {
@@ -65,7 +66,7 @@ func rawUses(f *ast.File) (uses []*ast.SelectorExpr) {
 
 func TestFilesAreReplacedInOnePlace(t *testing.T) { hold(t, rawRules) }
 
-// TestRawExceptionsAreCurrent checks that every exception is still needed and has a reason.
+// TestRawExceptionsAreCurrent checks that every exception in rawAllowed is still needed and has a reason.
 func TestRawExceptionsAreCurrent(t *testing.T) {
 	used := map[string]bool{}
 	for _, s := range sources(t) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// loud calls print, log through a global, or end the process. Standard output
-// is the protocol, so only cmd may; what else may has its reason.
+// loud matches functions that print, log through a global logger, or end the process. Only cmd may use them, because
+// standard output carries the MCP protocol. loudAllowed lists the exceptions with their reasons.
 var loud = regexp.MustCompile(`^(fmt\.Print(f|ln)?|os\.(Exit|Stdout|Stderr)|log\.\w+|slog\.(Debug|Info|Warn|Error|Log|LogAttrs|Default|SetDefault|(Debug|Info|Warn|Error)Context))$`)
 
 var loudAllowed = []struct{ dir, call, why string }{
@@ -24,8 +24,8 @@ var loudAllowed = []struct{ dir, call, why string }{
 	{"internal/base/reaper", "os.Exit", "the reaper is a process of its own"},
 }
 
-// loudRules finds what prints, logs or exits, and what reads a clock where
-// nothing may.
+// loudRules returns the places outside cmd that print, log through a global logger or end the process, and the places
+// in pure packages that read a clock.
 func loudRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test || strings.HasPrefix(s.dir, "cmd/") || strings.HasPrefix(s.dir, "examples/") || strings.HasPrefix(s.dir, "scripts/") {
@@ -65,8 +65,8 @@ func initRules(all []source) (found []string) {
 	return found
 }
 
-// globalRules finds variables of a package that change: what a test or a second
-// engine in the same process sets would be seen by the first.
+// globalRules returns the assignments to package-level variables. If one test or engine changed such a variable, all
+// others in the same process would see the change.
 func globalRules(all []source) (found []string) {
 	packages := map[string][]source{}
 	for _, s := range all {
@@ -102,8 +102,7 @@ func (noImporter) Import(p string) (*types.Package, error) {
 	return nil, errors.New("not followed")
 }
 
-// writes lists the variables at the bottom of what is assigned to: x in x = 1,
-// x[i] = 1, x.f++.
+// writes returns the variables that statements of a file assign to, such as x in x = 1, x[i] = 1 and x.f++.
 func writes(f *ast.File) []*ast.Ident {
 	var found []*ast.Ident
 	add := func(e ast.Expr) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The threat model names tests that there are, and every hole that was closed.
+// TestThreatModel checks that every test named in the threat model exists, that every threat names a test, and that
+// every script of a closed security hole is named.
 func TestThreatModel(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/security/threat-model.md"))
 	if err != nil {
@@ -68,7 +69,7 @@ func threatProblems(t *testing.T, page string, holes []string) (found []string) 
 	return found
 }
 
-// hasTest reports whether a test of this name is in a folder.
+// hasTest reports whether a folder contains a test function with this name.
 func hasTest(t *testing.T, dir, name string) bool {
 	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	module = "retort"
 )
 
-// source is one parsed file.
+// source holds one parsed Go file of the module.
 type source struct {
 	path string // below the root, with slashes
 	dir  string
@@ -43,7 +43,7 @@ func (s source) at(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", s.path, s.fset.Position(n.Pos()).Line)
 }
 
-// imported is one import; name is how the file calls the package.
+// imported describes one import of a file. name is the name by which the file refers to the package.
 type imported struct {
 	name, path string
 	spec       *ast.ImportSpec
@@ -62,7 +62,7 @@ func (s source) imports() []imported {
 	return all
 }
 
-// members visits every mention of a member of an imported package, as "os.Exit".
+// members calls visit for every mention of a member of an imported package, with a name such as "os.Exit".
 func (s source) members(visit func(name string, n ast.Node)) {
 	packages := map[string]string{}
 	for _, i := range s.imports() {
@@ -78,7 +78,8 @@ func (s source) members(visit func(name string, n ast.Node)) {
 	})
 }
 
-// walk visits the files of the module, without nested modules and test data.
+// walk calls visit for every file of the module. It skips nested modules, test data, installed packages and hidden
+// folders.
 func walk(t *testing.T, visit func(file string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -123,7 +124,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// hold fails the test for everything that breaks the rules.
+// hold fails the test with one error for each violation that rules finds in the module.
 func hold(t *testing.T, rules func([]source) []string) {
 	t.Helper()
 	for _, v := range rules(sources(t)) {
@@ -131,7 +132,7 @@ func hold(t *testing.T, rules func([]source) []string) {
 	}
 }
 
-// violations checks what rules find in made-up files.
+// violations checks that rules returns exactly the violations want for made-up files.
 func violations(t *testing.T, rules func([]source) []string, files map[string]string, want []string) {
 	t.Helper()
 	var all []source
@@ -168,10 +169,10 @@ func TestNoLongFile(t *testing.T) {
 	})
 }
 
-// treeLine is a directory in the drawing of the tree: indentation, name/, sentence.
+// treeLine matches a line of the drawn directory tree: indentation, the directory's name, and a sentence about it.
 var treeLine = regexp.MustCompile(`^( *)([\w./-]+?)/? {2,}(\S.*)$`)
 
-// drawing reads the directories out of the tree in a document.
+// drawing reads the directory tree that is drawn in a document. It maps the path of each directory to its sentence.
 func drawing(t *testing.T, doc string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, doc))
@@ -199,7 +200,8 @@ func drawing(t *testing.T, doc string) map[string]string {
 	return said
 }
 
-// TestTreeIsDrawn checks that the tree in ARCHITECTURE.md has a sentence about every package, and about nothing else.
+// TestTreeIsDrawn checks that the tree in ARCHITECTURE.md has a sentence for every package and lists no directory
+// that does not exist.
 func TestTreeIsDrawn(t *testing.T) {
 	const doc = "docs/ARCHITECTURE.md"
 	dirs := map[string]bool{}

@@ -1,4 +1,4 @@
-// Command package builds the files of a release of Retort other than its binaries.
+// Command package builds the files of a Retort release other than the binaries of the command.
 //
 //	package -binary FILE -os OS -arch ARCH [-out DIR]   builds a bundle for desktop clients
 //	package -owner ACCOUNT [-out DIR]                   builds the entry for the MCP registry from the bundles in DIR

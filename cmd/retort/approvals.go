@@ -15,7 +15,7 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// approvalCommands builds retort approvals.
+// approvalCommands defines the command "retort approvals" and its subcommands.
 type approvalCommands struct{ *app }
 
 func (a approvalCommands) command() *cobra.Command {
@@ -54,7 +54,8 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 	return c
 }
 
-// askedTimesText describes how many equal questions are listed as one; "" for a single one.
+// askedTimesText returns text that says how often a question was asked, or "" if count is less than 2. Equal
+// questions are listed as one.
 func askedTimesText(count int) string {
 	if count < 2 {
 		return ""

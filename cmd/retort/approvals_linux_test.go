@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// speaker is an engine on pipes that is spoken to line by line.
+// speaker holds a running "retort serve" and the pipes over which a test exchanges JSON-RPC lines with it.
 type speaker struct {
 	t    *testing.T
 	in   io.Writer
@@ -62,8 +62,9 @@ func (s *speaker) call(tool string, arguments any) (o core.Outcome) {
 	return o
 }
 
-// An engine that dies while a person is asked leaves what had been done. The next
-// one tells it, and repeats nothing.
+// TestKilledWhilePending checks that after an engine is killed while a program waits for an approval, another engine
+// reports the execution as outcome_unknown and lists the call that the program had already made. It must do so each
+// time it is asked, because an answer can be lost.
 func TestKilledWhilePending(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"files": {"command": "retort", "args": ["demo-server", "files"]}}}`), 0o600); err != nil {

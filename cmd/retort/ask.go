@@ -22,7 +22,7 @@ type askFlags struct {
 	deadline                        time.Duration
 }
 
-// askCommands builds retort ask.
+// askCommands defines the command "retort ask".
 type askCommands struct{ *app }
 
 func (a askCommands) command() *cobra.Command {
@@ -130,7 +130,8 @@ func (a askCommands) printTask(o core.Outcome) error {
 	return taskExitError(o, err)
 }
 
-// taskExitError returns the error of the command. Without a model the exit code is that of a configuration error.
+// taskExitError returns err, the error of the command. If the Outcome has a TaskContext because no model is
+// configured, it returns the exit code of a configuration error instead.
 func taskExitError(o core.Outcome, err error) error {
 	if o.TaskContext != nil {
 		return exitError(exitUsage)

@@ -10,7 +10,7 @@ import (
 	"retort/internal/engine"
 )
 
-// auditCommands builds retort audit.
+// auditCommands defines the command "retort audit" and its subcommands.
 type auditCommands struct{ *app }
 
 func (a auditCommands) command() *cobra.Command {

@@ -56,7 +56,8 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 	return c
 }
 
-// momentOf parses a point in time, given as a duration before now or as a date.
+// momentOf parses the value of a flag as a point in time: a date, a date with a time, or a duration before now such
+// as 24h or 7d. An empty value is the zero time.
 func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -175,7 +176,7 @@ func (q *queryFlags) addFilterFlags(c *cobra.Command) {
 	flags.StringVar(&q.Text, "text", "", "with this text, in whatever case, in code and arguments too")
 }
 
-// completeQuery completes the query from the flags, and checks them.
+// completeQuery fills the query from the flags. It returns an error if a flag is invalid.
 func (q *queryFlags) completeQuery(now time.Time) (err error) {
 	if q.From, err = momentOf("since", q.since, now); err != nil {
 		return err

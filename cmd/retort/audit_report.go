@@ -49,7 +49,8 @@ of the period. The report ends with 0 also if the record does not hold: it says 
 	return c
 }
 
-// periodOf parses two flags into a period. An end given as a date includes that day.
+// periodOf parses the values of the flags --from and --to into a period. If the end is a date, the period includes
+// that day.
 func periodOf(from, to string, now time.Time) (p admin.ReportPeriod, err error) {
 	if p.From, err = momentOf("from", from, now); err != nil {
 		return p, err

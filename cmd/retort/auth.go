@@ -19,7 +19,7 @@ import (
 	"retort/internal/mcp/client/oauth"
 )
 
-// authCommands builds retort auth.
+// authCommands defines the command "retort auth" and its subcommands.
 type authCommands struct{ *app }
 
 func (a authCommands) command() *cobra.Command {
@@ -85,7 +85,8 @@ func (a authCommands) completeLogin(ctx context.Context, l *engine.Login, paste 
 	return l.Wait(ctx)
 }
 
-// completePastedLogin finishes a login with the address on a line of standard input.
+// completePastedLogin completes a login. The user pastes the address to which the browser was redirected, as one line
+// of standard input.
 func (a authCommands) completePastedLogin(ctx context.Context, l *engine.Login) error {
 	line := make(chan string, 1)
 	go func() {
@@ -156,7 +157,7 @@ func (a authCommands) loginStatusCommand() *cobra.Command {
 	return c
 }
 
-// whoseLogin formats a login as its server and principal.
+// whoseLogin returns text that names the server of a login and, if there is one, the principal.
 func whoseLogin(server, principal string) string {
 	if principal == "" {
 		return server

@@ -13,7 +13,7 @@ import (
 	"retort/internal/devel/bench"
 )
 
-// benchCommands builds retort bench.
+// benchCommands defines the command "retort bench" and its subcommands.
 type benchCommands struct{ *app }
 
 func (a benchCommands) command() *cobra.Command {

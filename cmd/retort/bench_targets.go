@@ -14,7 +14,7 @@ import (
 	"retort/internal/devel/bench"
 )
 
-// targetFlags holds the flags that select the catalogs to count tokens of.
+// targetFlags holds the flags that select the tool catalogs whose tokens are counted.
 type targetFlags struct {
 	catalogs  string
 	connected bool

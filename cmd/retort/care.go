@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// careFlags holds the flags with which retort run restricts a program more than the settings do.
+// careFlags holds the flags of retort run that restrict one program beyond the settings.
 type careFlags struct {
 	approval               bool
 	memory, network, files string

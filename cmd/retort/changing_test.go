@@ -13,11 +13,11 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// changing is an MCP server of which the definitions are those of a file, as it is
-// when it is asked: changing FILE [notify]. With notify it says when the file has
-// changed. Its tools "exit" and "get_note" end it, "append" puts next.json in the file's place, "env" tells the
-// environment, and "ask" asks the person and the model at the client, and for roots, and tells what came of it.
-// "hang" never answers. "refuse", "script", "disguised" and "midst" want a page opened.
+// changing is an MCP server for tests, started as "changing FILE [notify]". It serves the tool definitions in FILE,
+// which it reads again for every tools/list. With notify, it sends list_changed when the file changes. Some tools
+// have special effects: "exit" and "get_note" end the server, "append" replaces FILE by next.json, "env" returns the
+// environment, and "hang" never answers. "ask" sends elicitation, sampling and roots requests to the client and
+// returns the responses. "refuse", "script", "disguised" and "midst" ask the client to open a page.
 func changing() {
 	file, notify := os.Args[1], len(os.Args) > 2
 	var mu sync.Mutex
@@ -108,7 +108,8 @@ func changing() {
 	}
 }
 
-// heard are the lines of a client, of which requests may come where answers are waited for.
+// heard reads the lines that a client sends. A request that arrives while the server waits for a response is kept for
+// later.
 type heard struct {
 	*bufio.Scanner
 	line  string
@@ -125,7 +126,7 @@ func (h *heard) next() bool {
 	return more
 }
 
-// answer returns the next line that does not belong to a request.
+// answer returns the client's next response. It keeps requests that arrive before it in later.
 func (h *heard) answer() string {
 	for h.Scan() {
 		if !strings.Contains(h.Text(), `"method":`) {
@@ -136,13 +137,13 @@ func (h *heard) answer() string {
 	return ""
 }
 
-// client speaks to retort serve as an MCP client does, by the lines of a file:
+// client is an MCP client for scripts. It starts "retort serve" and follows the lines of a file:
 //
 //	call TOOL ARGUMENTS        calls a tool and prints the answer
 //	until TEXT TOOL ARGUMENTS  calls a tool until the answer contains TEXT, and prints that answer
-//	ask METHOD PARAMS          sends any other request and prints the answer, or its size
-//	raw TEXT                   sends a line that needs not be a message
-//	run COMMAND ARGUMENT…      runs a command
+//	ask METHOD PARAMS          sends any other request and prints the answer, or its size if it is large
+//	raw TEXT                   sends TEXT as a line, which may be an invalid message
+//	run COMMAND ARGUMENT…      runs a command and prints its output
 func client() {
 	script, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -196,13 +197,13 @@ type dialogue struct {
 	id  int
 }
 
-// call calls a tool and returns the answer. tool is the name and, after a space, the arguments as JSON.
+// call calls a tool and returns the answer. tool holds the tool's name, a space, and the arguments as JSON.
 func (s *dialogue) call(tool string) string {
 	name, arguments, _ := strings.Cut(tool, " ")
 	return s.ask("tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
 }
 
-// ask sends a request and returns the line that answers it.
+// ask sends a request and returns the line that contains its response.
 func (s *dialogue) ask(method, params string) string {
 	s.id++
 	fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`+"\n", s.id, method, params)

@@ -21,7 +21,7 @@ type clientPaths struct {
 	out, home string
 }
 
-// clientCommands builds retort import, install and uninstall.
+// clientCommands defines the commands "retort import", "retort install" and "retort uninstall".
 type clientCommands struct{ *app }
 
 func (a clientCommands) findClientPaths(out string, project bool) (clientPaths, error) {
@@ -56,8 +56,8 @@ func (a clientCommands) findClientPaths(out string, project bool) (clientPaths, 
 	return p, err
 }
 
-// userFolder returns a folder of the user by the XDG convention: the one in variable, or else fallback below the user's
-// home.
+// userFolder returns the user's folder that an XDG environment variable names. If the variable is not an absolute
+// path, it returns the folder fallback in the home directory user.
 func userFolder(variable, user string, fallback ...string) string {
 	if dir := os.Getenv(variable); filepath.IsAbs(dir) {
 		return dir
@@ -140,7 +140,7 @@ func formatPlural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// legibleLine returns text from outside in one line, with line breaks and invisible characters escaped.
+// legibleLine escapes line breaks and invisible characters in a text from outside, so that it prints as one line.
 func legibleLine(s string) string { return core.LegibleLine(s) }
 
 func (a clientCommands) printImportedServers(servers []clientfiles.FoundServer) error {
@@ -170,7 +170,7 @@ func (a clientCommands) printImportedServers(servers []clientfiles.FoundServer) 
 	return w.Flush()
 }
 
-// printNotes prints notes on servers, and warnings.
+// printNotes prints the notes on servers found in client files, and the given warnings.
 func (a clientCommands) printNotes(servers []clientfiles.FoundServer, warnings []string) {
 	for _, s := range servers {
 		for _, n := range s.Notes {

@@ -18,13 +18,13 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// approved is a program that ends only if a person says yes in the middle of it.
+// approved is the source of a program with one call in the middle that a person must approve.
 const approved = `const made = await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C', Email: 'a@example.org'}});
 await crm.updateRecord({objectType: 'Lead', recordId: made.id, data: {Score: 99}});
 return 'changed';`
 
-// story is what a session of a client comes to: it searches, reads a definition, and runs the
-// program above, for which it is asked.
+// story holds the results of one client session: the client searches for tools, reads a definition and runs the
+// program approved. Asked has the approval questions that the client received.
 type story struct {
 	Tools      int                `json:"tools"`
 	Found      []string           `json:"found"`
@@ -44,11 +44,11 @@ func (s story) check(t *testing.T) {
 	}
 }
 
-// targets are the transports over which tests reach the command.
+// targets lists the transports over which the tests connect to the command.
 var targets = []string{"stdio", "http"}
 
-// reach runs f as a subtest against the command with the bundled servers. words is the command line
-// to start if target is "stdio", and the address of the running command if it is "http".
+// reach runs f as a subtest against the command with the bundled servers. If target is "stdio", words is the command
+// line that starts Retort. If target is "http", words holds the address of a running Retort.
 func reach(t *testing.T, target string, f func(t *testing.T, dir string, words []string)) {
 	t.Run(target, func(t *testing.T) {
 		dir, server := demoFolder(t)
@@ -61,9 +61,8 @@ func reach(t *testing.T, target string, f func(t *testing.T, dir string, words [
 	})
 }
 
-// some returns the targets to try the n-th client of a test with. It returns all of them if
-// RETORT_FULL is set. Otherwise it returns one, and the clients take turns: TestSDKForGo tries every
-// target in both eras.
+// some returns the targets with which to test the n-th client: all of them if RETORT_FULL is set, otherwise one,
+// which alternates with n. TestSDKForGo always covers every target in both protocol eras.
 func some(n int) []string {
 	if testenv.Full() {
 		return targets
@@ -73,8 +72,7 @@ func some(n int) []string {
 
 var listensOn = regexp.MustCompile(`listens on (http://\S+)`)
 
-// listening starts the command as a listener over HTTP, with the files of a folder, until
-// the test ends, and returns its address.
+// listening starts "retort serve --http" in dir and returns its address. The process ends with the test.
 func listening(t *testing.T, dir, command string) string {
 	t.Helper()
 	cmd := exec.Command(command, "serve", "--http", "127.0.0.1:0")
@@ -102,8 +100,8 @@ func listening(t *testing.T, dir, command string) string {
 	return ""
 }
 
-// demoFolder is a folder with the bundled servers in its client file, which is the home of
-// everything that runs below it, and the command.
+// demoFolder returns a new folder with a client file that lists bundled servers, and the path of the retort command.
+// It sets HOME to the folder for the rest of the test.
 func demoFolder(t *testing.T) (dir, command string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -122,7 +120,7 @@ func demoFolder(t *testing.T) (dir, command string) {
 	return dir, command
 }
 
-// eras are the two of the protocol, by their names in clients.
+// eras lists the names by which clients select the older and the newer generation of the MCP protocol.
 var eras = []string{"legacy", "modern"}
 
 func TestSDKForGo(t *testing.T) {
@@ -161,7 +159,7 @@ func transport(words []string) mcp.Transport {
 	return &mcp.CommandTransport{Command: exec.Command(words[0], words[1:]...), TerminateDuration: testenv.Patience}
 }
 
-// tell has a client of the SDK for Go go through the story.
+// tell carries out the steps of a story with a session of the Go SDK and stores the results in s.
 func tell(t *testing.T, session *mcp.ClientSession, s *story) {
 	t.Helper()
 	list, err := session.ListTools(t.Context(), nil)
@@ -192,7 +190,8 @@ func tell(t *testing.T, session *mcp.ClientSession, s *story) {
 	call("execute_code", map[string]any{"code": approved}, s)
 }
 
-// The first SDK for TypeScript knows the older era, the second both.
+// TestSDKsForTypeScript checks that clients built with both TypeScript SDKs complete a story: version 1 in the legacy
+// protocol era, version 2 in both eras.
 func TestSDKsForTypeScript(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	for n, client := range [][]string{{"v1", "legacy"}, {"v2", "legacy"}, {"v2", "modern"}} {
@@ -209,7 +208,7 @@ func TestSDKsForTypeScript(t *testing.T) {
 	}
 }
 
-// decodeOutput runs a command and decodes its standard output.
+// decodeOutput runs a command and decodes its standard output as JSON into the value that into points to.
 func decodeOutput(t *testing.T, cmd *exec.Cmd, into any) {
 	t.Helper()
 	var stderr strings.Builder
@@ -224,8 +223,8 @@ func decodeOutput(t *testing.T, cmd *exec.Cmd, into any) {
 	}
 }
 
-// The Inspector's command line makes a session for each command; its daemon keeps one, in
-// which a person can answer.
+// TestInspectorSession checks that the Inspector completes a story. It uses the Inspector's daemon, because only a
+// session that stays open lets a person answer. Without the daemon, each command opens a session of its own.
 func TestInspectorSession(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	for n, era := range eras {
@@ -246,7 +245,7 @@ func TestInspectorSession(t *testing.T) {
 	}
 }
 
-// inspector is the Inspector's command line that keeps connections, with a daemon of its own.
+// inspector runs the MCP Inspector's command line with a daemon that keeps connections open between commands.
 type inspector struct {
 	t       *testing.T
 	command []string

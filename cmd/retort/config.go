@@ -8,7 +8,7 @@ import (
 	"retort/internal/admin"
 )
 
-// configCommands builds retort config.
+// configCommands defines the command "retort config" and its subcommand.
 type configCommands struct{ *app }
 
 func (a configCommands) command() *cobra.Command {

@@ -12,8 +12,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// passing are the settings under which the everything-server is seen as it is: the suites ask
-// for what it is made to answer, and a person's part is played by them.
+// passing holds settings that pass everything through to the conformance suites' server: its tools are offered
+// directly, personal data is not replaced, and calls are approved automatically, because no person takes part.
 const passing = `permissionLevel: execute_full
 approval: {autoApproveHigh: true}
 piiTokenization: false
@@ -21,8 +21,8 @@ http: {rate: 10000/minute}
 servers: {everything: {expose: direct, sampling: allow}}
 `
 
-// The server side of MCP's conformance tests, through Retort in front of the server that the
-// SDK for Go has for them. Each era is spoken on both sides of Retort.
+// TestServerConformance runs the server scenarios of MCP's conformance tests against Retort, with the Go SDK's
+// conformance server behind it. Each protocol era is tested with a client and an upstream server of the same era.
 func TestServerConformance(t *testing.T) {
 	testenv.NPM22(t)
 	everything := everythingServer(t)
@@ -54,7 +54,7 @@ func TestServerConformance(t *testing.T) {
 	}
 }
 
-// everythingServer builds the server.
+// everythingServer builds the Go SDK's conformance server and returns the path of the binary.
 func everythingServer(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "everything")
@@ -68,7 +68,8 @@ func overPipes(_ *testing.T, command string) map[string]any {
 	return map[string]any{"command": command}
 }
 
-// overHTTP has sessions, and with them no version without.
+// overHTTP starts the conformance server over HTTP with sessions, which excludes the stateless protocol versions. It
+// returns the server's entry for a client file.
 func overHTTP(t *testing.T, command string) map[string]any {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// demoCommands builds retort demo.
+// demoCommands defines the commands "retort demo" and "retort demo-server".
 type demoCommands struct{ *app }
 
 func (a demoCommands) demoServerCommand() *cobra.Command {
@@ -59,9 +59,9 @@ func (a demoCommands) command() *cobra.Command {
 	return c
 }
 
-// approveAll approves every question, each tool for the rest of its program: the bundled servers have no data to lose.
-// Approving each of the thousand calls separately would take 20 seconds, because every question waits briefly for
-// equal ones.
+// approveAll approves every question, and with it later calls of the same tool in the same run. That is safe, because
+// the bundled servers have no data to lose. Approving each of the thousand calls separately would take 20 seconds,
+// because every question waits briefly for equal ones.
 func approveAll(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// detach leaves the terminal that the tests were started from, which would else be
-// asked. A command that a script gives a terminal keeps it.
+// detach moves this process out of the terminal that the tests were started from. Otherwise commands would ask their
+// questions at that terminal. It does not affect a terminal that a script provides to a command.
 func detach() {
 	if len(os.Args) > 1 && slices.Contains([]string{"run", "call", "approvals"}, os.Args[1]) {
 		_, _ = syscall.Setsid()

@@ -68,8 +68,8 @@ func cliReference(root *cobra.Command) string {
 	return b.String()
 }
 
-// documentedCommands returns the commands below c that help shows, in its order. It leaves out "help" and the
-// commands that print completions for one shell each, whose texts are Cobra's.
+// documentedCommands returns the commands below c that help shows, in the order of the help text. It leaves out
+// "help" and the subcommands of "completion", whose texts are written by Cobra.
 func documentedCommands(c *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if !sub.IsAvailableCommand() || sub.Name() == "help" || c.Name() == "completion" {
@@ -135,7 +135,7 @@ var (
 	lineRetort    = regexp.MustCompile(`(?m)^(?:\$ )?retort +([^'"\n#]+)`)
 )
 
-// namedCommands returns the arguments of the commands that a page names, up to the first that is quoted.
+// namedCommands returns, for each retort command in the code of a page, its arguments up to the first quoted one.
 func namedCommands(page string) (all [][]string) {
 	texts := []string{}
 	for _, m := range spannedRetort.FindAllStringSubmatch(page, -1) {
@@ -156,7 +156,8 @@ func namedCommands(page string) (all [][]string) {
 	return all
 }
 
-// commandProblem returns which command or flag does not exist, or "".
+// commandProblem returns text that names the first command or flag in words that does not exist. It returns "" if all
+// exist.
 func commandProblem(words []string) string {
 	c, value := documentedRoot(), false
 	for _, word := range words {
@@ -211,7 +212,7 @@ func TestConsoleBlocks(t *testing.T) {
 
 var consoleBlock = regexp.MustCompile("(?m)^<!-- (run|not run): (.+) -->\\n```console\\n((?:.*\\n)*?)^```$")
 
-// progressLines matches what a.progress writes on standard error after a second.
+// progressLines matches the progress lines on standard error, which a command prints once it has run for a second.
 var progressLines = regexp.MustCompile(`(?m)^[a-z ']+… \d+ s.*\n`)
 
 // runConsole runs the commands of a block with their own data directory and compares their output.
@@ -234,7 +235,8 @@ func runConsole(t *testing.T, page, dir, block string) {
 	}
 }
 
-// splitConsole splits a command, which ends where its quotes are closed, from its output.
+// splitConsole splits a part of a console block into the command and its output. The command extends to the first
+// line at whose end all single quotes are closed.
 func splitConsole(part string) (command, output string) {
 	lines := strings.SplitAfter(part, "\n")
 	for i := range lines {
@@ -252,7 +254,7 @@ func consolePattern(output string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + strings.ReplaceAll(p, "…", `.*`) + `\n*$`)
 }
 
-// TestConsolePattern checks that a block that shows other output is found.
+// TestConsolePattern checks that the pattern for a console block matches fitting output and rejects other output.
 func TestConsolePattern(t *testing.T) {
 	command, output := splitConsole("retort run -e '\n  return 1'\n1\nok · … ms\n…\nend\n")
 	if command != "retort run -e '\n  return 1'" {

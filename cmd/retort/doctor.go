@@ -16,7 +16,7 @@ import (
 	"retort/internal/engine"
 )
 
-// doctorCommands builds retort doctor.
+// doctorCommands defines the command "retort doctor".
 type doctorCommands struct{ *app }
 
 func (a doctorCommands) command() *cobra.Command {
@@ -115,8 +115,8 @@ func (a doctorCommands) printDoctor(d engine.Diagnosis) {
 	}
 }
 
-// clientChecks checks whether the client files start Retort. Problems are only warnings: the user decides what a
-// client starts.
+// clientChecks checks whether each client file starts Retort. Problems are only warnings, because the user decides
+// which servers a client starts.
 func clientChecks(all []clientfiles.SurveyedFile, read []string) []doctor.CheckResult {
 	var checks []doctor.CheckResult
 	for _, s := range all {

@@ -42,7 +42,8 @@ func (a *app) readProgram(name string) (string, error) {
 	return string(text), nil
 }
 
-// parseLanguage returns the language given by a flag or by a file's extension; "" if neither tells it.
+// parseLanguage returns the language that a flag names or, without the flag, the one of the file's extension. It
+// returns "" if the extension is unknown.
 func parseLanguage(flag, file string) (core.Language, error) {
 	switch flag {
 	case "ts", "typescript":
@@ -65,7 +66,8 @@ func parseLanguage(flag, file string) (core.Language, error) {
 	return "", core.Errorf(core.KindInvalidArguments, "run", "--lang %q is not ts, js or py", flag)
 }
 
-// waitForServers waits for the servers, at most for patience, and shows the names of those it is waiting for.
+// waitForServers waits until the servers have listed their tools or failed, but no longer than patience. It shows the
+// names of the servers that are still missing.
 func (a *app) waitForServers(ctx context.Context, e *engine.Engine, patience time.Duration, servers ...string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -76,7 +78,7 @@ func (a *app) waitForServers(ctx context.Context, e *engine.Engine, patience tim
 	e.Settle(ctx, servers...)
 }
 
-// withEngineProgress is like with, and shows progress while f runs.
+// withEngineProgress works like withEngine and also shows progress while f runs.
 func (a *app) withEngineProgress(cmd *cobra.Command, f func(*engine.Engine) error) error {
 	return a.withEngine(cmd, func(e *engine.Engine) error {
 		_, done := a.startProgress("asking the servers")
@@ -85,7 +87,7 @@ func (a *app) withEngineProgress(cmd *cobra.Command, f func(*engine.Engine) erro
 	})
 }
 
-// withEngine runs f with an engine, which it closes afterwards.
+// withEngine opens an engine, runs f with it and closes it.
 func (a *app) withEngine(cmd *cobra.Command, f func(*engine.Engine) error) error {
 	e, err := a.openEngine(cmd.Context(), func(c *engine.Config) { c.Reserve = engine.ReserveNone })
 	if err != nil {

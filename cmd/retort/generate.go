@@ -14,7 +14,7 @@ import (
 	"retort/internal/pipeline/bindings"
 )
 
-// generateCommands builds retort generate.
+// generateCommands defines the command "retort generate".
 type generateCommands struct{ *app }
 
 func (a generateCommands) command() *cobra.Command {
@@ -63,8 +63,8 @@ func (a generateCommands) writeTree(out string, lang core.Language, e *engine.En
 	return nil
 }
 
-// stampIndex returns the text of an index file with a first line that gives the time of generation. If the existing file
-// differs only in that line, it returns the existing text, so that generating again changes nothing. It returns the
+// stampIndex adds a first line with the time of generation to the text of an index file. If the existing file differs
+// only in that line, stampIndex returns the existing text, so that generating again changes nothing. It returns the
 // text of other files unchanged.
 func stampIndex(root *os.Root, name, text string, now time.Time) string {
 	comment := map[string]string{"index.ts": "//", "__init__.py": "#"}[filepath.Base(name)]

@@ -28,7 +28,7 @@ const firstPort, lastPort = 12000, 32000
 // ports counts the ports given to scripts. Each test process starts at a different port.
 var ports atomic.Int64
 
-// port sets a variable to a port of this machine that is free: port PORT
+// port is the script command "port NAME". It stores the number of a free port of this machine in a variable.
 func port(ts *testscript.TestScript, _ bool, args []string) {
 	for range lastPort - firstPort {
 		number := firstPort + (int64(os.Getpid())*97+ports.Add(1))%(lastPort-firstPort)
@@ -41,10 +41,10 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no port is free")
 }
 
-// ask is a program that sends the requests of a file to a listener, and prints the status
-// and the body of each answer. Lines of "###" separate the requests. {session}, {state} and
-// {question} in a request stand for values from an earlier answer. A request that begins with DRIP
-// is sent byte by byte, in parallel with the requests that follow, until the listener ends it.
+// ask is a program for scripts. It sends the HTTP requests in a file to a listener, and prints the status and the
+// body of each answer. Lines of "###" separate the requests. {session}, {state} and {question} in a request are
+// replaced by values from earlier answers. A request that begins with DRIP is sent byte by byte, in parallel with the
+// requests that follow, until the listener closes its connection.
 func ask() {
 	address := os.Args[1]
 	text, err := os.ReadFile(os.Args[2])
@@ -73,7 +73,7 @@ func ask() {
 	}
 }
 
-// tells are what is remembered of answers.
+// tells has the patterns of the values that ask takes from answers for later requests, by placeholder name.
 var tells = map[string]*regexp.Regexp{
 	"state":    regexp.MustCompile(`"requestState":"([^"]+)"`),
 	"question": regexp.MustCompile(`"inputRequests":\{"([^"]+)"`),
@@ -118,8 +118,8 @@ func send(address, request string, told map[string]string) {
 	}
 }
 
-// pause is how long drip waits before each byte. At this rate, a whole request takes far longer than
-// the listener's read timeout.
+// pause is how long drip waits before each byte. At this rate, sending a whole request takes far longer than the
+// listener's read timeout.
 const pause = 50 * time.Millisecond
 
 func drip(address, request string) {
@@ -141,9 +141,9 @@ func drip(address, request string) {
 	fmt.Println("took it all")
 }
 
-// hold is the program "hold ADDRESS N CLOSED". It opens N connections to a listener and waits until
-// the listener has closed CLOSED of them. Then it sends a request on each of the others, and prints
-// how many were answered.
+// hold is a program for scripts, started as "hold ADDRESS N CLOSED". It opens N connections to a listener and waits
+// until the listener has closed CLOSED of them. It then sends a request on each connection and prints how many were
+// answered.
 func hold() {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {

@@ -27,12 +27,12 @@ func (a *app) addJSON(root *cobra.Command) {
 	})
 }
 
-// offerJSON declares that a command prints JSON if asJSON is set.
+// offerJSON marks a command as one that can print JSON, so that it accepts --json.
 func offerJSON(c *cobra.Command) { c.Annotations = map[string]string{jsonAnnotation: "yes"} }
 
 func offersJSON(c *cobra.Command) bool { return c.Annotations[jsonAnnotation] != "" }
 
-// showJSON has texts on a command show --json only if the command offers JSON.
+// showJSON shows --json in help texts if the command c offers JSON, and hides it otherwise.
 func showJSON(c *cobra.Command) {
 	c.Root().PersistentFlags().Lookup(jsonFlag).Hidden = !offersJSON(c)
 }

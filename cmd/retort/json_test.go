@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A command with a --json of its own would not set the one that is read.
+// TestOnlyTheRootDefinesJSON checks that no subcommand defines its own --json flag. Such a flag would hide the one of
+// the root command, which is the only one that the program reads.
 func TestOnlyTheRootDefinesJSON(t *testing.T) {
 	offered := 0
 	var check func(c *cobra.Command)

@@ -15,8 +15,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// When the engine is killed with SIGKILL in the middle of a program, nothing of
-// its children is left: no sandbox, no server, nothing that a server started.
+// TestKillLeavesNothing checks that after SIGKILL in the middle of a program no descendant of the engine survives: no
+// sandbox, no server, and no process that a server started.
 func TestKillLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	heard := filepath.Join(dir, "heard") // the requests that the second server gets
@@ -64,9 +64,9 @@ func TestKillLeavesNothing(t *testing.T) {
 	}
 }
 
-// Daemons of servers end with the engine, however it ends: processes that have forked twice, have a session of
-// their own, ignore signals, have no environment or fork all the time. A server that kills the process that
-// keeps watch over it does not save its daemons.
+// TestDaemonsEndWithTheEngine checks that daemons started by servers end with the engine, whether it ends normally,
+// by SIGTERM or by SIGKILL. The daemons fork twice, start their own session, ignore signals, clear their environment
+// or fork continuously. One server also kills its watchdog process, and its daemon must end as well.
 func TestDaemonsEndWithTheEngine(t *testing.T) {
 	ends := map[string]func(cmd *exec.Cmd, in io.Closer) error{
 		"clean":   func(_ *exec.Cmd, in io.Closer) error { return in.Close() },
@@ -139,7 +139,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// workingIn returns the living processes whose working directory is dir.
+// workingIn returns the ids of the running processes whose working directory is dir.
 func workingIn(dir string) (pids []int) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range links {
@@ -166,7 +166,7 @@ func awaitAnswer(t *testing.T, out io.Reader, id string) {
 	t.Fatal("the server's output ended")
 }
 
-// process tells a process from another that later gets its number.
+// processID identifies a process by its number and start time, because the system reuses the numbers.
 type processID struct {
 	pid   int
 	start string
@@ -185,7 +185,7 @@ func descendants(pid int) []processID {
 	return all
 }
 
-// startOf is the start time of a process, empty if it is gone or a zombie.
+// startOf returns the start time of a process as /proc gives it, or "" if the process is gone or a zombie.
 func startOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

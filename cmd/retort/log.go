@@ -32,7 +32,7 @@ func (a *app) newLogger() (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// lossyWriter represents a writer that never blocks. If its reader is too slow, it drops lines and counts them.
+// lossyWriter implements an io.Writer that never blocks. If the reader is too slow, it drops lines and counts them.
 type lossyWriter struct {
 	lines    chan []byte
 	lost     atomic.Int64
@@ -66,7 +66,7 @@ func (l *lossyWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// flushBriefly waits briefly until the queued lines are written, before the process ends.
+// flushBriefly waits at most 200 ms for the queued lines to be written. It is called before the process ends.
 func (l *lossyWriter) flushBriefly() {
 	const moment = 200 * time.Millisecond
 	if l.lines == nil {

@@ -18,7 +18,7 @@ import (
 	"retort/internal/engine"
 )
 
-// Exit codes. They are stable: scripts depend on them.
+// Exit codes. Their values never change, because scripts depend on them.
 const (
 	exitOK       = 0
 	exitFailed   = 1 // the program failed
@@ -27,7 +27,8 @@ const (
 	exitInternal = 4 // Retort's own fault
 )
 
-// firstCollection is the heap size in bytes of the first garbage collection. Most commands end before that.
+// firstCollection is the heap size, in bytes, at which the first garbage collection starts. Most commands end before
+// they reach it.
 const firstCollection = 32 << 20
 
 func main() {
@@ -36,7 +37,7 @@ func main() {
 	os.Exit(mainCode())
 }
 
-// mainCode runs the command and returns its exit code. Tests call it in process.
+// mainCode runs the command line of this process and returns the exit code. Tests call it instead of main.
 func mainCode() int {
 	ctx, stop := contextUntilSignal()
 	defer stop()

@@ -13,10 +13,10 @@ import (
 	"retort/internal/engine"
 )
 
-// manCommands builds retort man.
+// manCommands defines the command "retort man".
 type manCommands struct{ *app }
 
-// man returns the command that writes a manual page for each command. A release contains these pages.
+// command returns the hidden command that writes the manual pages of all commands. A release contains these pages.
 func (a manCommands) command() *cobra.Command {
 	var out string
 	c := &cobra.Command{
@@ -126,7 +126,7 @@ func manFlags(flags *pflag.FlagSet) string {
 	return b.String()
 }
 
-// manText escapes a text so that the formatter finds no requests in it.
+// manText escapes a text so that the man page formatter does not interpret any of it as a request.
 func manText(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(strings.TrimSpace(s))
 	lines := strings.Split(s, "\n")

@@ -10,9 +10,9 @@ import (
 	"retort/internal/agent/model/modeltest"
 )
 
-// scriptedModel is a program that is a model at an address: model ADDRESS DIR. What it says first is in the file 1 of
-// the folder, then 2, and so on; the last one counts for all that follow. A file that is a single word in capitals is what
-// a broken model does. What it was asked lies in the folder as 1.asked and so on.
+// scriptedModel is a fake model for scripts, started as "model ADDRESS DIR". It answers the n-th request with the
+// text in file n of DIR, and all requests after the last file with that file. A file that holds a single word in
+// capitals selects the behaviour of a broken model. Request n is stored as n.asked.
 func scriptedModel() {
 	dir := os.Args[2]
 	l, err := net.Listen("tcp", os.Args[1])

@@ -13,9 +13,9 @@ import (
 	"retort/internal/mcp/client/oauth/oauthtest"
 )
 
-// oauthServer is an MCP server that wants a login, for scripts: oauthserver [FLAG...]. It
-// writes .mcp.json, and does what the last line of the file "do" says: "expire", "end", "agree"
-// (to logins with a code) or "stop". All secrets that it has given are in the file "given" when it has stopped.
+// oauthServer is an MCP server for scripts that requires a login, started as "oauthserver [FLAG...]". It writes
+// .mcp.json and obeys the command in the file "do": "expire" and "end" invalidate tokens, "agree" confirms logins
+// with a code, and "stop" ends the server. The file "given" lists all secrets that it has issued.
 func oauthServer() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -51,8 +51,8 @@ func oauthServer() {
 	s.Close()
 }
 
-// obey executes the command what, which was read from the file "do". Then it writes what the server
-// has issued so far to the file "given", and creates the file "done-" + what.
+// obey executes one command from the file "do". It then writes all secrets that the server has issued so far to the
+// file "given", and creates the file "done-" + what.
 func obey(s *oauthtest.Server, what string, stop func()) {
 	switch what {
 	case "expire":
@@ -66,8 +66,8 @@ func obey(s *oauthtest.Server, what string, stop func()) {
 	_ = os.WriteFile("done-"+what, []byte(fmt.Sprint(s.Count("token refresh_token"))), 0o600)
 }
 
-// browse is a browser whose person agrees to everything: browse URL. As "browse -n URL" it
-// prints the address to which it would be redirected, and goes nowhere.
+// browse simulates a browser whose user agrees to everything, started as "browse URL". With "browse -n URL" it only
+// prints the address of the redirect and does not follow it.
 func browse() {
 	if len(os.Args) == 3 {
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -20,7 +20,8 @@ func (a *app) writePage(name string, p htmlpage.Page) error {
 	return nil
 }
 
-// mayWritePage returns an error if the page cannot be written. It is called before a measurement, which takes long.
+// mayWritePage returns an error if the page cannot be written. It is called before a long measurement, so that the
+// user learns of the problem at the beginning.
 func mayWritePage(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return errPage(name, errors.New("it is a directory"))
@@ -32,7 +33,7 @@ func mayWritePage(name string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// pageTemporary is the name pattern of a page that is being written.
+// pageTemporary is the name pattern of the temporary file to which a page is written before it is renamed.
 const pageTemporary = ".retort-page-*"
 
 func errPage(name string, err error) error {

@@ -81,8 +81,8 @@ func (a *app) printJSON(v any) error {
 	return err
 }
 
-// printOutcome prints an Outcome for people, or as JSON, and returns the exit
-// code as an error.
+// printOutcome prints an Outcome as text for people or, with --json, as JSON. The returned error carries the exit
+// code.
 func (a *app) printOutcome(o core.Outcome) error {
 	if a.asJSON {
 		if err := a.printJSON(o); err != nil {
@@ -182,8 +182,8 @@ func outcomeCode(o core.Outcome) error {
 	return exitError(exitFailed)
 }
 
-// startProgress shows on standard error that something is running, once it has taken more than a second. say sets the
-// detail shown and may be called from any goroutine. done stops the display and clears the line.
+// startProgress shows on standard error that something is still running after more than a second. say sets the detail
+// that is shown and may be called from any goroutine. done stops the display and clears the line.
 func (a *app) startProgress(what string) (say func(string), done func()) {
 	p := &progressLine{app: a, what: what, start: time.Now(), end: make(chan struct{})}
 	p.wait.Go(p.runCommand)
@@ -259,7 +259,7 @@ func (a *app) printMark(ok bool, line string) {
 	fmt.Fprintln(a.stdout, sign, line)
 }
 
-// printAbsent prints why an optional component is missing, and how to get it.
+// printAbsent prints why an optional component is unavailable, and how to get it if that is known.
 func (a *app) printAbsent(what string, why *core.Error) {
 	fmt.Fprintln(a.stdout, a.styleText(a.stdout, dim, " -  "+what+": "+replaceControls(why.Message)))
 	if why.Hint != "" {

@@ -12,8 +12,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// realServers writes a client file with the servers that people use and returns
-// the folder that holds it.
+// realServers writes a client file with three published MCP servers (everything, filesystem and memory), and returns
+// the folder that holds the file.
 func realServers(t *testing.T) string {
 	t.Helper()
 	modules := filepath.Join(testenv.NPM(t), "@modelcontextprotocol")
@@ -35,8 +35,8 @@ func realServers(t *testing.T) string {
 	return dir
 }
 
-// retortIn is the command in a folder. The test binary is the command when it
-// is called by its name.
+// retortIn returns a command that runs retort in dir. It links the test binary under the name retort, under which it
+// behaves as the command.
 func retortIn(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -92,7 +92,8 @@ return { lines: lines.length, entities: graph.entities.length, sum, echo, listin
 	}
 }
 
-// The Inspector is the client that everybody checks servers with.
+// TestInspectorListsAndCalls checks that the MCP Inspector lists Retort's tools and runs a program, in both protocol
+// eras.
 func TestInspectorListsAndCalls(t *testing.T) {
 	node, modules := testenv.Need(t, "node22"), testenv.NPM22(t)
 	dir := realServers(t)
@@ -125,7 +126,7 @@ func TestInspectorListsAndCalls(t *testing.T) {
 	}
 }
 
-// inspectCall runs a program through the Inspector and checks its result.
+// inspectCall runs a small program with execute_code through the Inspector and checks the result.
 func inspectCall(t *testing.T, inspect func(args ...string) string) {
 	t.Helper()
 	answer := inspect("--method", "tools/call", "--tool-name", "execute_code", "--tool-arg", "code=return (await everything.echo({message: 'hi'})) + '!'")

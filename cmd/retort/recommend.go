@@ -10,7 +10,7 @@ import (
 	"retort/internal/admin"
 )
 
-// recommendCommands builds retort recommend.
+// recommendCommands defines the command "retort recommend".
 type recommendCommands struct{ *app }
 
 func (a recommendCommands) command() *cobra.Command {

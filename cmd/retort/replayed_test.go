@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// replayed is an MCP server that has the tools and gives the answers of a file, and appends each call to a log:
+// replayed is an MCP server for tests whose tools and answers come from a file. It appends each call to a log:
 //
 //	replayed FILE LOG
 //
-// {"tools": […], "answers": {"tool": value}}; the answer of a tool with a list under "turns" is the next one with each
-// call, and the last one from then on. {"rows": N} makes an array of N objects {id, name, email, phone, company}.
+// The file has the form {"tools": […], "answers": {"tool": value}}. A tool with a list under "turns" gives the next
+// answer of the list at each call, and repeats the last one. An answer {"rows": N} is expanded to an array of N
+// objects with fields such as id, name, email, phone and company.
 func replayed() {
 	text, err := os.ReadFile(os.Args[1])
 	if err != nil {
@@ -60,7 +61,7 @@ func replayed() {
 	}
 }
 
-// asContent is an answer as the text of a result.
+// asContent returns a tool result that contains an answer as text. It expands an answer of the form {"rows": N}.
 func asContent(answer json.RawMessage) string {
 	var made struct{ Rows int }
 	_ = json.Unmarshal(answer, &made)

@@ -25,14 +25,14 @@ type runFlags struct {
 	deadline                              time.Duration
 }
 
-// sandboxUsage returns the help text of --sandbox: the backends that it can name.
+// sandboxUsage returns the help text of the flag --sandbox, which lists the names of the sandbox backends.
 func sandboxUsage() string {
 	names := config.SandboxNames()
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// runCommands builds retort run.
+// runCommands defines the command "retort run".
 type runCommands struct{ *app }
 
 func (a runCommands) command() *cobra.Command {
@@ -108,11 +108,12 @@ func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.O
 	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience))
 }
 
-// approvalPatience is longer than any value that the setting approval.timeout can have.
+// approvalPatience bounds the wait for an answer. It is longer than the maximum of the setting approval.timeout, so
+// that the setting decides.
 const approvalPatience = 31 * 24 * time.Hour
 
-// maxProgramBytes is the largest program that is read. The check of programs refuses those that are larger than its own,
-// lower limit.
+// maxProgramBytes bounds the program that is read from a file or standard input. The later check of the program has
+// its own, lower limit.
 const maxProgramBytes = 16 << 20
 
 func (a runCommands) buildRequest(f runFlags, args []string) (core.ExecutionRequest, error) {

@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the scripts of testdata/script, which use the command as people do. Those named
-// hole-* reproduce a security hole that was closed. A condition such as [dockerd] is true if
-// testenv.IsAvailable reports that it is.
+// TestScripts runs the scripts of testdata/script, which use the command as people do. Scripts named hole-* reproduce
+// a security hole that was closed. A condition such as [dockerd] is true if testenv.IsAvailable reports true for that
+// name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",
@@ -59,14 +59,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// execution sets a variable to the id of the Outcome that was printed last: execution ID
+// execution is the script command "execution NAME". It stores the execution id of the last printed Outcome in a
+// variable.
 func execution(ts *testscript.TestScript, _ bool, args []string) {
 	var o core.Outcome
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &o))
 	ts.Setenv(args[0], o.ExecutionID)
 }
 
-// exits runs a command that must end with a code: exits 3 retort call …
+// exits is the script command "exits CODE COMMAND…". It runs a command and fails unless it ends with the exit code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	code, err := 0, ts.Exec(args[1], args[2:]...)
 	var exit *exec.ExitError
@@ -80,7 +81,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// appears waits until there is a file: appears FILE
+// appears is the script command "appears FILE". It waits until the file exists.
 func appears(ts *testscript.TestScript, _ bool, args []string) {
 	there := func() bool { _, err := os.Stat(ts.MkAbs(args[0])); return err == nil }
 	if !testenv.Poll(there) {
@@ -88,23 +89,24 @@ func appears(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// test is the key of the test that a script is.
+// test is the key under which a script's environment holds its testing.TB.
 type test struct{}
 
-// dockerd starts a daemon of Docker's for a script, which finds it by DOCKER_HOST.
+// dockerd is the script command "dockerd". It starts a Docker daemon for the script and sets DOCKER_HOST to its
+// address.
 func dockerd(ts *testscript.TestScript, _ bool, _ []string) {
 	d := testenv.StartDockerd(ts.Value(test{}).(testing.TB))
 	ts.Defer(d.End)
 	ts.Setenv("DOCKER_HOST", d.Host())
 }
 
-// sets sets a variable to what the last command has printed: sets NAME
+// sets is the script command "sets NAME". It stores the output of the last command in a variable.
 func sets(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// awaits waits until something waits for a person, and sets a variable to its id; with a number,
-// until so many equal questions are shown as one: awaits ID [COUNT]
+// awaits is the script command "awaits NAME [COUNT]". It waits until a question waits for a person, and stores the
+// question's id in a variable. With COUNT, it waits until so many equal questions are merged into one.
 func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	count := 0
 	if len(args) > 1 {
@@ -127,9 +129,9 @@ func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], list.Approvals[found].ID)
 }
 
-// demoConfig returns the .mcp.json of a script that has none: the bundled server crm, and drive and sheets if the script names
-// them. More servers would only cost time, because each command that a script runs starts all of them. One is always there,
-// because a program that can call nothing is judged less strictly.
+// demoConfig returns the .mcp.json for a script that has none: the bundled server crm, and also drive and sheets if
+// the script mentions them. More servers would only cost time, because each command in a script starts all of them.
+// There is always one server, because a program that can call nothing is judged less strictly.
 func demoConfig(script string) []byte {
 	type server struct {
 		Command string   `json:"command"`

@@ -10,7 +10,7 @@ import (
 	"retort/internal/engine"
 )
 
-// serveCommands builds retort serve.
+// serveCommands defines the command "retort serve".
 type serveCommands struct{ *app }
 
 func (a serveCommands) command() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// busy is retort serve on standard input in the midst of a program.
+// busy represents a "retort serve" process on standard input and output that is in the middle of running a program.
 type busy struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -23,7 +23,8 @@ type busy struct {
 	out *bufio.Scanner
 }
 
-// startBusy has a server run a program, and returns once that has called a tool.
+// startBusy starts "retort serve" and a program that calls a tool and then runs code. It returns after the call has
+// reached the tool's server.
 func startBusy(t *testing.T, code string) *busy {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,9 +59,9 @@ func startBusy(t *testing.T, code string) *busy {
 	return b
 }
 
-// startWithHangups starts a command with SIGHUP at its default action, even if the tests run under nohup. It
-// catches SIGHUP meanwhile: a child gets a signal that is caught with the default action, but one that is
-// ignored as ignored.
+// startWithHangups starts a command with the default action for SIGHUP, even if the tests run under nohup. It catches
+// SIGHUP during the start: a child inherits an ignored signal as ignored, but gets the default action for a signal
+// that its parent catches.
 func startWithHangups(cmd *exec.Cmd) error {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
@@ -68,7 +69,8 @@ func startWithHangups(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// signal sends a signal, and returns the lines that the server writes until it refuses requests.
+// signal sends a signal to the server. It returns all lines that the server writes, up to the one that refuses a new
+// request because the server is ending.
 func (b *busy) signal(s syscall.Signal) (lines []string) {
 	b.t.Helper()
 	if err := b.cmd.Process.Signal(s); err != nil {
@@ -90,7 +92,8 @@ func (b *busy) signal(s syscall.Signal) (lines []string) {
 	return nil
 }
 
-// The first signal, whichever it is, has what is under way end and be answered.
+// TestFirstSignalDrains checks that after the first SIGHUP, SIGTERM or SIGINT the running program ends normally, its
+// request is answered, and the server exits without error.
 func TestFirstSignalDrains(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
@@ -111,7 +114,7 @@ func TestFirstSignalDrains(t *testing.T) {
 	}
 }
 
-// The second signal ends the server at once, and all its children.
+// TestSecondSignalEndsAtOnce checks that the second signal ends the server and all of its children at once.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := startBusy(t, "while (true) {}")

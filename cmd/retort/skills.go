@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// skillCommands builds retort skills.
+// skillCommands defines the command "retort skills" and its subcommands.
 type skillCommands struct{ *app }
 
 func (a skillCommands) command() *cobra.Command {
@@ -217,8 +217,8 @@ func (a skillCommands) runSkillCommand() *cobra.Command {
 	return c
 }
 
-// argumentsGiven parses --arg flags. A value that is not JSON is taken as text. Text that is also JSON, such as a
-// house number, must be quoted.
+// argumentsGiven parses --arg flags of the form NAME=VALUE. A value that is valid JSON is used as JSON, any other
+// value as a string. Text that is also valid JSON, such as a house number, must therefore be quoted.
 func argumentsGiven(given []string) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, g := range given {

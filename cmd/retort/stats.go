@@ -15,10 +15,10 @@ import (
 	"retort/internal/engine"
 )
 
-// groupings lists the values of --by.
+// groupings lists the allowed values of the flag --by.
 var groupings = []string{"day", "server", "tool", "status", "principal"}
 
-// statsCommands builds retort stats.
+// statsCommands defines the command "retort stats".
 type statsCommands struct{ *app }
 
 func (a statsCommands) command() *cobra.Command {
@@ -124,7 +124,7 @@ func (a statsCommands) printTotals(u admin.Usage) {
 	line("record      %s entries, %.1f MB", formatCount(u.Entries), float64(u.Bytes)/1e6)
 }
 
-// costSavedText formats what the avoided tokens would have cost.
+// costSavedText returns text that says what the avoided tokens would have cost, or "" if no price is set.
 func costSavedText(c *admin.Cost) string {
 	if c == nil {
 		return ""

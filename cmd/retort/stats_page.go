@@ -9,10 +9,10 @@ import (
 	"retort/internal/base/htmlpage"
 )
 
-// maxTableRows is the largest number of bars in a chart.
+// maxTableRows bounds the number of bars in a chart.
 const maxTableRows = 60
 
-// usagePage returns a page about executions, in the format of the page of retort bench tokens.
+// usagePage returns an HTML page with usage statistics. It has the same layout as the page of retort bench tokens.
 func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
 		Title: "What programs did, and what they kept out of the context",

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// stocked is an MCP server whose answers are those of a file, by method; a method that the file
-// does not have is unknown.
+// stocked is an MCP server for tests. Its answers come from a file that maps methods to results. Other methods are
+// unknown.
 //
-//	stocked FILE               over standard input and output, of 2025-06-18
-//	stocked FILE ADDRESS LOG   over HTTP, of 2026-07-28; LOG has the headers Mcp-… of each call of a tool
+//	stocked FILE               serves protocol version 2025-06-18 over standard input and output
+//	stocked FILE ADDRESS LOG   serves 2026-07-28 over HTTP and writes the Mcp-… headers of each tool call to LOG
 //
-// {"many": N} is a list of N resources in pages of a thousand, {"large": N} a resource of N MB.
+// A result {"many": N} stands for a list of N resources in pages of a thousand, {"large": N} for a resource of N MB.
 func stocked() {
 	text, err := os.ReadFile(os.Args[1])
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/engine"
 )
 
-// taskCommands builds retort tasks.
+// taskCommands defines the command "retort tasks" and its subcommands.
 type taskCommands struct{ *app }
 
 func (a taskCommands) command() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// killable is a folder with a queue, an engine that works on it, and the command line.
+// killable represents a folder with a job queue and a "retort serve" process that runs the jobs and can be killed.
 type killable struct {
 	t     *testing.T
 	dir   string
@@ -55,7 +55,7 @@ func (k *killable) said(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// kill kills the engine once a record was created by the execution with this name.
+// kill waits until the given execution has called create_record, and then kills the engine.
 func (k *killable) kill(execution, task string) {
 	k.t.Helper()
 	noted := filepath.Join(k.dir, ".retort", "pending", execution+".jsonl")
@@ -72,7 +72,7 @@ func (k *killable) kill(execution, task string) {
 	_ = k.serve.Wait()
 }
 
-// gives waits for a task and compares its result.
+// gives waits for a task to end and checks its result.
 func (k *killable) gives(task, want string) {
 	k.t.Helper()
 	var o engine.Outcome
@@ -81,7 +81,8 @@ func (k *killable) gives(task, want string) {
 	}
 }
 
-// lost checks that a task ended with its engine, and that the call it had made is told.
+// lost checks that a task ended with status outcome_unknown because its engine was killed, and that its Outcome lists
+// the call that it had made.
 func (k *killable) lost(task string) {
 	k.t.Helper()
 	var lost engine.JobState
@@ -95,8 +96,8 @@ func (k *killable) lost(task string) {
 
 const createsAndStays = "await crm.createRecord({objectType: 'Lead', data: {LastName: 'A', Company: 'C'}}); await sleep(100000)"
 
-// After kill -9 of the engine that works the line goes on, and what ran is not run again; what
-// had left of it is told.
+// TestKillKeepsTheLine checks that after kill -9 of the engine the queued programs still run. The program that was
+// running must not run again, and its Outcome must list the call that it had made.
 func TestKillKeepsTheLine(t *testing.T) {
 	k := newKillable(t, "")
 	runs := k.said("run", "--queue", "-e", createsAndStays)
@@ -107,7 +108,8 @@ func TestKillKeepsTheLine(t *testing.T) {
 	k.lost(runs)
 }
 
-// The same of tasks in words: no model is asked again for the one that ran.
+// TestKillKeepsTasksInWords checks the same as TestKillKeepsTheLine for agent tasks. The model must not be asked
+// again for the task that was running.
 func TestKillKeepsTasksInWords(t *testing.T) {
 	m := modeltest.New(func(_ int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if strings.Contains(a.Last, "create a lead") {

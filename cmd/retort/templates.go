@@ -11,7 +11,7 @@ import (
 	"retort/internal/home"
 )
 
-// templateCommands builds retort templates.
+// templateCommands defines the command "retort templates" and its subcommand.
 type templateCommands struct{ *app }
 
 func (a templateCommands) command() *cobra.Command {

@@ -15,11 +15,12 @@ import (
 	"retort/internal/core"
 )
 
-// openTerminal opens the controlling terminal of this process, even if its standard input and output are redirected. A
-// process that a program or an agent started in the background has none.
+// openTerminal opens the controlling terminal of this process, even if its standard input and output are redirected.
+// It fails for a process without one, such as a program that an agent started in the background.
 func openTerminal() (*os.File, error) { return os.OpenFile("/dev/tty", os.O_RDWR, 0) }
 
-// withTerminalApproval returns a context whose executions ask at the terminal, if any.
+// withTerminalApproval returns a context whose executions ask for approval at the terminal. Without a terminal, it
+// returns ctx unchanged.
 func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 	tty, err := openTerminal()
 	if err != nil {
@@ -44,7 +45,8 @@ func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 	})
 }
 
-// askPage returns a function that asks the user at the terminal to open a page for a server.
+// askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. one ensures
+// that only one question is shown at a time.
 func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()
@@ -131,8 +133,8 @@ type oneByteReader struct{ r io.Reader }
 
 func (o oneByteReader) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// withResumeHint returns the Outcome of a command. If it is pending, it gets a hint that the execution ends with the
-// command.
+// withResumeHint adds a hint to an Outcome that waits for approval: the execution ends together with this command, so
+// it cannot be resumed later. It returns other Outcomes unchanged.
 func withResumeHint(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint(

@@ -16,7 +16,7 @@ import (
 	"retort/internal/engine"
 )
 
-// tokenCommands builds retort token.
+// tokenCommands defines the command "retort token" and its subcommands.
 type tokenCommands struct{ *app }
 
 func (a tokenCommands) command() *cobra.Command {
@@ -61,7 +61,8 @@ another.`,
 	return c
 }
 
-// parseLifetime parses how long a token is valid; 0 means forever.
+// parseLifetime parses how long a token is valid, from a minute to ten years. It returns 0 for "never", which means
+// that the token does not expire.
 func parseLifetime(text string) (time.Duration, error) {
 	const least, most = time.Minute, 10 * 365 * 24 * time.Hour
 	if text == "never" {
@@ -159,7 +160,8 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 	return c
 }
 
-// warnRemainingLogins prints which logins remain of principals that have no token any more.
+// warnRemainingLogins prints the upstream logins of principals whose last token was revoked, because revoking a token
+// does not log them out.
 func (a tokenCommands) warnRemainingLogins(c engine.Config, gone []admin.Token) {
 	left, err := engine.LoginsLeft(c, gone)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// toolCommands builds retort search, describe, call and tools.
+// toolCommands defines the commands "retort search", "retort describe", "retort call" and "retort tools".
 type toolCommands struct{ *app }
 
 func (a toolCommands) toolsCommand() *cobra.Command {
@@ -122,7 +122,7 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 	return nil
 }
 
-// printFlags prints a warning for each suspicious content in definitions.
+// printFlags prints a warning for each suspicious text that was found in tool definitions.
 func (a toolCommands) printFlags(flags map[string][]engine.Flag) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		for _, f := range flags[name] {

@@ -12,10 +12,11 @@ import (
 	"retort/internal/engine"
 )
 
-// listTimeout limits the wait for servers whose tools are compared with the trusted ones.
+// listTimeout bounds the wait for servers to list their tools before these are compared with the trusted definitions.
 const listTimeout = 15 * time.Second
 
-// printChanges prints how tools differ from what was trusted, for the named servers and tools, or for all.
+// printChanges prints how the definitions of tools differ from the trusted ones. It covers the named servers and
+// tools, or all if none is named.
 func (a toolCommands) printChanges(cmd *cobra.Command, e *engine.Engine, args []string) error {
 	list, err := a.listChanges(cmd.Context(), e, args)
 	if err != nil {
@@ -33,7 +34,7 @@ func (a toolCommands) printChanges(cmd *cobra.Command, e *engine.Engine, args []
 	return nil
 }
 
-// changeJSON represents a change with the suspicious content in the current definition.
+// changeJSON is the JSON form of a definition change. Flags lists suspicious text in the current definition.
 type changeJSON struct {
 	*engine.Change
 	Flags []engine.Flag `json:"flags,omitempty"`
@@ -47,7 +48,7 @@ func toChangeJSON(e *engine.Engine, list []*engine.Change) []changeJSON {
 	return all
 }
 
-// changeText formats a change with all that a person needs to decide about it.
+// changeText formats a definition change with everything that a person needs to decide whether to trust it.
 func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 	var b strings.Builder
 	name := core.EscapeIllegible(c.Server + "." + c.Tool)
@@ -84,7 +85,7 @@ func formatTrustTime(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// trustChanges shows the changes and, once the user agrees, trusts exactly these.
+// trustChanges shows the definition changes and, if the user agrees, trusts exactly the definitions that were shown.
 func (a toolCommands) trustChanges(cmd *cobra.Command, e *engine.Engine, names []string, yes bool) error {
 	looked, err := a.listChanges(cmd.Context(), e, names)
 	if err != nil {
@@ -118,8 +119,8 @@ func (a toolCommands) trustChanges(cmd *cobra.Command, e *engine.Engine, names [
 	return nil
 }
 
-// listChanges waits for the named servers to be listed, and returns the changes of the named servers and tools. No names
-// mean all.
+// listChanges waits until the named servers have listed their tools, and returns the changed definitions of the named
+// servers and tools. It covers all servers if no names are given.
 func (a toolCommands) listChanges(ctx context.Context, e *engine.Engine, names []string) ([]*engine.Change, error) {
 	if len(names) == 0 {
 		a.waitForServers(ctx, e, listTimeout)

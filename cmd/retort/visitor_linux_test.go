@@ -15,9 +15,10 @@ import (
 	"retort/internal/core"
 )
 
-// visitor is a program that speaks to the desks in .retort/approvals itself, without the command. It lists
-// what waits, approves it always, and prints each answer. Its arguments are the id of an approval to be
-// approved unseen, if any, and before that "-terminal", which has it make a terminal of its own.
+// visitor is a program that connects directly to the engines' approval sockets in .retort/approvals, without the
+// retort command. It lists the waiting approvals, approves each with scope "always" and prints the replies. Its
+// arguments are ids that it also approves without having seen them. With -terminal as the first argument, it runs in
+// a new terminal.
 func visitor() {
 	arguments := os.Args[1:]
 	if len(arguments) > 0 && arguments[0] == "-terminal" {
@@ -51,7 +52,7 @@ func askDesk(socket, line string) string {
 	return string(answer)
 }
 
-// inTerminal runs a visitor in the foreground of a new terminal, and returns what it prints.
+// inTerminal runs a visitor as the foreground process of a new terminal, and returns the visitor's output.
 func inTerminal(arguments []string) string {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

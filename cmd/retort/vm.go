@@ -10,7 +10,7 @@ import (
 	"retort/internal/sandbox/vm"
 )
 
-// vmCommands builds retort vm.
+// vmCommands defines the command "retort vm" and its subcommand.
 type vmCommands struct{ *app }
 
 func (a vmCommands) command() *cobra.Command {

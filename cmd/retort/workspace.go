@@ -13,7 +13,7 @@ import (
 	"retort/internal/engine"
 )
 
-// workspaceCommands builds retort workspace.
+// workspaceCommands defines the command "retort workspace" and its subcommands.
 type workspaceCommands struct{ *app }
 
 func (a workspaceCommands) command() *cobra.Command {

@@ -1,4 +1,4 @@
-// Command embed runs programs from a Go program: the engine is a library.
+// Command embed shows how a Go program uses the engine as a library to run programs.
 //
 //	go run ./examples/07-embed
 package main

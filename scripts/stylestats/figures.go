@@ -68,7 +68,7 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(max(whole, 1))
 }
 
-// quantile returns the smallest of sorted that percent of them do not exceed.
+// quantile returns the smallest element of sorted that is at least as large as percent of all elements.
 func quantile(sorted []int, percent int) int {
 	if len(sorted) == 0 {
 		return 0
@@ -76,8 +76,8 @@ func quantile(sorted []int, percent int) int {
 	return sorted[max((len(sorted)*percent+99)/100, 1)-1]
 }
 
-// isOneWord reports whether a name in camel case has one word. An abbreviation
-// counts as a word: URL has one, URLOf two.
+// isOneWord reports whether a camel-case name consists of one word. An abbreviation counts as a word, so URL has one
+// word and URLOf two.
 func isOneWord(name string) bool {
 	letters := []rune(strings.TrimLeft(name, "_"))
 	for i := 1; i < len(letters); i++ {
@@ -95,7 +95,7 @@ func beginsWithIs(doc string) bool {
 	return isComment.MatchString(strings.ReplaceAll(doc, "\n", " "))
 }
 
-// printSample prints n doc comments, drawn at random: path, name, text.
+// printSample prints n doc comments drawn at random, each with its path and name.
 func printSample(w io.Writer, t *tree, n int, seed uint64) error {
 	var documented []declaration
 	for _, d := range t.declarations {
@@ -114,8 +114,8 @@ func printSample(w io.Writer, t *tree, n int, seed uint64) error {
 	return nil
 }
 
-// printRepeated lists the names of functions, and of types, that occur in more
-// than maxSameName packages, the most frequent first.
+// printRepeated lists the names of functions and of types that occur in more than maxSameName packages. The most
+// frequent names come first.
 func printRepeated(w io.Writer, t *tree) error {
 	packages := map[string]map[string]bool{} // "function parse" to directories
 	for _, d := range t.declarations {

@@ -1,6 +1,5 @@
-// Command stylestats measures how a tree of Go files is written: names,
-// comments, sizes and widths. Tests, generated code, vendor, testdata and
-// node_modules do not count.
+// Command stylestats measures the style of a tree of Go files: names, comments, sizes and line widths. It ignores
+// tests, generated code, and the folders vendor, testdata and node_modules.
 //
 //	go run ./scripts/stylestats [-sample N -seed S | -repeated] [DIRECTORY...]
 package main

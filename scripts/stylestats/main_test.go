@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// figures runs the command and returns what it prints.
+// figures runs stylestats with args and returns its output.
 func figures(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
