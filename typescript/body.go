@@ -77,7 +77,8 @@ func (b *bodyWriter) start(n *ast.Node) int { return startOf(b.file, n) }
 
 func (b *bodyWriter) remove(n *ast.Node) { b.edits.replace(b.start(n), n.End(), "") }
 
-// unneeded reports whether nothing of an import is needed.
+// unneeded reports whether an import declaration can be dropped, because the program uses none of the imported names
+// as values. An import for its side effects is always needed.
 func (b *bodyWriter) unneeded(s *ast.Node) bool {
 	clause := s.AsImportDeclaration().ImportClause
 	if clause == nil || b.elided == nil {
@@ -93,7 +94,7 @@ func (b *bodyWriter) unneeded(s *ast.Node) bool {
 	return b.isElided(clause, clause.Name()) && b.isElided(bindings, bindings)
 }
 
-// isElided reports whether a part of an import, if it is there, is not needed.
+// isElided reports whether the part n of an import is absent or can be dropped. n is absent if there is nil.
 func (b *bodyWriter) isElided(n, there *ast.Node) bool {
 	switch {
 	case there == nil:
@@ -175,7 +176,7 @@ func (b *bodyWriter) stripExport(s *ast.Node) {
 	}
 }
 
-// expressions rewrites what has another meaning inside a function.
+// expressions rewrites the expressions that mean something else inside a function than in a module, such as import().
 func (b *bodyWriter) expressions(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		if n.Flags&ast.NodeFlagsReparsed == 0 {
@@ -197,7 +198,7 @@ func (b *bodyWriter) expression(n *ast.Node) {
 	}
 }
 
-// restore turns a throw that replaced a return back into a return.
+// restore replaces throw by return if the rewriter has replaced a return by throw there.
 func (b *bodyWriter) restore(n *ast.Node) {
 	at := b.start(n)
 	source, exact := b.source(at)

@@ -8,9 +8,9 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// admit rejects programs with which the compiler would overflow its stack, because it recurses over the syntax tree
-// and a Go program cannot recover from that. admit reads tokens without recursion and computes an upper bound of the
-// depth of the tree.
+// admit rejects programs on which the compiler could overflow its stack. The compiler recurses over the syntax tree,
+// and a Go program cannot recover from a stack overflow. admit itself reads tokens without recursion and computes an
+// upper bound of the tree's depth.
 func (l Limits) admit(text string, kind Kind) error {
 	if len(text) > l.Source {
 		return &Refusal{ErrTooLarge, 0, fmt.Sprintf("it has %d bytes, %d are allowed", len(text), l.Source)}
@@ -24,19 +24,20 @@ func (l Limits) admit(text string, kind Kind) error {
 	return g.err
 }
 
-// maxUnmatched bounds a program whose brackets don't match. Such a program has a syntax error, after which the parser
-// may read tokens differently from the gauge. A program with so few brackets cannot overflow the parser's stack in
-// any case.
+// maxUnmatched bounds the brackets and operators in a program whose brackets don't match. After such a syntax error
+// the parser may read tokens differently from the gauge. A program within this bound cannot overflow the parser's
+// stack in any case.
 const maxUnmatched = 150_000
 
-// maxPatterns bounds the characters in regular expressions, because after a syntax error the parser may not recognize
-// them as such.
+// maxPatterns bounds the brackets and operators inside regular expressions, because after a syntax error the parser
+// may read them as code.
 const maxPatterns = 5000
 
-// maxExtends bounds chains of inheritance, for which the compiler's time grows with the square of their length.
+// maxExtends bounds how often extends occurs, because the compiler's time grows with the square of the length of an
+// inheritance chain.
 const maxExtends = 300
 
-// level represents the content of one pair of brackets.
+// level holds the gauge's state for one open pair of brackets.
 type level struct {
 	open   ast.Kind
 	header bool // the parentheses of if, while, for, with
@@ -45,7 +46,7 @@ type level struct {
 	before int  // chain at the last boundary, in case else continues it
 }
 
-// gauge reads tokens and maintains an upper bound of the depth of the tree.
+// gauge reads the tokens of a program and maintains an upper bound of the depth of its syntax tree.
 type gauge struct {
 	scanner *scanner.Scanner
 	kind    Kind
@@ -132,7 +133,7 @@ func (g *gauge) refuse(err error, reason string, args ...any) {
 	g.err = &Refusal{err, line, fmt.Sprintf(reason, args...)}
 }
 
-// count adds one token to the bound.
+// count processes one token and updates the bound of the tree's depth.
 func (g *gauge) count(token ast.Kind) {
 	switch token {
 	case ast.KindOpenParenToken, ast.KindOpenBracketToken, ast.KindOpenBraceToken, ast.KindTemplateHead:
@@ -165,7 +166,7 @@ func (g *gauge) add() {
 	g.chains++
 }
 
-// boundary ends a unit: a statement, or an element of a list.
+// boundary ends a statement or a list element. The operators after it are not nested in those before it.
 func (g *gauge) boundary() {
 	t := g.top()
 	g.chains -= t.chain
@@ -207,7 +208,7 @@ func (g *gauge) comma() {
 	g.operand = false
 }
 
-// word counts names, literals, keywords and operators.
+// word processes a token that is a name, literal, keyword or operator.
 func (g *gauge) word(token ast.Kind) {
 	switch {
 	case token == ast.KindRegularExpressionLiteral:
@@ -243,14 +244,14 @@ func (g *gauge) word(token ast.Kind) {
 	}
 }
 
-// start begins an operand. After another operand, a new unit begins.
+// start is called at the beginning of an operand. If an operand precedes it, a new statement has begun.
 func (g *gauge) start() {
 	if g.operand {
 		g.boundary()
 	}
 }
 
-// restore undoes a boundary, because else continues the statement.
+// restore undoes the last boundary, because else continues the statement that seemed to have ended.
 func (g *gauge) restore() {
 	t := g.top()
 	if t.chain < t.before {
@@ -259,15 +260,16 @@ func (g *gauge) restore() {
 	}
 }
 
-// jsx rejects JSX, whose text has other rules. Type assertions of TypeScript look like JSX.
+// jsx rejects a JavaScript program with a token that could begin JSX, because JSX text has other token rules. In
+// TypeScript the same token begins a type assertion and is allowed.
 func (g *gauge) jsx() {
 	if g.kind == JavaScript && g.err == nil {
 		g.refuse(ErrUnclear, "it has JSX, which means nothing here")
 	}
 }
 
-// slash distinguishes a division from a regular expression as the parser does. If that needs more than the last
-// token, it refuses the text: what looks like a string might not be one.
+// slash decides whether a slash is a division or begins a regular expression, as the parser would. If the last token
+// does not suffice to decide, it rejects the program, because the gauge could then misread a string.
 func (g *gauge) slash(token ast.Kind) ast.Kind {
 	unclear := g.last == ast.KindCloseBraceToken || g.last == ast.KindGreaterThanToken || isContextual(g.last) && !g.member
 	switch {
@@ -292,7 +294,8 @@ func hasSlash(text string) bool {
 	return false
 }
 
-// comment bounds the types in a documentation comment, which the compiler also parses.
+// comment bounds the brackets and operators inside braces of a documentation comment, because the compiler parses the
+// types there.
 func (g *gauge) comment(text string) {
 	depth, count := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -311,7 +314,7 @@ func (g *gauge) comment(text string) {
 	}
 }
 
-// signs counts the bytes of text that could nest something if they were tokens.
+// signs counts the bytes of text that would increase the depth of the tree if they were tokens, such as brackets.
 func signs(text string) int {
 	n := 0
 	for i := 0; i < len(text); i++ {

@@ -11,8 +11,7 @@ import (
 
 func rep(n int, s string) string { return strings.Repeat(s, n) }
 
-// chain joins n texts made of a pattern, with $0 for the number and $1 for the
-// one that follows.
+// chain repeats a pattern n times, replacing $0 by the number of the repetition, from 0, and $1 by the next number.
 func chain(n int, pattern string) string {
 	var b strings.Builder
 	for i := range n {
@@ -21,7 +20,7 @@ func chain(n int, pattern string) string {
 	return b.String()
 }
 
-// bombs nest something n deep, each in its way.
+// bombs maps a kind of nesting to a function that returns a program with n levels of it.
 var bombs = map[string]func(n int) string{
 	"parentheses":                func(n int) string { return "x = " + rep(n, "(") + "1" + rep(n, ")") },
 	"only open":                  func(n int) string { return rep(n, "(") },
@@ -95,7 +94,7 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// checkAll parses and checks; it reports whether the program was refused.
+// checkAll parses and checks a program, and reports whether it was refused. Any other error fails the test.
 func checkAll(t testing.TB, c *Compiler, code string, kind Kind) (refused bool) {
 	t.Helper()
 	src, err := c.Parse(context.Background(), code, kind)
@@ -108,7 +107,8 @@ func checkAll(t testing.TB, c *Compiler, code string, kind Kind) (refused bool) 
 	return err != nil
 }
 
-// A stack overflow could not be recovered from, so the test would not end well.
+// TestBombs checks that a million levels of each kind of nesting are refused, and that 20,000 and 100 levels do not
+// crash the compiler. A stack overflow would end the test process.
 func TestBombs(t *testing.T) {
 	c := New(Limits{Time: 2 * time.Second})
 	for name, bomb := range bombs {
@@ -122,7 +122,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// What people write is far from the bounds.
+// TestBoundsAreWide checks that large but realistic programs are accepted, such as those with much data or many ifs.
 func TestBoundsAreWide(t *testing.T) {
 	c := New(Limits{})
 	for name, code := range map[string]string{

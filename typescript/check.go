@@ -11,24 +11,25 @@ import (
 	"github.com/microsoft/typescript-go/internal/tspath"
 )
 
-// Input is what a program is checked against.
+// Input holds the declarations and options that a program is checked with.
 type Input struct {
-	// Files maps absolute paths to declaration files, such as /servers/a/index.d.ts. A program is in the root
-	// directory.
+	// Files maps absolute paths to the texts of declaration files, such as /servers/a/index.d.ts. The program itself
+	// is treated as a file in the root directory.
 	Files map[string]string
-	// Ambient lists the paths in Files that declare globals and modules.
+	// Ambient lists the paths in Files that declare globals or ambient modules, which need no import.
 	Ambient []string
-	// Specifiers maps the written module specifiers to those to use instead.
+	// Specifiers maps module specifiers as written in the program to those that replace them.
 	Specifiers map[string]string
-	// Strict enables the compiler's option of that name. Without it, the check does not complain about what cannot be
-	// known: the types of most tools' results.
+	// Strict enables the compiler option "strict". Without it, the check does not complain about values of unknown
+	// type, which the results of most tools have.
 	Strict bool
-	// Module emits a module for others to import instead of a program; see Body.
+	// Module emits a module that other programs can import, instead of a program that is run. The function unit.body
+	// describes the difference.
 	Module bool
 }
 
-// Result represents the result of Check. JavaScript is the body of an async function; see Body for the environment
-// that it needs.
+// Result holds the result of Check. JavaScript is the body of an async function that uses the names __import, __meta
+// and __exports, which its environment must define.
 type Result struct {
 	Diagnostics []Diagnostic // in source order, without the syntax errors of Parse
 	JavaScript  string
@@ -78,7 +79,7 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 	return &Result{Diagnostics: diagnostics, JavaScript: body, Text: u.exported(), positions: positions}, nil
 }
 
-// unit is the text that is type-checked and emitted. It is made from a source.
+// unit holds the text that is type-checked and emitted. It is a Source after some rewriting.
 type unit struct {
 	src     *Source
 	file    *ast.SourceFile
@@ -102,7 +103,8 @@ func newUnit(src *Source, in Input) *unit {
 // written converts an offset in u.file to one in the text given to Parse.
 func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos)) }
 
-// exported returns the text of a module. It returns "" for a program, which nothing imports.
+// exported returns the text that importers of a module are checked against. It returns "" for a program, because
+// nothing can import it.
 func (u *unit) exported() string {
 	if !u.module {
 		return ""
@@ -154,7 +156,8 @@ func options(strict core.Tristate) *core.CompilerOptions {
 	}
 }
 
-// libs declares what an engine of 2025 has built in. The emitted code needs only ES2023.
+// libs lists the compiler's lib files that declare the built-ins of JavaScript engines of 2025. The emitted code uses
+// only the syntax of ES2023.
 func libs() []string {
 	return []string{
 		"lib.es2024.d.ts", "lib.es2025.collection.d.ts", "lib.es2025.iterator.d.ts", "lib.es2025.promise.d.ts",

@@ -59,7 +59,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// Specifiers are replaced in what is checked and emitted, not in positions.
+// TestSpecifiers checks that module specifiers are replaced before type checking and in the emitted code, and that
+// diagnostics still have the positions of the original text.
 func TestSpecifiers(t *testing.T) {
 	c := New(Limits{})
 	src := mustParse(t, c, "import { getUser } from 'gh'; import x = require('gh'); let t: import('gh').Issue;\nimport('gh'); require('gh'); getUser(5)", TypeScript)
@@ -108,7 +109,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzCheck looks for programs that the compiler does not survive.
+// FuzzCheck checks that no program crashes the compiler or makes it report positions outside the text.
 func FuzzCheck(f *testing.F) {
 	for _, test := range valueTests {
 		f.Add(test.code, test.kind == JavaScript)

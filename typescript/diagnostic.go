@@ -9,22 +9,23 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Diagnostic represents one message of the compiler about a program.
+// Diagnostic holds one message of the compiler about a program, and what can be said about its cause.
 type Diagnostic struct {
 	Code         int    // TypeScript's number of the message
 	Message      string // the most specific part first
 	Start, End   int    // byte offsets into the text given to Parse
 	Line, Column int    // of Start
-	// Erased reports whether the message is about a type, or about a name in typeof: nothing that could fail when the
-	// program runs.
+	// Erased reports whether the message is about a type, or about a name after typeof in a type. Such an error
+	// cannot occur when the program runs.
 	Erased bool
-	// Argument is set if the message is about the arguments of a call to a function that one of Input.Files declares.
+	// Argument describes the called function if the message is about the arguments of a call, and one of Input.Files
+	// declares that function. Otherwise it is nil.
 	Argument *Target
-	// Member is set if the message is about a name that is missing in a module that one of Input.Files declares.
-	// Member.Name is the missing name.
+	// Member is set if the message says that a module declared in Input.Files has no member of a name. Member.Name is
+	// that name.
 	Member *Target
-	// Open reports whether the type of the value is not known well enough to be sure: unknown, Record<string, …>, a
-	// type parameter, or a variable to which the program adds properties later.
+	// Open reports whether too little is known about the value's type to be sure of the error. The type is unknown,
+	// Record<string, …> or a type parameter, or the program adds properties to the variable later.
 	Open bool
 	// Widened reports whether the value may still fit because only its type is too wide, such as string for "a" |
 	// "b", or string | number for string.
@@ -73,7 +74,7 @@ func flatten(d *ast.Diagnostic) string {
 	return shorten(strings.Join(slices.Compact(parts), " "), maxMessage)
 }
 
-// isPreamble reports whether a message only announces which overload the next one is about.
+// isPreamble reports whether a message only names the overload that the next message of the chain is about.
 func isPreamble(d *ast.Diagnostic) bool {
 	switch d.Code() {
 	case 2769, 2770, 2771, 2772:
@@ -148,7 +149,7 @@ func isErased(n *ast.Node) bool {
 	}) != nil
 }
 
-// member finds the module that lacks the named member.
+// member returns the module of Input.Files that lacks the member named by n, or nil.
 func (d *describer) member(n *ast.Node) *Target {
 	var module *ast.Symbol
 	switch p := n.Parent; {
@@ -166,7 +167,7 @@ func (d *describer) member(n *ast.Node) *Target {
 	return d.target(module, n)
 }
 
-// module returns the module whose namespace an expression is.
+// module returns the symbol of the module that the value of an expression is the namespace of, or nil.
 func (d *describer) module(n *ast.Node) *ast.Symbol {
 	if t := d.types.GetTypeAtLocation(n); t != nil {
 		return t.Symbol()
@@ -204,8 +205,8 @@ var argumentCodes = map[int32]bool{
 	2379: true, 2740 + 3: true,
 }
 
-// argument finds the function whose arguments a node is part of, or whose call it is. A node inside another function
-// or call does not count.
+// argument returns the function of Input.Files whose call, or whose argument, the node n is. It returns nil if there
+// is another function, statement or new expression between the node and the call.
 func (d *describer) argument(n *ast.Node) *Target {
 	for p := n; p != nil; p = p.Parent {
 		switch {
@@ -246,8 +247,8 @@ func (d *describer) callee(call *ast.Node) *Target {
 	return nil
 }
 
-// declared returns the declared function that is the value of an expression, also if the value was destructured or
-// renamed.
+// declared returns the declared function that an expression evaluates to, even if the program has destructured or
+// renamed it.
 func (d *describer) declared(n *ast.Node) *ast.Symbol {
 	if t := d.types.GetTypeAtLocation(n); t != nil {
 		return t.Symbol()
@@ -255,7 +256,8 @@ func (d *describer) declared(n *ast.Node) *ast.Symbol {
 	return nil
 }
 
-// valueOf returns the expression that a message about a property is about.
+// valueOf returns the expression whose type a message is about. For the name of an object's property, it is the
+// property's value.
 func valueOf(n *ast.Node) *ast.Node {
 	if p := n.Parent; p != nil && p.Kind == ast.KindPropertyAssignment && p.Name() == n {
 		return p.Initializer()
@@ -263,7 +265,7 @@ func valueOf(n *ast.Node) *ast.Node {
 	return n
 }
 
-// isOpen reports whether the type of an expression leaves its properties unknown.
+// isOpen reports whether the type of an expression does not say which properties the value has.
 func (d *describer) isOpen(n *ast.Node) bool {
 	if !ast.IsExpressionNode(n) && !ast.IsIdentifier(n) || n.Kind == ast.KindObjectLiteralExpression {
 		return false
@@ -276,7 +278,7 @@ func (d *describer) isOpen(n *ast.Node) bool {
 	return t.Flags()&open != 0 || t.Flags()&checker.TypeFlagsObject != 0 && d.types.GetIndexInfoOfType(t, d.types.GetStringType()) != nil
 }
 
-// filled reports whether a node is a variable whose properties are assigned elsewhere.
+// filled reports whether a node is a variable to which the program adds properties elsewhere.
 func (d *describer) filled(n *ast.Node) bool {
 	if !ast.IsIdentifier(n) {
 		return false
@@ -297,7 +299,8 @@ func (d *describer) filled(n *ast.Node) bool {
 	return found
 }
 
-// isFilling reports whether a member of a name is assigned, or the name is the first argument of Object.assign.
+// isFilling reports whether n is a name to which properties are added: one of its members is assigned, or it is the
+// first argument of Object.assign.
 func isFilling(n *ast.Node) bool {
 	p := n.Parent
 	switch p.Kind {

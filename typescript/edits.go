@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// edit replaces text[pos:end] with insert. origin is the position in the old text that the insertion corresponds to,
-// if that is not pos.
+// edit replaces text[pos:end] by insert. Usually the inserted text corresponds to pos in the old text; origin says
+// otherwise.
 type edit struct {
 	pos, end int
 	insert   string
@@ -24,13 +24,13 @@ func (e *edits) replace(pos, end int, with string) {
 
 func (e *edits) insert(pos int, text string) { e.replace(pos, pos, text) }
 
-// move inserts a text at pos that corresponds to the old text at origin.
+// move inserts text at pos. For position mapping, the inserted text corresponds to the old text at origin.
 func (e *edits) move(origin, pos int, text string) {
 	e.list = append(e.list, edit{pos, pos, text, origin})
 }
 
-// piece represents a run of the new text: either copied from the old text at old, or inserted and corresponding to
-// the old text at old.
+// piece describes a run of the new text. The run was copied from the old text at the offset old, or it was inserted
+// and corresponds to that offset.
 type piece struct {
 	start, old int
 	inserted   bool
@@ -39,7 +39,7 @@ type piece struct {
 // offsets maps offsets of an edited text back to those of the old one.
 type offsets []piece
 
-// apply edits text. The map is nil if nothing changed.
+// apply returns the edited text and the map back to the old text. The map is nil if there are no edits.
 func (e *edits) apply(text string) (string, offsets) {
 	if len(e.list) == 0 {
 		return text, nil

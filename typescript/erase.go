@@ -9,10 +9,10 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// direct returns the body of a program in which all TypeScript syntax can be cut out, so that the rest stays in
-// place. It reports false if the compiler's printer is needed: for enums, namespaces, parameter properties,
-// decorators, using, named exports, and where a cut could change the meaning of the rest. The tests use the printer's
-// output as the reference and compare both without blanks and comments.
+// direct returns the body of a program by cutting out its TypeScript syntax, so that the rest keeps its position. It
+// reports false if the compiler's printer must be used instead: for enums, namespaces, parameter properties,
+// decorators, using and named exports, and where a cut could change the meaning of the rest. Tests check that both
+// ways give equivalent code.
 func (u *unit) direct(types *checker.Checker, found []*ast.Diagnostic) (string, *positionMap, bool) {
 	text := u.file.Text()
 	if slices.ContainsFunc(found, isGrammar) || u.file.SubtreeFacts()&(ast.SubtreeContainsESNext|ast.SubtreeContainsJsx) != 0 || !plainText(text) {
@@ -32,11 +32,11 @@ func (u *unit) direct(types *checker.Checker, found []*ast.Diagnostic) (string, 
 	return code, p, true
 }
 
-// isGrammar reports whether a diagnostic means that the text is not a valid program.
+// isGrammar reports whether a diagnostic is a syntax error. Their codes are below 2000.
 func isGrammar(d *ast.Diagnostic) bool { return d.Code() < 2000 }
 
-// plainText reports whether an engine reads a text in the same way as the compiler: it has no HTML comments, which
-// are comments in scripts only, no comment that renames the source, and no line breaks that not all parsers count.
+// plainText reports whether a JavaScript engine divides a text into tokens and lines as the compiler does. The text
+// must not contain HTML comments, comments that rename the source, or line breaks other than \n.
 func plainText(text string) bool {
 	for _, mark := range []string{"<!--", "-->", "sourceURL", "sourceMappingURL", "\r", "\u2028", "\u2029"} {
 		if strings.Contains(text, mark) {
@@ -75,7 +75,8 @@ func (e *eraser) write() {
 	}
 }
 
-// plainStatement reports whether a statement means the same whatever its names refer to.
+// plainStatement reports whether the meaning of a statement does not depend on what its names refer to, such as a
+// type or a value.
 func plainStatement(s *ast.Node) bool {
 	switch s.Kind {
 	case ast.KindExportDeclaration:
@@ -86,7 +87,7 @@ func plainStatement(s *ast.Node) bool {
 	return s.Flags&ast.NodeFlagsReparsed == 0
 }
 
-// mark lets the checker determine which imports are used as values.
+// mark asks the checker which imports are used as values. The other imports can be dropped.
 func (e *eraser) mark() {
 	imports := func(s *ast.Node) bool { return s.Kind == ast.KindImportDeclaration }
 	if !e.script && slices.ContainsFunc(e.body.file.Statements.Nodes, imports) {
@@ -97,7 +98,8 @@ func (e *eraser) mark() {
 	}
 }
 
-// whole cuts a statement or a class member that consists only of types, and reports whether it did.
+// whole cuts n if it is a statement or class member that leaves no code, such as an interface, an overload or an
+// import of types. It reports whether it did.
 func (e *eraser) whole(n *ast.Node) bool {
 	if e.script || !e.isType(n) {
 		return false
@@ -148,7 +150,7 @@ func (e *eraser) visit(n *ast.Node) bool {
 	return e.refused
 }
 
-// needsPrinter reports whether a node is transformed in another way than by a cut.
+// needsPrinter reports whether the compiler transforms a node, so that cutting out types is not enough.
 func needsPrinter(n *ast.Node) bool {
 	switch n.Kind {
 	case ast.KindPropertyDeclaration:
@@ -159,7 +161,8 @@ func needsPrinter(n *ast.Node) bool {
 	return false
 }
 
-// inner visits a child, unless cutIn has cut it.
+// inner visits a child node. It does not visit types. If cutIn does not cut the types of the parent node, it gives up
+// on the whole program.
 func (e *eraser) inner(n *ast.Node) bool {
 	if ast.IsTypeNode(n) && n.Kind != ast.KindExpressionWithTypeArguments || n.Kind == ast.KindTypeParameter {
 		e.refused = e.refused || !holdsTypes(n.Parent)
@@ -168,7 +171,7 @@ func (e *eraser) inner(n *ast.Node) bool {
 	return e.visit(n)
 }
 
-// holdsTypes reports whether cutIn handles the types in a node.
+// holdsTypes reports whether n is a kind of node whose types cutIn cuts.
 func holdsTypes(n *ast.Node) bool {
 	switch n.Kind {
 	case ast.KindAsExpression, ast.KindSatisfiesExpression, ast.KindTypeAssertionExpression, ast.KindVariableDeclaration, ast.KindParameter, ast.KindPropertyDeclaration,
@@ -180,7 +183,7 @@ func holdsTypes(n *ast.Node) bool {
 	return false
 }
 
-// cutIn cuts the TypeScript syntax of the node itself.
+// cutIn cuts the TypeScript syntax that belongs to the node n itself, not to its children.
 func (e *eraser) cutIn(n *ast.Node) {
 	switch n.Kind {
 	case ast.KindAsExpression, ast.KindSatisfiesExpression:
@@ -222,8 +225,8 @@ func (e *eraser) cutIn(n *ast.Node) {
 	}
 }
 
-// assertion cuts as and satisfies. If an operator follows, it refuses the program, because the cut would change the
-// grouping: (a + b as T) * c.
+// assertion cuts "as T" or "satisfies T" after an expression. It gives up on the program if a binary operator
+// follows, because the cut could then change how the operands are grouped.
 func (e *eraser) assertion(n *ast.Node) {
 	x := n.Expression()
 	if p := n.Parent; p.Kind == ast.KindBinaryExpression && p.AsBinaryExpression().Left == n && !ast.IsLeftHandSideExpression(x) {
@@ -287,7 +290,7 @@ func (e *eraser) modifiers(n *ast.Node) {
 	}
 }
 
-// ended records a statement that ends without a semicolon.
+// ended records the end of a statement that has no semicolon. A later cut could otherwise join it with the next line.
 func (e *eraser) ended(n *ast.Node) {
 	switch n.Kind {
 	case ast.KindExpressionStatement, ast.KindVariableStatement, ast.KindReturnStatement, ast.KindThrowStatement, ast.KindExportAssignment, ast.KindPropertyDeclaration:
@@ -319,7 +322,7 @@ func (e *eraser) token(t *ast.Node) {
 	}
 }
 
-// list cuts parameters or arguments with their delimiters.
+// list cuts type parameters or type arguments with their angle brackets.
 func (e *eraser) list(l *ast.NodeList) {
 	if l == nil {
 		return
@@ -335,7 +338,7 @@ func (e *eraser) list(l *ast.NodeList) {
 	e.cut(from, to+1)
 }
 
-// cut removes a range. A blank replaces it if two words would become one.
+// cut removes a range of text. It leaves a blank if two words would otherwise join.
 func (e *eraser) cut(from, to int) {
 	with := ""
 	if from > 0 && to < len(e.text) && isWord(e.text[from-1]) && isWord(e.text[to]) {
@@ -352,7 +355,7 @@ func (e *eraser) start(n *ast.Node) int { return startOf(e.body.file, n) }
 
 func (e *eraser) skip(pos int) int { return scanner.SkipTrivia(e.text, pos) }
 
-// compose joins the maps of edits that were made one after the other. The last one comes first.
+// compose combines the maps of successive edits into one. The map of the last edit comes first.
 func compose(maps ...offsets) offsets {
 	all := maps[0]
 	for _, next := range maps[1:] {
@@ -381,7 +384,8 @@ func (o offsets) then(next offsets) offsets {
 	return both
 }
 
-// within returns the pieces of a copied run, up to the offset end in the text that it is copied from.
+// within returns pieces that map a copied run back through o. end is the offset at which the run ends in the text
+// that it was copied from, or negative if it extends to the end of that text.
 func (o offsets) within(run piece, end int) offsets {
 	first := piece{run.start, o.back(run.old), false}
 	var pieces offsets

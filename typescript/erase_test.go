@@ -13,8 +13,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/core"
 )
 
-// outline is what a program is made of, without blanks, comments, parentheses and
-// semicolons that stand for nothing.
+// outline returns a text that describes the syntax tree of a program. It ignores blanks, comments, parentheses and
+// empty statements, so that equivalent programs have equal outlines.
 func outline(code string) string {
 	var b strings.Builder
 	var add func(n *ast.Node) bool
@@ -48,8 +48,8 @@ func outline(code string) string {
 	return b.String()
 }
 
-// bothWays is the body of a program, cut and printed; direct is false where only the
-// printer makes one.
+// bothWays returns the body of a program made by cutting and the one made by the printer. direct is false if only the
+// printer can make one.
 func bothWays(c *Compiler, code string, kind Kind) (cut, printed string, direct, ok bool) {
 	ctx := context.Background()
 	src, err := c.Parse(ctx, code, kind)
@@ -78,7 +78,7 @@ func bothWays(c *Compiler, code string, kind Kind) (cut, printed string, direct,
 	return cut, printed, direct, err == nil
 }
 
-// erasures are pieces where a cut could change what is left.
+// erasures lists programs in which cutting out a type could change the meaning of the rest.
 var erasures = []string{
 	"let a: any = 1 as any\n(2)", "const b = (1 + 2 as number) * 3", "let q = 1\nlet b = q as any\n[0]", "let x: number\n(5)", "let s!: string; s = 'x' as const\n`t`",
 	"async function f<T>(this: any, a?: T, ...r: T[]): Promise<T> { return a! }", "const g = async <T,>(x: T): Promise<T> => x", "const g = (x: number)\n: number => x",
@@ -108,8 +108,8 @@ func TestErasures(t *testing.T) {
 	}
 }
 
-// Whatever can be cut means what the printer makes of it. RETORT_TYPESCRIPT names a
-// folder with more of it.
+// TestErasedIsWhatIsPrinted checks that cutting out types gives code equivalent to the printer's, for all programs in
+// the test data. RETORT_TYPESCRIPT may name a folder with further programs.
 func TestErasedIsWhatIsPrinted(t *testing.T) {
 	c := New(Limits{})
 	programs := map[string]string{}
@@ -158,7 +158,7 @@ func TestErasedIsWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// FuzzErase looks for programs that mean something else when they are cut.
+// FuzzErase checks that a program from which types were cut is equivalent to the printer's output.
 func FuzzErase(f *testing.F) {
 	for _, code := range erasures {
 		f.Add(code)

@@ -48,7 +48,8 @@ type exporter struct {
 	depth int
 }
 
-// note records types, and names that are exported elsewhere than they are declared.
+// note records what a statement contributes to the exports: a type, or a name that is exported separately from its
+// declaration.
 func (e *exporter) note(s *ast.Node) {
 	switch s.Kind {
 	case ast.KindInterfaceDeclaration, ast.KindTypeAliasDeclaration:
@@ -98,7 +99,7 @@ func localName(s *ast.Node) string {
 	return s.Name().Text()
 }
 
-// under returns a function once for each name under which it is exported.
+// under returns one Export of the function f for each name under which the module exports it.
 func (e *exporter) under(s, f *ast.Node, local string) []Export {
 	names := e.named[local]
 	switch flags := s.ModifierFlags(); {

@@ -7,7 +7,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// maxSchemaDepth bounds how deep nested types are followed.
+// maxSchemaDepth bounds the depth of nested types that a schema describes. Deeper types are unrestricted.
 const maxSchemaDepth = 6
 
 // schema returns the JSON Schema of a type, using only the type's text. For what it does not understand it returns
@@ -51,7 +51,8 @@ func (e *exporter) shape(t *ast.Node) map[string]any {
 	return map[string]any{}
 }
 
-// reference returns the schema of a named type: one of the module's own, or a list.
+// reference returns the schema of a named type: an array, a record, or a type that the module declares. For any other
+// type it returns {}, which allows anything.
 func (e *exporter) reference(t *ast.Node) map[string]any {
 	name := e.written(t.AsTypeReferenceNode().TypeName)
 	arguments := t.TypeArguments()
@@ -93,7 +94,7 @@ func (e *exporter) object(members []*ast.Node) map[string]any {
 	return s
 }
 
-// union returns the schema of a union. For literals it is an enum.
+// union returns the schema of a union type. A union of literals becomes an enum.
 func (e *exporter) union(types []*ast.Node) map[string]any {
 	var constants []any
 	var shapes []map[string]any
@@ -134,7 +135,7 @@ func literal(n *ast.Node) map[string]any {
 	return map[string]any{}
 }
 
-// literalSchema returns the schema of the type of a default value.
+// literalSchema returns the schema of a parameter without a declared type, derived from its default value.
 func literalSchema(n *ast.Node) string {
 	switch n.Kind {
 	case ast.KindStringLiteral, ast.KindNoSubstitutionTemplateLiteral, ast.KindTemplateExpression:

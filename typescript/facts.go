@@ -4,7 +4,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// Facts describe what a program can reach, according to its syntax tree.
+// Facts describes what a program uses, as far as its syntax tree shows: imports, free names, calls and exports.
 type Facts struct {
 	Imports []Import        // in source order
 	Globals map[string]*Use // free names that are used as values
@@ -14,10 +14,10 @@ type Facts struct {
 	Unknown bool            // eval, Function, globalThis or a computed import: any name may be reached
 }
 
-// ImportForm is the way in which a module is imported.
+// ImportForm says with which syntax a module is imported.
 type ImportForm int
 
-// The forms of imports.
+// Values of ImportForm.
 const (
 	ImportStatic   ImportForm = iota // import … from "x"
 	ImportDynamic                    // import("x")
@@ -35,8 +35,8 @@ type Import struct {
 	Names map[string]*Use
 }
 
-// Use describes how a program uses a value: which members it names, whether it calls the value, and whether it uses
-// the value in another way, so that it may reach any member.
+// Use describes how a program uses a value. Members has the members that it names. Whole means that it also uses the
+// value in a way that may reach any member.
 type Use struct {
 	Whole      bool
 	Called     bool
@@ -108,7 +108,7 @@ func (c *collector) uses(names map[string][]*ast.Node) map[string]*Use {
 	return uses
 }
 
-// resolve records for every identifier that is used, not declared, what it refers to.
+// resolve records what each identifier refers to. It ignores identifiers that declare a name.
 func (c *collector) resolve(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		if n.Flags&ast.NodeFlagsReparsed != 0 {
@@ -188,7 +188,8 @@ func (c *collector) importDeclaration(d *ast.ImportDeclaration) {
 	}
 }
 
-// binding records how what is imported under name is used. at is the position of the name in the program.
+// binding records the uses of one imported name. name is the name in the imported module, and at is its place in the
+// program.
 func (c *collector) binding(im *Import, name string, declaration, at *ast.Node) {
 	use := im.Names[name]
 	if use == nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tell writes facts as one line: what a use reaches in braces, * for the whole,
-// () for a call, ? for typeof.
+// tell returns facts as one line of text. Members in use are in braces. * means the whole value, () a call and ?
+// typeof.
 func tell(f Facts) string {
 	var parts []string
 	for _, i := range f.Imports {

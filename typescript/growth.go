@@ -6,16 +6,15 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// The compiler computes strings that are constant: const b = `${a}${a}`, enum
-// members, template literal types. A few dozen of them, each twice as long as
-// the one before, would fill any memory, so a program whose constants could
-// become longer than maxConstant bytes is refused.
+// Bounds on constant strings. The compiler evaluates constant strings, such as const b = `${a}${a}`, enum members and
+// template literal types. A few dozen of them, each twice as long as the one before, would fill any memory, so a
+// program whose constants could become longer than maxConstant bytes is refused.
 const (
 	maxConstant = 4 << 20
 	maxTemplate = 256 // bytes of text in a template of a generic type
 )
 
-// growth computes an upper bound for the constants of a program.
+// growth computes an upper bound for the lengths of the constant strings in a program.
 type growth struct {
 	declared map[string][]*ast.Node // initializers by name, whatever their scope
 	order    []string               // the names, as they are declared
@@ -39,8 +38,8 @@ func checkGrowth(file *ast.SourceFile) error {
 	return g.err
 }
 
-// collect walks the tree. generic reports whether type parameters are in scope, and constant whether expressions keep
-// the exact type of a template.
+// collect walks the tree and collects constants. generic reports whether type parameters are in scope. constant
+// reports whether the type of a template expression is its exact string, as it is under "as const".
 func (g *growth) collect(node *ast.Node, generic, constant bool) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		generic, constant := generic || len(typeParameters(n)) > 0, constant
@@ -81,8 +80,8 @@ func (g *growth) declare(name, value *ast.Node) {
 	g.declared[name.Text()] = append(g.declared[name.Text()], value)
 }
 
-// template counts a template whose type is the string itself. In a generic type, such a template can be applied to
-// its own result.
+// template counts a template whose type is an exact string. In a generic type such a template can be applied to its
+// own result, so it is refused there if it is long or has several placeholders.
 func (g *growth) template(n *ast.Node, generic bool) {
 	holes, text := 0, n.End()-n.Pos()
 	n.ForEachChild(func(child *ast.Node) bool {
@@ -99,12 +98,12 @@ func (g *growth) template(n *ast.Node, generic bool) {
 	}
 }
 
-// isInferred reports whether a placeholder is ${infer T}, which splits a string.
+// isInferred reports whether a placeholder is ${infer T}. It only splits a string and makes none longer.
 func isInferred(span *ast.Node) bool {
 	return span.Kind == ast.KindTemplateLiteralTypeSpan && span.AsTemplateLiteralTypeSpan().Type.Kind == ast.KindInferType
 }
 
-// size bounds the length of the constants of a name.
+// size returns an upper bound for the length of the constants that are declared under a name.
 func (g *growth) size(name string) int {
 	if size, ok := g.sizes[name]; ok {
 		return size
@@ -118,7 +117,7 @@ func (g *growth) size(name string) int {
 	return size
 }
 
-// length bounds the length of a constant expression. Other expressions count as 0.
+// length returns an upper bound for the length of a constant expression, and 0 for any other expression.
 func (g *growth) length(n *ast.Node) int {
 	switch n.Kind {
 	case ast.KindIdentifier:

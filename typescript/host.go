@@ -13,7 +13,7 @@ import (
 	"github.com/microsoft/typescript-go/internal/vfs"
 )
 
-// host is the compiler's view of the file system: the files of one check and the bundled lib files.
+// host implements the compiler's view of the file system: the files of one check and the bundled lib files.
 type host struct {
 	main  *ast.SourceFile
 	files memoryFS

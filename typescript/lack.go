@@ -5,8 +5,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/checker"
 )
 
-// Lack represents a member that a type does not have. One of Input.Files declares the type, or the function or member
-// that it comes from.
+// Lack describes a member that a type does not have. One of Input.Files declares the type, or the function or member
+// whose value has the type.
 type Lack struct {
 	File   string
 	Name   string   // of the member
@@ -58,7 +58,7 @@ func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
 	return l
 }
 
-// receiver returns the expression, or the pattern, whose member a name is.
+// receiver returns the expression or pattern before the member name: a in a.name, or b in const {name} = b.
 func receiver(name *ast.Node) *ast.Node {
 	switch p := name.Parent; {
 	case p == nil:
@@ -141,8 +141,8 @@ func parts(t *checker.Type) (all []*checker.Type) {
 	return all
 }
 
-// fileOfValue returns the one of Input.Files that declares the function or member from which a value of a primitive
-// type comes.
+// fileOfValue returns the file of Input.Files that declares the function or member that produced a value. It is
+// needed for values of primitive types, whose types are declared nowhere.
 func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	const far = 4
 	for n.Kind == ast.KindAwaitExpression || n.Kind == ast.KindParenthesizedExpression {
@@ -174,7 +174,7 @@ func (d *describer) fileOfValue(n *ast.Node, depth int) string {
 	return ""
 }
 
-// membersOf returns the members of the object types that a type consists of. Arrays do not count.
+// membersOf returns the members of the object types in a union or intersection. It ignores arrays.
 func (d *describer) membersOf(t *checker.Type) (all []*ast.Symbol) {
 	for _, part := range parts(t) {
 		if part.Flags()&checker.TypeFlagsObject != 0 && !d.types.IsArrayLikeType(part) {

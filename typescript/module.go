@@ -16,14 +16,14 @@ func (b *bodyWriter) exported() {
 	b.edits.insert(0, "__exports.names = { "+strings.Join(b.names, ", ")+" }; ")
 }
 
-// export records a name that a module exports.
+// export records that the module exports the variable local under name, so that __exports.names will have it.
 func (b *bodyWriter) export(name, local string) {
 	if b.unit.module && name != "default" {
 		b.names = append(b.names, strconv.Quote(name)+": () => "+local)
 	}
 }
 
-// exportNames records the names that an exported statement declares.
+// exportNames records all names that a statement such as "export const a = 1" declares and exports.
 func (b *bodyWriter) exportNames(s *ast.Node) {
 	if s.Kind != ast.KindVariableStatement {
 		if name := s.Name(); name != nil && ast.IsIdentifier(name) {

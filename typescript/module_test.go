@@ -35,7 +35,7 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// A program is checked against the text of a module.
+// TestImportOfModule checks that a program which imports a module is type-checked against the module's exports.
 func TestImportOfModule(t *testing.T) {
 	c := New(Limits{})
 	in := testInput()

@@ -28,8 +28,8 @@ func newEmitted(u *unit, js, mappings string) *emitted {
 	return e
 }
 
-// source returns the offset in the unit's text for pos in the emitted text, or for the nearest mapped position before
-// it. exact reports which.
+// source returns the offset in the unit's text that corresponds to pos in the emitted text. If pos is not mapped, it
+// uses the nearest mapped position before it, and exact is false.
 func (e *emitted) source(pos int) (offset int, exact bool) {
 	i := sort.SearchInts(e.from, pos+1) - 1
 	if i < 0 {
@@ -79,7 +79,7 @@ type positionMap struct {
 	code  *lineTable
 	shift offsets // from the final code to the emitted one
 	// from holds ascending offsets in the emitted code, and to the corresponding offsets in the text. Both are nil if
-	// adding shift gives the offset.
+	// applying shift alone gives the offset in the text.
 	from, to []int
 	text     *lineTable
 }
@@ -92,7 +92,7 @@ func newPositionMap(u *unit, e *emitted, code string, shift offsets) *positionMa
 	return p
 }
 
-// newCodeTable splits a text into lines as engines count them.
+// newCodeTable splits JavaScript at \n only, as engines number lines in error positions.
 func newCodeTable(code string) *lineTable {
 	starts := []int{0}
 	for at := 0; ; {

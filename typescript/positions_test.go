@@ -8,8 +8,8 @@ import (
 
 var mark = regexp.MustCompile(`mark\d+`)
 
-// Whatever stands before it, a mark in the JavaScript leads to the same mark in
-// the source.
+// TestLocate checks that Locate maps the position of each mark in the emitted JavaScript to the position of the same
+// mark in the source, whatever precedes it.
 func TestLocate(t *testing.T) {
 	for name, code := range map[string]string{
 		"plain":          "mark1();\n  mark2();\nreturn mark3",

@@ -49,7 +49,7 @@ func (b *bodyWriter) exportDefault(s *ast.Node) {
 	}
 }
 
-// stripModifiers replaces export default by text.
+// stripModifiers replaces the modifiers "export" and "default" of a statement by text.
 func (b *bodyWriter) stripModifiers(s *ast.Node, text string) {
 	first, last := -1, -1
 	for _, m := range s.ModifierNodes() {
@@ -127,7 +127,7 @@ func isFunctionValue(n *ast.Node) bool {
 	return n.Kind == ast.KindArrowFunction || n.Kind == ast.KindFunctionExpression && n.AsFunctionExpression().AsteriskToken == nil
 }
 
-// called reports whether top-level code calls a function of that name.
+// called reports whether code outside of functions calls a function of that name.
 func (b *bodyWriter) called(name string) bool {
 	return b.mentions(name, func(n *ast.Node) bool {
 		for ast.IsOuterExpression(n.Parent, ast.OEKParentheses|ast.OEKAssertions) {
@@ -137,7 +137,7 @@ func (b *bodyWriter) called(name string) bool {
 	})
 }
 
-// mentions reports whether top-level code, outside of functions, uses a name in a way that use accepts.
+// mentions reports whether code outside of functions has a reference to name for which use returns true.
 func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	var walk func(*ast.Node) bool
 	walk = func(n *ast.Node) bool {
@@ -157,7 +157,8 @@ func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	return false
 }
 
-// onlyFunction returns the name of the program's function if the program consists of nothing else, or "".
+// onlyFunction returns the name of the function if the program consists of a single function declaration. Otherwise
+// it returns "".
 func (b *bodyWriter) onlyFunction() string {
 	if len(b.values) != 1 {
 		return ""
@@ -188,8 +189,8 @@ func (b *bodyWriter) trailing() *ast.Node {
 	return nil
 }
 
-// returnValue makes an expression statement return its value. A function is called. void, which is used only to
-// silence linters, is removed.
+// returnValue makes an expression statement return its value. If the value is a function, the function is called. A
+// void operator is removed, because programs use it only to silence linters.
 func (b *bodyWriter) returnValue(s *ast.Node) {
 	e := s.Expression()
 	if e.Kind == ast.KindVoidExpression {

@@ -7,14 +7,13 @@ import (
 	"github.com/microsoft/typescript-go/internal/ast"
 )
 
-// rewriter makes the text that is type-checked from the text as written, where
-// TypeScript would not check or not accept what a program may do:
+// rewriter rewrites a program before it is type-checked, because TypeScript would not check or not accept some of its
+// syntax:
 //
-//   - return outside of a function is not checked: it becomes throw, which is,
-//     and turns back into return after the emit;
+//   - return outside of a function becomes throw, whose operand is checked, and becomes return again in the output;
 //   - require("x") becomes (await import("x")), import a = require("x") becomes
-//     import * as a from "x", module.exports = x becomes export default x;
-//   - module specifiers become the ones that the caller resolved.
+//     import * as a from "x", and module.exports = x becomes export default x;
+//   - module specifiers are replaced by those that the caller resolved.
 type rewriter struct {
 	file       *ast.SourceFile
 	text       string
@@ -34,7 +33,7 @@ func (r *rewriter) rewrite() {
 	r.expressions(r.file.AsNode())
 }
 
-// statement rewrites the returns that are outside of functions.
+// statement replaces return by throw in all return statements that are outside of functions.
 func (r *rewriter) statement(n *ast.Node) bool {
 	switch {
 	case n.Kind == ast.KindReturnStatement:
@@ -97,8 +96,8 @@ func (r *rewriter) call(n *ast.Node) {
 	r.edits.insert(n.End(), ")")
 }
 
-// opening returns the parenthesis that precedes the replacement of n. If a statement begins with it, a semicolon is
-// added, so that it does not become a call of the previous line.
+// opening returns the parenthesis that opens the replacement of n. At the beginning of a statement it returns ";(",
+// because "(" alone could be parsed as a call of the previous line's value.
 func (r *rewriter) opening(n *ast.Node) string {
 	statement := ast.FindAncestor(n, ast.IsStatement)
 	if statement == nil || startOf(r.file, statement) != startOf(r.file, n) {
@@ -136,7 +135,7 @@ func (r *rewriter) importEquals(n *ast.Node) {
 	r.edits.replace(specifier.End(), d.ModuleReference.End(), "")
 }
 
-// moduleExports turns module.exports = x, at the top level, into a default export.
+// moduleExports replaces module.exports = x at the top level by a default export.
 func (r *rewriter) moduleExports(n *ast.Node) {
 	if n.Parent.Kind != ast.KindSourceFile || n.Expression().Kind != ast.KindBinaryExpression {
 		return

@@ -29,8 +29,8 @@ func (s scope) resolve(n *ast.Node) *ast.Symbol {
 	return symbol
 }
 
-// isReference reports whether a name refers to something, rather than declaring it, labelling a statement or naming a
-// member.
+// isReference reports whether a name refers to a variable or type. It returns false for names that declare something,
+// label a statement or name a member.
 func isReference(n *ast.Node) bool {
 	p := n.Parent
 	switch p.Kind {
@@ -54,7 +54,8 @@ func isReference(n *ast.Node) bool {
 
 func isNoQualifiedName(n *ast.Node) bool { return n.Kind != ast.KindQualifiedName }
 
-// isTypePosition reports whether an identifier is erased: part of a type, or of typeof in a type.
+// isTypePosition reports whether an identifier is part of a type, or of a typeof in a type. Such identifiers do not
+// exist in the emitted code.
 func isTypePosition(n *ast.Node) bool {
 	if ast.IsPartOfTypeNode(n) || ast.IsPartOfTypeQuery(n) {
 		return true

@@ -2,21 +2,22 @@ package tsc
 
 import "errors"
 
-// Parsed represents a Source in the form that can be sent to another process: everything except the syntax tree.
+// Parsed holds everything of a Source except the syntax tree, which cannot be sent to another process.
 type Parsed struct {
 	Errors []Diagnostic
 	Facts  Facts
 }
 
-// Parsed returns the part of s that can be sent.
+// Parsed returns the part of s that can be sent to another process.
 func (s *Source) Parsed() Parsed { return Parsed{s.errors, s.facts} }
 
-// Source returns the Source of the text that p was made from, without its tree. It can be queried but not checked.
+// Source returns a Source without a syntax tree. text must be the text that p was made from. Its errors and facts can
+// be read, but it cannot be checked.
 func (p Parsed) Source(text string) *Source {
 	return &Source{text: text, lines: newLineTable(text), errors: p.Errors, facts: p.Facts}
 }
 
-// Checked represents a Result in the form that can be sent to another process.
+// Checked holds a Result in a form that can be sent to another process.
 type Checked struct {
 	Diagnostics []Diagnostic
 	JavaScript  string
@@ -25,7 +26,7 @@ type Checked struct {
 	Shift       [][3]int // of positionMap: start, old, and 1 if inserted
 }
 
-// Checked returns the part of r that can be sent.
+// Checked returns r in a form that can be sent to another process.
 func (r *Result) Checked() Checked {
 	c := Checked{Diagnostics: r.Diagnostics, JavaScript: r.JavaScript, Text: r.Text, From: r.positions.from, To: r.positions.to}
 	for _, p := range r.positions.shift {
@@ -40,7 +41,7 @@ func (r *Result) Checked() Checked {
 
 var errSent = errors.New("tsc: offsets that do not fit each other")
 
-// Result returns the Result that c was made from. source must be the same as for that.
+// Result returns the Result that c was made from. src must be the Source that was checked.
 func (c Checked) Result(src *Source) (*Result, error) {
 	if len(c.From) != len(c.To) {
 		return nil, errSent

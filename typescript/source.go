@@ -107,7 +107,7 @@ func (s *Source) parseObject() bool {
 	return true
 }
 
-// objectEnd returns the end of the object literal with which a file begins, after an opening parenthesis.
+// objectEnd returns the end of the object literal that begins a file, if the file begins with one in parentheses.
 func objectEnd(file *ast.SourceFile) (int, bool) {
 	if len(file.Statements.Nodes) == 0 || file.Statements.Nodes[0].Kind != ast.KindExpressionStatement {
 		return 0, false

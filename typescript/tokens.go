@@ -2,7 +2,8 @@ package tsc
 
 import "github.com/microsoft/typescript-go/internal/ast"
 
-// isHeader reports whether the parentheses after a keyword are not an operand, as in if (a).
+// isHeader reports whether the parentheses after a keyword are a statement's header, as in if (a), and not an
+// operand.
 func isHeader(k ast.Kind) bool {
 	switch k {
 	case ast.KindIfKeyword, ast.KindWhileKeyword, ast.KindForKeyword, ast.KindWithKeyword, ast.KindSwitchKeyword, ast.KindCatchKeyword:
@@ -34,7 +35,7 @@ func isOperand(k ast.Kind) bool {
 
 func isKeyword(k ast.Kind) bool { return ast.KindFirstKeyword <= k && k <= ast.KindLastKeyword }
 
-// isInfix reports whether a keyword may stand between operands, so that the operand before it continues.
+// isInfix reports whether a keyword can stand between two operands and continues what the first one began.
 func isInfix(k ast.Kind) bool {
 	switch k {
 	case ast.KindInKeyword, ast.KindInstanceOfKeyword, ast.KindAsKeyword, ast.KindSatisfiesKeyword, ast.KindExtendsKeyword,
@@ -54,12 +55,12 @@ func isContextual(k ast.Kind) bool {
 	return false
 }
 
-// isName reports whether a keyword ends an operand, as a name or a type.
+// isName reports whether a keyword can be a complete operand, as a name or type.
 func isName(k ast.Kind) bool {
 	return k > ast.KindLastReservedWord && k <= ast.KindLastKeyword && !isContextual(k)
 }
 
-// opening returns the kind of the opening token for a closing one.
+// opening returns the kind of the opening bracket that matches a closing one.
 func opening(k ast.Kind) ast.Kind {
 	switch k {
 	case ast.KindCloseParenToken:

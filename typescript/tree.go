@@ -5,8 +5,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/scanner"
 )
 
-// Node represents a node of a program's syntax tree in a form that does not depend on the compiler. It has no types,
-// parentheses or casts.
+// Node holds a node of a program's syntax tree in a form that does not depend on the compiler. The tree contains no
+// types, parentheses or casts.
 type Node struct {
 	Kind       string // as package rules names it: "call"
 	Text       string
@@ -29,7 +29,7 @@ type treeBuilder struct {
 	nodes []Node
 }
 
-// node adds a node. inner adds its children.
+// node appends a node and then calls inner, which adds the node's children. inner may be nil.
 func (b *treeBuilder) node(kind string, n *ast.Node, text string, inner func()) int {
 	i := len(b.nodes)
 	start := b.src.shift.back(startOf(b.src.file, n))
@@ -48,7 +48,7 @@ func (b *treeBuilder) each(list []*ast.Node) {
 	}
 }
 
-// bound returns the number of a variable.
+// bound returns the number of the variable that a symbol stands for, from 1, or 0 if the symbol is nil.
 func (b *treeBuilder) bound(s *ast.Symbol) int {
 	if s == nil {
 		return 0
@@ -67,13 +67,13 @@ func (b *treeBuilder) declared(kind string, n *ast.Node, name string, inner func
 	b.nodes[i].Bind = b.bound(n.Symbol())
 }
 
-// name adds the name of a variable that d declares.
+// name adds a node for the name of the variable that the declaration d declares.
 func (b *treeBuilder) name(name, d *ast.Node) {
 	i := b.node("name", name, name.Text(), nil)
 	b.nodes[i].Bind = b.bound(d.Symbol())
 }
 
-// wrapped lists the nodes that add nothing to their children except a kind and a fixed text.
+// wrapped maps kinds of nodes to the kind and text of their Node. Such nodes need nothing else but their children.
 var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindArrayLiteralExpression: {"array", ""}, ast.KindObjectLiteralExpression: {"object", ""},
 	ast.KindSpreadElement: {"spread", ""}, ast.KindSpreadAssignment: {"spread", ""}, ast.KindAwaitExpression: {"await", ""},
@@ -84,7 +84,7 @@ var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindTemplateExpression: {"template", ""}, ast.KindElementAccessExpression: {"index", ""}, ast.KindNewExpression: {"new", ""},
 }
 
-// literals lists nodes without children.
+// literals maps kinds of nodes that have no children to the kind of their Node.
 var literals = map[ast.Kind]string{
 	ast.KindStringLiteral: "string", ast.KindNoSubstitutionTemplateLiteral: "string", ast.KindTemplateHead: "string",
 	ast.KindTemplateMiddle: "string", ast.KindTemplateTail: "string", ast.KindNumericLiteral: "number", ast.KindBigIntLiteral: "number",
@@ -218,7 +218,8 @@ func (b *treeBuilder) declaration(n *ast.Node) bool {
 	return true
 }
 
-// target adds what a declaration binds: a name, or a pattern in the form of an object or array.
+// target adds the name or pattern that a declaration binds. A pattern has the same form as an object or array
+// literal.
 func (b *treeBuilder) target(name, d *ast.Node) {
 	switch name.Kind {
 	case ast.KindIdentifier:
@@ -376,7 +377,8 @@ func (b *treeBuilder) importEquals(n *ast.Node) {
 	b.node("import", n, d.ModuleReference.Expression().Text(), func() { b.declared("imported", n, "*", nil) })
 }
 
-// rest adds the remaining kinds of nodes: statements, by their children. It adds nothing for erased syntax.
+// rest adds nodes of all kinds that have no function of their own, each with its children. It adds nothing for syntax
+// that is erased, such as types.
 func (b *treeBuilder) rest(n *ast.Node) {
 	switch {
 	case ast.IsTypeNode(n), ast.IsTypeDeclaration(n) && !ast.IsClassLike(n) && n.Kind != ast.KindEnumDeclaration,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// drawn is a tree in one line: kind 'text' #variable (children).
+// drawn returns a tree as one line of text, in which a node has the form kind:text#variable(children).
 func drawn(nodes []Node) string {
 	var b strings.Builder
 	var draw func(i int)
@@ -61,8 +61,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// FuzzTree: whatever parses has a tree, and every node of it lies in its parent
-// and in the text.
+// FuzzTree checks that every program without syntax errors has a tree, in which each node lies inside its parent and
+// inside the text.
 func FuzzTree(f *testing.F) {
 	for _, seed := range []string{"a.b['c'](1, ...d)", "{ a: 1 }", "const { a, b: { c = 1 }, ['d']: e, ...f } = g", "class A extends B { static #x = 1; get y() { return this.#x } constructor(private a: number) { super() } }",
 		"for await (const x of y) label: while (1) break label", "import a, { b as c } from 'd'; import e = require('f'); export * from 'g'; export default a",

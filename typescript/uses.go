@@ -2,7 +2,7 @@ package tsc
 
 import "github.com/microsoft/typescript-go/internal/ast"
 
-// followAll adds to use every use of a symbol.
+// followAll adds all uses of a symbol to use.
 func (c *collector) followAll(symbol *ast.Symbol, use *Use, origin Call) {
 	if symbol == nil || c.busy[symbol] {
 		return
@@ -14,8 +14,8 @@ func (c *collector) followAll(symbol *ast.Symbol, use *Use, origin Call) {
 	}
 }
 
-// follow adds to use what the program does with the value of one expression. origin names the source of the value,
-// for calls that are found.
+// follow adds to use what the program does with the value of the expression n. origin names the source of the value
+// and is recorded with each call that is found.
 func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 	if isTypePosition(n) {
 		c.followType(n, use)
@@ -69,7 +69,7 @@ func (c *collector) followMember(access *ast.Node, use *Use, name string, at *as
 	c.follow(access, member, origin.of(name))
 }
 
-// of returns the name of a member of what the call's name stands for.
+// of returns c with the name of a member of the value that c names, for example "a.b" for the member b of "a".
 func (c Call) of(member string) Call {
 	switch c.Name {
 	case "*", "default":
@@ -93,7 +93,7 @@ func (c *collector) followVariable(d *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// followElement follows one element of const {a, b: c} = value.
+// followElement adds the uses of one element of a destructuring pattern, such as b: c in const {a, b: c} = value.
 func (c *collector) followElement(e *ast.Node, use *Use, origin Call) {
 	element := e.AsBindingElement()
 	key := e.PropertyNameOrName()
@@ -118,7 +118,7 @@ func (c *collector) followElement(e *ast.Node, use *Use, origin Call) {
 	}
 }
 
-// followType records the type T of ns.T, and the members of typeof ns.member.
+// followType records a type member T in ns.T, or a member named in typeof ns.member.
 func (c *collector) followType(n *ast.Node, use *Use) {
 	q := n.Parent
 	if q.Kind != ast.KindQualifiedName || q.AsQualifiedName().Left != n {

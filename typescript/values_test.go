@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// programs and the JSON of their values.
+// valueTests lists programs, each with the JSON of the value that it must return.
 var valueTests = []struct {
 	name string
 	kind Kind
@@ -141,7 +141,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// runner does what a guest does: evaluates each body with its surroundings.
+// runner is a Node.js script that evaluates emitted bodies in an environment like that of a sandbox.
 const runner = `
 const { readFileSync, writeSync } = await import('node:fs');
 const bodies = JSON.parse(readFileSync(0, 'utf8'));

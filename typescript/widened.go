@@ -27,7 +27,7 @@ func (d *describer) isWidened(f *ast.Diagnostic, n *ast.Node, target *Target) bo
 	return false
 }
 
-// explanation returns the diagnostic that gives the reason for d, or nil.
+// explanation returns the next diagnostic in the chain, which gives the reason for d, or nil.
 func explanation(d *ast.Diagnostic) *ast.Diagnostic {
 	if chain := d.MessageChain(); len(chain) > 0 {
 		return chain[0]
@@ -50,7 +50,9 @@ func isPrimitives(s string) bool {
 	})
 }
 
-// mayFit reports whether one of the union's types is allowed, or an allowed literal is a value of one of them.
+// mayFit reports whether a value of the type from could also be of the type to. It compares the types as text. An
+// alternative of the union from must be among those of to, or be string or number while to has a literal of that
+// type.
 func mayFit(from, to string) bool {
 	allowed := alternatives(to)
 	given := alternatives(from)
@@ -84,8 +86,8 @@ func isNumber(s string) bool { return s != "" && (s[0] >= '0' && s[0] <= '9' || 
 
 var plainName = regexp.MustCompile(`^([A-Za-z_$][\w$]*)(\[\])?$`)
 
-// spelledOut returns a type or, if it is an alias in the file that declares target, the type that the alias stands
-// for.
+// spelledOut returns the definition of a type alias that the file of target declares. It returns any other type
+// unchanged.
 func (d *describer) spelledOut(s string, target *Target) string {
 	m := plainName.FindStringSubmatch(s)
 	if target == nil || m == nil {
