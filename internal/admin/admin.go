@@ -1,5 +1,6 @@
-// Package admin does what the command does without an engine: it reads, proves, exports and erases what a configuration
-// keeps, and manages its tokens and jobs. Engines may use the same data directory at the same time.
+// Package admin implements the administration commands, which work without an engine. It reads, verifies, exports and
+// erases the data that a configuration stores, and manages its tokens and jobs. Engines may use the same data
+// directory at the same time.
 package admin
 
 import (
@@ -11,7 +12,7 @@ import (
 	"retort/internal/engine"
 )
 
-// stores opens what a configuration keeps.
+// stores opens the data that a configuration stores, such as the audit log, the vault and the workspaces.
 type stores struct{ *engine.Stores }
 
 func openStores(c engine.Config) (*stores, error) {

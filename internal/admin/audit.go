@@ -13,6 +13,7 @@ import (
 
 // Types for reading the audit log.
 type (
+	// AuditEntry holds one entry of the audit log.
 	AuditEntry   = audit.Entry
 	AuditFilter  = audit.Filter // selects entries
 	AuditQuery   = audit.Query  // selects a page of entries
@@ -20,7 +21,7 @@ type (
 	AuditVerdict = audit.VerifyResult
 )
 
-// AuditProof names the external evidence to verify the audit log against.
+// AuditProof holds evidence from outside the audit log, such as checkpoints, that the log is verified against.
 type AuditProof struct {
 	Checkpoints []string            // files with checkpoints that were stored elsewhere
 	Key         ed25519.PublicKey   // that checks their signatures; if nil, the key of this user does
@@ -54,8 +55,8 @@ func QueryExecution(ctx context.Context, c engine.Config, id string) (AuditPage,
 	return page, err
 }
 
-// VerifyAudit verifies the audit log as far as that is possible. Faults of the log are in the verdict. The error
-// means that the log could not be read.
+// VerifyAudit verifies the audit log as far as that is possible. The verdict lists faults of the log. An error means
+// that the log could not be read.
 func VerifyAudit(ctx context.Context, c engine.Config, p AuditProof) (AuditVerdict, error) {
 	r, err := openAudit(ctx, c)
 	if err != nil {
@@ -66,7 +67,8 @@ func VerifyAudit(ctx context.Context, c engine.Config, p AuditProof) (AuditVerdi
 	return v, asError(err)
 }
 
-// AcceptClock confirms that the system clock is right although the audit log has later entries.
+// AcceptClock confirms that the system clock is right although the audit log has later entries. For an hour, engines
+// then accept a clock that is behind the newest entry.
 func AcceptClock(c engine.Config) error {
 	s, err := openStores(c)
 	if err != nil {

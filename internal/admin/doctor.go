@@ -20,8 +20,8 @@ import (
 	"retort/internal/pipeline/approval"
 )
 
-// ExamineMachine checks the machine without an engine: data directory, keys, audit log, clock. With fix it repairs what is
-// safe to repair. The error means that the configuration cannot be read.
+// ExamineMachine checks the data directory, keys, audit log and clock of this machine without an engine. With fix it
+// repairs what is safe to repair. An error means that the configuration cannot be read.
 func ExamineMachine(ctx context.Context, c engine.Config, fix bool) ([]doctor.CheckResult, error) {
 	s, err := openStores(c)
 	if err != nil {
@@ -80,8 +80,8 @@ func checkSizes(data home.Dir) doctor.CheckResult {
 	return doctor.CheckResult{Name: "kept", Level: doctor.OK, Words: strings.Join(parts, ", ")}
 }
 
-// runningEngines names the processes of the engines that write to the audit log of this data directory; "" if there are
-// none.
+// runningEngines returns text with the ids of the processes that write to the audit log of this data directory. It
+// returns "" if there are none.
 func runningEngines(data home.Dir) string {
 	files, _ := sqlstore.ListFiles(data.Audit())
 	var pids []string
@@ -105,8 +105,8 @@ func runningEngines(data home.Dir) string {
 	return "processes that use this data directory: " + strings.Join(pids, ", ")
 }
 
-// checkCatalog reports cached tool definitions that cannot be read. With fix it deletes them. That loses nothing:
-// which definitions are trusted is stored elsewhere.
+// checkCatalog reports cached tool definitions that cannot be read. With fix it deletes them. That is safe, because
+// the record of which definitions are trusted is stored elsewhere.
 func checkCatalog(data home.Dir, fix bool) (checks []doctor.CheckResult) {
 	for _, file := range catalog.BrokenFiles(data.Catalog()) {
 		c := doctor.CheckResult{
@@ -135,7 +135,8 @@ func removeStaleSockets(data home.Dir) (checks []doctor.CheckResult) {
 // auditTimeout bounds the check of the audit log.
 const auditTimeout = 10 * time.Second
 
-// checkAudit checks the end of the audit log, and the clock against it.
+// checkAudit checks that no chain of the audit log ends before its last checkpoint, and that the clock is not behind
+// the log's newest entry.
 func (s *stores) checkAudit(ctx context.Context) []doctor.CheckResult {
 	now := time.Now()
 	database := s.Loaded().Settings.Audit.Store != ""

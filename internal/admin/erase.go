@@ -13,8 +13,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Erasure selects what to erase: all values of a person, or everything of one session of a principal. All tokens of
-// an erased session lose their values.
+// Erasure selects the data to erase: all values of a person, or everything in one session of a principal. If a
+// session is erased, its tokens no longer stand for any value.
 type Erasure struct {
 	Subjects           []string // texts that are values: an address, a number, a name
 	Session, Principal string
@@ -28,9 +28,9 @@ type Erased struct {
 	Recorded int `json:"recorded,omitempty"` // executions and sessions whose code, arguments and messages the audit log no longer has
 }
 
-// Erase permanently erases personal values. It destroys the keys with which the values were encrypted, and those of
-// the recorded programs that mention them. Running engines drop the values before their next call. The error is a
-// *Error; after an error, Erase has still erased as much as possible.
+// Erase permanently erases personal values. It destroys the keys that encrypt the values, and the keys that encrypt
+// recorded programs in which they occur. Running engines drop the values before their next call. The error is a
+// *Error; even then, Erase has erased as much as possible.
 func Erase(c engine.Config, what Erasure) (Erased, error) {
 	s, err := openStores(c)
 	if err != nil {
@@ -46,7 +46,8 @@ func Erase(c engine.Config, what Erasure) (Erased, error) {
 	return out, err
 }
 
-// eraseStored erases everything outside the audit log: cached results, Outcomes of tasks, values, and files of a session.
+// eraseStored erases the selected data everywhere except in the audit log: cached results, Outcomes of jobs, values
+// and files of a session.
 func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
 	store := s.OpenVault()
 	defer store.Close()
@@ -75,7 +76,8 @@ func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
 	return out, nil
 }
 
-// eraseCopies removes all copies of files with real values, because a copy does not tell which values it contains.
+// eraseCopies removes all copies of files in which real values replace tokens. It removes every copy, because it is
+// not recorded which values a copy contains.
 func (s *stores) eraseCopies() error {
 	if s.Loaded().Home == "" {
 		return nil
@@ -107,8 +109,8 @@ func (s *stores) eraseSession(store *vault.TokenVault, principal, session string
 	return out, nil
 }
 
-// eraseAudit destroys the keys of all bodies in the audit log about a person or a session. It returns how many
-// executions and sessions became unreadable.
+// eraseAudit destroys the keys of all audit log bodies that belong to a session or mention a person. It returns the
+// number of destroyed keys, one for each execution or session whose bodies became unreadable.
 func (s *stores) eraseAudit(what Erasure) (int, error) {
 	if s.Loaded().Home == "" {
 		return 0, nil
@@ -132,7 +134,7 @@ func (s *stores) eraseAudit(what Erasure) (int, error) {
 	return out.Keys, err
 }
 
-// eraseMentions erases the bodies that mention one of the subjects, in plain text or as a token.
+// eraseMentions erases the audit log bodies that mention a person, either in plain text or through a token.
 func (s *stores) eraseMentions(ctx context.Context, r *engine.AuditReader, subjects []string) (audit.EraseResult, error) {
 	vault := s.OpenVault()
 	defer vault.Close()

@@ -9,7 +9,7 @@ import (
 	"retort/internal/jobs"
 )
 
-// JobList holds the jobs of a configuration, and warnings about unreadable ones.
+// JobList holds the jobs of a configuration, and warnings about job files that cannot be read.
 type JobList struct {
 	Tasks    []core.JobState `json:"tasks"`
 	Attended bool            `json:"attended"` // an engine works on the queue
@@ -31,7 +31,7 @@ func openQueue(c engine.Config) (*jobs.Queue, error) {
 	return s.OpenQueue(s.DataDir(), record, engine.LostJob)
 }
 
-// ListJobs returns the jobs of all principals, for the user of this machine.
+// ListJobs returns the jobs of all principals. It is meant for the user of this machine, who may see all of them.
 func ListJobs(c engine.Config) (l JobList, err error) {
 	q, err := openQueue(c)
 	if err != nil {
@@ -53,8 +53,8 @@ func FindJob(c engine.Config, id string) (core.JobState, error) {
 	return q.Get("", id)
 }
 
-// SubmitJob puts a job into the queue without an engine. A running engine, or the next one to start, runs it.
-// attended reports whether an engine is running.
+// SubmitJob puts a job into the queue of a configuration. A running engine runs it, or the next engine that starts.
+// attended reports whether an engine is running now.
 func SubmitJob(c engine.Config, j core.Job) (t core.JobState, attended bool, err error) {
 	q, err := openQueue(c)
 	if err != nil {
@@ -65,7 +65,7 @@ func SubmitJob(c engine.Config, j core.Job) (t core.JobState, attended bool, err
 	return t, err == nil && q.IsAttended(), err
 }
 
-// CancelJob cancels a job of a configuration, in whichever engine it runs.
+// CancelJob cancels a job, whichever engine of the configuration runs it.
 func CancelJob(ctx context.Context, c engine.Config, id string) (core.JobState, error) {
 	q, err := openQueue(c)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// Advice recommends one change.
+// Advice holds one recommended change to the configuration.
 type Advice = recommend.Advice
 
 // Recommendations holds the advice derived from the audit log and the configuration.
@@ -98,7 +98,7 @@ func UpdateRegistry(ctx context.Context, c engine.Config) (int, error) {
 	return len(list.Servers), nil
 }
 
-// enabled returns the sorted names of the servers that are not disabled.
+// enabled returns the sorted names of the configured servers that are not disabled.
 func enabled(c *config.Config) (names []string) {
 	for _, s := range c.Servers {
 		if !s.Disabled && !c.Settings.Servers[s.Name].Disabled {

@@ -19,7 +19,7 @@ import (
 	"retort/internal/engine"
 )
 
-// AuditExport selects entries of the audit log to export, and the format.
+// AuditExport selects the entries of the audit log to export, and the output format.
 type AuditExport struct {
 	Format string      // "jsonl", "ocsf", "cef" or "csv"
 	Filter AuditFilter // but Before, Limit and Bare
@@ -80,7 +80,7 @@ func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditEx
 
 // The nouns of a report.
 type (
-	// Types of compliance reports.
+	// AuditReport holds a compliance report about a period. Its JSON form stays compatible.
 	AuditReport    = report.PeriodReport   // what the record says of a period; its JSON is a promise
 	ReportStandard = report.ReportStandard // "summary", "gdpr", "soc2" or "hipaa"
 	ReportFormat   = report.ReportFormat   // "markdown", "html" or "json"
@@ -113,7 +113,7 @@ func ReportAudit(ctx context.Context, c engine.Config, standard ReportStandard, 
 	return out, asError(err)
 }
 
-// situation returns the settings that readers of a report need to know.
+// situation collects the facts for the head of a report: the version, and the settings that matter to auditors.
 func situation(s config.Settings) report.ReportInput {
 	out := report.ReportInput{Version: engine.Version, Now: time.Now(), Recorded: s.AuditLogging.IsOn(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
 	set := func(name string, value any) {
@@ -189,7 +189,8 @@ func given(yes bool) string {
 	return "none"
 }
 
-// storedIn names the kind of storage of the audit log. It leaves out the address, which may contain secrets.
+// storedIn returns text that names the kind of storage of the audit log. It omits the storage URL, which may contain
+// secrets.
 func storedIn(url string) string {
 	switch {
 	case url == "":

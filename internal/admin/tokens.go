@@ -10,18 +10,19 @@ import (
 	"retort/internal/engine"
 )
 
-// Token describes an access token, with which a principal calls over the network. It does not hold the token's text.
+// Token describes an access token, with which a principal calls over the network. It does not contain the secret
+// text.
 type Token = auth.Token
 
-// NewToken represents a token together with its text. The text is stored nowhere.
+// NewToken holds a new token together with its secret text, which is stored nowhere.
 type NewToken struct {
 	Token
 	Text     string   `json:"token"`
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// CreateToken creates a token for a principal, valid for life; 0 means forever. It creates none unless it can record
-// that in the audit log.
+// CreateToken creates a token for a principal that expires after life; 0 means never. It fails if the creation cannot
+// be recorded in the audit log.
 func CreateToken(c engine.Config, principal string, life time.Duration) (made NewToken, err error) {
 	s, book, err := openTokens(c)
 	if err != nil {
@@ -54,13 +55,13 @@ func ListTokens(c engine.Config) ([]Token, error) {
 	return tokens, asError(err)
 }
 
-// RevokeTokens revokes all tokens of a principal, or the one with an id. When it returns they are no longer valid, in
-// running engines as well. The error may say that the revocation could not be recorded.
+// RevokeTokens revokes the token with the id which, or all tokens of the principal of that name. When it returns they
+// are no longer valid, not even in running engines. The error may say that the revocation was not recorded.
 func RevokeTokens(c engine.Config, which string) ([]Token, error) {
 	return revokeTokens(c, func(b *auth.TokenStore) ([]Token, error) { return b.RevokeTokens(which) })
 }
 
-// RevokeAllTokens revokes all tokens, also those of a token file that was tampered with.
+// RevokeAllTokens revokes all tokens, even if the token file was tampered with.
 func RevokeAllTokens(c engine.Config) ([]Token, error) {
 	return revokeTokens(c, (*auth.TokenStore).RevokeAll)
 }

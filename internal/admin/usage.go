@@ -22,7 +22,7 @@ type Usage struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Cost is the cost of tokens at the price in the settings.
+// Cost holds the costs of returned and avoided tokens at the price in the settings.
 type Cost struct {
 	PerMillion float64 `json:"per_million_tokens"`
 	Currency   string  `json:"currency"`
@@ -30,8 +30,8 @@ type Cost struct {
 	Avoided    float64 `json:"avoided"`
 }
 
-// SumUsage adds up the audit log of all engines of a configuration, including running ones. If the audit log is disabled,
-// the error is of kind invalid_arguments.
+// SumUsage adds up the usage in the audit log of all engines of a configuration, including running ones. If the audit
+// log is disabled, the error has the kind invalid_arguments.
 func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, error) {
 	s, err := openStores(c)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 // maxExported is the largest file, in bytes, that can be exported.
 const maxExported = 256 << 20
 
-// WorkspaceExport is the result of an export.
+// WorkspaceExport counts the files and bytes that were exported.
 type WorkspaceExport struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// ExportWorkspace writes the files of a session that match a glob into a new folder, for a person. In text files,
-// personal values replace the workspace's tokens. Only the owner can read the files. The export is recorded in the
-// audit log before the first file is written. After an error, the files written so far remain.
+// ExportWorkspace writes the files of a session that match a glob into a new folder, for a person. In text files it
+// replaces privacy tokens by the personal values. Only the owner can read the files. It records the export in the
+// audit log before it writes the first file. After an error, the files written so far remain.
 func ExportWorkspace(c engine.Config, session, glob, dir string) (out WorkspaceExport, err error) {
 	s, err := openStores(c)
 	if err != nil {
@@ -54,7 +54,8 @@ func ExportWorkspace(c engine.Config, session, glob, dir string) (out WorkspaceE
 	return exportInto(w, list, show, dir)
 }
 
-// restoreFunc returns a function that replaces the tokens of a session in a text by their values. r may be nil.
+// restoreFunc returns a function that replaces the privacy tokens of a session in a text by their values. If r is
+// nil, the function returns the text unchanged.
 func restoreFunc(r *redact.Redactor, session string) (func(string) string, error) {
 	if r == nil {
 		return func(text string) string { return text }, nil
@@ -66,7 +67,7 @@ func restoreFunc(r *redact.Redactor, session string) (func(string) string, error
 	return open.ShowText, nil
 }
 
-// exportInto writes files into a folder, which must not exist yet.
+// exportInto creates the folder dir and writes the listed files into it. It fails if the folder exists.
 func exportInto(w *workspace.Workspace, list []core.FileEntry, show func(string) string, dir string) (out WorkspaceExport, err error) {
 	failed := func(err error) (WorkspaceExport, error) {
 		return out, core.Errorf(core.KindInvalidArguments, "workspace.export", "the files could not be exported: %w", err)

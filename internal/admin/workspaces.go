@@ -10,6 +10,7 @@ import (
 
 // Types of workspaces.
 type (
+	// WorkspaceUse counts the files of one session's workspace.
 	WorkspaceUse   = workspace.SessionUse  // counts the files of a session
 	WorkspaceSwept = workspace.SweepResult // counts what was removed
 )
@@ -24,7 +25,8 @@ func ListWorkspaces(c engine.Config) ([]WorkspaceUse, error) {
 	return files.SessionUses(), nil
 }
 
-// ListWorkspaceFiles returns the files of a session, for a person: file names are not redacted.
+// ListWorkspaceFiles returns the files of a session for a person. Unlike lists for a model, file names are not
+// redacted.
 func ListWorkspaceFiles(c engine.Config, session, glob string) (core.FileList, error) {
 	s, err := openStores(c)
 	if err != nil {
@@ -42,8 +44,8 @@ func ListWorkspaceFiles(c engine.Config, session, glob string) (core.FileList, e
 
 const maxListed = 100_000
 
-// SweepWorkspaces removes files that are past the retention of the settings and not in use. If dry is true, it only
-// reports what it would remove.
+// SweepWorkspaces removes files that are older than the retention period in the settings and not in use. If dry is
+// true, it only reports which files it would remove.
 func SweepWorkspaces(c engine.Config, dry bool) (WorkspaceSwept, error) {
 	s, err := openStores(c)
 	if err != nil {

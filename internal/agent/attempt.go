@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// tryPrograms has the model write programs and runs them, until one completes the task or all attempts are used up.
+// tryPrograms asks the model for programs and runs them, until one completes the task or all attempts are used up.
 func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	for {
 		w.attempt++
@@ -37,8 +37,8 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 	}
 }
 
-// reportModelFailure returns the Outcome of a task whose model no longer answers. A warning gives the number of calls
-// with effects that were made before.
+// reportModelFailure returns the Outcome of a task whose model does not answer any more. If the task's programs have
+// already made calls with effects, a warning gives their number.
 func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	o := w.refusedOutcome(e)
 	if n := len(w.effects.ListEffects()); n > 0 {
@@ -47,7 +47,7 @@ func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	return o
 }
 
-// requestProgram asks the model for the next program.
+// requestProgram asks the model for the next program and counts the tokens used.
 func (w *taskRun) requestProgram(ctx context.Context) (model.ModelReply, *core.Error) {
 	p, refused := w.buildPrompt()
 	if refused != nil {
@@ -76,8 +76,8 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.ModelReply, *core.E
 	return reply, refused
 }
 
-// buildPrompt returns the prompt for the next program. It has the task and, from earlier attempts, only the last
-// program and its error.
+// buildPrompt returns the prompt for the next program. The prompt contains the task and, after a failed attempt, the
+// last program and its error. It omits earlier attempts.
 func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 	system, refused := w.Templates.Render(templates.System, templates.SystemData{Language: w.languageName(), Python: w.isPython()})
 	if refused == nil && w.prompt == "" {
@@ -107,7 +107,8 @@ func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 	return p, nil
 }
 
-// minAnswerTokens is the smallest number of output tokens that is enough for a program.
+// minAnswerTokens is the minimum of output tokens with which a program can be requested. If fewer remain in the
+// task's budget, no further attempt is made.
 const minAnswerTokens = 64
 
 func (w *taskRun) sizeOf(p model.ModelPrompt) int {
@@ -118,7 +119,7 @@ func (w *taskRun) sizeOf(p model.ModelPrompt) int {
 	return n
 }
 
-// runProgram runs the program that the model has written.
+// runProgram runs the current program of the task and decides how to continue.
 func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 	facts, id := map[string]any{}, ""
 	if w.task.Job != "" {
@@ -139,7 +140,8 @@ func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 	return w.decideNext(ctx, w.Runner.Execute(ctx, req))
 }
 
-// decideNext decides how the task continues after one of its programs has ended.
+// decideNext decides what follows after a program has ended: the task waits for approval, ends, or continues with a
+// repair.
 func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval {
 		w.Parked.putTask(o.ExecutionID, w)
@@ -164,8 +166,8 @@ func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 	return next
 }
 
-// isRepairable reports whether another program may succeed. If a person or a rule has refused the program, no other
-// one is tried.
+// isRepairable reports whether another program may succeed where this one failed. It returns false if a person or a
+// rule has refused the program.
 func isRepairable(o core.Outcome) bool {
 	switch o.Status {
 	case core.StatusTimeout, core.StatusMemoryLimit, core.StatusOutputLimit, core.StatusCallLimit:
@@ -179,8 +181,8 @@ func isRepairable(o core.Outcome) bool {
 	return false
 }
 
-// buildDiagnosis returns the data for the repair prompt. It contains texts from servers, so instructions to the model
-// are removed from it.
+// buildDiagnosis returns the data for the repair prompt. It removes parts that look like instructions to a model,
+// because the texts come from servers.
 func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.RepairData {
 	d := templates.RepairData{Program: true, Status: string(o.Status)}
 	if e := o.Error; e != nil {
@@ -193,8 +195,8 @@ func (w *taskRun) buildDiagnosis(ctx context.Context, o core.Outcome) templates.
 	return d
 }
 
-// defineMore loads the full definitions of the tools that the program used wrongly, because the first prompt has only
-// one line for each tool.
+// defineMore loads the full definitions of the tools that a failed program used. The first prompt describes each tool
+// in only one line.
 func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	if e.Kind != core.KindType && e.Kind != core.KindInvalidArguments && e.Kind != core.KindToolError {
 		return
@@ -210,7 +212,7 @@ func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	}
 }
 
-// renderRepair renders the repair prompt, which follows the model's last answer.
+// renderRepair renders the repair prompt. In the conversation it follows the model's last answer.
 func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Error {
 	d.Effects, d.Left = w.pastEffects(), w.options.Attempts-w.attempt-1
 	text, refused := w.Templates.Render(templates.Repair, d)

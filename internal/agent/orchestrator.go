@@ -21,12 +21,13 @@ import (
 
 // ToolFinder finds tools and skills.
 type ToolFinder interface {
-	// Settled waits a limited time until every server has listed its tools or failed. tell is called with a text that
-	// says what it waits for.
+	// Settled waits for a limited time until every server has listed its tools or failed. It calls tell with a text
+	// that names the servers it is waiting for.
 	Settled(ctx context.Context, tell func(text string))
 	Search(ctx context.Context, q core.ToolQuery) (core.FoundTools, error)
 	LoadSkill(name, version, session string) (core.LoadedSkill, *core.Error)
-	// Offer describes the named tools for a model: in one line each or, if full is set, with their whole definitions.
+	// Offer describes the named tools for a model. Each description is one line or, if full is set, the whole
+	// definition.
 	Offer(ctx context.Context, names []string, lang core.Language, full bool) ([]core.OfferedTool, *core.Error)
 }
 
@@ -55,13 +56,13 @@ type PromptRenderer interface {
 	Render(name templates.TemplateName, data any) (string, *core.Error)
 }
 
-// TokenPrice has the prices of a million input and output tokens.
+// TokenPrice holds the prices of a million input tokens and a million output tokens.
 type TokenPrice struct {
 	Input, Output float64
 	Currency      string
 }
 
-// Options bounds the cost of a task. Zero fields mean the defaults.
+// Options bounds the cost of a task. Fields that are zero mean defaults.
 type Options struct {
 	Attempts  int // maximum programs
 	Tools     int // maximum tools that are offered
@@ -83,7 +84,8 @@ type Orchestrator struct {
 	Screen    TextRedactor
 	Recorder  ProgressRecorder
 	Templates PromptRenderer
-	// Model returns the model for a task in this context. It returns nil if no model is configured and the client offers none.
+	// Model returns the model that performs tasks in this context. It returns nil if no model is configured and the
+	// client offers none.
 	Model     func(ctx context.Context) model.Model
 	Count     func(text string) int // tokens
 	Parked    *ParkedTasks
@@ -91,7 +93,7 @@ type Orchestrator struct {
 	Options   Options
 }
 
-// Bounds on the fields of a task.
+// Upper limits for the fields of a task.
 const (
 	maxDescription = 32 << 10 // bytes
 	maxInputs      = 256 << 10
@@ -148,7 +150,7 @@ func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	return w.runTask(ctx)
 }
 
-// limitTo returns asked, reduced to at most most. If asked is not positive, it returns most.
+// limitTo returns asked, but at most the value most. If asked is zero or negative, it returns most.
 func limitTo(asked, most int) int {
 	if asked <= 0 {
 		return most
@@ -179,7 +181,7 @@ func (w *taskRun) checkTask() *core.Error {
 	return nil
 }
 
-// runTask runs the whole task, from finding tools to its Outcome.
+// runTask performs a task from the search for tools to the Outcome.
 func (w *taskRun) runTask(ctx context.Context) core.Outcome {
 	for _, step := range []func(context.Context) *core.Error{w.findTools, w.defineTools} {
 		if refused := step(ctx); refused != nil {
@@ -221,7 +223,7 @@ func (w *taskRun) reportProgress(p core.TaskPhase, text string) {
 	}
 }
 
-// refusedOutcome returns the Outcome of a task that cannot start or continue.
+// refusedOutcome returns the Outcome of a task that cannot start or continue because of the error e.
 func (w *taskRun) refusedOutcome(e *core.Error) core.Outcome {
 	o := core.Outcome{ExecutionID: w.id, Status: core.StatusError, Error: e}
 	switch e.Kind {
@@ -237,7 +239,8 @@ func (w *taskRun) refusedOutcome(e *core.Error) core.Outcome {
 	return w.finishTask(o)
 }
 
-// finishTask completes an Outcome. It ends the task unless the Outcome is pending.
+// finishTask adds the task's data to an Outcome, such as its id, cost and calls with effects. Unless the Outcome is
+// pending, the task ends.
 func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	o.Task, o.Attempts = w.task.ID, w.attempt
 	if o.Summary == "" && o.Status != core.StatusPendingApproval {
@@ -275,7 +278,7 @@ func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	return o
 }
 
-// maxArgumentBytes bounds how much of the arguments of an earlier call the model is shown, in bytes.
+// maxArgumentBytes bounds the arguments of an earlier call in a prompt, in bytes.
 const maxArgumentBytes = 2 << 10
 
 func boundResult(raw json.RawMessage) json.RawMessage {
@@ -285,7 +288,7 @@ func boundResult(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"(left out: large)"`)
 }
 
-// ParkedTasks has the tasks whose program waits for an approval. The zero value is ready to use. It is safe for
+// ParkedTasks holds the tasks whose program waits for an approval. The zero value is ready to use. It is safe for
 // concurrent use.
 type ParkedTasks struct {
 	mu    sync.Mutex
@@ -299,8 +302,8 @@ type parkedTask struct {
 	principal string
 }
 
-// maxParked bounds the number of parked tasks. If there are more, the oldest is no longer parked: it ends with its
-// program, which is then not repaired.
+// maxParked bounds the number of tasks in ParkedTasks. If there are more, the oldest task is dropped: its program can
+// still be approved, but is not repaired if it fails.
 const maxParked = 256
 
 func (p *ParkedTasks) putTask(id string, w *taskRun) {

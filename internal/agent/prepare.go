@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// findTools searches for tools and skills for the task. Everything that a model must not see is removed from the
-// query first, because the search may send it to an endpoint, too.
+// findTools searches for tools and skills that fit the task. Before that it removes everything from the query that a
+// model must not see, because the search may also send the query to an external endpoint.
 func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	if refused := w.recordPhase(core.PhaseDiscover, map[string]any{}, "looking for tools"); refused != nil {
 		return refused
@@ -41,8 +41,8 @@ func (w *taskRun) findTools(ctx context.Context) *core.Error {
 	return nil
 }
 
-// offerSkills adds the skills that match the task to the prompt. Unless the task names its tools itself, it also adds
-// the tools of these skills.
+// offerSkills adds the skills that match the task to the prompt. If the task does not name its tools, the program may
+// also call the tools of these skills.
 func (w *taskRun) offerSkills() {
 	for _, f := range w.found.Skills[:min(len(w.found.Skills), maxSkills)] {
 		s, refused := w.Finder.LoadSkill(f.Name, "", w.task.Session)
@@ -82,8 +82,8 @@ func (w *taskRun) defineTools(ctx context.Context) *core.Error {
 	return refused
 }
 
-// selectTools reduces the tools in the prompt if the task names whole servers. It keeps the tools that the task names
-// one by one and, for each server, those that a search finds. The program may still call all tools.
+// selectTools limits the tools in the prompt if the task names whole servers with many tools. It keeps the tools that
+// the task names individually and, from each server, those that a search finds. The program may still call all tools.
 func (w *taskRun) selectTools(ctx context.Context) *core.Error {
 	if len(w.offers) <= w.options.Tools {
 		return nil
@@ -127,7 +127,7 @@ func (w *taskRun) languageName() string {
 	return "TypeScript"
 }
 
-// templateData returns the data for prompts and skeletons.
+// templateData returns the task's data for the prompt and skeleton templates.
 func (w *taskRun) templateData() templates.TaskData {
 	d := templates.TaskData{
 		Task: w.shown, Language: w.languageName(), Python: w.isPython(), Inputs: string(w.inputs), Skills: w.skills, Effects: w.pastEffects(),
@@ -175,7 +175,8 @@ func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	return w.finishTask(core.Outcome{ExecutionID: w.id, Status: core.StatusRejected, Error: e, TaskContext: p, Warnings: w.found.Warnings})
 }
 
-// buildSkeleton returns the skeleton of a program, which passes the checks.
+// buildSkeleton returns the skeleton of a program for the task. It returns an error if the skeleton would not pass
+// the checks for programs.
 func (w *taskRun) buildSkeleton(ctx context.Context) (string, *core.Error) {
 	name := templates.SkeletonTS
 	if w.isPython() {

@@ -27,7 +27,8 @@ func clippedTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// programOf returns the program in a model's answer. If the answer contains no program, missing is the reason.
+// programOf extracts the program from a model's answer. If there is none, missing gives the reason as text for the
+// model.
 func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, missing string) {
 	blocks, open := fencedBlocks(r.Text)
 	for _, b := range blocks {
@@ -73,14 +74,14 @@ func fencedBlocks(text string) (blocks []string, open bool) {
 	return blocks, fence != ""
 }
 
-// mentionsTool reports whether a program names the tool.
+// mentionsTool reports whether the code of a program contains the name of a tool.
 func mentionsTool(code string, o core.OfferedTool) bool {
 	_, short, _ := strings.Cut(o.Name, ".")
 	return strings.Contains(code, o.Name) || short != "" && strings.Contains(code, short) || strings.Contains(code, o.Tool)
 }
 
-// inputsPrelude returns a line of code that declares the program's inputs. It is put before the program's first line.
-// The inputs are exactly those of the user, even if the model was shown tokens instead.
+// inputsPrelude returns a line of code that declares the program's inputs and precedes the program. The inputs are
+// exactly those of the user, even if the model saw privacy tokens in their place.
 func (w *taskRun) inputsPrelude() string {
 	inputs := w.task.Inputs
 	if len(inputs) == 0 {
@@ -100,7 +101,7 @@ var numberedLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([> ]*)(\d+)( \|.*)$`)
 })
 
-// adjustLine returns the error with its line number corrected for the line that declares the inputs.
+// adjustLine corrects the line number of an error, because the line that declares the inputs precedes the program.
 func (w *taskRun) adjustLine(e *core.Error) *core.Error {
 	if e == nil || w.inputsPrelude() == "" {
 		return e

@@ -20,7 +20,7 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the attempts to get one answer.
+// Bounds on the requests that are made to get one answer.
 const (
 	maxTries     = 4
 	firstPause   = 500 * time.Millisecond
@@ -39,7 +39,7 @@ const (
 	Anthropic APIFormat = "anthropic" // the Messages API
 )
 
-// Options configure an Endpoint. URL and Model are required.
+// Options configures a ModelEndpoint. URL and Model are required.
 type Options struct {
 	Format  APIFormat
 	URL     string // without /chat/completions or /messages
@@ -52,7 +52,7 @@ type Options struct {
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
-// ModelEndpoint represents a model that is reached over HTTP.
+// ModelEndpoint implements a Model that is reached over HTTP.
 type ModelEndpoint struct {
 	o      Options
 	client *http.Client
@@ -107,7 +107,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }
 
-// guardedDialer represents a dialer that checks each address before it connects.
+// guardedDialer implements a dialer that refuses forbidden addresses before it connects.
 type guardedDialer struct {
 	next  func(ctx context.Context, network, address string) (net.Conn, error)
 	local bool // this machine only
@@ -165,7 +165,8 @@ func (e *ModelEndpoint) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *
 	}
 }
 
-// requestError returns the error for a request without an answer.
+// requestError returns the error for a request that got no answer. It replaces failed if the request timed out or was
+// cancelled.
 func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -177,7 +178,8 @@ func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *c
 	return failed
 }
 
-// requestOnce sends the request once. wait is the delay before it may be sent again; it is negative if it must not be.
+// requestOnce sends the request once. wait is the delay before the request may be sent again, or negative if it must
+// not be sent again.
 func (e *ModelEndpoint) requestOnce(ctx context.Context, p ModelPrompt, body []byte, try int) (ModelReply, time.Duration, *core.Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.requestPath(), bytes.NewReader(body))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"retort/internal/core"
 )
 
-// replyChunk is the content of one event of a stream, or of a whole answer.
+// replyChunk holds the content of one event of a stream, or of a whole answer.
 type replyChunk struct {
 	text, model, refusal string
 	input, output        int

@@ -10,7 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// The key is in the keyring, or the error says what puts it there.
+// TestKeyFromKeyring checks that the API key is read from the keyring. If it is missing, the error must give the
+// command that stores it.
 func TestKeyFromKeyring(t *testing.T) {
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "none: the keyring is a fake")
 	keyring.MockInit()

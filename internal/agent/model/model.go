@@ -1,6 +1,6 @@
-// Package model sends prompts to a language model, which writes the programs of agent tasks. The model is behind an
-// OpenAI-compatible endpoint or the Messages API, or is that of the MCP client. The package sends only what it is
-// given and trusts nothing in the answer.
+// Package model sends prompts to a language model, which writes the programs of agent tasks. The model has an
+// OpenAI-compatible endpoint or the Messages API, or the MCP client provides it. The package sends only what its
+// caller passes and trusts nothing in the answer.
 package model
 
 import (
@@ -15,13 +15,13 @@ const (
 	Assistant = "assistant"
 )
 
-// PromptMessage represents one turn of a conversation with a model.
+// PromptMessage holds one message of a conversation with a model.
 type PromptMessage struct {
 	Role string // User or Assistant
 	Text string
 }
 
-// ModelPrompt represents a request to a model. The caller has already removed everything that the model must not see.
+// ModelPrompt holds a request to a model. The caller has already removed everything that the model must not see.
 type ModelPrompt struct {
 	System    string
 	Messages  []PromptMessage
@@ -30,7 +30,7 @@ type ModelPrompt struct {
 	Count     func(string) int // counts the tokens of a text if the endpoint does not; nil means a quarter of its bytes
 }
 
-// ModelReply represents the answer of a model.
+// ModelReply holds the answer of a model and the tokens used.
 type ModelReply struct {
 	Text   string
 	Model  string // its own name
@@ -38,15 +38,15 @@ type ModelReply struct {
 	Output int
 	// Estimated means that Retort has counted the tokens itself because the endpoint did not report them.
 	Estimated bool
-	// Cut reports that the answer was cut off at the requested length.
+	// Cut reports whether the model stopped because the answer reached the requested maximum length.
 	Cut bool
 }
 
-// Model answers prompts. Its errors describe the failure of the endpoint. Their kind is policy if the model declines
-// to answer, otherwise upstream_timeout or upstream_gone.
+// Model answers prompts. The kind of an error is policy if the model declines to answer. For failures of the endpoint
+// it is upstream_timeout or upstream_gone, and cancelled if ctx was cancelled.
 type Model interface {
 	Reply(ctx context.Context, p ModelPrompt) (ModelReply, *core.Error)
-	// Name returns the model's name for users.
+	// Name returns the model's name, for display to users.
 	Name() string
 }
 

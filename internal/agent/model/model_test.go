@@ -31,7 +31,8 @@ func endpoint(t *testing.T, f model.APIFormat, url string, timeout time.Duration
 	return e, &pauses
 }
 
-// Both formats say the same, streamed and whole, and what is wrong is said in the same way.
+// TestFormats checks that both API formats give the same replies and the same errors, with streamed and with whole
+// answers.
 func TestFormats(t *testing.T) {
 	for _, f := range []model.APIFormat{model.OpenAI, model.Anthropic} {
 		for name, c := range map[string]struct {
@@ -106,7 +107,8 @@ func checkAsked(t *testing.T, f model.APIFormat, a modeltest.ReceivedRequest) {
 	}
 }
 
-// Only https, and this machine; and what an address turns out to be is judged where it is dialled.
+// TestAddresses checks that an endpoint's URL must use https, or http to this machine. It also checks that a
+// forbidden address, such as a link-local one, is refused before it is dialled.
 func TestAddresses(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"https://models.example/v1": true, "http://127.0.0.1:1/v1": true, "http://[::1]:1/v1": true, "http://localhost:1/v1": true,
@@ -132,7 +134,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Tokens are counted where nobody tells them, and a cancelled request says so.
+// TestCountsAndCancels checks that token counts are estimated if the endpoint reports none, and that a cancelled
+// request gives an error of kind cancelled.
 func TestCountsAndCancels(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

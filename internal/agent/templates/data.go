@@ -34,7 +34,7 @@ type SkillUse struct {
 	Usage       string `json:"usage"`
 }
 
-// EffectOne describes a call with effects that an earlier program of the task has made.
+// EffectOne describes one call with effects that an earlier program of the task has made.
 type EffectOne struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"` // JSON
@@ -87,7 +87,7 @@ type StubData struct {
 	Full       bool   `json:"full"`
 }
 
-// ExampleData returns example data for the named template, for checking it.
+// ExampleData returns example data for the named template. A template is rendered with it to check it for errors.
 func ExampleData(name TemplateName) any {
 	effects := []EffectOne{{"crm.updateRecord", `{"recordId":"1"}`, "it was made"}}
 	switch name {

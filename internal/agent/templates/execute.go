@@ -47,10 +47,11 @@ type scopedVariable struct {
 	value any
 }
 
-// renderFailure is the panic value with which a writer reports an error and its position in the template.
+// renderFailure is the value with which a templateWriter panics to report an error. It holds the position in the
+// template.
 type renderFailure struct{ err error }
 
-// loopExit is the panic value with which break and continue leave a loop.
+// loopExit is the value with which break and continue panic. The loop recovers it.
 type loopExit struct{ again bool }
 
 func executeTemplate(t *parse.Tree, data any) (text string, err error) {

@@ -1,7 +1,7 @@
-// Package templates renders the texts that Retort writes for models and into files: prompts, skeletons, SKILL.md and
-// the frames of wrappers. A project may override them. They have the syntax of text/template. The package does not
-// use text/template to execute them, because that package calls methods by name and so keeps every method of the
-// program in the binary.
+// Package templates renders the texts that Retort writes for models and into files: prompts, program skeletons,
+// SKILL.md and the text around generated wrapper code. A project may override the templates. They use the syntax of
+// text/template. The package executes them itself, because text/template calls methods by name, and the linker then
+// has to keep every method of the program in the binary.
 package templates
 
 import (
@@ -21,7 +21,7 @@ import (
 // TemplateName is the file name of a template.
 type TemplateName string
 
-// The templates.
+// The names of all templates.
 const (
 	System     TemplateName = "system.md"   // tells a model how to write programs: language
 	Task       TemplateName = "task.md"     // asks for a program: task, language, inputs, tools, skills, skeleton
@@ -43,7 +43,7 @@ func TemplateNames() []TemplateName {
 //go:embed files
 var builtinFiles embed.FS
 
-// maxTemplate bounds the file of a template, in bytes.
+// maxTemplate bounds the size of a template file, in bytes.
 const maxTemplate = 256 << 10
 
 // TemplateSet holds the templates of a project. It is immutable.
@@ -147,10 +147,12 @@ func checkUnknownFiles(dir string) *core.Error {
 	return nil
 }
 
-// OverriddenFile returns the file with which the project replaces a template, or "" if the built-in template is used.
+// OverriddenFile returns the path of the project's file that replaces a template. It returns "" if the built-in
+// template is used.
 func (s *TemplateSet) OverriddenFile(name TemplateName) string { return s.files[name] }
 
-// Render renders a template. data is converted as by encoding/json: to objects, arrays, strings and numbers.
+// Render renders a template with data, which is first converted to objects, arrays, strings and numbers as
+// encoding/json does.
 func (s *TemplateSet) Render(name TemplateName, data any) (string, *core.Error) {
 	text, err := json.Marshal(data)
 	if err != nil {

@@ -49,7 +49,8 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// What is wrong is said with its place, and nothing runs for long.
+// TestWrong checks that each error in a template is reported with its position, and that rendering stops if it takes
+// too many steps or the output becomes too long.
 func TestWrong(t *testing.T) {
 	for _, c := range [][2]string{
 		{"a\nb {{.nane}}", "t:2:4: there is no .nane here; there are .list, .name"},
@@ -80,7 +81,8 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// Each template is whole by itself, and an own one counts in its place.
+// TestOpen checks that every built-in template renders without missing values, and that a template in the project's
+// folder replaces the built-in one.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(filepath.Join(dir, "none"))

@@ -1,5 +1,5 @@
-// Package modeltest provides a fake model for tests: a real HTTP server that speaks the formats of OpenAI and
-// Anthropic. A script decides its answers, which may be those of a broken or hostile endpoint.
+// Package modeltest provides a fake model for tests: a real HTTP server that implements the API formats of OpenAI and
+// Anthropic. A script decides the answers, and can simulate a broken or hostile endpoint.
 package modeltest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ScriptedStep describes one answer of the fake model. The zero value sends nothing.
+// ScriptedStep describes one answer of the fake model. The zero value answers with an empty text.
 type ScriptedStep struct {
 	Text    string
 	Refuse  string            // the model refuses to answer
@@ -28,7 +28,7 @@ type ScriptedStep struct {
 	Tokens  int               // input tokens that it reports; 100 if 0
 }
 
-// ReceivedRequest is one request that the model received.
+// ReceivedRequest holds one request that the fake model has received.
 type ReceivedRequest struct {
 	Path   string
 	Header http.Header
@@ -47,7 +47,7 @@ type FakeServer struct {
 	asked  []ReceivedRequest
 }
 
-// New starts a fake model. It calls script for each request; n is the number of the request, beginning at 1.
+// New starts a fake model. It calls script for the n-th request, counted from 1, to get the answer.
 func New(script func(n int, a ReceivedRequest) ScriptedStep) *FakeServer {
 	s := &FakeServer{script: script, end: make(chan struct{})}
 	s.server = httptest.NewServer(http.HandlerFunc(s.handleRequest))
