@@ -1,6 +1,7 @@
-// Package anomaly detects unusual activity. It gets the events of the audit log in order and learns what is usual for
-// each principal, server, tool and skill. It reports deviations as text, with the evidence. It does no I/O and reads
-// no clock. Memory is bounded. It reports nothing about a principal before there is enough data to compare with.
+// Package anomaly detects unusual activity. It receives the events of the audit log in order, learns what is usual
+// for each principal, server, tool and skill, and reports deviations as text with the evidence. It does no I/O and
+// reads no clock. Its memory is bounded. It reports nothing about a principal until it has enough data to compare
+// with, unless a single event is clear by itself.
 package anomaly
 
 import (
@@ -11,11 +12,10 @@ import (
 	"retort/internal/core"
 )
 
-// Kind represents a kind of unusual activity. The set of kinds is closed; new versions only add to it. Settings use the same
-// names.
+// Kind names a kind of unusual activity. Settings use the same names. New versions only add kinds.
 type Kind string
 
-// The kinds.
+// Values of Kind.
 const (
 	Rate             Kind = "rate"              // many calls or executions
 	Size             Kind = "size"              // a large answer, or large arguments
@@ -36,7 +36,7 @@ func AllKinds() []Kind {
 	return []Kind{Rate, Size, Duration, Failures, FirstUse, DestructiveBurst, Exfiltration, Denials, Probing, Night, Blacklist, Volume}
 }
 
-// AnomalyAction is the response to a finding.
+// AnomalyAction says how the engine reacts to a finding.
 type AnomalyAction string
 
 // The actions, mildest first. Each one except Off includes those before it.
@@ -48,7 +48,7 @@ const (
 	Stop    AnomalyAction = "stop"    // the execution makes no call any more; what comes after it is as with Approve
 )
 
-// AnomalyFinding is one unusual observation.
+// AnomalyFinding describes one unusual observation.
 type AnomalyFinding struct {
 	Kind      Kind            `json:"kind"`
 	Action    AnomalyAction   `json:"action"`

@@ -7,7 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// watched is a watch, what it found, and what tells it of events as the pipeline does.
+// watched holds an AnomalyWatcher under test, its findings and its last judgement. It passes events to the watcher as
+// the pipeline does.
 type watched struct {
 	*AnomalyWatcher
 	found []AnomalyFinding
@@ -43,7 +44,7 @@ const (
 
 func officeOptions() Options { return Options{Zone: time.FixedZone("east", 2*60*60)} }
 
-// In the ordinary life of an office hardly anything is unusual.
+// TestFalseAlarms checks that ordinary office activity causes almost no findings.
 func TestFalseAlarms(t *testing.T) {
 	alarms, by := 0, map[Kind]int{}
 	for seed := range uint64(seeds) {
@@ -65,7 +66,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// planted is something unusual that one of the office does, after so many days.
+// planted describes unusual activity of one worker that a test adds to the history of an office.
 type planted struct {
 	name string
 	kind Kind
@@ -205,8 +206,8 @@ var plants = []planted{
 	}},
 }
 
-// Everything that is planted into the history of an office is found, in whichever, and the
-// words name who it was and what was usual.
+// TestPlantedAnomalies checks that each planted anomaly is found in several different histories, and that the finding
+// names the principal and has evidence.
 func TestPlantedAnomalies(t *testing.T) {
 	for _, plant := range plants {
 		t.Run(plant.name, func(t *testing.T) {

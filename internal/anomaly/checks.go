@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Thresholds below which nothing is reported, even if it is unusual. Smaller numbers are harmless and often grow
-// fourfold by chance.
+// Minimum values for a finding. Smaller values are not reported even if they are unusual: they are harmless and often
+// quadruple by chance.
 const (
 	manyCalls       = 200 // in five minutes; of a tool, in an hour
 	manyHourly      = 1000
@@ -54,8 +54,8 @@ func (d *anomalyDetector) addFinding(p *principalState, f AnomalyFinding, e core
 	d.found = append(d.found, f)
 }
 
-// toldOf returns when and how often a finding about the same subject was reported. For a new subject it creates an
-// empty entry.
+// toldOf returns what is remembered about the last report on the same subject, such as its time and value. For a new
+// subject it adds an empty entry.
 func (d *anomalyDetector) toldOf(f AnomalyFinding) *reportedFinding {
 	about := findingSubject{f.Kind, f.Principal, f.Server, f.Tool, f.Skill}
 	if f.Kind == Rate || f.Kind == DestructiveBurst || f.Kind == Denials || f.Kind == Night || f.Kind == Probing {
@@ -253,8 +253,9 @@ func (d *anomalyDetector) checkUnusualHour(p *principalState, e core.AuditEvent,
 	}, e)
 }
 
-// checkLeak reports a possible leak: unusually much was read from one server, and now data is written to another
-// server that usually gets little, or unusually much is written.
+// checkLeak reports a possible leak when a call sends data. The execution or its principal must have read unusually
+// much from another server shortly before. In addition, the receiving server must seldom get data, or the call must
+// send unusually much.
 func (d *anomalyDetector) checkLeak(p *principalState, e core.AuditEvent, x *runningExecution, to *serverFlow, bytes float64) {
 	sent := x.sent[e.Server] + bytes
 	rarely, much := to.writes < rareWrites, sent >= muchSent && to.sent.isOutlier(sent)

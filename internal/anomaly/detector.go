@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// anomalyDetector learns what is usual and detects deviations. It is not safe for concurrent use.
+// anomalyDetector learns usual activity and detects deviations from it. It is not safe for concurrent use.
 type anomalyDetector struct {
 	o       Options
 	people  *lruCache[string, *principalState]
@@ -30,8 +30,8 @@ type reportedFinding struct {
 	more    int
 }
 
-// Cooldown is how long the same finding is not reported again, unless its value becomes four times as large. The
-// action taken because of a finding lasts equally long.
+// Cooldown is the time in which the same finding is not reported again, unless its value has become four times as
+// large. The action that follows a finding lasts equally long.
 const Cooldown = time.Hour
 
 func newDetector(o Options) *anomalyDetector {
@@ -211,8 +211,9 @@ func (d *anomalyDetector) onRefusal(e core.AuditEvent) {
 	}
 }
 
-// UnknownToken is the value of the fact "cause" if a call was refused because it contains a privacy token that does
-// not exist. TokenRun is a fact of a call: the number of tokens with consecutive numbers in its execution's calls.
+// Names used in the facts of audit log events. UnknownToken is the value of the fact "cause" if a call was refused
+// because it contains a privacy token that does not exist. TokenRun is a fact of a call: how many tokens with
+// consecutive numbers the execution's calls contain so far.
 const (
 	UnknownToken = "unknown_token"
 	TokenRun     = "token_run"
@@ -225,7 +226,8 @@ func (d *anomalyDetector) onDenial(e core.AuditEvent) {
 	}
 }
 
-// onSend processes a call with effects that is about to be sent, or a call that only reads and was already sent.
+// onSend updates the statistics for one call and reports what is unusual about it. A call with effects is about to be
+// sent; a call that only reads was already sent.
 func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	today, _, _ := d.localTime(e)
@@ -256,7 +258,8 @@ func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	}
 }
 
-// judgeCall processes a call with effects before it is sent.
+// judgeCall processes a call with effects before it is sent. In addition to what onSend checks, it detects leaks and
+// bursts of destructive calls.
 func (d *anomalyDetector) judgeCall(e core.AuditEvent) {
 	p, t := d.personFor(e.Principal), unixSeconds(e)
 	x, to := d.executionFor(e.Execution), d.flowFor(p, e.Server)

@@ -42,8 +42,8 @@ func (f *failureRate) addCall(failed bool, enough int) bool {
 
 func (f *failureRate) failedCount() int { return bits.OnesCount32(f.recent) }
 
-// failureBound returns an upper bound of the usual failure rate: Wilson's bound, computed with one more failure than
-// there was.
+// failureBound returns an upper bound of the usual failure rate. It is Wilson's bound for one more failure than was
+// observed, so that it is never zero.
 func (f *failureRate) failureBound() float64 {
 	n := f.calls + 2
 	p := (f.lost + 1) / n

@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// reaches has a program reach a host itself.
+// reaches records direct network access of a worker's program to a host.
 func (o *office) reaches(w worker, id string, at time.Time, host, status string, sent, received int) {
 	e := o.event(w, id, at, core.EventNetwork)
 	e.Status, e.Bytes, e.Facts = status, int64(received), map[string]any{"host": host, "sent": sent}
@@ -17,7 +17,7 @@ func (o *office) reaches(w worker, id string, at time.Time, host, status string,
 	o.tell(e)
 }
 
-// TestNetwork holds that refused attempts to reach hosts, and unusual amounts, are found.
+// TestNetwork checks that many refused attempts to reach a host, and unusually large transfers, are found.
 func TestNetwork(t *testing.T) {
 	usual := func(o *office, w worker) {
 		for day := range history {
@@ -66,8 +66,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// TestAtOnce checks that a blacklisted host and a very large volume are reported at the first event,
-// before a baseline was learned.
+// TestAtOnce checks that access to a blacklisted host and a very large transfer are reported at once, although
+// nothing was learned about the principal before.
 func TestAtOnce(t *testing.T) {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	attempt := func(status string, facts map[string]any, received int64) core.AuditEvent {

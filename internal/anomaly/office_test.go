@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// office makes the history of a few people whose programs use a few servers, the same for
-// the same seed.
+// office simulates a few people whose programs use a few servers, and generates the audit events. The same seed gives
+// the same events.
 type office struct {
 	r      *rand.Rand
 	zone   *time.Location
@@ -18,7 +18,7 @@ type office struct {
 	number int
 }
 
-// worker is one principal and how that works.
+// worker describes one principal of the office and its working habits.
 type worker struct {
 	name        string
 	from, to    int // hours
@@ -43,7 +43,7 @@ func newOffice(seed uint64, sink func(core.AuditEvent)) *office {
 	return &office{r: rand.New(rand.NewPCG(seed, 7)), zone: zone, sink: sink}
 }
 
-// tell gives the sink an event as the pipeline does.
+// tell passes an event to the sink.
 func (o *office) tell(e core.AuditEvent) { o.sink(e) }
 
 func (o *office) days(from, n int) {
@@ -52,7 +52,7 @@ func (o *office) days(from, n int) {
 	}
 }
 
-// day lets everybody work, one after the other within each hour.
+// day simulates one day of all workers. Within each hour, their executions follow each other worker by worker.
 func (o *office) day(d int) {
 	weekend := d%7 >= 5
 	for hour := range 24 {
@@ -78,7 +78,8 @@ func (o *office) poisson(mean float64) (n int) {
 	return n
 }
 
-// lognormal has a median and a spread in natural logarithms.
+// lognormal returns a random number with a log-normal distribution. spread is the standard deviation of its natural
+// logarithm.
 func (o *office) lognormal(median, spread float64) float64 {
 	return median * math.Exp(spread*o.r.NormFloat64())
 }
@@ -89,7 +90,7 @@ func (o *office) event(w worker, id string, at time.Time, kind core.EventKind) c
 	return core.AuditEvent{Kind: kind, At: at, Execution: id, Session: "s", Principal: w.name}
 }
 
-// execution reads with some tools of a server or two, and writes now and then.
+// execution simulates one ordinary execution: it reads with several calls and sometimes writes.
 func (o *office) execution(w worker, at time.Time) {
 	id := o.id()
 	o.tell(o.event(w, id, at, core.EventRequest))
@@ -153,7 +154,7 @@ func (o *office) write(w worker, id string, at time.Time, server, tool, effect s
 	o.tell(e)
 }
 
-// program is one execution that does what f says.
+// program simulates one execution whose calls are those that f makes.
 func (o *office) program(w worker, at time.Time, f func(id string)) {
 	id := o.id()
 	o.tell(o.event(w, id, at, core.EventRequest))

@@ -3,8 +3,8 @@ package anomaly
 import "math"
 
 // histogramSketch counts values by order of magnitude, with two buckets for each power of two. Old values slowly lose
-// weight. Its size is fixed. The same values in the same order give the same sketch. Its statistics are those of the
-// logarithm, because sizes, counts and durations are about symmetric on that scale.
+// weight, and its size is fixed. The same values in the same order give the same sketch. Statistics are computed from
+// the logarithms of the values, because sizes, counts and durations are roughly symmetric on that scale.
 type histogramSketch struct {
 	n       uint32
 	buckets [bucketCount]uint16
@@ -23,7 +23,7 @@ func bucketOf(v float64) int {
 	return int(min(1+math.Floor(bucketsPerOctave*math.Log2(v)), bucketCount-1))
 }
 
-// bucketUpper returns the upper bound of a bucket, which is the smallest value above it.
+// bucketUpper returns the exclusive upper bound of the values in a bucket.
 func bucketUpper(bucket int) float64  { return math.Exp2(float64(bucket) / bucketsPerOctave) }
 func bucketCenter(bucket int) float64 { return math.Exp2((float64(bucket) - 0.5) / bucketsPerOctave) }
 

@@ -28,7 +28,7 @@ func TestSketch(t *testing.T) {
 	}
 }
 
-// One outlier does not make the next one usual.
+// TestOutliersAreNotLearned checks that a value is still an outlier after the same value was observed once.
 func TestOutliersAreNotLearned(t *testing.T) {
 	var s histogramSketch
 	for range 100 {
@@ -40,7 +40,7 @@ func TestOutliersAreNotLearned(t *testing.T) {
 	}
 }
 
-// What goes on at another level becomes usual after some time.
+// TestLevelThatLasts checks that a much higher rate is unusual at first and becomes usual after some windows.
 func TestLevelThatLasts(t *testing.T) {
 	w := rateWindow{width: 60}
 	for slot := range int64(40) {
@@ -57,7 +57,8 @@ func TestLevelThatLasts(t *testing.T) {
 	}
 }
 
-// What is within a width counts, wherever its slots end.
+// TestWindowSlides checks that the count covers one window width before a time, even across the boundary of two
+// slots.
 func TestWindowSlides(t *testing.T) {
 	w := rateWindow{width: 60}
 	w.countAt(50, 10)
@@ -91,7 +92,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Where tools come and go, a new one is nothing remarkable.
+// TestFirstUse checks that a new tool is remarkable only for a principal that seldom uses new tools.
 func TestFirstUse(t *testing.T) {
 	for often, want := range map[int]bool{1: false, 50: true} {
 		p := newPerson(StateLimits{}.withDefaults())

@@ -12,8 +12,8 @@ type dayCount struct {
 	days int
 }
 
-// addDay adds a day and reports whether it is new, as far as earlier days are remembered. A clock that jumps back and
-// forth adds no more days than it shows.
+// addDay adds a day and reports whether it is new among the last 64 days. If the clock jumps back and forth between
+// days, each day counts only once.
 func (s *dayCount) addDay(day int64) bool {
 	ahead := day - s.day
 	if s.seen == 0 || ahead <= -64 {
@@ -68,7 +68,7 @@ func newPerson(l StateLimits) *principalState {
 	}
 }
 
-// usageSeries holds the learned usage of a skill, of a server, or of a tool by one principal.
+// usageSeries holds the learned usage of one skill, one server, or one tool by one principal.
 type usageSeries struct {
 	span      dayCount
 	calls     int
@@ -103,8 +103,8 @@ const (
 	maxSkills = 8
 )
 
-// countUse counts a use of a tool. It reports whether the tool is new and a new tool was unlikely. The probability is
-// the Good-Turing estimate, from the tools that were used once.
+// countUse counts a use of a tool. It reports whether the tool is new although a new tool was unlikely. The
+// Good-Turing estimate gives that probability from the number of tools used only once.
 func (p *principalState) countUse(t toolName) bool {
 	if p.used == nil {
 		return false
@@ -139,7 +139,7 @@ func (p *principalState) rememberedIDs() []string {
 	return slices.DeleteFunc(slices.Clone(p.last[:]), func(id string) bool { return id == "" })
 }
 
-// hourProfile counts, for each hour of the day, the days on which something happened.
+// hourProfile counts for each hour of the day on how many days something happened in it.
 type hourProfile struct {
 	days  [24]int
 	total int
@@ -162,7 +162,8 @@ func (h *hourProfile) addExecution(slot int64, at, enough int) bool {
 	return h.count == 3 && h.total >= enough && 20*(around-1) <= h.total
 }
 
-// daysAround returns on how many days something happened within one hour of the given hour.
+// daysAround returns the number of active days, summed over the given hour of the day and the hours before and after
+// it.
 func (h *hourProfile) daysAround(at int) int {
 	return h.days[(at+23)%24] + h.days[at] + h.days[(at+1)%24]
 }

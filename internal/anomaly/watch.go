@@ -22,7 +22,7 @@ type AnomalyWatcher struct {
 	stopped   *lruCache[string, *core.Error]  // by execution
 }
 
-// activeHold represents an action because of a finding that lasts until a given time.
+// activeHold describes why calls of a principal need approval, and until when.
 type activeHold struct {
 	kind  Kind
 	words string
@@ -34,8 +34,8 @@ type holdQuestion struct {
 	kinds     []string
 }
 
-// New returns a Watch. It calls tell with each finding whose action is not Off, possibly concurrently. tell may be
-// nil.
+// New returns an AnomalyWatcher. It calls tell with each finding whose action is not Off, possibly concurrently. tell
+// may be nil.
 func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 	d := newDetector(o)
 	if tell == nil {
@@ -51,13 +51,13 @@ func New(o Options, tell func(AnomalyFinding)) *AnomalyWatcher {
 // Judgement is the decision about a call.
 type Judgement struct {
 	Refused *core.Error // not nil: the call must not be sent
-	// Kinds lists the kinds of the findings that make the call need approval, separated by commas. It is empty if
-	// no finding does. Rule gives the reason as text.
+	// Kinds lists, separated by commas, the kinds of the findings because of which the call needs approval. It is
+	// empty if the call needs none. Rule gives the reason as text.
 	Kinds, Rule string
 }
 
 // Judge decides about a call with effects before it is sent. The event must have the kind EventCall, the time and the
-// fact "arguments_bytes". Judge counts the call as sent, so the event must not be passed to Observe as well.
+// fact "arguments_bytes". Judge counts the call as sent, so the caller must not pass the event to ObserveEvent.
 func (w *AnomalyWatcher) Judge(e core.AuditEvent) Judgement {
 	w.mu.Lock()
 	w.d.judgeCall(e)
@@ -68,7 +68,7 @@ func (w *AnomalyWatcher) Judge(e core.AuditEvent) Judgement {
 	return j
 }
 
-// ObserveEvent processes an event.
+// ObserveEvent learns from an event and acts on what is unusual about it.
 func (w *AnomalyWatcher) ObserveEvent(e core.AuditEvent) {
 	w.mu.Lock()
 	w.observeEvent(e)
@@ -77,8 +77,8 @@ func (w *AnomalyWatcher) ObserveEvent(e core.AuditEvent) {
 	w.reportFindings(found)
 }
 
-// ReplayEvent processes an event from the audit log; events must come in order. It reports no findings but takes the same
-// actions again.
+// ReplayEvent processes an event from the audit log after a restart. Events must be passed in order. It restores the
+// actions that followed findings but does not report the findings again.
 func (w *AnomalyWatcher) ReplayEvent(e core.AuditEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,8 +94,8 @@ func (w *AnomalyWatcher) ReplayEvent(e core.AuditEvent) {
 	}
 }
 
-// restoreAction takes the action of a finding in the audit log again. This is needed because replaying the other
-// events may not lead to the same finding: there may be no entry for a call that was judged but not sent.
+// restoreAction restores the action that followed a finding in the audit log. Replaying the other events is not
+// enough, because a call that was judged but not sent may have no entry.
 func (w *AnomalyWatcher) restoreAction(e core.AuditEvent) {
 	f := AnomalyFinding{Kind: Kind(e.Status), At: e.At, Principal: e.Principal, Server: e.Server, Tool: e.Tool}
 	f.Words = "found at " + e.At.In(w.d.o.Zone).Format(time.DateTime) + ", before the engine was restarted"
@@ -138,7 +138,7 @@ func (w *AnomalyWatcher) reportFindings(found []AnomalyFinding) {
 	}
 }
 
-// applyActions takes the configured actions for new findings. The caller must hold the lock.
+// applyActions carries out the configured actions for new findings. The caller must hold the lock.
 func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 	found := w.d.takeFindings()
 	for _, f := range found {
@@ -212,7 +212,8 @@ func (w *AnomalyWatcher) judgementFor(e core.AuditEvent) (j Judgement) {
 	return Judgement{Kinds: strings.Join(kinds, ","), Rule: strings.Join(rules, "; ")}
 }
 
-// Stopped returns an error if an execution may make no further calls, or nil.
+// Stopped returns an error if the execution was stopped because of a finding and may make no further calls. Otherwise
+// it returns nil.
 func (w *AnomalyWatcher) Stopped(execution string) *core.Error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// worked is a watch that knows an office for a month.
+// worked returns a watcher that has observed an office for a month, and the office.
 func worked(actions map[Kind]AnomalyAction) (*watched, *office) {
 	options := officeOptions()
 	options.Actions = actions
@@ -30,8 +30,8 @@ func (w *watched) deletes(o *office, id string, at time.Time, n int) {
 	}
 }
 
-// A burst has all calls with effects of its principal wait, of no other one, until a person
-// says yes, or for an hour.
+// TestApproveHoldsUntilYes checks that after a burst of destructive calls all calls with effects of the same
+// principal need approval, until a person approves one or an hour has passed. Other principals must not be affected.
 func TestApproveHoldsUntilYes(t *testing.T) {
 	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Approve})
 	at := o.at(history, 10)
@@ -81,7 +81,7 @@ func TestHoldEnds(t *testing.T) {
 	}
 }
 
-// What has become four times as bad is told again, and held again.
+// TestTellsAgainWhenWorse checks that a finding is reported again when its value has become four times as large.
 func TestTellsAgainWhenWorse(t *testing.T) {
 	w, o := worked(nil)
 	w.deletes(o, "burst", o.at(history, 10), 45)
@@ -104,7 +104,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// After a restart what was done about a finding is done again, and nobody is told twice.
+// TestReplay checks that replaying the audit log after a restart restores the actions of findings without reporting
+// them again.
 func TestReplay(t *testing.T) {
 	var events []core.AuditEvent
 	w := watching(Options{Zone: officeOptions().Zone, Actions: map[Kind]AnomalyAction{DestructiveBurst: Stop}})
@@ -124,7 +125,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Where a call was refused, only the finding in the record tells of it.
+// TestReplayOfFindings checks that a hold is restored from a finding in the audit log alone. A call that was refused
+// may leave no other entry.
 func TestReplayOfFindings(t *testing.T) {
 	w, o := worked(map[Kind]AnomalyAction{DestructiveBurst: Stop})
 	at := o.at(history, 10)
@@ -139,7 +141,8 @@ func TestReplayOfFindings(t *testing.T) {
 	}
 }
 
-// Whatever happens, nobody is accused before there is something to compare with.
+// TestNothingBeforeABaseline checks that planted anomalies are not reported before the principal has the required
+// days and executions.
 func TestNothingBeforeABaseline(t *testing.T) {
 	for _, l := range []struct{ days, runs int }{{4, 1000}, {30, 29}, {1, 1}} {
 		w := watching(Options{})
@@ -202,7 +205,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(w)
 }
 
-// A principal that uses many tools drives out what is known of its own, and nobody else's.
+// TestManyToolsForgetOnlyOnesOwn checks that a principal that uses many tools displaces only what was learned about
+// itself.
 func TestManyToolsForgetOnlyOnesOwn(t *testing.T) {
 	w, o := worked(map[Kind]AnomalyAction{})
 	at := o.at(history, 9)
@@ -218,7 +222,7 @@ func TestManyToolsForgetOnlyOnesOwn(t *testing.T) {
 	}
 }
 
-// A clock that jumps makes nothing unusual.
+// TestClockThatJumps checks that a clock that jumps ahead or back causes almost no findings.
 func TestClockThatJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"ahead": 10 * 365 * 24 * time.Hour, "back": -200 * 24 * time.Hour, "a little back": -3 * time.Minute} {
 		shift := time.Duration(0)
@@ -235,7 +239,7 @@ func TestClockThatJumps(t *testing.T) {
 	}
 }
 
-// Events of the same minute can come in any order.
+// TestOrderWithinAMinute checks that events that arrive slightly out of order cause almost no findings.
 func TestOrderWithinAMinute(t *testing.T) {
 	w := watching(officeOptions())
 	r := rand.New(rand.NewPCG(1, 1))
@@ -265,7 +269,7 @@ func TestEventOfAFinding(t *testing.T) {
 	}
 }
 
-// Whatever comes, in whatever order, nothing panics and nothing grows without bounds.
+// FuzzEvents checks that no sequence of events causes a panic or lets memory grow beyond its limits.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("abcdefghijklmnop"))
 	f.Add([]byte{0, 1, 2, 3, 255, 254, 253, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9})

@@ -23,7 +23,7 @@ type Question struct {
 	Language  Language `json:"language,omitempty"`
 	Code      string   `json:"code,omitempty"`   // the program, as written; empty for a call without one
 	Skills    []Skill  `json:"skills,omitempty"` // that the program imports, and those that they import
-	// Server and Tool name the call to approve. They are empty if the question is about a program.
+	// Server and Tool name the tool whose call needs approval. They are empty if the question is about a program.
 	Server    string          `json:"server,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // in full, as they leave
@@ -125,7 +125,7 @@ type IntendedCall struct {
 	Pin       string          `json:"-"` // of the tool's definition
 }
 
-// Approval represents a question that waits for a person's decision.
+// Approval holds a question that waits for a person's decision.
 type Approval struct {
 	ID      string    `json:"id"`
 	Digest  string    `json:"digest"`
@@ -138,12 +138,12 @@ type Approval struct {
 	hidden bool // the arguments have tokens in the place of personal values
 }
 
-// maxSame bounds how many equal questions are shown as one question.
+// maxSame bounds the number of equal questions that are merged into one.
 const maxSame = 1000
 
-// GroupEqual merges equal questions into the first of them and keeps the order otherwise. The first one has the
-// number of the others and their ids. Two questions are equal if only the execution that asks differs, so that the
-// person sees the same text and the same call is sent after approval.
+// GroupEqual merges equal questions into the first of them and keeps the order otherwise. Same and Count of the first
+// one tell the ids and the number of equal questions. Questions are equal if they differ only in the execution: the
+// person would see the same text, and the same call would be sent.
 func GroupEqual(waiting []Approval) []Approval {
 	list := make([]Approval, 0, len(waiting))
 	at := map[string][]int{} // in list, by digest
@@ -168,7 +168,7 @@ func (q Question) Equals(other Question) bool {
 	return q.Login == "" && reflect.DeepEqual(q, other)
 }
 
-// ForModel returns a copy for the model, whose arguments contain no personal data.
+// ForModel returns a copy that a model may see. Its arguments contain no personal data.
 func (a Approval) ForModel() Approval {
 	a.hidden = true
 	if a.Shown != nil {
@@ -246,7 +246,7 @@ func (a Approval) RenderText() string {
 	return b.String()
 }
 
-// impactSubject returns the phrase with which the text about the impact names the action.
+// impactSubject returns the words for the subject of sentences about the impact: "the call" or "the program's text".
 func (a Approval) impactSubject() string {
 	if a.IsCall() {
 		return "the call"
@@ -269,7 +269,7 @@ func indentJSON(raw json.RawMessage) string {
 	return EscapeIllegible(b.String())
 }
 
-// ApprovalScope says for how long and for which calls an approval counts.
+// ApprovalScope says which calls an approval covers, and for how long.
 type ApprovalScope string
 
 // Scopes of an approval.
@@ -293,7 +293,7 @@ func ParseScope(s string) (ApprovalScope, *Error) {
 	return ApprovalScope(s), nil
 }
 
-// ApprovalAnswer represents a person's decision on a question.
+// ApprovalAnswer holds a person's decision on a question.
 type ApprovalAnswer struct {
 	Approve bool          `json:"approve"`
 	Scope   ApprovalScope `json:"scope,omitempty"` // of an approval; ScopeOnce if empty
@@ -312,8 +312,9 @@ type channelKey struct{}
 
 type opensKey struct{}
 
-// WithBrowser returns a context in which a person can be shown an address to open, either through the ApprovalChannel
-// or in the response to the request. done is called with an address that is no longer needed. It may be nil.
+// WithBrowser returns a context in which a person can be asked to open a web address, either through the
+// ApprovalChannel or in the response to the request. done, which may be nil, is called with an address that need not
+// be opened any more.
 func WithBrowser(ctx context.Context, done func(address string)) context.Context {
 	if done == nil {
 		done = func(string) {}
@@ -321,7 +322,7 @@ func WithBrowser(ctx context.Context, done func(address string)) context.Context
 	return context.WithValue(ctx, opensKey{}, done)
 }
 
-// NotifyBrowsed reports, to the function given to WithBrowser, that the page at address is no longer needed.
+// NotifyBrowsed tells the function given to WithBrowser that the page at address need not be opened any more.
 func NotifyBrowsed(ctx context.Context, address string) {
 	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
 		done(address)
@@ -331,7 +332,7 @@ func NotifyBrowsed(ctx context.Context, address string) {
 // HasBrowser reports whether ctx was made by WithBrowser.
 func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
 
-// WithChannel returns a context whose executions ask through c, in addition to all other channels.
+// WithChannel returns a context whose executions ask for approval through c, in addition to the other ways of asking.
 func WithChannel(ctx context.Context, c ApprovalChannel) context.Context {
 	return context.WithValue(ctx, channelKey{}, c)
 }

@@ -25,8 +25,8 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// TestEquals changes each field of a question, also one that is added later, and its effects' fields:
-// all but the execution make another question.
+// TestEquals checks that questions are equal only if they differ in nothing but the execution. It changes every field
+// of a question and of its effects by reflection, so that it covers fields that are added later.
 func TestEquals(t *testing.T) {
 	q := Question{Execution: "x", Effects: []IntendedCall{{Server: "a"}}}
 	if same := (Question{Execution: "y", Effects: []IntendedCall{{Server: "a"}}}); !q.Equals(same) {
@@ -50,7 +50,7 @@ func TestEquals(t *testing.T) {
 	}
 }
 
-// change gives a field another value, and reports whether it knows one.
+// change gives a field a different value. It returns true, and panics for a kind of field that it does not support.
 func change(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:

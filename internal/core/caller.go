@@ -3,7 +3,7 @@ package core
 import "context"
 
 // Caller identifies the principal and session for which a call is made. The zero Caller is the engine itself or, if
-// there are no principals, its only user.
+// no principals are configured, the only user.
 type Caller struct{ Principal, Session string }
 
 type callerKey struct{}
@@ -21,8 +21,8 @@ func CallerOf(ctx context.Context) Caller {
 
 type pinKey struct{}
 
-// WithPin returns a context whose call is sent only over a connection on which the server lists the tool with this
-// pin, or does not list the tool. An empty pin allows any definition.
+// WithPin returns a context whose call is sent only if the server lists the tool with this pin on the same
+// connection, or does not list it. The pin is a hash of the tool's definition. An empty pin allows any definition.
 func WithPin(ctx context.Context, pin string) context.Context {
 	return context.WithValue(ctx, pinKey{}, pin)
 }
@@ -35,8 +35,8 @@ func PinOf(ctx context.Context) string {
 
 type revisionKey struct{}
 
-// WithRevision returns a context whose calls reach only servers that were configured at or before the given revision.
-// 0 allows any.
+// WithRevision returns a context whose calls reach only servers configured at or before a revision of the settings. 0
+// allows any server.
 func WithRevision(ctx context.Context, revision uint64) context.Context {
 	return context.WithValue(ctx, revisionKey{}, revision)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// DefinitionFlag describes suspicious text in a tool's definition. The text is removed from what the model sees,
-// unless it is a name or a value that calls need.
+// DefinitionFlag describes suspicious text in a tool's definition. The text is hidden from the model, unless it is a
+// name or value that calls need.
 type DefinitionFlag struct {
 	Rule   string `json:"rule"`
 	Reason string `json:"reason"`

@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// HeldMemory represents a share of the engine's memory budget for answers. Free releases all of it and may be called more
-// than once. Shrink releases all but n bytes.
+// HeldMemory represents a reserved share of the engine's memory budget for answers. Free releases all of it and may
+// be called more than once. Shrink releases all but n bytes.
 type HeldMemory interface {
 	Shrink(n int64)
 	Free()
 }
 
-// YieldingMemory is HeldMemory for a transformation that takes turns with others.
+// YieldingMemory represents the memory of a transformation that takes turns with others.
 type YieldingMemory interface {
 	HeldMemory
-	// Yield lets waiting transformations run first. The error is that of ctx.
+	// Yield lets waiting transformations run first. It returns the error of ctx if ctx ends.
 	Yield(ctx context.Context) error
 }
 
-// MemoryClaim counts the memory for answers that an execution, or one of its calls, holds. It is safe for concurrent
+// MemoryClaim holds the memory that an execution, or one of its calls, uses for answers. It is safe for concurrent
 // use. A nil MemoryClaim holds nothing.
 type MemoryClaim struct {
 	holder string
@@ -35,8 +35,8 @@ type MemoryClaim struct {
 
 type claimKey struct{}
 
-// WithClaim returns a context with a new MemoryClaim, counted under the name holder. If ctx already has a
-// MemoryClaim, freeing that one also frees the new one.
+// WithClaim returns a context with a new MemoryClaim. Its memory is counted under the name holder. If ctx already has
+// a MemoryClaim, freeing that one also frees the new one.
 func WithClaim(ctx context.Context, holder string) (context.Context, *MemoryClaim) {
 	c := &MemoryClaim{holder: holder, parent: ClaimOf(ctx)}
 	return context.WithValue(ctx, claimKey{}, c), c
@@ -66,8 +66,9 @@ func (c *MemoryClaim) HolderName() string {
 	return c.holder
 }
 
-// HoldTransformation holds the memory of a transformation (work) and of its result (value). Either may be nil. Memory
-// held before for the same purpose is released. If the MemoryClaim was already freed, both are released at once.
+// HoldTransformation takes over the memory of a transformation (work) and of its result (value). Either may be nil.
+// It releases the memory held before for the same purpose. If the MemoryClaim was already freed, it releases both at
+// once.
 func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	if c != nil && c.replaceHeld(&work, &value) {
 		c.parent.adoptCall(c)
@@ -75,7 +76,8 @@ func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	freeEach(work, value)
 }
 
-// replaceHeld exchanges the held memory with the given one. It returns false if the MemoryClaim was freed.
+// replaceHeld swaps the held memory with work and value, unless these are nil. It returns false if the MemoryClaim
+// was freed.
 func (c *MemoryClaim) replaceHeld(work, value *HeldMemory) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +126,8 @@ func (c *MemoryClaim) FinishTransformation(n int64) {
 	freeEach(work)
 }
 
-// Release releases the memory of an answer that is not the last one of its call. The MemoryClaim can be used again.
+// Release releases the memory of an answer after which the same call gets another one. The MemoryClaim can be used
+// again.
 func (c *MemoryClaim) Release() {
 	if c == nil {
 		return
@@ -136,7 +139,7 @@ func (c *MemoryClaim) Release() {
 	freeEach(work, value)
 }
 
-// Yield lets waiting transformations run first. The error is that of ctx.
+// Yield lets waiting transformations run first. It returns the error of ctx if ctx ends.
 func (c *MemoryClaim) Yield(ctx context.Context) error {
 	if c == nil {
 		return nil
@@ -150,7 +153,7 @@ func (c *MemoryClaim) Yield(ctx context.Context) error {
 	return work.Yield(ctx)
 }
 
-// AddHolder adds an owner, so that Free must be called once more.
+// AddHolder adds an owner, so that Free must be called one more time.
 func (c *MemoryClaim) AddHolder() *MemoryClaim {
 	if c != nil {
 		c.mu.Lock()
@@ -160,7 +163,7 @@ func (c *MemoryClaim) AddHolder() *MemoryClaim {
 	return c
 }
 
-// Free releases all memory once every owner has called it.
+// Free releases all memory when the last owner calls it.
 func (c *MemoryClaim) Free() {
 	if c == nil {
 		return
@@ -174,7 +177,7 @@ func (c *MemoryClaim) Free() {
 	}
 }
 
-// freeAll releases the memory of the execution and its calls.
+// freeAll releases the memory of this claim and of the claims of its calls, however many owners it has.
 func (c *MemoryClaim) freeAll() {
 	c.mu.Lock()
 	work, value, calls := c.work, c.value, c.calls

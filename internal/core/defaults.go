@@ -2,7 +2,8 @@ package core
 
 import "time"
 
-// Defaults of the settings that a package also uses when it is given none. DefaultLimits has those of one execution.
+// Defaults for settings, shared with the packages that must work without settings. DefaultLimits has the defaults for
+// one execution.
 const (
 	DefaultResultTokens     = 2000 // tokens of a result with its output
 	DefaultDefinitionTokens = 4000 // tokens of the definition of one tool

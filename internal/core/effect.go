@@ -1,6 +1,6 @@
 package core
 
-// EffectKind says how far the effects of a tool or a call go.
+// EffectKind says what a tool or a call may do: only read, write, or destroy.
 type EffectKind uint8
 
 // Kinds of effects, mildest first.
@@ -14,7 +14,7 @@ func (k EffectKind) String() string {
 	return [...]string{"read", "write", "destructive"}[min(k, EffectDestructive)]
 }
 
-// EffectInfo is the effect of a tool or a call, and the source of that judgement.
+// EffectInfo holds the effect of a tool or a call, and the reason for that classification.
 type EffectInfo struct {
 	Kind   EffectKind
 	Reason string // a sentence without a subject's name: "its name says delete"

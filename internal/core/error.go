@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind classifies errors. The set of kinds is closed; new versions only add to it.
+// Kind classifies errors. New versions only add kinds.
 type Kind string
 
 // Kinds of errors.
@@ -28,8 +28,8 @@ const (
 	KindInternal           Kind = "internal"
 )
 
-// Error is every failure that a person or a model sees. Message names the cause, and Hint the next step. Line and
-// Column are 1-based positions in the original program, or 0 if unknown.
+// Error describes a failure for a person or a model. Message names the cause, and Hint the next step. Line and Column
+// are 1-based positions in the original program, or 0 if unknown.
 type Error struct {
 	Kind    Kind   `json:"kind"`
 	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
@@ -68,8 +68,9 @@ func Errorf(kind Kind, op, format string, args ...any) *Error {
 	return e
 }
 
-// isMisplaced reports whether err was caused by something in the place of a file or a directory that is of another kind
-// or too large. Such an error has the method Misplaced or is one of the system, and names the path.
+// isMisplaced reports whether err was caused by a wrong kind of file at a path, such as a directory where a file
+// should be, or by a file that is too large. Such an error names the path. It has the method Misplaced or comes from
+// the operating system.
 func isMisplaced(err error) bool {
 	var misplaced interface{ Misplaced() }
 	if errors.As(err, &misplaced) {
@@ -94,7 +95,7 @@ func isMisplaced(err error) bool {
 	return false
 }
 
-// moveAway advises what to do about something that lies in the place of a file.
+// moveAway is the hint for errors caused by a wrong kind of file at a path.
 const moveAway = "Retort did not make what lies in this place: the person who runs it should move it away; then try again"
 
 // LacksFiles reports whether err was caused by too many open files in the process or on the machine. Only an error of
@@ -159,12 +160,12 @@ func AsError(err error) *Error {
 	return Errorf(KindInternal, "", "%w", err)
 }
 
-// ErrLogin marks, for errors.Is, the error of a call to a server where a person must first log in. The call had no
-// effect.
+// ErrLogin marks, for errors.Is, the error of a call to a server that requires a person to log in first. The call had
+// no effect.
 var ErrLogin = errors.New("a login is needed")
 
-// ErrPage marks, for errors.Is, the error of a call that failed because a person must open a page first and did not,
-// or could not be asked.
+// ErrPage marks, for errors.Is, the error of a call that failed because a person had to open a page first. The person
+// did not do so or could not be asked.
 var ErrPage = errors.New("a page has to be opened")
 
 // ErrOutcomeUnknown marks, for errors.Is, the error of a call that was sent and got no readable answer. The call may

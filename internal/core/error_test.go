@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTooManyFiles checks that an error for which too many files are open says so, whoever makes it.
+// TestTooManyFiles checks that every error caused by too many open files has a hint about that. A text from a server
+// with the same words must not count.
 func TestTooManyFiles(t *testing.T) {
 	for _, cause := range []error{syscall.EMFILE, fmt.Errorf("x: %w", os.NewSyscallError("pipe2", syscall.ENFILE)), errors.Join(&os.PathError{Op: "open", Path: "a", Err: syscall.EMFILE}), &os.PathError{Op: "fork/exec", Path: "a", Err: syscall.EBADF}} {
 		for name, e := range map[string]*Error{
@@ -34,8 +35,8 @@ func TestTooManyFiles(t *testing.T) {
 	}
 }
 
-// TestMisplaced checks that what lies in the place of a file of the data directory is no fault of Retort's: the error names
-// the path and says what to do, whoever makes it and whatever hint it is given.
+// TestMisplaced checks that an error caused by a wrong kind of file in the data directory names the path and advises
+// to move the file away, whichever hint the error was given.
 func TestMisplaced(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link := dir+"/pipe", dir+"/file", dir+"/link"

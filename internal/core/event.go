@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// EventKind classifies the entries of the audit log. The set of kinds is closed; new versions only add to it.
+// EventKind classifies the entries of the audit log. New versions only add kinds.
 type EventKind string
 
 // Kinds of entries. Each execution has one EventRequest first and one EventEnd last.
@@ -39,8 +39,8 @@ const (
 	EventCommand  EventKind = "command"   // a program starts a command: started, ended, failed, refused
 )
 
-// AuditEvent is the content of one entry of the audit log. Its plain fields never contain values of a program, a tool
-// or a person.
+// AuditEvent holds the content of one entry of the audit log. Its plain fields never contain values of a program, a
+// tool or a person.
 type AuditEvent struct {
 	Kind      EventKind
 	At        time.Time // when it was recorded, if zero
@@ -63,8 +63,8 @@ type AuditEvent struct {
 // EventRecorder writes the audit log.
 type EventRecorder interface {
 	// Record writes an event to the audit log. If durable is set, it returns when this event and all earlier ones are
-	// on disk. Otherwise it does not wait; the event is on disk at the latest with the next durable one. If it
-	// returns an error, the event was not recorded, and the action that the event announces must not happen.
+	// on disk. Otherwise it does not wait, and the event is on disk no later than the next durable one. If it returns
+	// an error, the event was not recorded, and the action that the event announces must not happen.
 	Record(e AuditEvent, durable bool) *Error
 	// Digest returns a digest of a text. It identifies the text without revealing it.
 	Digest(text []byte) string

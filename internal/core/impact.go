@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Impact lists what a program or a call may touch, as far as its text shows. If something cannot be determined, the
-// worse case is assumed.
+// Impact lists what a program or a call may change or reach, as far as its text shows. Where the text does not show
+// it, the worse case is assumed.
 type Impact struct {
 	FilesAffected    []string `json:"filesAffected"`    // that are written, moved, replaced or deleted
 	NetworksAccessed []string `json:"networksAccessed"` // hosts
@@ -39,7 +39,7 @@ func (m Impact) withoutNilLists() *Impact {
 	return &m
 }
 
-// ForQuestion returns a copy of the impact for a Question.
+// ForQuestion returns a copy of the impact, without nil lists, to be stored in a Question.
 func (m Impact) ForQuestion() *Impact { return m.withoutNilLists() }
 
 // describeLines describes the impact for a person, in one line for each aspect.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TaskStatus says how far a job is. It is one of the constants below or, for a job that has ended, the status of its
-// Outcome.
+// TaskStatus says how far a job has got. It is one of the constants below or, after the job has ended, the status of
+// its Outcome.
 type TaskStatus string
 
 // The states of a job that has not ended.
@@ -21,7 +21,7 @@ const (
 // HasEnded reports whether the job has ended.
 func (s TaskStatus) HasEnded() bool { return s != TaskQueued && s != TaskRunning && s != TaskPending }
 
-// Job is work that is done now or when its turn in the queue comes.
+// Job describes work that is done at once or when its turn in the queue comes.
 type Job struct {
 	Kind     string          // what performs it: "program", …
 	Name     string          // TraceID chosen by the submitter; empty if none. No two unfinished jobs of a principal share one
@@ -44,7 +44,7 @@ const (
 	JobPass    = "pass"    // passes a client's call on to a server
 )
 
-// PassJob returns a job that passes a tool call to a server.
+// PassJob returns a job that forwards a client's tool call to a server.
 func PassJob(r ExecutionRequest, what PassthroughRequest) (Job, error) {
 	payload, err := json.Marshal(struct {
 		Request ExecutionRequest
@@ -75,7 +75,8 @@ func titleOf(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// programOf separates the id of a job from the number of its program. It does not occur in ids.
+// programOf stands between the id of a job and the number of a program in the execution id of that program. It does
+// not occur in job ids.
 const programOf = "0"
 
 // ProgramOf returns the execution id of the program that an agent task's job wrote at its n-th attempt.
@@ -96,7 +97,7 @@ func ProgramJob(r ExecutionRequest) (Job, error) {
 	return Job{Kind: JobProgram, Title: r.Name, Session: r.Session, Client: r.Client, Payload: payload}, nil
 }
 
-// JobState represents a Job with its progress and result.
+// JobState holds the data of a Job with its progress and result.
 type JobState struct {
 	ID        string        `json:"id"`             // also of its execution
 	Name      string        `json:"name,omitempty"` // that of the Job
@@ -133,7 +134,7 @@ func (t JobState) LastUpdate() time.Time {
 	return last
 }
 
-// TaskProgress says how far a job is.
+// TaskProgress says how much of a running job is done.
 type TaskProgress struct {
 	Done    int       `json:"done"`
 	Total   int       `json:"total,omitempty"` // 0: unknown

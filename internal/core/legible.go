@@ -89,7 +89,7 @@ func (w *legibleWriter) writeLine(line string) {
 	}
 }
 
-// isLegible reports whether a character is visible and is not a variant of another character that looks the same.
+// isLegible reports whether a character is visible and is not a duplicate of another character that looks the same.
 func isLegible(r rune) bool {
 	switch {
 	case !unicode.IsGraphic(r), unicode.IsSpace(r), r == unicode.ReplacementChar, IsInvisible(r):
@@ -148,8 +148,8 @@ func (w *legibleWriter) writeWord(word string) {
 	}
 }
 
-// isForeignLetter reports whether a letter is suspicious in a word with Latin letters. Letters of scripts that do not
-// resemble Latin are not suspicious, because such text is often written next to Latin letters without a blank.
+// isForeignLetter reports whether a letter is suspicious in a word with Latin letters. It returns false for scripts
+// that do not resemble Latin, because people often write such text next to Latin letters without a blank.
 func isForeignLetter(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -165,8 +165,7 @@ func isForeignLetter(r rune) bool {
 	return strings.ContainsRune(alikeLetters, r) || strings.ContainsRune("ɑɡɩɪʟǀǃıȷ", r)
 }
 
-// Letters and signs that look like ASCII ones. alikeLetters has Cyrillic, Greek and Armenian letters, alikeSigns has
-// signs.
+// Characters that look like ASCII ones. alikeLetters has Cyrillic, Greek and Armenian letters; alikeSigns has signs.
 const (
 	alikeLetters = "аеорсухіјѕһԁԛԝӏАВЕКМНОРСТУХІЈЅԌԜӀαγικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսոհցզ"
 	alikeSigns   = "‐‑‒⁃−⁄∕⧸․꞉∶＂＇－．／＠＼＿｜﹒﹣﹨﹫∖∣∼∗⁎"

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestLegible checks that every character is escaped that is not seen, or looks like another.
+// TestLegible checks that all invisible and lookalike characters are escaped, and that ordinary text of many scripts
+// is not.
 func TestLegible(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain\ttext\n":                  "plain\ttext\n",
@@ -47,7 +48,8 @@ func TestLegible(t *testing.T) {
 	}
 }
 
-// TestForModelOutlines checks that who sees tokens also sees the outline of what leaves.
+// TestForModelOutlines checks that the text for a model shows tokens with an outline of each value, such as
+// ***@example.com, while the text for a person shows the values.
 func TestForModelOutlines(t *testing.T) {
 	a := Approval{Question: Question{Server: "crm", Tool: "send", Arguments: json.RawMessage(`{"to":"ada@example.com"}`), Shown: json.RawMessage(`{"to":"[EMAIL_4]"}`), Outlines: []string{"[EMAIL_4] ***@example.com"}}}
 	if text := a.RenderText(); strings.Contains(text, "***") || !strings.Contains(text, "ada@example.com") {
@@ -58,8 +60,8 @@ func TestForModelOutlines(t *testing.T) {
 	}
 }
 
-// FuzzApprovalText checks that what a person is shown has nothing that is not seen, and that two
-// different arguments are never shown alike.
+// FuzzApprovalText checks that the text of an approval contains no invisible characters, and that different arguments
+// never give the same text.
 func FuzzApprovalText(f *testing.F) {
 	f.Add("c-17", "c-17\ufe0f", "delete", "x")
 	f.Add("paypal", "p\u0430ypal", "a\nb", "\u202eprogram")
@@ -86,7 +88,7 @@ func shownWith(value, tool, code string) string {
 	return Approval{Question: Question{Server: "s", Tool: "t" + tool, Arguments: argument(value), Code: code, Client: tool, Rule: tool}}.RenderText()
 }
 
-// argument is a value as it leaves: UTF-8, without escapes that JSON does not need.
+// argument returns JSON with the value as it would be sent to a server: in UTF-8, without unnecessary escapes.
 func argument(value string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

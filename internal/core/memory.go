@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// leastMemory is the lowest memory limit that a request may set for a program, in bytes.
+// leastMemory is the minimum memory limit that a request may set for a program, in bytes.
 const leastMemory = 8 << 20
 
 // ParseMemory parses the memory limit of a request, such as 256MB, 1g, or a number of bytes. Units are powers of

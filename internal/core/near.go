@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// NearestNames returns at most n of the names that resemble name, best first: first by edit distance, then by common
-// words. If names differ from name only in case and punctuation, only these are returned. Names with little in common
-// are left out.
+// NearestNames returns at most n of the names that resemble name, best first. It compares edit distances first, then
+// common words. If some names differ from name only in case and punctuation, it returns only those. It omits names
+// with little in common.
 func NearestNames(name string, names []string, n int) []string {
 	type scored struct {
 		name string
@@ -39,8 +39,8 @@ func NearestNames(name string, names []string, n int) []string {
 	return out
 }
 
-// CorrectSpelling returns the element of names that name was probably meant to be, or "". They may differ in case and
-// separators, and in one letter for every four letters of name.
+// CorrectSpelling returns the element of names that the user probably meant by name, or "". The two may differ in
+// case, in separators, and by one edit for every four letters of name, but at least by one.
 func CorrectSpelling(name string, names []string) string {
 	want := []rune(foldName(name))
 	limit := max(1, len(want)/4)
@@ -53,7 +53,7 @@ func CorrectSpelling(name string, names []string) string {
 	return nearest
 }
 
-// foldName removes differences in case and separators from a name, because people overlook them.
+// foldName converts a name to lower case and removes separators, because people overlook such differences.
 func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

@@ -2,7 +2,7 @@ package core
 
 import "encoding/json"
 
-// OutcomeStatus says how an execution ended. The set of statuses is closed; new versions only add to it.
+// OutcomeStatus says how an execution ended. New versions only add statuses.
 type OutcomeStatus string
 
 // The statuses with which an execution ends.
@@ -20,7 +20,7 @@ const (
 	StatusOutcomeUnknown  OutcomeStatus = "outcome_unknown"
 )
 
-// Outcome is the result of an execution.
+// Outcome holds the result of an execution.
 type Outcome struct {
 	ExecutionID  string              `json:"execution_id"`
 	Status       OutcomeStatus       `json:"status"`

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// ClientPeer lets servers that an execution calls reach the execution's client. A nil field means that the client
-// does not support that feature. Params are MCP params exactly as the server sent them.
+// ClientPeer connects servers that an execution calls with the execution's client, so that they can send it requests.
+// A nil field means that the client does not support that feature. Params are MCP params exactly as the server sent
+// them.
 type ClientPeer struct {
 	ID       string // calls with the same one are made for the same client
 	Progress func(params json.RawMessage)
 	Log      func(params json.RawMessage)
-	// Forms and Pages report whether the client can show a person forms to fill in and addresses to open.
+	// Forms and Pages report whether the client can show a person forms to fill in, and web addresses to open.
 	Forms, Pages bool
 	Samples      bool // whether the client has said that it takes questions for its model
 	// Ask sends an elicitation/create or sampling/createMessage request to the client and returns its result. It may
@@ -25,8 +26,8 @@ type ServerRequest struct {
 	Server, Tool string // of the call
 	Method       string
 	Params       json.RawMessage
-	// Page is the full address that a person is asked to open, or "". Params contain only its origin, because the
-	// rest may grant access.
+	// Page holds the full address that a person is asked to open, or "". Params contains only the address's origin,
+	// because the rest may grant access.
 	Page string
 	// Done is closed when the server reports that the person has finished with the page. It may be nil.
 	Done <-chan struct{}
@@ -62,7 +63,7 @@ func WithPeer(ctx context.Context, p *ClientPeer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// PeerOf returns the ClientPeer of the context, or one that supports nothing.
+// PeerOf returns the ClientPeer of the context. If there is none, it returns a ClientPeer that supports nothing.
 func PeerOf(ctx context.Context) *ClientPeer {
 	if p, ok := ctx.Value(peerKey{}).(*ClientPeer); ok && p != nil {
 		return p

@@ -13,15 +13,15 @@ type Credential struct {
 	Expires time.Time `json:"expires,omitzero"` // of a token of an authorization server, after which it does not count
 }
 
-// Permit says for how long work may be done for a principal. The zero Permit never ends.
+// Permit says for how long the engine may work for a principal. The zero Permit never ends.
 type Permit struct {
 	Credential Credential
-	// Check returns an error if the permit has ended, or nil. It is called before each call is sent, so it must be
-	// fast. If the function is nil, the permit never ends.
+	// Check returns an error if the permit has ended, otherwise nil. It is called before each call is sent, so it
+	// must be fast. If the function is nil, the permit never ends.
 	Check func() *Error
 }
 
-// CheckValid returns an error if the permit has ended, or nil.
+// CheckValid returns an error if the permit has ended, otherwise nil.
 func (p Permit) CheckValid() *Error {
 	if p.Check == nil {
 		return nil
@@ -29,7 +29,7 @@ func (p Permit) CheckValid() *Error {
 	return p.Check()
 }
 
-// ErrRevoked marks, for errors.Is, the error of work that was stopped because the principal's permission had ended.
+// ErrRevoked marks, for errors.Is, the error of work that was stopped because its Permit had ended.
 var ErrRevoked = errors.New("the token that was used for this request is no longer valid")
 
 // RevokedError returns the error for work that was stopped because its Permit had ended.
@@ -60,8 +60,8 @@ func WithFinalCheck(ctx context.Context, check func() *Error) context.Context {
 	return context.WithValue(ctx, finalCheckKey{}, check)
 }
 
-// FinalCheck returns an error if a call of ctx must not be sent, or nil. It must be called again after every wait
-// before sending.
+// FinalCheck returns an error if a call of ctx must not be sent, otherwise nil. The caller must repeat it after every
+// wait before sending.
 func FinalCheck(ctx context.Context) *Error {
 	if check, ok := ctx.Value(finalCheckKey{}).(func() *Error); ok {
 		return check()

@@ -17,7 +17,7 @@ const (
 	Python     Language = "python"
 )
 
-// ExecutionRequest is the request for one execution.
+// ExecutionRequest holds the request for one execution.
 type ExecutionRequest struct {
 	ID      string // unique; made by the pipeline if empty
 	Session string // "default" if empty
@@ -36,15 +36,15 @@ type ExecutionRequest struct {
 	Limits              Limits // zero fields mean the configured ones
 	// ForceApproval requires an approval before the program runs, even if the settings approve it automatically.
 	ForceApproval bool
-	// AllowNetwork says whether the program may access the network. nil means that the settings decide. true is
-	// refused if the settings give programs no network access.
+	// AllowNetwork says whether the program may access the network. nil leaves that to the settings. true is refused
+	// if the settings give programs no network access.
 	AllowNetwork *bool
 	// FilesystemScope restricts the files that the program sees: FilesWorkspace, FilesReadOnly, FilesNone, or a
 	// folder such as ./workspace/reports. Empty means all files that the settings allow.
 	FilesystemScope string
 	// Private means that the reader of the Outcome did not write the code and must not learn personal data in it.
 	Private bool
-	// Only lists the tools that the program may call, in any spelling. nil means all.
+	// Only lists the tools that the program may call, in any spelling. nil allows all tools.
 	Only []string
 	// Effects has the calls with effects that earlier programs of the same agent task have made. Repeating one of
 	// them needs approval. It may be nil.
@@ -135,7 +135,7 @@ type CheckedProgram struct {
 	Limits     Limits            // complete
 }
 
-// ParsedProgram is the report of an interpreter in a sandbox about a program that it has parsed. It is only as
+// ParsedProgram holds what an interpreter in a sandbox reports about a program that it has parsed. It is only as
 // trustworthy as that sandbox.
 type ParsedProgram struct {
 	Known json.RawMessage // what only the interpreter knows, or why it could not be parsed
@@ -177,8 +177,8 @@ type ToolCall struct {
 	Approved  bool            `json:"-"` // a person has said yes to it, now or before
 }
 
-// CallResult has the value that a call returns to the program: one JSON value exactly as the server sent it, with its
-// order of keys and digits of numbers.
+// CallResult holds the value that a call returns to the program: one JSON value exactly as the server sent it,
+// including the order of keys and the digits of numbers.
 type CallResult struct {
 	Value json.RawMessage
 	Claim *MemoryClaim // the memory that Value holds; the last user of Value frees it

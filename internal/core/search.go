@@ -22,7 +22,7 @@ type ToolQuery struct {
 	Settled  bool // nothing is answered before all tools that are known now can be found, however long that takes
 }
 
-// FoundTools is the result of a search.
+// FoundTools holds the result of a search.
 type FoundTools struct {
 	Tools    []FoundTool  `json:"tools"`
 	Total    int          `json:"total"`

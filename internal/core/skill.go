@@ -18,7 +18,7 @@ func (s Skill) FileName() string {
 	return "skills/" + s.Name + "/skill.ts"
 }
 
-// SkillModule represents a skill that has passed the check, ready for a sandbox to evaluate.
+// SkillModule holds a skill that has passed the check and is ready for a sandbox to evaluate.
 type SkillModule struct {
 	Name   string `json:"name"`             // of the skill
 	Global string `json:"global,omitempty"` // its name as a member of the global skills; empty if the program does not name it there
@@ -28,8 +28,8 @@ type SkillModule struct {
 
 const maxSkillName = 64
 
-// notSkills lists names that skills cannot have, because they have another meaning in file systems, in a language or
-// in the workspace.
+// notSkills lists names that skills cannot have, because file systems, a language or the workspace give them another
+// meaning.
 const notSkills = " con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9 " +
 	"index default skill skills servers client workspace " +
 	"and as assert async await break case catch class const continue debugger def del delete do elif else enum except export extends false finally for from " +
@@ -63,7 +63,7 @@ func clipText(s string) string {
 	return s
 }
 
-// SkillName returns the skill name for an identifier in a program: weekly-report for weeklyReport and weekly_report.
+// SkillName derives a skill name from an identifier in a program: weekly-report from weeklyReport or weekly_report.
 func SkillName(identifier string) string {
 	var b strings.Builder
 	for _, r := range clipText(identifier) {
@@ -104,7 +104,7 @@ func SkillIdentifier(name string, lang Language) string {
 	return strings.Join(parts, "")
 }
 
-// SkillDraft is the request to save a skill.
+// SkillDraft holds the request to save a skill.
 type SkillDraft struct {
 	Name         string
 	Code         string
@@ -138,7 +138,7 @@ type SkillInfo struct {
 	Warnings    []string `json:"warnings,omitempty"`
 }
 
-// LoadedSkill represents a skill with its code and everything known about it.
+// LoadedSkill holds a skill with its code and everything known about it.
 type LoadedSkill struct {
 	Name        string   `json:"name"`
 	Version     string   `json:"version"`

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// SpooledAnswer is the answer to a call that is too large for memory. Its large parts are on disk. The receiver must
-// close it.
+// SpooledAnswer holds the answer to a call that is too large for memory. Its large parts are on disk. The receiver
+// must close it.
 type SpooledAnswer struct {
-	// Result is MCP's CallToolResult with each large part replaced by "" or null.
+	// Result holds MCP's CallToolResult with each large part replaced by "" or null.
 	Result json.RawMessage
 	Parts  []SpooledPart // in the order of the answer
 	Bytes  int64         // of the whole message
@@ -24,8 +24,8 @@ const (
 	SpooledBlob       = "blob"
 )
 
-// SpooledPart locates a large part of a result on disk: JSON exactly as it was sent, or the text between the quotes
-// of a string.
+// SpooledPart locates one large part of a result on disk. The part is JSON exactly as it was sent, or the text
+// between the quotes of a string.
 type SpooledPart struct {
 	Index         int    // in content; -1 for structuredContent
 	Member        string // text and blob may be those of a resource

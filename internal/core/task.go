@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// AgentTask represents an agent task: a task in natural language, which a model writes programs for.
+// AgentTask describes a task in natural language, for which a model writes programs.
 type AgentTask struct {
 	ID            string // made if empty; see CheckTaskID. Outcomes and lists of tasks have it
 	Description   string
@@ -118,14 +118,14 @@ type SideEffect struct {
 }
 
 // SideEffects collects the calls with effects of all executions of one agent task, so that one execution does not
-// repeat those of another. The zero value is ready to use. A nil SideEffects stores nothing. It is safe for
+// repeat the calls of another. The zero value is ready to use. A nil SideEffects stores nothing. It is safe for
 // concurrent use.
 type SideEffects struct {
 	mu   sync.Mutex
 	made []SideEffect
 }
 
-// KeyOf returns a key that identifies the arguments of a call. They must be in canonical form.
+// KeyOf returns a key that identifies the arguments of a call. The arguments must be in canonical JSON form.
 func KeyOf(arguments []byte) string {
 	sum := sha256.Sum256(arguments)
 	return string(sum[:])
@@ -153,8 +153,8 @@ func (e *SideEffects) RecordSent(m SideEffect) (came func(err *Error)) {
 	}
 }
 
-// FindEarlier returns calls of the same tool that other executions have made before. same contains those with the
-// same arguments. similar contains the remaining ones that had, or may have had, an effect.
+// FindEarlier returns earlier calls of the same tool by other executions of the task. same contains those with the
+// same arguments. similar contains the other ones that had, or may have had, an effect.
 func (e *SideEffects) FindEarlier(execution string, m SideEffect) (same, similar []SideEffect) {
 	for _, o := range e.ListEffects() {
 		switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Tool is one tool of one server.
+// Tool describes one tool of one server.
 type Tool struct {
 	Server       string          // the name in the configuration
 	Name         string          // as the upstream calls it
@@ -24,13 +24,14 @@ type Tool struct {
 	Withheld     string            // where a name or value is for which no model is offered the tool; "" if it is offered
 	Change       *DefinitionChange // nil if the definition is the one that was trusted
 	Learned      *LearnedSchema    // nil if the tool declares its output, or nothing is known of it
-	// Sealed returns the type of personal data, such as "email", for which programs get tokens instead of values
-	// under a property of the tool's answers. It returns "" if programs get the values. A nil Sealed hides nothing.
+	// Sealed returns the type of personal data, such as "email", that a property of the tool's answers holds and for
+	// which programs get tokens instead of values. It returns "" if programs get the values. A nil Sealed hides
+	// nothing.
 	Sealed func(property string) string
 }
 
-// LearnedSchema describes the answers of a tool as seen so far. Unlike OutputSchema, which the server declares, it
-// may be wrong for later answers.
+// LearnedSchema describes the answers that a tool has given so far. Unlike OutputSchema, which the server declares,
+// it may be wrong for later answers.
 type LearnedSchema struct {
 	Schema       json.RawMessage // of what programs get
 	Observations int             // answers that were looked at
@@ -66,8 +67,8 @@ type ToolServer struct {
 	Tools        []*Tool
 }
 
-// Toolset has the servers and tools that a principal may see. It is immutable; each change creates a new Toolset.
-// Lists, searches, checks and calls of an execution all use the same one.
+// Toolset holds the servers and tools that a principal may see. It is immutable; each change creates a new Toolset.
+// All lists, searches, checks and calls of one execution use the same Toolset.
 type Toolset struct {
 	Servers []*ToolServer // sorted by name
 
@@ -79,7 +80,7 @@ type Toolset struct {
 }
 
 // NewToolset returns a Toolset of servers, which must be sorted by name and must not change afterwards. If two tools
-// have the same spelling of a name, the tool with exactly that name has precedence, then the first.
+// match the same spelling, the tool whose exact name it is takes precedence, then the first one.
 func NewToolset(servers []*ToolServer) *Toolset {
 	ts := &Toolset{Servers: servers, servers: map[string]*ToolServer{}, tools: map[string]*Tool{}}
 	for _, spell := range []func(*ToolServer) string{rawServer, tsServer, pyServer} {
@@ -160,8 +161,8 @@ func (ts *Toolset) MatchTools(name string) []*Tool {
 }
 
 // FindInCategory finds a tool in a category; an empty category means all. name is any name that FindTool accepts, or
-// the tool's name without its server if only one tool has that name. The error for an ambiguous name lists the
-// candidates. The error for an unknown name is that of NotFound.
+// the tool's name without its server if only one tool has that name. If several tools match, the error lists them. If
+// none does, the error is that of NotFound.
 func (ts *Toolset) FindInCategory(name, category string) (*Tool, *Error) {
 	if t, ok := ts.FindTool(name); ok {
 		if !t.inCategory(category) {
@@ -229,8 +230,8 @@ func (ts *Toolset) FindExact(server, tool string) (*Tool, bool) {
 	return nil, false
 }
 
-// WithoutRefused returns a copy of ts without the tools for which refuse returns an error. The copy remembers why
-// they were removed, for errors about programs that name them. refuse must always return the same result for the same
+// WithoutRefused returns a copy of ts without the tools for which refuse returns an error. The copy keeps these
+// errors, to explain them to programs that name such a tool. refuse must always return the same result for the same
 // tool.
 func (ts *Toolset) WithoutRefused(refuse func(*Tool) *Error) *Toolset {
 	servers, removed := make([]*ToolServer, len(ts.Servers)), false
@@ -279,7 +280,7 @@ func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	return ts.whole.RefusedExact(server, tool)
 }
 
-// WithHidden returns ts including the tools that WithoutRefused has removed.
+// WithHidden returns the Toolset from which WithoutRefused made ts, with all tools.
 func (ts *Toolset) WithHidden() *Toolset {
 	for ts.whole != nil {
 		ts = ts.whole
@@ -348,19 +349,19 @@ func (ts *Toolset) QualifiedName(t *Tool) string {
 	return t.Server + "." + t.Name
 }
 
-// NoTool marks, for errors.As, the error for a tool name that does not exist.
+// NoTool marks, for errors.As, the error for a tool that does not exist.
 type NoTool struct{ Name string }
 
 func (e *NoTool) Error() string { return "there is no tool " + e.Name }
 
-// UnknownNames marks, for errors.As, the error for a program with unknown names. One of them may be the name of a
-// server.
+// UnknownNames marks, for errors.As, the error for a program that uses undefined names. One of them may be meant as
+// the name of a server.
 type UnknownNames struct{ Names []string }
 
 func (e *UnknownNames) Error() string { return "nothing is named " + strings.Join(e.Names, " or ") }
 
-// NotFound returns the error for an unknown tool name, which suggests similar tools. If the tool was removed from ts,
-// it returns the reason for that.
+// NotFound returns the error for an unknown tool name. The error suggests similar tools. If the tool was removed from
+// ts, NotFound returns the reason for the removal instead.
 func (ts *Toolset) NotFound(name string) *Error {
 	if e := ts.RefusalOf(name); e != nil {
 		return e

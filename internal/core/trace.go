@@ -14,8 +14,8 @@ const (
 	maxMembers  = 32
 )
 
-// NewTrace parses the trace headers of a client. It returns the zero TraceContext if parent is invalid. From a parent
-// of an unknown version it uses the fields that the known version has. An invalid state is ignored.
+// NewTrace parses the trace headers of a client. It returns the zero TraceContext if parent is invalid. If parent has
+// an unknown version, it uses only the fields that version 00 defines. It ignores an invalid state.
 func NewTrace(parent, state string) TraceContext {
 	if len(parent) < traceLength || len(parent) > traceLength && (parent[:2] == "00" || parent[traceLength] != '-') {
 		return TraceContext{}
@@ -75,7 +75,7 @@ func TraceOf(ctx context.Context) TraceContext {
 // ExecutionStep names a timed step of an execution.
 type ExecutionStep string
 
-// The traced steps. StepExecution contains all others.
+// The steps of an execution that are traced. StepExecution contains all others.
 const (
 	StepExecution ExecutionStep = "execution"
 	StepGate      ExecutionStep = "gate"     // whether the program may run
@@ -86,7 +86,7 @@ const (
 
 // Tracer receives the duration of steps. It is safe for concurrent use and must not block.
 type Tracer interface {
-	// Begin starts a step inside the step of ctx. It returns the context for work inside the new step. end must be
-	// called once, with the result. Only the plain fields of the events are used, never Body.
+	// Begin starts a step inside the step of ctx. It returns the context for the work inside the new step. end must
+	// be called once with the result. A tracer uses only the plain fields of the events, never Body.
 	Begin(ctx context.Context, s ExecutionStep, e AuditEvent) (inside context.Context, end func(AuditEvent))
 }
