@@ -1,5 +1,5 @@
-// Package doctor diagnoses why Retort or a server does not work and suggests a fix. It explains servers by their
-// errors and their last output, and checks the machine directly.
+// Package doctor diagnoses why Retort or a server does not work and suggests how to fix it. It derives the cause of a
+// server's failure from errors and the server's last output. It checks the machine directly.
 package doctor
 
 import (
@@ -40,7 +40,8 @@ func (s FailureSymptom) allText() string {
 	return strings.Join(append([]string{s.Message, s.Hint}, s.Stderr...), "\n")
 }
 
-// ExplainFailure returns the cause of a symptom. If no known cause fits, it returns the symptom's own text.
+// ExplainFailure returns the cause of a symptom. If no known cause matches, it returns the symptom's own message and
+// hint.
 func ExplainFailure(s FailureSymptom) FailureCause {
 	for _, known := range []func(FailureSymptom) *FailureCause{explainConfiguration, explainRemote, explainStart, explainOutput, explainTimeout} {
 		if c := known(s); c != nil {

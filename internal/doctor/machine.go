@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// CheckStatus is the severity of a check's result.
+// CheckStatus says how severe the result of a check is.
 type CheckStatus string
 
-// The severity levels. Broken means that Retort cannot do its work.
+// Values of CheckStatus. Broken means that Retort cannot do its work.
 const (
 	OK      CheckStatus = "ok"
 	Warning CheckStatus = "warning"
@@ -23,7 +23,7 @@ const (
 	Mended  CheckStatus = "mended"
 )
 
-// CheckResult is the result of one check.
+// CheckResult holds the result of one check.
 type CheckResult struct {
 	Name  string      `json:"name"`
 	Level CheckStatus `json:"level"`
@@ -38,7 +38,8 @@ const (
 	maxCounted = 200_000 // files
 )
 
-// Thresholds for the number of files that an engine may have open. A program needs about ten, a server four.
+// Limits of open files below which CheckFiles reports an engine as broken or warns. A program needs about ten files,
+// a server four.
 const (
 	leastFiles  = 256
 	littleFiles = 1024
@@ -66,7 +67,8 @@ func checkFileLimit(most uint64) []CheckResult {
 	}}
 }
 
-// CheckFolder checks that only this user can access a folder. With fix set, it corrects the permissions.
+// CheckFolder checks that a folder exists, that only this user can access it, and that files can be written there.
+// With fix set, it creates the folder and corrects the permissions.
 func CheckFolder(name, dir string, fix bool) []CheckResult {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +184,8 @@ func FolderSize(dir string) (bytes int64) {
 	return bytes
 }
 
-// CheckClock checks the clock of the machine. behind is how far it is behind the newest time in the audit log.
+// CheckClock checks the clock of the machine. behind says by how much the clock is behind the newest entry of the
+// audit log.
 func CheckClock(now time.Time, behind time.Duration) CheckResult {
 	words := now.Format(time.RFC3339)
 	switch {
@@ -201,7 +204,8 @@ func CheckClock(now time.Time, behind time.Duration) CheckResult {
 	return CheckResult{"clock", OK, words, ""}
 }
 
-// ProgramVersion returns the version that a program prints, as one line, or "" if it prints none.
+// ProgramVersion returns the first line that a program prints with --version. It returns "" if the program fails or
+// prints nothing.
 func ProgramVersion(ctx context.Context, command string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

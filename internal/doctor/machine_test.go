@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// level is the worst of some checks, and all that they say.
+// level returns the worst level of some checks, and the texts of all of them.
 func level(checks []CheckResult) (worst CheckStatus, text string) {
 	order := map[CheckStatus]int{OK: 0, Mended: 1, Warning: 2, Broken: 3}
 	worst = OK
@@ -105,7 +105,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// What is told as a command is one that a shell reads as it is meant.
+// TestShell checks that a shell reads the quoted form of a word as exactly that word.
 func TestShell(t *testing.T) {
 	for word, want := range map[string]string{"a": "a", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "/a/b.c-d": "/a/b.c-d"} {
 		if got := shellQuote(word); got != want {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// permissions is true because the mode bits of files control access by other users on this system.
+// permissions says that mode bits of files control the access of other users on this system.
 const permissions = true
 
 // ownedByMe reports whether a file belongs to this user. If not, it returns the name of the owner.

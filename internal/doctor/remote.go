@@ -147,7 +147,7 @@ func pathOf(at *url.URL) string {
 	return at.Path
 }
 
-// explainNotMCP explains responses that are not MCP messages.
+// explainNotMCP explains why a URL answers with something other than MCP messages.
 func explainNotMCP(s FailureSymptom, _ *url.URL) *FailureCause {
 	switch {
 	case strings.Contains(s.Message, `"text/html"`):

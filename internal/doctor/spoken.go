@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// words lists messages that programs print before they exit, each with the cause that it means. $1 is the text of the
-// first group in the pattern. The first matching entry counts.
+// words lists messages that programs print before they exit, each with its cause. In the texts, $1 stands for the
+// first non-empty group of the pattern. The first entry that matches is used.
 var words = []struct {
 	id    string
 	says  string // a regular expression
@@ -150,12 +150,12 @@ var expressions = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// listens returns the pattern of the message that HTTP servers print when they are ready.
+// listens returns a pattern for the messages that HTTP servers print when they are ready.
 var listens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:listening|running|started|available|serving)[^\n]{0,40}?(?:https?://\S+|port:? ?\d{2,5}|:\d{4,5}\b)`)
 })
 
-// explainOutput explains the failure of a process by its output.
+// explainOutput derives the cause of a process's failure from its output.
 func explainOutput(s FailureSymptom) *FailureCause {
 	if s.Command == "" {
 		return nil
@@ -180,7 +180,7 @@ func explainOutput(s FailureSymptom) *FailureCause {
 	return explainSilence(s)
 }
 
-// explainSilence explains a process whose output contains no known message.
+// explainSilence explains the failure of a process whose output contains no known message.
 func explainSilence(s FailureSymptom) *FailureCause {
 	by := s.commandLine()
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")

@@ -118,7 +118,7 @@ func explainMissingCommand(s FailureSymptom) *FailureCause {
 	return c
 }
 
-// toolchains lists the programs with which most servers are started, such as npx.
+// toolchains lists programs with which most servers are started, such as npx, and how to install them.
 var toolchains = []struct {
 	name     string
 	commands []string

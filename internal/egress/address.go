@@ -45,8 +45,8 @@ var forbiddenPrefixes = []struct {
 // globalPrefix contains all IPv6 addresses that are assigned for the Internet.
 var globalPrefix = netip.MustParsePrefix("2000::/3")
 
-// forbiddenReason returns a description of the range that makes an address unreachable for programs, or "" if they may
-// reach it.
+// forbiddenReason returns a description of the forbidden range that contains an address, or "" if programs may reach
+// the address.
 func forbiddenReason(a netip.Addr) string {
 	if !a.IsValid() {
 		return "no address"
@@ -63,6 +63,6 @@ func forbiddenReason(a netip.Addr) string {
 	return ""
 }
 
-// plainAddr returns an address in the form used for comparison. Resolvers return an IPv4 address as such or mapped
-// into IPv6.
+// plainAddr returns an address in the form used for comparison: without a zone, and as IPv4 if it was mapped into
+// IPv6.
 func plainAddr(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }

@@ -28,8 +28,8 @@ type Target struct {
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// checkTarget checks a target against the lists before its host is resolved. It returns those of protocols that are
-// allowed there, and the key by which requests are counted for the rate limit.
+// checkTarget checks a target against the lists of allowed and denied hosts, before the host is resolved. allowed has
+// those of protocols that may be used there. key is the one under which the rate limit counts requests.
 func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.matchesHost(t.Host) {
 		return nil, "", policyErrorf("%s is in network.blacklist", t.Host)
@@ -72,7 +72,7 @@ func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, 
 		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
 }
 
-// checkScopes returns an error if a scope refuses host, else nil.
+// checkScopes returns an error if a scope refuses host, otherwise nil.
 func (n *Network) checkScopes(host string) *core.Error {
 	for _, s := range n.scopes {
 		if rule := s.refusalRule(host); rule != "" {
@@ -82,8 +82,8 @@ func (n *Network) checkScopes(host string) *core.Error {
 	return nil
 }
 
-// checkStillAllowed checks a connection that is already open to host at the address at, because the scopes may have changed
-// since. It returns an error if they now refuse it, else nil.
+// checkStillAllowed checks an open connection to host at the address at again, because the scopes may have changed
+// since it was opened. It returns an error if the scopes now refuse it, otherwise nil.
 func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 	if refused := n.checkScopes(host); refused != nil {
 		return refused
@@ -102,7 +102,7 @@ func NoNetworkError(what string) *core.Error {
 		)
 }
 
-// HostIn returns the host of a URL, as far as it can be parsed.
+// HostIn returns the host of a URL, even if the rest of the URL is invalid.
 func HostIn(address string) string {
 	_, t, _ := parseURL(address)
 	return t.Host
@@ -110,7 +110,8 @@ func HostIn(address string) string {
 
 func closedError(t Target) *core.Error { return NoNetworkError("https://" + t.Host) }
 
-// resolveTarget resolves the host of a target and checks every address. A single forbidden address refuses the host.
+// resolveTarget resolves the host of a target and checks every address. If a single address is forbidden, the whole
+// host is refused.
 func (n *Network) resolveTarget(ctx context.Context, t Target) ([]netip.AddrPort, *core.Error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -148,7 +149,7 @@ func (n *Network) addressRefusal(a netip.Addr, own []netip.Addr) string {
 	return n.scopeRefusal(a)
 }
 
-// scopeRefusal returns the setting of the scope that denies an address, or "" if none does.
+// scopeRefusal returns text that names the setting of the scope that denies an address, or "" if no scope does.
 func (n *Network) scopeRefusal(a netip.Addr) string {
 	for _, s := range n.scopes {
 		if r, denied := s.denied.rangeOf(a); denied {
@@ -158,10 +159,10 @@ func (n *Network) scopeRefusal(a netip.Addr) string {
 	return ""
 }
 
-// opBlacklist is the Op of the error for a host that resolves to an address in the blacklist.
+// opBlacklist is the Op of the error for a host that resolves to a blacklisted address.
 const opBlacklist = "egress.blacklist"
 
-// dialTarget connects to a target that permit has allowed. It returns the connection and the address it is connected to.
+// dialTarget connects to a target that checkTarget has allowed. It returns the connection and its remote address.
 func (n *Network) dialTarget(ctx context.Context, t Target) (net.Conn, netip.Addr, *core.Error) {
 	list, refused := n.resolveTarget(ctx, t)
 	if refused != nil {

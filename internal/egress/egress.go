@@ -1,7 +1,9 @@
-// Package egress decides what programs reach over the network: nothing, except the domains that the user has allowed.
-// All connections go through the same decision. A host is parsed once, checked against the lists with its port and
-// protocol, and resolved once. Each of its addresses is checked, and the connection goes to an address that was
-// checked. A program has no socket of its own. It either asks for a request to be made (Fetch), or talks to its own
+// Package egress decides which hosts programs reach over the network: none, except the domains that the user has
+// allowed. All connections are decided in the same way. A host is parsed once, checked against the lists with its
+// port and protocol, and resolved once. Each of its addresses is checked, and the connection goes to an address that
+// was checked.
+//
+// A program has no socket of its own. It either asks the engine to make a request (FetchURL), or it uses its own
 // proxy (ServeConn), whose connections the engine makes.
 package egress
 
@@ -17,7 +19,7 @@ import (
 	"retort/internal/core"
 )
 
-// The protocols of rules. Inside a tunnel https and wss cannot be told apart.
+// The protocols of rules. Inside a tunnel, https and wss cannot be distinguished.
 const (
 	https = "https"
 	http1 = "http"
@@ -29,8 +31,8 @@ const (
 
 const sshPort = 22
 
-// Rule allows hosts, with ports and protocols. No protocols means https. No ports means the standard ports of the
-// protocols; tcp has none. If a rule names ssh, port 22 is for ssh and tcp.
+// Rule allows hosts, with ports and protocols. Without protocols it allows https. Without ports it allows the
+// standard ports of the protocols; tcp has none. If a rule names ssh, port 22 is only for ssh and tcp.
 type Rule struct {
 	Domain    string // a name, or *.name for everything below it
 	Ports     []int
@@ -61,19 +63,19 @@ type Options struct {
 	Open    bool
 	Deny    []string // domains, addresses and ranges; stronger than Allow
 	Secrets []Secret
-	// Rate bounds the requests and tunnels within Per for each rule. Where Open allows the host, it counts for each
-	// host. If either is zero, the limit is 100 a minute.
+	// Rate bounds the requests and tunnels within the time Per, separately for each rule. Hosts that are allowed only
+	// by Open have a limit each. If Rate or Per is zero, the limit is 100 a minute.
 	Rate int
 	Per  time.Duration
-	// Bytes bounds what one execution may send and receive, together; 100 MB if zero.
+	// Bytes bounds the sum of bytes that one execution may send and receive; 100 MB if zero.
 	Bytes int64
-	// Body bounds the body of a response to Fetch, in bytes; 16 MB if zero.
+	// Body bounds the body of a response to FetchURL, in bytes; 16 MB if zero.
 	Body int64
-	// Roots holds the certificate authorities for Fetch; those of the machine if nil.
+	// Roots holds the certificate authorities for FetchURL; those of the machine if nil.
 	Roots    *x509.CertPool
 	Resolver Resolver // the machine's if nil
 	Dialer   Dialer   // the machine's if nil
-	// Own returns this machine's addresses, which no program may reach. If nil, they are detected.
+	// Own returns the addresses of this machine, which no program may reach. If nil, the addresses are detected.
 	Own func() []netip.Addr
 	Now func() time.Time // the clock of rates; time.Now if nil
 }

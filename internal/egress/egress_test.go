@@ -23,10 +23,10 @@ import (
 	"retort/internal/egress/egresstest"
 )
 
-// hosts of the site, all of which a certificate is for.
+// hosts lists the hosts of the test site. Its certificate is valid for all of them.
 var hosts = []string{"api.example.com", "other.example.com", "www.example.com", "plain.example.com", "raw.example.com", "key.example.com", "evil.test", "down.example.com", "deep.sub.example.com", "xn--bcher-kva.example.com"}
 
-// world is a site with a network in front of it, and what a session noted.
+// world holds a test site, a Network that allows some of its hosts, and the attempts that a session has noted.
 type world struct {
 	*egresstest.Site
 	net *Network
@@ -154,7 +154,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestCredentials holds that what a program sends to one origin does not follow to another.
+// TestCredentials checks that after a redirect to another origin, headers that may be credentials are not sent there.
 func TestCredentials(t *testing.T) {
 	w := newWorld(t, nil)
 	headers := [][2]string{{"Authorization", "mine"}, {"Cookie", "mine"}, {"X-Whatever-Token", "mine"}, {"Accept", "text/plain"}, {"Host", "evil.test"}, {"Proxy-Authorization", "mine"}, {"Content-Length", "7"}}
@@ -195,7 +195,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// proxy sends raw bytes to the proxy and gives all that it answers.
+// proxy sends raw bytes to the proxy and returns everything that the proxy answers.
 func (w *world) proxy(t *testing.T, raw string) string {
 	t.Helper()
 	near, far := tcpPair(t)
@@ -233,7 +233,7 @@ func tcpPair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// client is what programs have: everything goes through the proxy.
+// client returns an HTTP client that sends all requests through the proxy, as programs do.
 func (w *world) client(t *testing.T) *http.Client {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -298,7 +298,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestRaw holds that a rule with tcp lets anything through, and no other does.
+// TestRaw checks that a tunnel to a host whose rule allows tcp may carry any bytes.
 func TestRaw(t *testing.T) {
 	w := newWorld(t, nil)
 	answer := w.proxy(t, "CONNECT raw.example.com:5432 HTTP/1.1\r\nHost: raw.example.com:5432\r\n\r\nanything")
@@ -396,7 +396,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestClosed holds that the zero value allows nothing, and says the setting.
+// TestClosed checks that a Network with zero Options refuses every request, and that the hint names the setting.
 func TestClosed(t *testing.T) {
 	n, err := New(Options{})
 	if err != nil || !n.IsClosed() {
@@ -409,7 +409,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestOpen holds what default: allow means: the Internet over https and http, at their ports.
+// TestOpen checks that Options.Open allows https and http to all hosts at the standard ports, and nothing else.
 func TestOpen(t *testing.T) {
 	w := newWorld(t, func(o *Options, _ *ExecutionHooks) { o.Open, o.Allow = true, nil })
 	get(t, w, Request{URL: "https://www.example.com/"})
@@ -421,7 +421,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestTold holds that neither paths nor credentials are told of what is refused.
+// TestTold checks that errors and noted attempts of refused requests contain neither paths nor credentials.
 func TestTold(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, u := range []string{"https://user:secret@api.example.com/secret", "https://evil.test/secret", "https://api.example.com\x00/secret", "data:,secret", "/secret", "https:secret", "https://evil.test?secret", "ftp://a:secret@b/secret", "https:///secret"} {
@@ -488,8 +488,8 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// FuzzProxy holds that whatever a program sends to the proxy, nothing but what is allowed is
-// dialled, and that it ends.
+// FuzzProxy checks that no bytes sent to the proxy make it dial a host that is not allowed, and that the proxy always
+// ends.
 func FuzzProxy(f *testing.F) {
 	for _, s := range []string{"CONNECT api.example.com:443 HTTP/1.1\r\n\r\n\x16\x03\x01", "GET http://plain.example.com/ HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST http://plain.example.com/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"} {
 		f.Add([]byte(s))
@@ -517,7 +517,7 @@ func FuzzProxy(f *testing.F) {
 	})
 }
 
-// refusing is a dialer that reaches nobody.
+// refusing implements a dialer that records the addresses and fails.
 type refusing struct {
 	mu      sync.Mutex
 	dialled []string
@@ -548,7 +548,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// helloOf is what a TLS client says first.
+// helloOf returns the ClientHello message of a TLS client.
 func helloOf(t testing.TB, name string, protocols ...string) []byte {
 	t.Helper()
 	near, far := net.Pipe()

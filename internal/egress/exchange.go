@@ -16,7 +16,7 @@ import (
 
 const maxURL = 8 << 10
 
-// parseURL parses an absolute http or https URL. It normalises the host and removes the fragment.
+// parseURL parses an absolute https or http URL. It normalises the host and removes the fragment.
 func parseURL(text string) (*url.URL, Target, *core.Error) {
 	where := authorityOf(text)
 	t := Target{Host: where}
@@ -59,8 +59,8 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	return u, t, nil
 }
 
-// authorityOf returns the host part of a URL without a user name, or the scheme if there is no host. An error may
-// quote the result even if the URL is invalid.
+// authorityOf returns the host and port of a URL without the user name and password, or the scheme if there is no
+// host. The result is safe to quote in an error, even if the URL is invalid.
 func authorityOf(text string) string {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
@@ -82,7 +82,7 @@ func authorityOf(text string) string {
 	return rest[:min(len(rest), maxHost)]
 }
 
-// reservedHeaders lists the headers that control how a message is transmitted, which programs may not set.
+// reservedHeaders lists headers that programs may not set, because they control how a message is transmitted.
 var reservedHeaders = []string{
 	"Host", "Connection", "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Keep-Alive", "Expect",
 	"Accept-Encoding", "Via", "Http2-Settings",
@@ -112,7 +112,7 @@ func (s *Session) checkDryRun(t Target, method string) *core.Error {
 	return s.noteRefusal(t, policyErrorf("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
 }
 
-// roundTrip sends a request that was allowed, with the secret headers for its host. Its errors are typed.
+// roundTrip sends a request that was allowed, and adds the secret headers for its host. Its errors are typed.
 func (s *Session) roundTrip(req *http.Request, t Target) (*http.Response, *core.Error) {
 	for _, secret := range s.n.secretsOf(t.Host) {
 		req.Header.Set(secret.Header, secret.Value)

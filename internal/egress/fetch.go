@@ -79,7 +79,7 @@ func (s *Session) AbortRequest(id string) {
 	}
 }
 
-// FetchURL makes a request and follows redirects. Each redirect is checked like the first request.
+// FetchURL makes a request for a program and follows redirects. Each redirect is checked like the first request.
 func (s *Session) FetchURL(ctx context.Context, r Request) (Response, *core.Error) {
 	if !s.beginUse() {
 		return Response{}, core.Errorf(core.KindCancelled, "egress", "the program has ended")
@@ -269,8 +269,8 @@ func statusText(resp *http.Response) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// redirectHeaders lists the headers of a program that are kept when a redirect leads to another origin. Any other header may
-// be a credential for the first origin.
+// redirectHeaders lists the headers of a program that are also sent to another origin after a redirect. All others
+// are dropped, because they may be credentials for the first origin.
 var redirectHeaders = []string{"Accept", "Accept-Language", "Content-Type", "Content-Language", "Range", "User-Agent"}
 
 // redirectTo prepares the request that follows a redirect, or returns an error that refuses it.

@@ -15,7 +15,7 @@ const (
 	maxLabel = 63
 )
 
-// ParseHost returns the one form of a host that is compared, resolved and requested: an ASCII name in lower case
+// ParseHost converts a host to the only form that is compared, resolved and requested: an ASCII name in lower case
 // without a trailing dot. It refuses invalid names, and IP addresses in any notation. No other code parses hosts.
 func ParseHost(host string) (string, *core.Error) {
 	if host == "" {
@@ -59,7 +59,7 @@ func ParseHost(host string) (string, *core.Error) {
 	return name, nil
 }
 
-// needsIDNA reports whether a name has non-ASCII characters, or a label marked as encoded.
+// needsIDNA reports whether a name has non-ASCII characters or contains "xn--", which marks an encoded label.
 func needsIDNA(name string) bool {
 	for i := range len(name) {
 		if name[i] >= 0x80 {
@@ -82,8 +82,8 @@ func isLabel(l string) bool {
 	return true
 }
 
-// isNumber reports whether some parsers would take a host whose last label is l for an IP address: 127.1, 0x7f.1,
-// 0177.0.0.1, 2130706433.
+// isNumber reports whether some parsers would read a host as an IP address because its last label is l. Examples of
+// such hosts are 127.1, 0x7f.1, 0177.0.0.1 and 2130706433.
 func isNumber(l string) bool {
 	if digits := strings.TrimPrefix(l, "0x"); digits != l {
 		return strings.Trim(digits, "0123456789abcdef") == ""

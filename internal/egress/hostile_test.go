@@ -12,8 +12,8 @@ import (
 	"retort/internal/egress/egresstest"
 )
 
-// hostile are destinations and tricks. None may be dialled, each has a typed error and an
-// entry of the record.
+// hostile lists URLs that a program must not reach. A request for each must dial nothing, fail with a policy error
+// and be noted.
 var hostile = []string{
 	// hosts that nobody has allowed
 	"https://evil.test/", "https://example.com/", "https://api.example.com.evil.test/", "https://evilapi.example.com/", "https://xapi.example.com/", "https://sub.example.com/", "https://a.api.example.com/",
@@ -37,7 +37,8 @@ var hostile = []string{
 	"ws://api.example.com/", "wss://api.example.com/", "unix:///var/run/docker.sock", "dict://api.example.com:11211/", "ldap://api.example.com/", "https+unix://api.example.com/",
 }
 
-// leading are hosts that are allowed, by where their addresses lead.
+// leading maps names to address lists with at least one forbidden address. The tests let an allowed host resolve to
+// them.
 var leading = map[string][]string{
 	"private": {"10.0.0.1"}, "private 2": {"172.16.0.1"}, "private 3": {"192.168.0.1"}, "loopback": {"127.0.0.1"}, "loopback 2": {"127.8.8.8"}, "metadata": {"169.254.169.254"}, "metadata of Azure": {"168.63.129.16"}, "metadata of Alibaba": {"100.100.100.200"},
 	"carrier": {"100.64.0.1"}, "zero": {"0.0.0.0"}, "broadcast": {"255.255.255.255"}, "multicast": {"224.0.0.1"}, "reserved": {"240.0.0.1"}, "documentation": {"192.0.2.1"}, "documentation 2": {"198.51.100.1"}, "documentation 3": {"203.0.113.1"},
@@ -58,7 +59,7 @@ func addrs(t *testing.T, list []string) (found []netip.Addr) {
 	return found
 }
 
-// typed says whether an error is one that a program can tell from others.
+// typed reports whether an error has the kind policy and a message.
 func typed(e *core.Error) bool { return e != nil && e.Kind == core.KindPolicy && e.Message != "" }
 
 func TestHostile(t *testing.T) {
@@ -126,8 +127,8 @@ func TestWhereNamesLead(t *testing.T) {
 	}
 }
 
-// TestRebinding holds that the address that was judged is the one that is dialled, also when
-// the name means another one the next time.
+// TestRebinding checks that the address that was checked is the one that is dialled, even if the name resolves to
+// another address the next time.
 func TestRebinding(t *testing.T) {
 	w := newWorld(t, nil)
 	w.Answer("re.sub.example.com", egresstest.Public)
@@ -147,7 +148,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// tricks are what a program can send to its proxy.
+// tricks returns raw requests with which a program could try to deceive its proxy, by description.
 func tricks(t *testing.T) map[string]string {
 	connect := "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n"
 	return map[string]string{
@@ -237,7 +238,8 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// TestSecondRequest holds that what follows on a connection is decided by itself.
+// TestSecondRequest checks that the proxy decides each request on a connection separately. An allowed request must
+// not let the next one pass.
 func TestSecondRequest(t *testing.T) {
 	w := newWorld(t, nil)
 	answer := w.proxy(t, "GET http://plain.example.com/a HTTP/1.1\r\n\r\nGET http://evil.test/ HTTP/1.1\r\n\r\n")
@@ -250,7 +252,7 @@ func TestSecondRequest(t *testing.T) {
 	}
 }
 
-// TestRedirectWithBody holds that a body stays with the origin that it was meant for.
+// TestRedirectWithBody checks that a redirect to another origin is refused if it would send the request's body there.
 func TestRedirectWithBody(t *testing.T) {
 	w := newWorld(t, nil)
 	body := "client_secret=x"
@@ -260,7 +262,7 @@ func TestRedirectWithBody(t *testing.T) {
 	}
 }
 
-// TestBadRequests holds what a program cannot have sent with fetch.
+// TestBadRequests checks that fetch refuses forbidden methods and malformed headers without dialling.
 func TestBadRequests(t *testing.T) {
 	for _, r := range []Request{
 		{Method: "CONNECT"}, {Method: "TRACE"}, {Method: "track"}, {Method: "GET / HTTP/1.1\r\nX:"}, {Method: "G\x00T"},
@@ -274,7 +276,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestGone holds that what is allowed and fails has a typed error of another kind.
+// TestGone checks that an allowed request that fails has an error whose kind is not policy.
 func TestGone(t *testing.T) {
 	w := newWorld(t, nil)
 	for u, kind := range map[string]core.Kind{"https://nowhere.sub.example.com/": core.KindUpstreamGone, "https://down.example.com:9/": core.KindUpstreamGone} {
@@ -291,7 +293,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestMany holds that connections beyond the limit wait, and end with the session.
+// TestMany checks that closing a session ends its connections, even those that wait because the limit is reached.
 func TestMany(t *testing.T) {
 	w := newWorld(t, nil)
 	for range 3 * maxOpenRequests {

@@ -25,7 +25,7 @@ const (
 )
 
 // ServeConn serves a proxy on a connection of the program. The proxy answers CONNECT and requests with an absolute
-// http URL. ServeConn closes conn, and returns when conn or ctx has ended.
+// http URL. ServeConn returns after conn or ctx has ended, and closes conn.
 func (s *Session) ServeConn(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	if !s.beginUse() {
@@ -112,8 +112,8 @@ func StatusPhrase(message string) string {
 }
 
 // peekHead returns the head of the next request, including the empty line at its end, without consuming it. It calls
-// begun after the first byte. It returns errors of reading as they are; a head that is invalid or too long is a typed
-// error.
+// begun after the first byte. If the head is invalid or too long, it returns a typed error. It returns read errors
+// unchanged.
 func peekHead(in *bufio.Reader, begun func()) ([]byte, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// sameHost reports whether the Host header agrees with the request line.
+// sameHost reports whether the Host header, if there is one, names the same host and port as the request line.
 func (h *requestHead) sameHost(t Target) bool {
 	if h.host == "" {
 		return true
@@ -244,7 +244,7 @@ func (p *proxyConn) forwardRequest(h requestHead) bool {
 	return again && failed == nil
 }
 
-// buildRequest checks the head of a request, admits the request and reads it.
+// buildRequest checks the head of a request, asks admitRequest to decide about it, and reads the request.
 func (p *proxyConn) buildRequest(h requestHead) (t Target, req *http.Request, refused *core.Error) {
 	u, t, refused := p.requestURL(h)
 	switch {
@@ -286,9 +286,9 @@ func (p *proxyConn) requestURL(h requestHead) (*url.URL, Target, *core.Error) {
 	return parseURL("http://" + p.origin.String() + h.target)
 }
 
-// upgradeToHTTPS returns the target for an http request. If the settings add a secret header for the host, the target
-// is https, unless they allow http there. The program has to send plain http to such a host, so that the proxy can
-// add the header.
+// upgradeToHTTPS changes the target of an http request to https if the settings add a secret header for the host,
+// unless they also allow http there. A program sends plain http to such a host, because the proxy cannot add a header
+// to encrypted requests.
 func (p *proxyConn) upgradeToHTTPS(t Target) Target {
 	if len(p.n.secretsOf(t.Host)) == 0 || t.Port != defaultPorts[http1] {
 		return t
@@ -299,8 +299,8 @@ func (p *proxyConn) upgradeToHTTPS(t Target) Target {
 	return Target{Host: t.Host, Port: defaultPorts[https], Protocol: https}
 }
 
-// cloneForUpstream returns the request to send to the target, with its framing renewed and without headers that concern only
-// the program and the proxy.
+// cloneForUpstream returns a copy of the request for the target. It drops headers that concern only the connection
+// between the program and the proxy, and lets the transport choose the framing.
 func cloneForUpstream(ctx context.Context, req *http.Request) *http.Request {
 	out := req.Clone(ctx)
 	for _, name := range req.Header.Values("Connection") {

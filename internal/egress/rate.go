@@ -7,7 +7,8 @@ import (
 	"retort/internal/base/throttle"
 )
 
-// maxRateKeys bounds the memory of rates. Full buckets are removed first, which makes no difference to their keys.
+// maxRateKeys bounds the number of buckets in memory. Full buckets are removed first, because a removed bucket counts
+// as full. If none is full, new keys share one bucket.
 const maxRateKeys = 4096
 
 // rateLimiter limits events by key. Each key has a bucket of its own.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// AccessScope narrows a Network for some of its users.
+// AccessScope restricts which hosts of a Network some of its users can reach.
 type AccessScope struct {
 	Allow []string // domains, of which "*" is every host; nil allows every host
 	Deny  []string // domains, addresses and ranges; stronger
@@ -31,7 +31,7 @@ func (n *Network) WithScopes(scopes ...AccessScope) (*Network, error) {
 	return &narrowed, nil
 }
 
-// compiledScope holds a Scope compiled for comparison with hosts and addresses.
+// compiledScope holds an AccessScope in a form for fast comparison with hosts and addresses.
 type compiledScope struct {
 	every  bool
 	allow  []string
@@ -69,7 +69,7 @@ func (s compiledScope) refusalRule(host string) string {
 	return ""
 }
 
-// targetSet holds denied hosts and addresses.
+// targetSet holds the hosts and address ranges that are denied.
 type targetSet struct {
 	domains []string
 	ranges  []netip.Prefix
@@ -110,8 +110,8 @@ func (t targetSet) rangeOf(a netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// IsBlacklisted reports whether the blacklist denies a host as a program wrote it: a name, or an IP address, which no program
-// reaches anyway.
+// IsBlacklisted reports whether the blacklist denies a host as a program wrote it. The host is a name or an IP
+// address; programs cannot reach IP addresses in any case.
 func (n *Network) IsBlacklisted(host string) bool {
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		_, listed := n.denied.rangeOf(a)

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// TestScopes holds that a scope narrows a network, and never widens one.
+// TestScopes checks that scopes only ever reduce the hosts that a Network allows.
 func TestScopes(t *testing.T) {
 	n, err := New(Options{
 		Allow: []Rule{{Domain: "*.example.com"}, {Domain: "other.test"}},
@@ -65,8 +65,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestNarrowedWhileOpen checks that rules which allow less are kept by requests that begin afterwards and by
-// connections that are open already.
+// TestNarrowedWhileOpen checks that stricter rules apply at once, to new requests as well as to connections that are
+// already open.
 func TestNarrowedWhileOpen(t *testing.T) {
 	for name, scope := range map[string]AccessScope{
 		"another host only": {Allow: []string{"other.example.com"}, Rule: "permission_levels.x.network"},
@@ -108,7 +108,8 @@ func TestNarrowedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestSSHRule holds that ssh is allowed at port 22 of a listed host, and nothing else there.
+// TestSSHRule checks that a rule that names ssh allows ssh at port 22 of its host and at no other port, and does not
+// allow https at port 22.
 func TestSSHRule(t *testing.T) {
 	n, err := New(Options{Open: true, Allow: []Rule{{Domain: "git.example.com", Ports: []int{443, 22}, Protocols: []string{https, ssh}}, {Domain: "only.example.com", Protocols: []string{ssh}}}})
 	if err != nil {

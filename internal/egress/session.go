@@ -13,10 +13,10 @@ import (
 	"retort/internal/core"
 )
 
-// Decision describes the result of an attempt.
+// Decision says whether an attempt to connect was allowed or refused, or has ended.
 type Decision string
 
-// The decisions. An allowed attempt is followed by one that has Ended, or is Refused because a later check denied it.
+// Values of Decision. An Allowed attempt is followed by Ended, or by Refused if a later check denied it.
 const (
 	Allowed Decision = "allowed"
 	Refused Decision = "refused"
@@ -35,16 +35,16 @@ type ConnectionAttempt struct {
 	Took           time.Duration
 }
 
-// ExecutionHooks connects a Session to the execution that it serves. The zero value is usable.
+// ExecutionHooks connects a Session to the execution that it serves. All fields may be zero.
 type ExecutionHooks struct {
-	// Note receives all attempts. An allowed request is sent only after Note has returned, and not if it returns an
-	// error. It must be safe for concurrent use. It may be nil.
+	// Note is called with every attempt. An allowed request is sent only after Note has returned, and not if it
+	// returns an error. It must be safe for concurrent use. It may be nil.
 	Note func(ConnectionAttempt) *core.Error
-	// Rehearses marks a dry run: only requests are sent whose method shows that they only read.
+	// Rehearses marks a dry run, in which only requests with a method that only reads are sent.
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte
-	// InForce returns the Network that the rules allow now: the one that was opened, or one that was Narrowed from
+	// InForce returns the Network that the rules allow now: the one that was opened, or one that WithScopes made from
 	// it. It returns the same one until the rules change. It is called before each attempt and for every read and
 	// write on open connections, and must be safe for concurrent use. If nil, the rules never change.
 	InForce func() *Network
@@ -104,7 +104,7 @@ func (s *Session) currentNetwork() *Network {
 	return s.x.InForce()
 }
 
-// Refusals returns the first refusals of the execution, at most eight.
+// Refusals returns the errors of the first refused attempts, at most eight.
 func (s *Session) Refusals() []*core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Session) beginUse() bool {
 	return true
 }
 
-// noteRefusal notes that an attempt was refused, and returns why.
+// noteRefusal notes that an attempt was refused because of the error why, and returns that error.
 func (s *Session) noteRefusal(t Target, why *core.Error) *core.Error {
 	const most = 8
 	s.mu.Lock()
@@ -160,7 +160,7 @@ func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string,
 	return allowed, s.noteAttempt(ConnectionAttempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }
 
-// noteEnd notes the result of an attempt that was admitted.
+// noteEnd notes the result of an attempt that admitRequest has allowed.
 func (s *Session) noteEnd(t Target, began time.Time, sent, received int64, failed *core.Error) {
 	if failed != nil && failed.IsDenial() {
 		_ = s.noteRefusal(t, failed)
@@ -184,7 +184,7 @@ func (s *Session) takeSlot(ctx context.Context) (free func(), ok bool) {
 	return nil, false
 }
 
-// connectTo dials a target that was admitted. The bytes of the connection count towards Options.Bytes.
+// connectTo dials a target that admitRequest has allowed. The bytes of the connection count towards Options.Bytes.
 func (s *Session) connectTo(ctx context.Context, t Target) (*meteredConn, *core.Error) {
 	if s.bytes.Load() <= 0 {
 		return nil, s.bytesSpentError()
@@ -199,7 +199,7 @@ func (s *Session) connectTo(ctx context.Context, t Target) (*meteredConn, *core.
 	return m, nil
 }
 
-// dialHTTP connects the HTTP transport to the hosts of requests that were admitted.
+// dialHTTP connects the HTTP transport to the hosts of requests that admitRequest has allowed.
 func (s *Session) dialHTTP(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, refused := parseAuthority(address)
 	if refused != nil {
@@ -216,8 +216,8 @@ func (s *Session) bytesSpentError() *core.Error {
 	return core.Errorf(core.KindLimit, "egress", "the program has sent and received more than %d bytes (network.bytesPerRun)", s.n.o.Bytes)
 }
 
-// meteredConn counts the bytes of a connection. Reading and writing fail when the session's bytes are used up, or the
-// rules no longer allow the connection.
+// meteredConn counts the bytes of a connection. Reading and writing fail when the session has used up its bytes, or
+// the rules no longer allow the connection.
 type meteredConn struct {
 	net.Conn
 	session        *Session

@@ -21,9 +21,9 @@ const (
 	extensionECH = 0xfe0d
 )
 
-// openTunnel answers CONNECT, and reports whether requests follow on the same connection. A tunnel must carry TLS for the
-// requested host, unless a rule allows tcp or only ssh there. If only http is allowed there, the tunnel carries
-// requests, and each of them is decided separately.
+// openTunnel answers CONNECT. It reports whether requests follow on the same connection. A tunnel must carry TLS for
+// the requested host, unless a rule allows tcp, or only ssh, there. If only http is allowed there, the tunnel carries
+// plain requests, and each of them is decided separately.
 func (p *proxyConn) openTunnel(h requestHead) (requests bool) {
 	t := Target{Host: authorityOf("tunnel://" + h.target), Protocol: https}
 	host, port, refused := parseAuthority(h.target)
@@ -59,7 +59,7 @@ func (p *proxyConn) openTunnel(h requestHead) (requests bool) {
 	return false
 }
 
-// tunnelProtocol selects the protocol with which a program must begin a tunnel.
+// tunnelProtocol says with which protocol the program must begin a tunnel.
 type tunnelProtocol int
 
 const (
@@ -102,7 +102,8 @@ func (p *proxyConn) relayTunnel(t Target, begins tunnelProtocol) {
 	p.noteEnd(t, began, conn.sent.Load(), conn.received.Load(), failed)
 }
 
-// checkTunnel returns an error if a CONNECT is refused for a reason other than the lists, else nil.
+// checkTunnel returns an error if a CONNECT request is refused for a reason other than the lists of hosts, otherwise
+// nil.
 func (p *proxyConn) checkTunnel(h requestHead, t Target) *core.Error {
 	switch {
 	case !h.sameHost(t):
@@ -143,8 +144,8 @@ func (p *proxyConn) relayProtocol(conn *meteredConn, t Target, begins tunnelProt
 	return p.copyBoth(conn, t, p.in)
 }
 
-// sshGreetingReader reads what a program sends in a tunnel for SSH. It fails unless that begins with the SSH greeting. The
-// server may speak first, so the tunnel does not wait for the greeting.
+// sshGreetingReader reads what a program sends in a tunnel for SSH. It fails unless the data begins with the SSH
+// greeting. The tunnel does not wait for the greeting, because the server may send first.
 type sshGreetingReader struct {
 	in   *bufio.Reader // not embedded: io.Copy would take its WriteTo
 	host string
@@ -198,8 +199,8 @@ type plainWriter struct{ io.Writer }
 
 var errSeen = errors.New("seen")
 
-// readHello reads the beginning of a program's tunnel, which must be a TLS ClientHello that names host (SNI) and only
-// HTTP protocols (ALPN). It returns all bytes that it read.
+// readHello reads the beginning of a program's tunnel. That must be a TLS ClientHello that names host in its SNI and
+// only HTTP protocols in its ALPN. readHello returns all bytes that it read.
 func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	first, err := in.Peek(1)
 	if err != nil {
@@ -235,7 +236,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	return read.all.Bytes(), nil
 }
 
-// recordingConn implements a connection that only reads, and keeps all bytes that were read.
+// recordingConn implements a read-only connection that keeps all bytes that were read from it.
 type recordingConn struct {
 	net.Conn
 	in  io.Reader

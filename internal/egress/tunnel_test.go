@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRequestsInTunnel holds that clients which open tunnels for http, too, get their answers.
+// TestRequestsInTunnel checks that clients that open a tunnel for plain http, too, can send several requests in it.
 func TestRequestsInTunnel(t *testing.T) {
 	w := newWorld(t, nil)
 	answer := w.proxy(t, "CONNECT plain.example.com:80 HTTP/1.1\r\nHost: plain.example.com:80\r\n\r\nGET /a HTTP/1.1\r\nHost: plain.example.com\r\n\r\nGET /b HTTP/1.1\r\nHost: plain.example.com\r\nConnection: close\r\n\r\n")
@@ -18,7 +18,7 @@ func TestRequestsInTunnel(t *testing.T) {
 	}
 }
 
-// TestSSHTunnel holds that a tunnel for ssh carries what begins as SSH does, and nothing else.
+// TestSSHTunnel checks that a tunnel for ssh passes data that begins with the SSH greeting, and refuses other data.
 func TestSSHTunnel(t *testing.T) {
 	open := "CONNECT raw.example.com:22 HTTP/1.1\r\nHost: raw.example.com:22\r\n\r\n"
 	for begins, allowed := range map[string]bool{"SSH-2.0-client\r\n": true, "GET / HTTP/1.1\r\n\r\n": false, "SSX-2.0": false, "\x16\x03\x01": false} {

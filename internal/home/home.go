@@ -1,5 +1,5 @@
-// Package home says where Retort keeps its files. Each path in the data directory, and each path next to the user's
-// keys, has a method here, so that no other package contains such a name.
+// Package home defines where Retort keeps its files. Each path in the data directory, and each path next to the
+// user's keys, has a method here. No other package spells out these names.
 package home
 
 import (
@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Dir represents a data directory: of a project, of a user, or a temporary one that is removed when its engine ends. Its
-// methods only join names; they create nothing. The methods of an empty Dir return paths relative to the working
-// directory, so callers that must not write files check for "" first.
+// Dir holds the path of a data directory. The directory belongs to a project or a user, or it is temporary and is
+// removed when its engine ends. Methods only join names; they create nothing. With an empty Dir they return paths
+// relative to the working directory, so callers that must not write files check for "" first.
 type Dir string
 
 func (d Dir) join(names ...string) string {
@@ -27,21 +27,21 @@ func (d Dir) Abs() (Dir, error) {
 // Audit returns the directory of the audit log.
 func (d Dir) Audit() string { return d.join("audit") }
 
-// AuditArchives returns the directory of the entries that were moved out of
-// the audit log because of their age or its size.
+// AuditArchives returns the directory of entries that were moved out of the audit log because they were too old or
+// the log was too large.
 func (d Dir) AuditArchives() string { return d.join("audit", "archive") }
 
-// AuditCheckpoints returns the directory of the audit log's checkpoints for users without a User directory. Usually
-// they are in User.Checkpoints instead, away from the audit log itself.
+// AuditCheckpoints returns the directory of the audit log's checkpoints for users without a home directory. Usually
+// checkpoints are in User.Checkpoints instead, away from the audit log itself.
 func (d Dir) AuditCheckpoints() string { return d.join("audit", "checkpoints") }
 
-// Approvals returns the directory of the sockets at which engines accept decisions from the command line.
+// Approvals returns the directory of the sockets through which engines accept decisions from the command line.
 func (d Dir) Approvals() string { return d.join("approvals") }
 
-// ApprovalRules returns the file of the approvals that were given for always.
+// ApprovalRules returns the file of the approvals with scope "always".
 func (d Dir) ApprovalRules() string { return d.join("approvals", "always.json") }
 
-// Pending returns the directory of the journals of executions that wait for a person.
+// Pending returns the directory of the journals of executions that wait for a person's approval.
 func (d Dir) Pending() string { return d.join("pending") }
 
 // AccessTokens returns the file of Retort's own access tokens for clients over HTTP.
@@ -53,7 +53,7 @@ func (d Dir) Cache() string { return d.join("cache") }
 // Catalog returns the directory of the definitions of tools.
 func (d Dir) Catalog() string { return d.join("catalog") }
 
-// Vectors returns the directory of the vectors for searching tools.
+// Vectors returns the directory of the embedding vectors for the tool search.
 func (d Dir) Vectors() string { return d.join("catalog", "vectors") }
 
 // Queue returns the directory of the jobs.
@@ -74,20 +74,20 @@ func (d Dir) State() string { return d.join("state") }
 // Templates returns the directory of a project's own templates for prompts.
 func (d Dir) Templates() string { return d.join("templates") }
 
-// Vault returns the directory of the values that privacy tokens stand for.
+// Vault returns the directory of the personal values for which privacy tokens stand.
 func (d Dir) Vault() string { return d.join("vault") }
 
 // Workspace returns the directory of the files of all sessions.
 func (d Dir) Workspace() string { return d.join("workspace") }
 
-// RealValues returns the directory of copies of workspace files that have real values instead of tokens.
+// RealValues returns the directory of copies of workspace files in which real values replace privacy tokens.
 func (d Dir) RealValues() string { return d.join("realvalues") }
 
-// Sandbox returns the directory of what a sandbox backend prepares.
+// Sandbox returns the directory of the files that a sandbox backend prepares.
 func (d Dir) Sandbox(backend string) string { return d.join(backend) }
 
-// Clients returns the directory of copies of clients' files from before an install. It also has the lock that
-// installs hold.
+// Clients returns the directory of backup copies of client configuration files, made before an install changes them.
+// It also holds the lock for installs.
 func (d Dir) Clients() string { return d.join("clients") }
 
 // Machines returns the directory of kernels and saved virtual machines. All engines of a user share it. It is in the
@@ -99,11 +99,11 @@ func (d Dir) Machines() string {
 	return d.join("machines")
 }
 
-// User is the directory of a user's keys and of other files that must not be in a project, because servers for the
-// project's files could write to them. It is "" if the user has no home directory. All methods then return "".
+// User holds the path of a directory with a user's keys and other files that must not be in a project, where a
+// project's servers could write to them. It is "" if the user has no home directory. All methods then return "".
 type User string
 
-// UserDir returns the directory keys or, if that is "", the usual directory in the user's home directory.
+// UserDir returns the directory keys. If keys is "", it returns the usual directory in the user's home directory.
 func UserDir(keys string) User {
 	if keys != "" {
 		return User(filepath.Clean(keys))
@@ -122,28 +122,27 @@ func (u User) join(names ...string) string {
 	return filepath.Join(append([]string{string(u)}, names...)...)
 }
 
-// ApprovalsKey returns the file of the key that seals a person's decisions: approvals, trusted definitions and access
-// tokens.
+// ApprovalsKey returns the file of the key that protects a person's decisions against changes: approvals, trusted
+// definitions and access tokens.
 func (u User) ApprovalsKey() string { return u.join("approvals.key") }
 
-// AuditKey returns the file of the key that seals the audit log.
+// AuditKey returns the file of the key that protects the audit log against changes.
 func (u User) AuditKey() string { return u.join("audit.key") }
 
-// VaultKey returns the file of the master key, used if the key is neither in a keyring nor elsewhere according to the
-// settings. The master key encrypts the keys of personal values, of audit log bodies, of jobs and of logins.
+// VaultKey returns the file of the master key. The file is used if the key is not in a keyring and the settings name
+// no other place. The master key encrypts the keys of personal values, audit log bodies, jobs and logins.
 func (u User) VaultKey() string { return u.join("vault.key") }
 
 // Checkpoints returns the directory of the audit log's checkpoints.
 func (u User) Checkpoints() string { return u.join("checkpoints") }
 
-// Logins returns the directory of the logins at servers.
+// Logins returns the directory of the stored logins at upstream servers.
 func (u User) Logins() string { return u.join("logins") }
 
 // Skills returns the directory of the user's own skills.
 func (u User) Skills() string { return u.join("skills") }
 
-// JobMarks returns the directory of the marks of jobs that have begun. d is the data directory, which must be
-// absolute.
+// JobMarks returns the directory of the marks for jobs that have begun. d must be an absolute data directory.
 func (u User) JobMarks(d Dir) string {
 	sum := sha256.Sum256([]byte(d))
 	return u.join("begun", hex.EncodeToString(sum[:8]))

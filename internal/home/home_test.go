@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// places returns what each method of v without arguments that returns a string returns, by name.
+// places calls each method of v that takes no arguments and returns a string. It returns the results by method name.
 func places(v any) map[string]string {
 	all := map[string]string{}
 	for i := range reflect.TypeOf(v).NumMethod() {
@@ -41,7 +41,8 @@ func TestPlacesAreDistinctAndBelowTheirDirectory(t *testing.T) {
 	}
 }
 
-// A key must never be written to the working directory because the user's directory is not known.
+// TestUnknownUserHasNoPlaces checks that all methods of User return "" if the home directory is unknown. Otherwise a
+// key could be written to the working directory.
 func TestUnknownUserHasNoPlaces(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("USERPROFILE", "")

@@ -14,7 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// working is what the process does that is killed: its tasks append their title to a file.
+// working runs in the child process that TestKilled kills. Its jobs append their titles to a file, and two of them do
+// not end.
 func working(dir string) {
 	o := options(dir)
 	o.Slots = 2
@@ -54,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m))
 }
 
-// After a kill the line goes on in its order; what ran is not run again.
+// TestKilled checks that after the process is killed the queue keeps its order and runs no job again that had begun.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	c := exec.Command(os.Args[0])

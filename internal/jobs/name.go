@@ -25,8 +25,8 @@ func (q *Queue) reserveName(name string) (free func(), err error) {
 	return free, nil
 }
 
-// checkNameFree returns an error if the principal already has a job with this name that has not ended. Jobs of other
-// principals are ignored, because the error would reveal them. The caller must hold mu.
+// checkNameFree returns an error if the principal already has a job with this name that has not ended. It ignores
+// jobs of other principals, because an error would reveal that they exist. The caller must hold mu.
 func (q *Queue) checkNameFree(principal, name string) error {
 	if name == "" {
 		return nil
@@ -48,8 +48,8 @@ func NameTaken(name string) *core.Error {
 		WithHint("wait for it, cancel it, or give another id")
 }
 
-// findNamed returns the principal's last job with this name, or nil. The principal "" sees all jobs; a job without a
-// principal then has precedence. The caller must hold mu.
+// findNamed returns the principal's latest job with this name, or nil. The principal "" may see all jobs; then the
+// jobs without a principal are preferred. The caller must hold mu.
 func (q *Queue) findNamed(principal, name string) (found *jobEntry) {
 	for _, e := range q.tasks {
 		switch {

@@ -8,7 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// Of many processes that give tasks the same id at once, one succeeds; an ended task keeps nobody from it.
+// TestNames checks that if several engines submit jobs with the same name at once, only one succeeds. After that job
+// has ended, the name must be free again.
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
 	var queues []*Queue
@@ -61,7 +62,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// missing is what is said of an id that there is not, as if it were another one.
+// missing returns the error for an unknown job id, with the text of the id replaced by as, so that tests can compare
+// it with the error for another id.
 func missing(q *Queue, principal, id, as string) error {
 	_, err := q.Get(principal, id)
 	e := *core.AsError(err)

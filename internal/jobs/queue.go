@@ -21,18 +21,18 @@ import (
 	"retort/internal/core"
 )
 
-// Options configures a Queue. A number that is zero means a small default, never "unlimited".
+// Options configures a Queue. A number that is zero means a default, never "unlimited".
 type Options struct {
 	Dir   string                 // of the jobs
 	Marks string                 // folder that marks begun jobs, where others cannot write; below Dir if empty
 	Key   func() ([]byte, error) // with which jobs are encrypted
 	Slots int                    // jobs that run at once; 4 if zero
-	// Waiting bounds the jobs of one principal that have not ended; 1000 if zero. All principals together may have
+	// Waiting bounds how many jobs of one principal can wait or run; 1000 if zero. All principals together can have
 	// four times as many.
 	Waiting int
 	Keep    time.Duration // how long an ended job is kept: the default and the maximum; a day if zero
-	// Record writes an event of a job to the audit log. A job is neither queued nor started if that fails. If Record
-	// is nil, nothing is written.
+	// Record writes an event of a job to the audit log. If it fails, the job is neither queued nor started. If Record
+	// is nil, no events are written.
 	Record func(e core.AuditEvent, durable bool) *core.Error
 	// Lost returns the Outcome of a job whose engine died while it ran. If nil, the Outcome only states that the
 	// result is unknown.
@@ -51,7 +51,7 @@ const (
 	maxEnded        = 1000      // ended jobs of one principal; the oldest are removed first
 )
 
-// Queue holds the jobs of a data directory. It is safe for concurrent use.
+// Queue manages the jobs of a data directory. It is safe for concurrent use.
 type Queue struct {
 	o     Options
 	shelf *fileStore
@@ -77,7 +77,7 @@ type Queue struct {
 	keeper  sync.WaitGroup
 }
 
-// jobEntry represents a job as this process knows it. Its payload is only on disk.
+// jobEntry holds this process's view of a job. The job's payload is only on disk.
 type jobEntry struct {
 	core.JobState
 	size      int64
@@ -89,7 +89,7 @@ type jobEntry struct {
 	with      func(context.Context) context.Context
 }
 
-// Open opens a queue. No job runs before Work or WorkOn is called.
+// Open opens a queue. No job runs before WorkOnAll or WorkOn is called.
 func Open(o Options) (*Queue, error) {
 	o.Slots, o.Waiting, o.Keep = cmp.Or(o.Slots, core.DefaultJobSlots), cmp.Or(
 		o.Waiting, core.DefaultWaitingJobs,
@@ -137,8 +137,8 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// SubmitJob adds a job to the queue durably. If the job runs in this process, the function with adds to its context what
-// exists only in this process, such as the client's connection. with may be nil.
+// SubmitJob durably adds a job to the queue. If the job runs in this process, with adds to its context what exists
+// only in this process, such as the client's connection. with may be nil.
 func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -200,8 +200,8 @@ func checkJob(j core.Job) error {
 	return nil
 }
 
-// admitJob adds a job to memory in a state in which it does not start yet. If the queue is full, it returns an error
-// that says when to try again.
+// admitJob adds a job to memory and keeps it from starting yet. If the queue is full, it returns an error that says
+// when to try again.
 func (q *Queue) admitJob(t core.JobState, size int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -240,7 +240,8 @@ func queueFullError(format string, n int, wait time.Duration) error {
 	)
 }
 
-// estimateWait returns about how long n jobs take.
+// estimateWait returns a rough time after which a client whose job was refused should try again. n is the number of
+// jobs that wait or run.
 func (q *Queue) estimateWait(n int) time.Duration {
 	each := cmp.Or(q.spent, 10*time.Second)
 	return max(time.Second, (each * time.Duration(max(1, n/4/q.o.Slots))).Round(time.Second))
@@ -296,7 +297,8 @@ func (q *Queue) wakeWaiters() {
 	}
 }
 
-// Get returns a job of a principal; "" sees all jobs. A job of another principal is reported as unknown.
+// Get returns a job of a principal. The principal "" may see all jobs. Jobs of other principals are reported as
+// unknown.
 func (q *Queue) Get(principal, id string) (core.JobState, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -327,7 +329,7 @@ func (q *Queue) findJob(principal, id string) (*jobEntry, error) {
 	return e, nil
 }
 
-// damagedJob records why a file is not a valid job.
+// damagedJob records why a file does not contain a valid job.
 type damagedJob struct {
 	why   error
 	stamp seal.FileStamp
@@ -404,7 +406,7 @@ func (q *Queue) CountJobs(principal string) (c core.TaskCounts) {
 	return c
 }
 
-// Intervals at which the queue's files are checked for changes by other engines.
+// Intervals between checks for changes that other engines have made to the queue's files.
 const (
 	pollBusy = 200 * time.Millisecond
 	pollIdle = 500 * time.Millisecond // while nothing runs here
@@ -446,7 +448,7 @@ func (q *Queue) waitUntil(ctx context.Context, principal, id string, done func(c
 	}
 }
 
-// The causes for ending a job early: a request to cancel it, and its deadline.
+// Causes with which the context of a running job is cancelled: a request to cancel the job, and its deadline.
 var (
 	errCancelled = errors.New("the task was cancelled")
 	errDeadline  = errors.New("the deadline of the task has passed")
@@ -480,8 +482,8 @@ func (q *Queue) CancelJob(ctx context.Context, principal, id string) (core.JobSt
 	return q.WaitEnd(ctx, principal, id)
 }
 
-// askOwner asks the engine that runs the jobs to cancel a job. If no engine runs jobs, it cancels the job itself. The
-// caller must hold mu.
+// askOwner requests the engine that runs the jobs to cancel a job. If no engine runs jobs, it cancels the job itself.
+// The caller must hold mu.
 func (q *Queue) askOwner(e *jobEntry) error {
 	id := e.ID
 	if q.takeOwnership() {
@@ -497,7 +499,7 @@ func (q *Queue) askOwner(e *jobEntry) error {
 	return nil
 }
 
-// cancelEntry cancels a job on the engine that runs the jobs. The caller must hold mu.
+// cancelEntry cancels a job. Only the engine that runs the jobs may call it. The caller must hold mu.
 func (q *Queue) cancelEntry(e *jobEntry) error {
 	if e.cancel == nil {
 		q.endJob(e, core.Outcome{
@@ -543,8 +545,8 @@ func (q *Queue) IsAttended() bool {
 
 func (q *Queue) lockPath() string { return filepath.Join(q.o.Dir, "lock") }
 
-// EraseJobs removes ended jobs and returns their number. If mentions is set, it removes the jobs of any principal whose
-// text matches it, otherwise those of the principal's session.
+// EraseJobs removes ended jobs and returns their number. If mentions is nil, it removes those of a principal's
+// session. Otherwise it removes the jobs of any principal for whose text mentions returns true.
 func (q *Queue) EraseJobs(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -79,7 +79,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// gated runs tasks that end when they are told to, and notes in which order they began.
+// gated runs jobs that end when the test signals it, and records the order in which they begin.
 type gated struct {
 	mu    sync.Mutex
 	begun []string // principals
@@ -104,8 +104,8 @@ func (g *gated) count() int {
 	return len(g.begun)
 }
 
-// However many tasks of another wait, a principal waits for no more than the one whose end
-// is awaited, and where there are several places for none.
+// TestFairness checks that the many jobs of one principal delay another principal's first job by at most one job, and
+// not at all if there are several slots.
 func TestFairness(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A task can be cancelled at every state, and stays so.
+// TestCancel checks that a job can be cancelled in any state and then stays cancelled.
 func TestCancel(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -254,7 +254,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Who waits for a person holds up nobody.
+// TestPending checks that a job that waits for a person does not keep other jobs from running.
 func TestPending(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
@@ -303,7 +303,8 @@ func endAtDeadlines(t *testing.T) {
 	}
 }
 
-// A closed queue has ended what ran; what waits goes on in the next one.
+// TestRestart checks that closing a queue cancels its running job, and that a queue opened later runs the waiting
+// one.
 func TestRestart(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1
@@ -349,7 +350,8 @@ func TestWorkOn(t *testing.T) {
 	wait(t, q, first.ID)
 }
 
-// A task that is about to begin when its queue is closed waits for the next one.
+// TestClosedBeforeItBegan checks that a job that is about to begin when its queue is closed stays queued, and that a
+// queue opened later runs it.
 func TestClosedBeforeItBegan(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -377,7 +379,8 @@ func TestClosedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// One engine works, the others submit, wait and cancel; when it ends another one goes on.
+// TestTwoEngines checks that only one engine runs jobs while others submit, wait and cancel, and that another engine
+// takes over when it ends.
 func TestTwoEngines(t *testing.T) { synctest.Test(t, twoEngines) }
 
 func twoEngines(t *testing.T) {
@@ -412,7 +415,7 @@ func twoEngines(t *testing.T) {
 	}
 }
 
-// What cannot be read is neither run nor removed, and hinders nothing else.
+// TestDamaged checks that a job file that cannot be read is neither run nor removed, and does not affect other jobs.
 func TestDamaged(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -455,7 +458,7 @@ func mustRead(path string) []byte {
 	return text
 }
 
-// Who puts an old file of a task back does not have it run again.
+// TestBroughtBack checks that restoring an old file of an ended job does not run the job again.
 func TestBroughtBack(t *testing.T) {
 	o := options(t.TempDir())
 	q := open(t, o)
@@ -477,7 +480,7 @@ func TestBroughtBack(t *testing.T) {
 	}
 }
 
-// What cannot be noted does not happen.
+// TestUnwritable checks that a job is neither queued nor started if that cannot be stored or recorded.
 func TestUnwritable(t *testing.T) { synctest.Test(t, unwritable) }
 
 func unwritable(t *testing.T) {
@@ -547,7 +550,7 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestPlainID checks that no file of another name counts as a task's.
+// TestPlainID checks which ids may be used as names of job files.
 func TestPlainID(t *testing.T) {
 	for id, want := range map[string]bool{
 		"a": true, "0z9": true, strings.Repeat("a", 64): true,

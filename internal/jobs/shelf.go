@@ -20,8 +20,8 @@ import (
 	"retort/internal/core"
 )
 
-// fileStore stores each job in an encrypted file of its own. Reading and writing need the key, and a file cannot be
-// used as the file of another job.
+// fileStore stores each job in a file of its own, which is encrypted and authenticated with a key. The file of one
+// job cannot be used as the file of another.
 type fileStore struct {
 	dir, marks string
 	cipher     cipher.AEAD
@@ -40,7 +40,7 @@ const (
 	maxFile      = 96 << 20
 )
 
-// errForeign means that a file was not written with this queue's key.
+// errForeign means that a file was not written with the key of this queue.
 var errForeign = errors.New("its file was not written by this queue")
 
 // plainID reports whether a file may be named after id: 1 to 64 lower-case letters and digits.
@@ -147,8 +147,8 @@ func (s *fileStore) removeJob(id string) error {
 // errBegun means that a job has already begun.
 var errBegun = errors.New("it began before")
 
-// markBegun durably marks a job as begun. If it is marked already, the error is errBegun. The mark is not in the job's
-// file, so that restoring an old file does not run the job again.
+// markBegun durably marks a job as begun. If it is already marked, the error is errBegun. The mark is stored outside
+// the job's file, so that restoring an old file does not run the job again.
 func (s *fileStore) markBegun(id string) error {
 	if err := os.MkdirAll(s.marks, 0o700); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *fileStore) markBegun(id string) error {
 	return nil
 }
 
-// removeMark removes the mark of a job that could not begin after all.
+// removeMark removes the mark of a job that was marked as begun but could not start.
 func (s *fileStore) removeMark(id string) { _ = os.Remove(filepath.Join(s.marks, id)) }
 
 func (s *fileStore) hasBegun(id string) bool {

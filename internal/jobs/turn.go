@@ -2,9 +2,10 @@ package jobs
 
 import "cmp"
 
-// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running jobs, among
-// these to the one served longest ago; so a principal with many jobs delays another one by at most one job.
-// Priorities order only the jobs of the same principal. A principal on the network never gets all slots.
+// turnScheduler decides which waiting job starts next. A free slot goes to the principal with the fewest running
+// jobs, and among equals to the one that was served longest ago. So many jobs of one principal delay another by at
+// most one job. Priorities only order the jobs of the same principal. A principal on the network never gets all
+// slots.
 type turnScheduler struct {
 	slots   int
 	running map[string]int // of each principal
@@ -17,8 +18,8 @@ func newTurns(slots int) turnScheduler {
 	return turnScheduler{slots: slots, running: map[string]int{}, served: map[string]uint64{}}
 }
 
-// slotsFor returns how many slots a principal may use at most. The user at the machine, whose principal is "", may use
-// all.
+// slotsFor returns the maximum number of slots that a principal may use. The user at the machine, whose principal is
+// "", may use all slots.
 func (t *turnScheduler) slotsFor(principal string) int {
 	if principal == "" {
 		return t.slots
@@ -72,8 +73,8 @@ func (t *turnScheduler) releaseSlot(principal string) {
 	}
 }
 
-// trimServed forgets when principals without jobs were last served, if more than maxRemembered principals are known. waits
-// has the number of waiting jobs of each principal.
+// trimServed bounds the memory for principals. While more than maxRemembered are known, it forgets when those without
+// jobs were last served. waits has the number of waiting jobs of each principal.
 func (t *turnScheduler) trimServed(waits map[string]int) {
 	for principal := range t.served {
 		if waits[principal] == 0 && t.running[principal] == 0 && len(t.served) > maxRemembered {
@@ -82,5 +83,5 @@ func (t *turnScheduler) trimServed(waits map[string]int) {
 	}
 }
 
-// maxRemembered bounds the number of principals without jobs that are remembered.
+// maxRemembered bounds the number of principals for which the scheduler remembers when they were last served.
 const maxRemembered = 1024

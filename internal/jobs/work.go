@@ -17,7 +17,7 @@ import (
 // RunFunc runs a job and returns its Outcome. It must return soon after ctx ends.
 type RunFunc func(ctx context.Context, t *JobTurn) core.Outcome
 
-// JobTurn gives a Run function access to the job that it runs.
+// JobTurn gives a RunFunc access to the job that it runs.
 type JobTurn struct {
 	Task    core.JobState
 	Payload json.RawMessage
@@ -35,7 +35,7 @@ func (t *JobTurn) SetProgress(p core.TaskProgress) {
 	t.queue.wakeWaiters()
 }
 
-// SetWaiting says whether the job is waiting for a person. While it is, its slot is free for another job.
+// SetWaiting records whether the job waits for a person. While it waits, another job can use its slot.
 func (t *JobTurn) SetWaiting(waits bool) {
 	q := t.queue
 	q.mu.Lock()
@@ -54,11 +54,12 @@ func (t *JobTurn) SetWaiting(waits bool) {
 	q.wakeWaiters()
 }
 
-// WorkOnAll makes this engine run the queued jobs as soon as no other engine does.
+// WorkOnAll makes this engine run all queued jobs, unless another engine already runs them. In that case it begins
+// when the other engine ends.
 func (q *Queue) WorkOnAll(run RunFunc) { q.WorkOn("", run) }
 
-// WorkOn works like Work but runs only a single job, in addition to those of earlier calls. Only the function run of
-// the first call is used.
+// WorkOn works like WorkOnAll, but for a single job. Each call adds one job. Only the first call's function run is
+// used.
 func (q *Queue) WorkOn(id string, run RunFunc) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,8 +113,8 @@ func (q *Queue) attendLoop() {
 	}
 }
 
-// takeOwnership makes this engine run the jobs. It returns false if another engine does. It ends the jobs that were running
-// when the previous engine died. The caller must hold mu.
+// takeOwnership makes this engine the one that runs the jobs. It returns false if another engine already does. Jobs
+// that were running when the previous engine died are ended. The caller must hold mu.
 func (q *Queue) takeOwnership() bool {
 	release, err := seal.Lock(q.lockPath(), 0)
 	if errors.Is(err, seal.ErrIrregular) && !q.warned {
@@ -152,8 +153,8 @@ func (q *Queue) lostOutcome(t core.JobState) core.Outcome {
 		WithHint("check what it has done before you submit it again; nothing was repeated")}
 }
 
-// ensureCurrent reads the changes of other engines, unless this engine runs the jobs and therefore reads them regularly.
-// The caller must hold mu.
+// ensureCurrent reads the changes of other engines. It does nothing if this engine runs the jobs, because it then
+// reads them regularly. The caller must hold mu.
 func (q *Queue) ensureCurrent() error {
 	if q.release != nil {
 		return nil // attend reads new jobs soon
@@ -214,14 +215,15 @@ func (q *Queue) loadJob(id string) {
 	q.wakeWaiters()
 }
 
-// markDamaged records that a file is not a valid job. It does not change the file. The caller must hold mu.
+// markDamaged records that a file does not contain a valid job. It leaves the file unchanged. The caller must hold
+// mu.
 func (q *Queue) markDamaged(id string, why error, stamp seal.FileStamp) {
 	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
 	q.damaged[id] = damagedJob{why, stamp}
 	q.dropJob(id)
 }
 
-// applyCancels cancels the jobs for which other processes have requested that. The caller must hold mu.
+// applyCancels cancels the jobs that other processes have requested to cancel. The caller must hold mu.
 func (q *Queue) applyCancels(ids []string) {
 	for _, id := range ids {
 		e := q.tasks[id]
@@ -231,7 +233,7 @@ func (q *Queue) applyCancels(ids []string) {
 	}
 }
 
-// endOverdue ends the jobs whose deadline has passed before they could begin. The caller must hold mu.
+// endOverdue ends the waiting jobs whose deadline has passed. The caller must hold mu.
 func (q *Queue) endOverdue(now time.Time) {
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && e.cancel == nil && !e.held && now.After(e.Deadline) {
@@ -413,7 +415,7 @@ func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 	q.wakeWaiters()
 }
 
-// writeResult stores the end of a job durably. If that fails, save tries again. The caller holds mu.
+// writeResult durably stores the end of a job. If that fails, saveUnsaved tries again later. The caller holds mu.
 func (q *Queue) writeResult(e *jobEntry) {
 	if err := q.shelf.writeJob(storedJob{JobState: e.JobState}); err != nil {
 		q.o.Log.Warn("the result of a task could not be stored yet", "task", e.ID, "error", err)
@@ -431,8 +433,8 @@ func (q *Queue) saveUnsaved() {
 	}
 }
 
-// removeExpired removes expired jobs, and each principal's oldest ended jobs above maxEnded. It does nothing if the clock has
-// jumped. The caller holds mu.
+// removeExpired removes expired jobs. For principals with more than maxEnded ended jobs, it also removes the oldest.
+// It does nothing if the clock has jumped. The caller holds mu.
 func (q *Queue) removeExpired(now time.Time) {
 	if !seal.IsClockSteady(filepath.Join(q.o.Dir, "clock"), now) {
 		return

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// workloads lists the tasks. Each has code that plays a model without code execution: it has the same tools and uses
-// them as well as possible, with filters if a tool has them, and with twenty calls at once if they do not depend on
-// each other.
+// workloads lists the tasks that are measured. Each has Go code that plays a model without code execution. That model
+// has the same tools and uses them well: with filters where a tool has them, and with twenty calls at once where the
+// calls do not depend on each other.
 var workloads = []workloadTask{
 	{
 		name:    "copy a transcript",
@@ -358,8 +358,8 @@ func fileSize(a *directAgent) (any, error) {
 	return sizeOf(answers[0].value)
 }
 
-// countLeads plays a model that first passes an argument which does not exist, as the first program of the workload
-// does.
+// countLeads plays a model that first passes an argument that does not exist. The first program of this workload
+// makes the same mistake.
 func countLeads(a *directAgent) (any, error) {
 	regions := []string{"EMEA", "North America", "LATAM", "APAC"}
 	counts := map[string]int{}

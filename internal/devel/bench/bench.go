@@ -1,5 +1,5 @@
-// Package bench measures what the engine costs: the table that retort bench prints. Every figure is the median of one
-// run on one machine, so only the ratios between figures are meaningful.
+// Package bench makes the measurements that retort bench prints. Every figure is the median of one run on one
+// machine, so only ratios between figures can be compared with other machines.
 package bench
 
 import (
@@ -14,7 +14,7 @@ import (
 	"retort/internal/engine"
 )
 
-// ResultRow is one row of the table that retort bench prints.
+// ResultRow holds one row of the table that retort bench prints.
 type ResultRow struct {
 	Name   string  `json:"name"`
 	Median float64 `json:"median"`
@@ -27,18 +27,18 @@ type ResultRow struct {
 // IsMet reports whether the median meets the target.
 func (r ResultRow) IsMet() bool { return r.Target == 0 || r.Median <= r.Target }
 
-// Options configure a run.
+// Options configures a run of measurements.
 type Options struct {
 	Self     string            // path of the retort binary
 	Progress func(what string) // is called with what is being measured; may be nil
 	Only     []string          // some of Parts, or of WorkloadNames for Workloads; all if empty
-	// Catalogs is a folder with lists of tools for the part targets. If Connected is set, its servers are used
-	// instead. If neither is set, the tools are generated.
+	// Catalogs names a folder with lists of tools, which the part "targets" measures. If Connected is set, the tools
+	// of its servers are used instead. If neither is set, tools are generated.
 	Catalogs  string
 	Connected *engine.Config
 }
 
-// benchStep measures one part.
+// benchStep holds the function that measures one part.
 type benchStep struct {
 	part    string
 	measure func(*benchRun, context.Context) error
@@ -83,8 +83,8 @@ type benchRun struct {
 	pause time.Duration // between the runs of one row
 }
 
-// Run measures the parts that the Options name, or all. All parts take some tens of seconds. Its errors are
-// *core.Error.
+// Run measures the parts that the Options name. If they name none, it measures all parts, which takes some tens of
+// seconds. Its errors are *core.Error.
 func Run(ctx context.Context, o Options) ([]ResultRow, error) {
 	for _, part := range o.Only {
 		if !slices.Contains(PartNames(), part) {

@@ -23,7 +23,7 @@ const (
 	callPause = 100 * time.Millisecond
 )
 
-// callPath is one way to make a thousand calls of the same tool on the same server.
+// callPath describes one way to make a thousand calls of the same tool on the same server, such as from a program.
 type callPath struct {
 	name string
 	make func() error

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// mcpClient represents a minimal MCP client. It sends one request at a time to a child process over standard input and
-// output.
+// mcpClient implements a minimal MCP client. It sends one request at a time to a child process over standard input
+// and output.
 type mcpClient struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser

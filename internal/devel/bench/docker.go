@@ -15,7 +15,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// measureDocker measures containers if a Docker daemon answers: with runc, and with gVisor if the daemon has it.
+// measureDocker measures Docker containers with the runtime runc, and with gVisor if the daemon has it. Without a
+// daemon it measures nothing.
 func (b *benchRun) measureDocker(ctx context.Context) error {
 	for _, runner := range []struct {
 		name       string
@@ -51,8 +52,8 @@ func (b *benchRun) measureContainers(ctx context.Context, runner string, nothing
 	return b.measureIdleContainers(ctx, runner, warm, before)
 }
 
-// measureSandboxes measures programs in sandboxes that are started when they are needed, and in sandboxes that were
-// started in advance.
+// measureSandboxes measures programs in sandboxes that are started on demand, and in sandboxes that were started in
+// advance.
 func (b *benchRun) measureSandboxes(
 	ctx context.Context, what string, runtimes []string, cold, warm sandbox.Backend, nothing, pool float64,
 ) error {
@@ -109,7 +110,7 @@ func (b *benchRun) measureIdleContainers(ctx context.Context, runner string, war
 
 var containerID = regexp.MustCompile(`docker[/-]([0-9a-f]{64})`)
 
-// inContainers returns the memory of all processes in Docker containers, in MB by container id.
+// inContainers returns the memory that processes in Docker containers use, in MB by container id.
 func inContainers() map[string]float64 {
 	all := map[string]float64{}
 	entries, _ := os.ReadDir("/proc")

@@ -169,7 +169,7 @@ func fetchPage(ctx context.Context, s *egress.Session, host string) error {
 	return err
 }
 
-// localSite represents a server on this machine that plays a remote host.
+// localSite holds a server on this machine that plays a remote host.
 type localSite struct {
 	roots    *x509.CertPool
 	listener net.Listener

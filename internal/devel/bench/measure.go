@@ -91,7 +91,7 @@ func (b *benchRun) overMCP(ctx context.Context) error {
 	return nil
 }
 
-// openEngine opens an engine in front of n tools of an upstream in this process.
+// openEngine opens an engine whose only server runs in this process and has n generated tools.
 func (b *benchRun) openEngine(ctx context.Context, name string, n int) (*engine.Engine, fakeUpstream, error) {
 	up := fakeUpstream{tools: makeDefinitions(n)}
 	e, err := engine.Open(ctx, engine.Config{
@@ -202,8 +202,8 @@ func (b *benchRun) measureSearch(context.Context) error {
 	return nil
 }
 
-// measureMemory measures the memory of an engine in a process of its own: the command with a server of 451 tools,
-// idle after a search, and then after programs have run.
+// measureMemory measures the memory of an engine process with a server of 451 tools: idle after a search, and again
+// after programs have run.
 func (b *benchRun) measureMemory(ctx context.Context) error {
 	file := filepath.Join(b.home, "memory.json")
 	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
@@ -237,7 +237,8 @@ func (b *benchRun) measureMemory(ctx context.Context) error {
 	return b.oneExecution(c, idle)
 }
 
-// oneExecution measures the memory that one waiting program adds: that of its own process.
+// oneExecution measures how much memory one waiting program adds: the growth of the engine plus the memory of the
+// sandbox process.
 func (b *benchRun) oneExecution(c *mcpClient, idle float64) error {
 	done := make(chan error, 1)
 	go func() { done <- c.executeProgram("await sleep(1500); return 1", core.TypeScript) }()

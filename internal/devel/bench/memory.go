@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// residentMB returns the resident memory of a process in MB. It needs /proc.
+// residentMB returns the resident memory of a process in MB. It reads /proc, so it works only on Linux.
 func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
 
-// uniqueMB returns the resident memory that a process shares with no other process, in MB. The binary does not count.
+// uniqueMB returns the anonymous resident memory of a process in MB. It does not include the pages of the binary,
+// which several processes share.
 func uniqueMB(pid int) (float64, error) { return statusMB(pid, "RssAnon:") }
 
 // proportionalMB returns a process's proportional share of anonymous memory in MB: pages that several processes have mapped

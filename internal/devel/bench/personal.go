@@ -9,8 +9,8 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// detectionSample measures the detection of one type of personal data, with made-up values in sentences and JSON, and
-// with similar values that are not personal data.
+// detectionSample describes documents for measuring the detection of one type of personal data: made-up values in
+// sentences and JSON, and similar values that are not personal data.
 type detectionSample struct {
 	name   string
 	value  func(r *rand.Rand) string
@@ -95,8 +95,8 @@ var personalSamples = []detectionSample{
 		"companies without a legal form are missed"},
 }
 
-// personalTargets measures how many documents of each type are handled correctly: the value is hidden from the model,
-// or nothing is hidden where the document has none.
+// personalTargets measures for each type of personal data how many documents are handled correctly. A document is
+// handled correctly if its value is hidden from the model, or if nothing is hidden because it has none.
 func personalTargets() ([]PromisedTarget, error) {
 	const promised = 99.0
 	var all []PromisedTarget

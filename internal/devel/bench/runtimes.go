@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// startTargets are the targets for a runtime, in milliseconds: for a cold start and for a child that is already
-// started.
+// startTargets maps a runtime to its targets in milliseconds: for a cold start, and for a process that is already
+// running.
 var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
 }

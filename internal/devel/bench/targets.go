@@ -15,7 +15,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// PromisedTarget compares one figure that was promised for code execution with the measured one.
+// PromisedTarget compares a figure that was promised for code execution with the measured figure.
 type PromisedTarget struct {
 	Name     string `json:"name"`
 	Promised string `json:"promised"`
@@ -72,7 +72,8 @@ func CompareTargets(ctx context.Context, o Options, rows []ResultRow) ([]Promise
 	return append(all, accuracy...), err
 }
 
-// rowTarget compares the first row whose name begins with one of the prefixes with a bound in milliseconds.
+// rowTarget compares a row with a bound in milliseconds. It uses the first prefix with which the name of a row
+// begins.
 func rowTarget(rows []ResultRow, name, promised string, most float64, part, losses string, prefixes ...string) PromisedTarget {
 	t := PromisedTarget{Name: name, Promised: promised, Measured: unmeasured, Command: "retort bench --only '" + part + "'", Losses: losses}
 	for _, prefix := range prefixes {
@@ -88,7 +89,7 @@ func rowTarget(rows []ResultRow, name, promised string, most float64, part, loss
 	return t
 }
 
-// The figures, in tokens, of the session for which savings were promised, and the price of a million tokens.
+// Token counts of the example session for which savings were promised, and prices in dollars.
 const (
 	sessionSystem       = 2_000
 	sessionConversation = 30_000
@@ -101,8 +102,8 @@ const (
 	maxCatalogue        = 32 << 20
 )
 
-// tokenTargets compares the tokens of all tools' definitions with those that a session over Retort has instead:
-// Retort's first four tools, one search and two definitions.
+// tokenTargets compares the tokens of all tool definitions with those that a session through Retort needs instead:
+// Retort's four initial tools, one search and two definitions.
 func tokenTargets(ctx context.Context, o Options) ([]PromisedTarget, error) {
 	home, err := os.MkdirTemp("", "retort-bench-")
 	if err != nil {
@@ -241,8 +242,8 @@ func leanTokens(ctx context.Context, o Options) (int, error) {
 	return tokens.CountTokens(string(list)) + tokens.CountTokens(c.instructions), err
 }
 
-// lookedUp returns the median number of tokens of a search and the definitions of its two best tools. It makes ten
-// searches with words from existing tools.
+// lookedUp returns the median number of tokens in the answer to a search plus the definitions of its two best tools.
+// It makes ten searches with words from existing tools.
 func lookedUp(ctx context.Context, e *engine.Engine) (int, error) {
 	var all []*core.Tool
 	for _, s := range e.Toolset().Servers {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A figure is held against its bound, and what this machine cannot measure is neither met nor missed.
+// TestRowTarget checks that a row is compared with its bound, and that a target without a row in milliseconds counts
+// as not measured.
 func TestRowTarget(t *testing.T) {
 	rows := []ResultRow{{Name: "quickjs: smallest program, from nothing", Median: 40, Worst: 70, Unit: "ms"}, {Name: "vm: memory", Median: 5, Unit: "MB"}}
 	for most, want := range map[float64]bool{50: true, 40: false, 10: false} {
@@ -22,7 +23,8 @@ func TestRowTarget(t *testing.T) {
 	}
 }
 
-// What is recognised by its form is recognised always, and what is missed is said.
+// TestPersonalTargets checks that types with a fixed format, such as e-mail addresses, meet the target, and that
+// missed documents are mentioned as losses.
 func TestPersonalTargets(t *testing.T) {
 	all, err := personalTargets()
 	if err != nil || len(all) != len(personalSamples) {

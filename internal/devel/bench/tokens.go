@@ -34,7 +34,7 @@ func (b *benchRun) measureTokens(context.Context) error {
 	return b.measurePreviews()
 }
 
-// discardFiles represents a file store that discards all files.
+// discardFiles implements a file store that discards all files.
 type discardFiles struct{}
 
 func (discardFiles) Write(string, []byte) error { return nil }

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fakeUpstream represents an MCP server in this process. It lists given tools and answers every call at once, so that the
-// measured time is that of the engine alone.
+// fakeUpstream implements an MCP server in this process. It lists given tools and answers every call at once, so that
+// the measured time is that of the engine alone.
 type fakeUpstream struct{ tools []json.RawMessage }
 
 // dialPipe opens a connection to the server. Closing it ends the server's side, too.

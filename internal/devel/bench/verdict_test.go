@@ -30,7 +30,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// An agent cannot call what no search has found, and its wrong calls are read by the model.
+// TestAgentIsHeldToWhatItFound checks that a simulated model with tool search cannot call a tool that no search has
+// returned.
 func TestAgentIsHeldToWhatItFound(t *testing.T) {
 	a := &directAgent{modelConversation: beginConversation(WaySearch, "a task"), servers: &bundledServers{}, may: map[string]bool{}}
 	if _, err := a.callAll(agentCall{"crm__search_records", nil}); err == nil {

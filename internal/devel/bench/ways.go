@@ -78,7 +78,7 @@ func (c *modelConversation) finishTask(answer any, took time.Duration) (Workload
 	return c.cost, nil
 }
 
-// canonicalJSON returns v as JSON with sorted keys, so that equal values are equal texts.
+// canonicalJSON encodes v as JSON with sorted keys, so that equal values give equal texts.
 func canonicalJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -92,7 +92,7 @@ func canonicalJSON(v any) (string, error) {
 	return string(text), err
 }
 
-// offeredTool represents the definition of a tool as clients show it to models.
+// offeredTool holds the definition of a tool in the form in which clients show it to models.
 type offeredTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -129,7 +129,7 @@ func (c *mcpClient) listTools(prefix string) (all []offeredTool, err error) {
 	}
 }
 
-// toolAnswer represents the result of a tool as a client shows it to its model.
+// toolAnswer holds the result of a tool in the form in which a client shows it to its model.
 type toolAnswer struct {
 	text  string
 	value json.RawMessage // nil if the text is not JSON and there is no other
@@ -165,7 +165,7 @@ func (c *mcpClient) callTool(name string, arguments any) (toolAnswer, error) {
 	return a, nil
 }
 
-// bundledServers represents a set of bundled servers, each in a process of its own, as clients start them.
+// bundledServers holds running bundled servers, each in a process of its own, as a client would start them.
 type bundledServers struct {
 	servers map[string]*mcpClient
 	tools   []offeredTool
@@ -211,7 +211,7 @@ approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
 servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
 `
 
-// bundledConfig represents a configuration of the engine with all bundled servers.
+// bundledConfig holds the paths of an engine configuration with all bundled servers.
 type bundledConfig struct {
 	self string
 	args []string

@@ -127,7 +127,8 @@ func (b *benchRun) runClients(ctx context.Context, g httpClient) (took []float64
 	return took, failures
 }
 
-// watchMemory samples the memory of a process and its children until engine is called.
+// watchMemory samples the memory of a process and its children every 100 ms until engine is called. sandboxes and
+// engine return the highest values, in MB.
 func watchMemory(pid int) (sandboxes, engine func() float64) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var own, others float64
@@ -153,7 +154,7 @@ func watchMemory(pid int) (sandboxes, engine func() float64) {
 	return func() float64 { <-ended; return others }, func() float64 { close(done); <-ended; return own }
 }
 
-// httpClient represents a minimal HTTP client.
+// httpClient implements a minimal MCP client over HTTP.
 type httpClient struct {
 	url, program string
 	http         *http.Client

@@ -17,14 +17,15 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// Workload represents a task with its costs in each way.
+// Workload holds the measured costs of one task, for each way of doing it.
 type Workload struct {
 	Name  string         `json:"name"`
 	Task  string         `json:"task"` // as a person would put it
 	Costs []WorkloadCost `json:"ways"`
 }
 
-// workloadTask represents a task, with an agent that does it by direct calls and a program that does it.
+// workloadTask describes a task. It has a function that does it by direct calls, and programs that do it with code
+// execution.
 type workloadTask struct {
 	name, task string
 	servers    []string // the servers whose tools the task needs
@@ -41,7 +42,7 @@ var workloadFiles embed.FS
 // callsPerTurn sets the number of calls that an agent makes in one turn.
 const callsPerTurn = 20
 
-// agentCall represents one call of an agent.
+// agentCall holds one tool call of a simulated model.
 type agentCall struct {
 	tool      string // "crm__search_records"
 	arguments map[string]any
@@ -60,8 +61,8 @@ type directAgent struct {
 	may     map[string]bool // tools whose definitions it has; nil means all
 }
 
-// callAll makes the calls of one turn concurrently and returns their answers. An answer that is an error is shown to
-// the model like any other.
+// callAll makes calls concurrently, at most callsPerTurn in one turn, and returns their answers. A tool error counts
+// as an answer that the model reads.
 func (a *directAgent) callAll(calls ...agentCall) ([]toolAnswer, error) {
 	answers := make([]toolAnswer, len(calls))
 	for i := 0; i < len(calls); i += callsPerTurn {
@@ -110,7 +111,7 @@ type workloadRunner struct {
 	finder *toolFinder
 }
 
-// WorkloadNames returns the names of the tasks, in order.
+// WorkloadNames returns the names of the measured tasks, in order.
 func WorkloadNames() []string {
 	names := make([]string, len(workloads))
 	for i, one := range workloads {
@@ -209,7 +210,7 @@ func (w *workloadRunner) runDirectly(ctx context.Context, way string, one worklo
 	return a.finishTask(answer, time.Since(began))
 }
 
-// toolFinder represents a tool search as clients provide it. It returns whole definitions.
+// toolFinder implements a tool search as clients provide it. It returns whole definitions.
 type toolFinder struct {
 	tools []offeredTool
 	index *index.ToolIndex
@@ -291,7 +292,7 @@ func (w *workloadRunner) runWithCode(ctx context.Context, way string, one worklo
 	return p.finishTask(answer, time.Since(began))
 }
 
-// codeClient represents a client that is connected only to Retort.
+// codeClient implements a client that is connected only to Retort.
 type codeClient struct {
 	*modelConversation
 	client *mcpClient

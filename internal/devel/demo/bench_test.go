@@ -20,7 +20,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is the server's share of a call: decoding, checking, working, encoding.
+// BenchmarkCall measures how long a server takes for one call: decoding, checking, working and encoding.
 func BenchmarkCall(b *testing.B) {
 	for _, x := range []struct{ server, tool, args string }{
 		{"crm", "update_record", `{"objectType":"Lead","recordId":"00Q001500","data":{"Notes":"x"}}`},

@@ -12,9 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// calls are the happy paths and the errors of every tool: server, tool,
-// arguments, and text that the answer contains. Errors begin with "! ".
-// Each is made on a fresh server.
+// calls lists successful and failing calls of every tool, one per line: server, tool, arguments, and text that the
+// answer must contain. "! " before the text marks an error. Each call is made on a fresh server.
 const calls = `
 drive search_files {} | "nextPageToken"
 drive search_files {"query":"TRANSCRIPT","mimeType":"application/vnd.nordlys.document","pageSize":2,"modifiedAfter":"2026-01-01T00:00:00Z"} | meeting transcript
@@ -363,8 +362,7 @@ func everyTool(t *testing.T) map[string][]string {
 	return all
 }
 
-// compileSchema compiles with a library that knows the meta-schemas and all
-// formats.
+// compileSchema compiles a JSON Schema with an independent library that knows the meta-schemas and all formats.
 func compileSchema(schema []byte) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -378,8 +376,8 @@ func compileSchema(schema []byte) (*jsonschema.Schema, error) {
 	return c.Compile("tool.json")
 }
 
-// checkOutput validates structured content against the tool's outputSchema and
-// sees that the text says the same.
+// checkOutput checks that structured content is valid against the tool's outputSchema and equals the text content. A
+// tool without an outputSchema must have no structured content.
 func checkOutput(t *testing.T, s *DemoServer, tool string, o outcome) {
 	t.Helper()
 	i := slices.IndexFunc(s.definitions, func(d *toolDefinition) bool { return d.name == tool })
@@ -414,8 +412,7 @@ func checkOutput(t *testing.T, s *DemoServer, tool string, o outcome) {
 	}
 }
 
-// TestStatefulCalls covers the tools whose happy path needs something found or
-// made before.
+// TestStatefulCalls checks the tools that need something that an earlier call has found or created.
 func TestStatefulCalls(t *testing.T) {
 	c, s := open(t, "chat")
 	sent := must[postedMessage](c, "send_message", `{"channel":"general","text":"Hei"}`)

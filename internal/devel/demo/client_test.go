@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// client speaks to a server over the wire. Calls may be made from several goroutines.
+// client implements an MCP client that sends JSON-RPC lines to a server. It is safe for concurrent calls.
 type client struct {
 	t      testing.TB
 	rw     io.ReadWriteCloser
@@ -30,7 +30,7 @@ type reply struct {
 	} `json:"error"`
 }
 
-// outcome is the result of a tool.
+// outcome holds the decoded result of a tool call.
 type outcome struct {
 	Content []struct {
 		Type, Text, Data, MimeType, URI, Name string
@@ -109,7 +109,7 @@ func (c *client) request(method string, params any) reply {
 	}
 }
 
-// call calls a tool with arguments given as JSON.
+// call calls a tool with arguments given as JSON. A protocol error fails the test.
 func (c *client) call(tool, args string) outcome {
 	c.t.Helper()
 	r := c.request("tools/call", map[string]any{"name": tool, "arguments": json.RawMessage(args)})
@@ -124,7 +124,7 @@ func (c *client) call(tool, args string) outcome {
 	return o
 }
 
-// must calls a tool that succeeds and decodes what it says, structured or as text.
+// must calls a tool and decodes its structured content or, without it, its text as JSON. An error ends the test.
 func must[T any](c *client, tool, args string) (v T) {
 	c.t.Helper()
 	o := c.call(tool, args)

@@ -221,7 +221,7 @@ func (c *crmServer) createRecord(in struct {
 	return structuredResult(recordChange{ID: id, Version: 1, Changed: sortedKeys(in.Data)})
 }
 
-// insertRow sets the fixed values of a row and stores it.
+// insertRow sets the id, version and creation date of a new row and adds it to the table.
 func (c *crmServer) insertRow(tool string, t *dataTable, row []any) string {
 	id := fmt.Sprintf("%.3s9%05d", fmt.Sprint(t.rows[0][0]), len(c.effects))
 	row[0], row[1] = id, int64(1)
@@ -312,7 +312,7 @@ func (c *crmServer) bulkUpdate(in struct {
 	}{outcomes, len(outcomes) - failures, failures})
 }
 
-// tryOut returns the error that applyChange would return. It changes nothing.
+// tryOut returns the error that applyChange would return for the same arguments. It changes nothing.
 func (c *crmServer) tryOut(objectType, id string, data map[string]any) error {
 	t, row, err := c.findRecord(objectType, id)
 	if err == nil {

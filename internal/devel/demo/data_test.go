@@ -29,8 +29,7 @@ func TestTranscriptHasFiftyThousandTokens(t *testing.T) {
 	}
 }
 
-// TestTwoInstancesAreTheSame calls the successful calls of TestCalls on two
-// instances, which write the same bytes.
+// TestTwoInstancesAreTheSame checks that two instances of a server give byte-identical answers to the same calls.
 func TestTwoInstancesAreTheSame(t *testing.T) {
 	for _, name := range ServerNames() {
 		a, _ := open(t, name)
@@ -47,7 +46,7 @@ func TestTwoInstancesAreTheSame(t *testing.T) {
 	}
 }
 
-// TestPages reads everything page by page and counts what is there.
+// TestPages checks that reading all pages of a list gives every item once.
 func TestPages(t *testing.T) {
 	for _, test := range []struct {
 		server, tool, args, items, next, token string
@@ -91,7 +90,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// nextPage is the JSON of the token for the next page, or empty.
+// nextPage returns the token for the next page as JSON, or "" on the last page. raw is the token itself or an object
+// with next_cursor.
 func nextPage(raw json.RawMessage) string {
 	var meta struct {
 		Next string `json:"next_cursor"`
@@ -203,7 +203,7 @@ func TestOneOfManyChangesWins(t *testing.T) {
 	}
 }
 
-// TestFailuresHaveNoEffect makes every failing call of TestCalls; nothing changes.
+// TestFailuresHaveNoEffect checks that none of the failing calls in the list calls records a change.
 func TestFailuresHaveNoEffect(t *testing.T) {
 	for _, name := range ServerNames() {
 		c, s := open(t, name)
@@ -245,8 +245,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestDefinitions holds the definitions to what real ones look like: valid
-// schemas, a sentence of description, and annotations on most but not on all.
+// TestDefinitions checks that the tool definitions resemble real ones: valid schemas, a description of at least a
+// sentence, and annotations on most tools but not on all.
 func TestDefinitions(t *testing.T) {
 	annotated, total, withOutput := 0, 0, 0
 	for _, server := range ServerNames() {
@@ -305,8 +305,8 @@ func TestComplaintsAreShort(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// TestDataIsTheSameEverywhere holds the beginnings of what the servers answer:
-// other machines and other days must not change them.
+// TestDataIsTheSameEverywhere compares the beginnings of several answers with a stored file, because the data must
+// not depend on the machine or the day.
 func TestDataIsTheSameEverywhere(t *testing.T) {
 	var got strings.Builder
 	for _, call := range [][3]string{

@@ -104,7 +104,8 @@ func (d *databaseServer) makeEvents(sales *dataTable) *dataTable {
 	return t
 }
 
-// explainError returns err in the database's own words. Names that provoke errors do so here too.
+// explainError returns err in the words of the database server. If a table does not exist, the error lists the
+// existing ones. Table names that provoke errors on purpose do so here.
 func (d *databaseServer) explainError(err error) error {
 	var missing missingTableError
 	if errors.As(err, &missing) {

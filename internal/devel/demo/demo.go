@@ -1,14 +1,14 @@
-// Package demo holds the bundled MCP servers: a drive, a CRM, a chat and so on, filled with seeded data that is the
-// same on every machine and every day. Demonstrations, tests and benchmarks use them as upstreams, over standard
-// input and output or in process.
+// Package demo implements the bundled MCP servers: a drive, a CRM, a chat and so on. Their data is generated and is
+// the same on every machine and every day. Demonstrations, tests and benchmarks use them as upstream servers, over
+// standard input and output or in process.
 //
-// The package implements the protocol itself (protocol.go) instead of using the SDK. So definitions are sent as the
-// exact bytes of tools/*.json in their order, and Retort's client is tested against another implementation than its
-// own library's.
+// The package implements the protocol itself (protocol.go) instead of using the SDK. So tool definitions are sent
+// byte by byte and in order as they are in tools/*.json, and Retort's client is tested against an implementation that
+// shares no code with it.
 //
 // Some identifiers cause errors on every server that takes identifiers: "forbidden" is refused, and "rate-limited"
-// fails on the first, third, fifth, … call (the drive has a document with that name, so that a retry succeeds). Other
-// identifiers that do not exist are not found.
+// fails on the first, third, fifth, … call. The drive has a document named rate-limited, so that a retry succeeds
+// there. Other identifiers that do not exist are not found.
 package demo
 
 import (
@@ -23,11 +23,11 @@ import (
 	"time"
 )
 
-// demoToday is the day on which all data was supposedly made. Nothing in this package reads a clock, except the
-// deployment in the chat.
+// demoToday is the day on which all data pretends to have been created. Nothing in this package reads a clock, except
+// the deployment in the chat.
 var demoToday = time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC)
 
-// productServer is one kind of bundled server, such as the drive or the CRM.
+// productServer describes one kind of bundled server, such as the drive or the CRM.
 type productServer struct {
 	name, title, instructions string
 	build                     func(*serverBase) map[string]toolFunc // made on the first call: tools/list needs no data
@@ -57,8 +57,8 @@ func ServerNames() []string {
 	return names
 }
 
-// DemoServer is one instance of a bundled server with its own data. Connections to the same instance see each other's
-// changes.
+// DemoServer represents one instance of a bundled server with its own data. Connections to the same instance see each
+// other's changes.
 type DemoServer struct {
 	productServer
 	definitions []*toolDefinition
@@ -90,7 +90,7 @@ func (s *DemoServer) RecordedEffects() []RecordedEffect {
 	return slices.Clone(s.base.effects)
 }
 
-// Close frees what the instance holds. There must be no connections to it.
+// Close frees the resources of the instance. It must have no open connections.
 func (s *DemoServer) Close() error {
 	s.base.lock.Lock()
 	defer s.base.lock.Unlock()
@@ -106,7 +106,7 @@ func (s *DemoServer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return s.dial(ctx, func() {})
 }
 
-// dial opens a connection and calls ended when it has ended.
+// dial opens a connection and calls ended after the connection has ended.
 func (s *DemoServer) dial(ctx context.Context, ended func()) (io.ReadWriteCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func (s *DemoServer) dial(ctx context.Context, ended func()) (io.ReadWriteCloser
 	return client, nil
 }
 
-// ServeByName runs a fresh instance of the named server over in and out, one JSON-RPC
-// message a line, until in ends or ctx is done.
+// ServeByName serves a new instance of the named server over in and out, with one JSON-RPC message per line, until in
+// ends or ctx is done.
 func ServeByName(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	s, err := Open(name)
 	if err != nil {

@@ -187,7 +187,7 @@ func (d *driveServer) getDocument(in struct {
 	return structuredResult(textDocument{f.ID, f.Name, content, f.Owner, f.Modified, f.Version})
 }
 
-// getSheet returns all rows of a range at once, as an array of objects. For the orders these are 10,000.
+// getSheet returns all rows of a range at once as an array of objects. The table of orders has 10,000 rows.
 func (d *driveServer) getSheet(in struct {
 	SheetID string `json:"sheetId"`
 	Range   struct {

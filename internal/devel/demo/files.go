@@ -261,7 +261,8 @@ func (f *fileServer) changeLog(in struct {
 	return jsonText(pageByOffset(f.effectsOn(""), 0, orDefault(in.Limit, 100)))
 }
 
-// resolveTarget returns the path for a new file called name, if a file can be created there.
+// resolveTarget returns the absolute path at which a file called name can be written. It returns an error if that is
+// not possible.
 func (f *fileServer) resolveTarget(name string) (string, error) {
 	name, err := f.resolvePath(name)
 	if err != nil {

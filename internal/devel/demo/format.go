@@ -8,7 +8,8 @@ import (
 	"retort/internal/base/jsonschema"
 )
 
-// inputFormats returns the formats that the input schemas use, except idn-email: the tools decide what is a valid address.
+// inputFormats returns checkers for the formats in the input schemas. idn-email has none, because the tools
+// themselves decide which addresses are valid.
 func inputFormats() jsonschema.FormatCheckers {
 	return jsonschema.FormatCheckers{"date": isDate, "date-time": isDateTime, "hostname": isHostname}
 }

@@ -79,7 +79,7 @@ func (s *issueServer) newIssue(r *rand.Rand, a *proseAuthor, number int, created
 	return x
 }
 
-// pullDiff returns the change of a pull request as a patch in plain text.
+// pullDiff returns the diff of a pull request as plain text.
 func (s *issueServer) pullDiff(in struct {
 	Owner  string `json:"owner"`
 	Repo   string `json:"repo"`

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// orderCount is the number of orders. It is the same on the drive, in the sheets and in the database.
+// orderCount is the number of orders. The drive, the sheets and the database have the same orders.
 const orderCount = 10_000
 
 type catalogueArticle struct {

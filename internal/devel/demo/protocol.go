@@ -18,13 +18,14 @@ const (
 	toolsPerPage  = 8        // of tools/list: small, so that clients meet a second page
 )
 
-// The protocol versions, newest first. The first is stateless; the others begin with initialize.
+// The supported protocol versions, newest first. modernVersion is stateless; clients of legacyVersions begin with
+// initialize.
 var (
 	modernVersion  = "2026-07-28"
 	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 )
 
-// The error codes of JSON-RPC and, last, that of the stateless versions.
+// Error codes of JSON-RPC. The last one is an error code of the stateless protocol version.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -225,7 +226,7 @@ func errorResponse(id json.RawMessage, e *rpcError) []byte {
 	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), encodeJSON(e), []byte(`}`))
 }
 
-// isModern reports whether a request uses a stateless protocol version. Only then does its _meta name the version.
+// isModern reports whether a request uses the stateless protocol version, which its _meta then names.
 func isModern(params json.RawMessage) (bool, *rpcError) {
 	var p struct {
 		Meta struct {
@@ -251,7 +252,7 @@ func isModern(params json.RawMessage) (bool, *rpcError) {
 
 func allVersions() []string { return append([]string{modernVersion}, legacyVersions...) }
 
-// handleRequest answers one request with a non-empty JSON object, except for ping.
+// handleRequest answers one request. Every result is a non-empty JSON object, except that of ping.
 func (s *DemoServer) handleRequest(ctx context.Context, r rpcRequest, modern bool) ([]byte, *rpcError) {
 	switch {
 	case r.Method == "tools/call":

@@ -18,7 +18,7 @@ import (
 	upstream "retort/internal/mcp/client"
 )
 
-// talk sends lines to a fresh server and returns what it writes until it ends.
+// talk sends lines to a new server and returns all lines that the server writes.
 func talk(t *testing.T, name string, lines ...string) []string {
 	t.Helper()
 	var out bytes.Buffer
@@ -71,7 +71,7 @@ func TestNothingToAnswer(t *testing.T) {
 	}
 }
 
-// TestEveryVersion lists all tools of every server, page by page.
+// TestEveryVersion checks that every server lists all its tools, page by page, in every protocol version.
 func TestEveryVersion(t *testing.T) {
 	for _, version := range allVersions() {
 		for _, name := range ServerNames() {
@@ -105,8 +105,8 @@ func TestEveryVersion(t *testing.T) {
 	}
 }
 
-// TestClientOfOthers speaks to every server through the client that Retort has,
-// which is not made of this package's protocol.
+// TestClientOfOthers checks that Retort's own client, which shares no code with this package, can list and call the
+// tools of every server.
 func TestClientOfOthers(t *testing.T) {
 	var servers []upstream.ServerSpec
 	for _, name := range ServerNames() {
@@ -151,7 +151,8 @@ func TestDefinitionsLeaveAsTheyAre(t *testing.T) {
 	}
 }
 
-// rendezvous is a server with one tool whose calls wait for each other.
+// rendezvous returns a server with one tool. A call of it ends only when the given number of calls run at the same
+// time.
 func rendezvous(calls int) *DemoServer {
 	s, _ := Open("drive")
 	var together sync.WaitGroup

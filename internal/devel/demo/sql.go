@@ -24,8 +24,8 @@ const (
 	maxPages         = 16 << 10 // pages of 4 KiB: the size of the database
 )
 
-// sqlDatabase represents an SQLite database in memory that holds some tables. SQLite starts with the first statement, and a
-// table is filled by the first statement that names it. Statements run one at a time.
+// sqlDatabase holds tables in an in-memory SQLite database. The first statement starts SQLite. A table is filled with
+// its rows before the first statement that names it. Statements run one at a time.
 type sqlDatabase struct {
 	tables  []*dataTable
 	timeout time.Duration // of one statement
@@ -79,7 +79,7 @@ func (in statementInput) decodeParams() (params []any, err error) {
 	return params, nil
 }
 
-// query returns at most limit rows of a SELECT, and one more if there are more.
+// query returns the rows of a SELECT: at most limit, plus one more if more exist.
 func (d *sqlDatabase) query(ctx context.Context, in statementInput, limit int) (out *dataTable, err error) {
 	err = d.run(ctx, in, false, func(ctx context.Context, params []any) error {
 		rows, err := d.conn.QueryContext(ctx, in.SQL, params...)
@@ -93,7 +93,7 @@ func (d *sqlDatabase) query(ctx context.Context, in statementInput, limit int) (
 	return out, err
 }
 
-// explain returns SQLite's plan of a SELECT, one line a step.
+// explain returns SQLite's query plan of a SELECT, one line for each step.
 func (d *sqlDatabase) explain(ctx context.Context, in statementInput) (plan []string, err error) {
 	err = d.run(ctx, in, false, func(ctx context.Context, params []any) error {
 		plan, err = d.plan(ctx, in.SQL, params)
@@ -172,8 +172,8 @@ func (d *sqlDatabase) run(ctx context.Context, in statementInput, write bool, wo
 	return plainError(err)
 }
 
-// plan compiles a statement without running it, so that the guard sees what it does. It refuses statements that go
-// through more than one table, whose time has no bound.
+// plan compiles a statement without running it, so that the guard learns what it would do. It refuses statements that
+// scan more than one table, because their running time has no useful bound.
 func (d *sqlDatabase) plan(ctx context.Context, statement string, params []any) (lines []string, err error) {
 	rows, err := d.conn.QueryContext(ctx, "EXPLAIN QUERY PLAN "+statement, params...)
 	if err != nil {
@@ -201,7 +201,7 @@ func (d *sqlDatabase) plan(ctx context.Context, statement string, params []any) 
 	return lines, rows.Err()
 }
 
-// isScan reports whether a step of a plan goes through a table.
+// isScan reports whether a step of a query plan scans or searches a table.
 func isScan(step string) bool {
 	return (strings.HasPrefix(step, "SCAN ") || strings.HasPrefix(step, "SEARCH ")) && !strings.HasSuffix(step, "CONSTANT ROW")
 }
@@ -267,14 +267,14 @@ func resultValue(v any, declared string) (any, error) {
 	return v, nil
 }
 
-// missingTableError is the name of a table that does not exist.
+// missingTableError holds the name of a table that does not exist.
 type missingTableError string
 
 func (e missingTableError) Error() string {
 	return fmt.Sprintf("relation %q does not exist", string(e))
 }
 
-// plainError returns an error of SQLite without the parts that are for programmers.
+// plainError returns an error of SQLite without its technical parts, such as error codes, and adds advice to some.
 func plainError(err error) error {
 	var failed *sqlite.Error
 	if !errors.As(err, &failed) {

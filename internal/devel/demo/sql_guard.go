@@ -14,8 +14,8 @@ var (
 	errOnlyRows    = errors.New("the database knows SELECT, INSERT, UPDATE and DELETE")
 )
 
-// statementGuard decides what statements of clients may do, and records what the current one does. SQLite calls it while
-// it compiles a statement.
+// statementGuard decides what a client's statement may do, and records which tables it uses. SQLite calls it while it
+// compiles a statement.
 type statementGuard struct {
 	keys map[string]string // by table, the column that identifies a row
 
@@ -64,8 +64,8 @@ func (g *statementGuard) check(action sqlite.AuthorizerActionCode, arg1, arg2 st
 	return errOnlyRows
 }
 
-// checkTable decides about reading a column of a table. A statement that reads no column, as COUNT(*), reads column "" of
-// a table that is spelt as in the statement; other names are those of subqueries.
+// checkTable decides whether a statement may read a column of a table. For a statement that reads no column, such as
+// COUNT(*), column is "". Other unknown names with column "" are those of subqueries and are allowed.
 func (g *statementGuard) checkTable(name, column string) error {
 	if strings.EqualFold(name, secretTable) {
 		return errSecretTable
@@ -96,7 +96,8 @@ func (g *statementGuard) checkWrite(table string) error {
 	return nil
 }
 
-// allowedFunctions are the same on every day and return no more than they are given.
+// allowedFunctions lists the SQL functions that clients may use. Their results do not depend on the day, and are
+// never much larger than their arguments.
 var allowedFunctions = strings.Fields(`abs avg coalesce count date datetime glob ifnull iif instr julianday length like lower ltrim
 	max min nullif round rtrim strftime substr substring sum time total trim typeof upper`)
 
@@ -107,8 +108,8 @@ func checkFunction(name string) error {
 	return fmt.Errorf("function %s does not exist; there are %s", strings.ToLower(name), strings.Join(allowedFunctions, ", "))
 }
 
-// checkStatement returns an error unless text is one statement with as many placeholders as there are params. SQLite
-// would run a second statement too.
+// checkStatement returns an error unless text is a single statement with as many placeholders as there are params.
+// SQLite itself would also run a second statement.
 func checkStatement(text string, params int) error {
 	if strings.Contains(text, "\x00") {
 		return errors.New("syntax error: a NUL character")

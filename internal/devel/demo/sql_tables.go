@@ -14,7 +14,7 @@ import (
 
 const booleanType = "BOOLEAN"
 
-// start opens SQLite and makes the tables, without rows.
+// start opens SQLite and creates the tables without rows.
 func (d *sqlDatabase) start(ctx context.Context) error {
 	if d.pool != nil {
 		return nil
@@ -35,7 +35,7 @@ func (d *sqlDatabase) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the tables and bounds what statements may take.
+// prepare creates the tables and sets SQLite's limits for the size and complexity of statements.
 func (d *sqlDatabase) prepare(ctx context.Context) error {
 	statements := []string{
 		"PRAGMA temp_store = MEMORY", fmt.Sprintf("PRAGMA max_page_count = %d", maxPages),
@@ -67,7 +67,8 @@ func (d *sqlDatabase) prepare(ctx context.Context) error {
 	})
 }
 
-// definition returns the statement that makes a table whose constraints say what is wrong with a value.
+// definition returns the CREATE TABLE statement. The names of its constraints are messages that explain why a value
+// is invalid.
 func (t *dataTable) definition() string {
 	var columns []string
 	for i, c := range t.cols {
@@ -143,7 +144,7 @@ func (d *sqlDatabase) insertRows(ctx context.Context, t *dataTable) (err error) 
 	return tx.Commit()
 }
 
-// own runs a statement written by the server itself, not by a client.
+// own runs a statement of the server itself, to which the rules for clients' statements do not apply.
 func (d *sqlDatabase) own(ctx context.Context, statement string) error {
 	d.guard.trusted = true
 	defer func() { d.guard.trusted = false }()

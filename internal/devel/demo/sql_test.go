@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// openPets opens a database with a small table with gaps, and one with 20,000 rows.
+// openPets opens a database with a small table that has NULL values, and a table with 20,000 rows.
 func openPets(t testing.TB) *sqlDatabase {
 	large := &dataTable{name: "large", cols: []tableColumn{{name: "n", kind: integerKind}}}
 	for i := range 20_000 {
@@ -35,7 +35,8 @@ func openPets(t testing.TB) *sqlDatabase {
 	return d
 }
 
-// runSQL runs a statement. Of one that writes, it returns the number of rows and the keys that are left.
+// runSQL runs a statement and returns its rows as JSON. For a statement that writes, it returns the number of changed
+// rows and the remaining keys.
 func runSQL(ctx context.Context, d *sqlDatabase, statement string, params ...string) (string, error) {
 	in := statementInput{SQL: statement}
 	for _, p := range params {
@@ -132,7 +133,8 @@ func TestSQL(t *testing.T) {
 	}
 }
 
-// Statements that reach files, take unbounded time or memory, or change more than rows are refused, and change nothing.
+// TestSQLRefusesHostileStatements checks that statements are refused and change nothing if they access files, take
+// unbounded time or memory, or change anything but rows.
 func TestSQLRefusesHostileStatements(t *testing.T) {
 	d, file := openPets(t), t.TempDir()+"/stolen.db"
 	const only = "the database knows SELECT, INSERT, UPDATE and DELETE"
@@ -192,7 +194,8 @@ func TestTableHoldsBoundedRows(t *testing.T) {
 	}
 }
 
-// A statement ends with its time or with the call, and the next one works.
+// TestStatementIsCancelled checks that a statement ends when its time is over or its call is cancelled, and that
+// later statements still work.
 func TestStatementIsCancelled(t *testing.T) {
 	d := openPets(t)
 	long := "SELECT COUNT(*) FROM large WHERE " + strings.TrimSuffix(strings.Repeat("n LIKE '%1%2%3%4%5%6' OR ", 80), " OR ")
@@ -211,7 +214,8 @@ func TestStatementIsCancelled(t *testing.T) {
 	}
 }
 
-// What clients do before they ask SQL must not wait for SQLite.
+// TestSQLiteStartsWithTheFirstStatement checks that SQLite is not started before a client runs a statement, and that
+// only the tables named in it are filled.
 func TestSQLiteStartsWithTheFirstStatement(t *testing.T) {
 	b := &serverBase{}
 	tools := buildDatabase(b)

@@ -21,7 +21,7 @@ import (
 //go:embed tools/*.json
 var definitionFiles embed.FS
 
-// toolDefinition represents a tool as tools/list returns it.
+// toolDefinition holds a tool as tools/list returns it.
 type toolDefinition struct {
 	name   string
 	raw    json.RawMessage // compact, otherwise as in the file
@@ -54,8 +54,8 @@ func loadDefinitions(server string) ([]*toolDefinition, error) {
 	return list, nil
 }
 
-// checkArguments returns an error that names every argument that does not fit, or the
-// first five.
+// checkArguments checks arguments against the tool's schema. The error names the invalid arguments, at most five of
+// them.
 func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 	s, err := d.schema()
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *toolDefinition) checkArguments(args json.RawMessage) error {
 	return fmt.Errorf("invalid arguments for tool %s: %s", d.name, strings.Join(complaints, "; "))
 }
 
-// serverBase is the part that all demo servers share: the lock for the data, the log of changes, and the identifiers
+// serverBase implements what all demo servers share: the lock for the data, the log of changes, and the identifiers
 // that cause errors on purpose.
 type serverBase struct {
 	lock    sync.RWMutex
@@ -100,7 +100,8 @@ type RecordedEffect struct {
 	Detail string    `json:"detail,omitempty"`
 }
 
-// Bounds on what one instance stores: the number of changes, and the bytes of arguments of all calls that may write.
+// Bounds on what one instance stores: the number of changes, and the total bytes of the arguments of calls that may
+// write.
 const (
 	maxEffects = 100_000
 	maxGiven   = 512 << 20
@@ -130,7 +131,7 @@ func (b *serverBase) effectsOn(target string) []RecordedEffect {
 	return list
 }
 
-// provokedError returns an error for an identifier that causes one on purpose, otherwise nil.
+// provokedError returns an error if id is an identifier that causes one on purpose, otherwise nil.
 func (b *serverBase) provokedError(id string) error {
 	switch id {
 	case "forbidden":
@@ -160,14 +161,14 @@ func notFound(kind, id string) error {
 	return fmt.Errorf("404 Not found: there is no %s '%s'", kind, id)
 }
 
-// toolFunc implements one definition.
+// toolFunc holds the implementation of a tool.
 type toolFunc struct {
 	writes bool // runs alone; others run concurrently
 	call   func(ctx context.Context, args json.RawMessage) (toolResult, error)
 }
 
-// readTool returns a tool that only reads, made from a function of decoded arguments. writeTool does the same for
-// tools that write. The arguments have already been checked against the schema.
+// readTool converts a function of decoded arguments to a tool that only reads. writeTool does the same for tools that
+// write. The arguments have already been checked against the schema.
 func readTool[T any](f func(T) (toolResult, error)) toolFunc {
 	return toolFunc{call: decodeArguments(withoutContext(f))}
 }
@@ -227,7 +228,7 @@ func (t toolFunc) runTool(ctx context.Context, args json.RawMessage) []byte {
 	return r.encodeResult() // under the lock, as results share memory with the data
 }
 
-// toolResult represents the result of a tool.
+// toolResult holds the result of a tool.
 type toolResult struct {
 	content    []any
 	structured json.RawMessage // may be nil
@@ -269,7 +270,7 @@ type resourcePart struct {
 	Resource resourceContent `json:"resource"`
 }
 
-// resourceContent has either text or a blob.
+// resourceContent holds an embedded resource, with either text or a blob.
 type resourceContent struct {
 	URI      string `json:"uri"`
 	MimeType string `json:"mimeType"`
@@ -282,7 +283,7 @@ func textResult(format string, args ...any) (toolResult, error) {
 	return partsResult(textPart{"text", fmt.Sprintf(format, args...)})
 }
 
-// jsonText returns a result with JSON as text, as servers without outputSchema do.
+// jsonText returns a result whose text is JSON, as that of real servers without an outputSchema.
 func jsonText(v any) (toolResult, error) { return partsResult(textPart{"text", string(encodeJSON(v))}) }
 
 // structuredResult returns a result with structured content and the same as text.

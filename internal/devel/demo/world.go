@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// demoWorld is the data that all servers share: the people of Nordlys Instruments, its customers and their people. It is
-// the same everywhere, so that an e-mail address found in the calendar is the address of a contact in the CRM.
+// demoWorld holds the data that all servers share: the employees of Nordlys Instruments, its customers and their
+// contacts. So an e-mail address in the calendar is also the address of a contact in the CRM.
 type demoWorld struct {
 	staff     []worldPerson
 	companies []worldCompany
@@ -36,7 +36,7 @@ const (
 	contactCount = 1600
 )
 
-// newSeededRand returns a source of random numbers that is the same each time for one purpose.
+// newSeededRand returns a random source whose seed depends only on purpose.
 func newSeededRand(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))

@@ -1,4 +1,4 @@
-// Package packaging makes the parts of a release other than binaries: bundles that desktop clients install with a
+// Package packaging makes the files of a release other than binaries: bundles that desktop clients install with one
 // click, and the entry in the registry of MCP servers.
 package packaging
 
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Platform is the operating system and architecture of a binary, with Go's names.
+// Platform names the operating system and architecture of a binary as GOOS and GOARCH do.
 type Platform struct{ OS, Arch string }
 
 // systemName returns the system's name in the manifest of a bundle.
@@ -36,7 +36,7 @@ func BundleName(version string, p Platform) string {
 	return fmt.Sprintf("retort_%s_%s_%s.mcpb", version, p.OS, p.Arch)
 }
 
-// ReadVersion returns the version in a manifest or a registry entry.
+// ReadVersion returns the member "version" of a bundle manifest or registry entry.
 func ReadVersion(document []byte) (string, error) {
 	var d struct {
 		Version string `json:"version"`
@@ -100,13 +100,13 @@ func RenderManifest(template []byte, p Platform) ([]byte, error) {
 	return encodeIndented(m)
 }
 
-// ReleaseFile represents a published file of a release.
+// ReleaseFile describes a published file of a release.
 type ReleaseFile struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 
-// placeholder is the text in the template of the registry entry that stands for the account. The registry rejects
-// such a name, so the template itself cannot be published by accident.
+// placeholder marks the account's name in the template of the registry entry. The registry rejects such a name, so
+// the template itself cannot be published by accident.
 const placeholder = "@OWNER@"
 
 // CheckOwner returns an error unless name is a valid name of an account that publishes releases.

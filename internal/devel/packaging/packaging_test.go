@@ -35,7 +35,7 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// holds checks a document against a schema of testdata.
+// holds checks that a document is valid against a schema in testdata.
 func holds(t *testing.T, schema string, document []byte) {
 	t.Helper()
 	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", schema))
@@ -51,7 +51,7 @@ func holds(t *testing.T, schema string, document []byte) {
 	}
 }
 
-// version is the constant Version of the module.
+// version returns the value of the constant Version in the source of package engine.
 func version(t *testing.T) string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "internal", "engine", "engine.go"), nil, 0)
@@ -191,7 +191,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// No registry accepts the template of the entry.
+// TestTemplateIsNoEntry checks that the template of the registry entry is not itself a valid entry.
 func TestTemplateIsNoEntry(t *testing.T) {
 	s, err := jsonschema.NewCompiler().Compile(filepath.Join("testdata", "registry/server.schema.json"))
 	if err != nil {
@@ -206,7 +206,8 @@ func TestTemplateIsNoEntry(t *testing.T) {
 	}
 }
 
-// A release that is published needs an account, before anything is built.
+// TestReleaseWantsAnOwner checks that publishing a release fails before anything is built if no valid account is
+// given.
 func TestReleaseWantsAnOwner(t *testing.T) {
 	bash := testenv.Need(t, "bash")
 	for _, owner := range []string{"", "OWNER", "@OWNER@", "a/b"} {
@@ -222,7 +223,8 @@ func TestReleaseWantsAnOwner(t *testing.T) {
 	}
 }
 
-// A schema that says yes to everything would let all of the above pass.
+// TestSchemasCanRefuse checks that the schemas in testdata reject invalid documents. Otherwise the other tests would
+// prove nothing.
 func TestSchemasCanRefuse(t *testing.T) {
 	for schema, document := range map[string]any{
 		"registry/server.schema.json": map[string]any{"name": "no namespace", "description": "d", "version": "1"},
@@ -238,7 +240,7 @@ func TestSchemasCanRefuse(t *testing.T) {
 	}
 }
 
-// What a release is made of is there, and is for all systems.
+// TestRelease checks that the release configuration builds for all platforms and that the files it names exist.
 func TestRelease(t *testing.T) {
 	var release struct {
 		Before struct{ Hooks []string }

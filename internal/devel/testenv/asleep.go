@@ -8,13 +8,12 @@ import (
 	"strconv"
 )
 
-// sleepChecks is the number of consecutive checks in which a process must not have run for FallsAsleep to return
-// true.
+// sleepChecks is the number of consecutive checks in which a process must not have run, so that it counts as idle.
 const sleepChecks = 20
 
-// FallsAsleep waits until no thread of a process wakes up during a number of checks in a row, about
-// 10 ms apart. It reports whether that happened within Patience and before the process ended. It
-// always returns false on systems other than Linux.
+// FallsAsleep waits until a process is idle: no thread of it runs during several consecutive checks, about 10 ms
+// apart. It returns false if that does not happen within Patience or the process ends first. It always returns false
+// on systems other than Linux.
 func FallsAsleep(pid int) bool {
 	last, asleep := 0, 0
 	there := true

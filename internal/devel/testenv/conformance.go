@@ -60,23 +60,23 @@ func RunConformance(t *testing.T, module, expected string, args ...string) {
 	}
 }
 
-// scenarioVerdict is the result of one scenario in the suite's summary.
+// scenarioVerdict holds the result of one scenario from the suite's summary.
 type scenarioVerdict struct {
 	name, checks string
 	passed       bool
 }
 
-// slowTimersModule is a module that Node.js loads before a suite. It makes timers of three seconds or more
-// sixty times as long, because suites use those only as timeouts. It leaves shorter timers alone,
-// because suites use them as delays.
+// slowTimersModule is the source of a module that Node.js loads before a suite. It makes timers of three seconds or
+// more sixty times as long, because suites use those only as timeouts. It leaves shorter timers alone, because suites
+// use them as delays.
 const slowTimersModule = `data:text/javascript,
 const soon = globalThis.setTimeout, signal = AbortSignal.timeout;
 const longer = (ms) => ms >= 3000 ? 60 * ms : ms;
 globalThis.setTimeout = Object.assign((f, ms, ...rest) => soon(f, longer(ms), ...rest), soon);
 AbortSignal.timeout = (ms) => signal.call(AbortSignal, longer(ms));`
 
-// timingScenarios lists the scenarios that fail if a client is half a second late. The tests of package upstream
-// check with a fake clock that the client waits as long as the server asks.
+// timingScenarios lists the scenarios that fail if a client is half a second late, which can happen on a busy
+// machine. The tests of the MCP client check the same behaviour with a fake clock.
 var timingScenarios = []string{"sse-retry"}
 
 var summaryLine = regexp.MustCompile(`(?m)^([✓✗~]) ([\w./-]+): ((\d+) passed, (\d+) failed.*)$`)

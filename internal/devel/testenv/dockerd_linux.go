@@ -22,8 +22,8 @@ type DockerDaemon struct {
 	group, pid int // of the shell that watches over it; its own
 }
 
-// watched is a shell script that runs a command until the command ends or the process given as its first argument has
-// ended. It then removes what is left of the command.
+// watched is a shell script that runs a command until it ends or the process with the id in its first argument ends.
+// The script then kills the processes and removes the files that remain.
 const watched = `parent=$1 dir=$2; shift 2
 "$@" > "$dir/log" 2>&1 < /dev/null &
 echo $$ $! > "$dir/started"
@@ -68,7 +68,8 @@ func StartDockerd(t testing.TB) *DockerDaemon {
 	return nil
 }
 
-// start starts the daemon in such a way that it is not a child of this process, because tests count their children.
+// start starts the daemon and waits until it answers. The daemon is not a child of this process, because tests count
+// their children.
 func (d *DockerDaemon) start(path, driver string) error {
 	args := []string{
 		"--fork", "sh", "-c", watched, "watched", strconv.Itoa(os.Getpid()), d.dir, path,

@@ -13,8 +13,8 @@ import (
 )
 
 // KilledAt starts the test binary as a child process with an environment variable set. The child prints numbers, one
-// per line; any other line fails the test. KilledAt kills the child after the given count of numbers (0 means at
-// once). It returns the last number that the child has printed, or none if it has printed nothing.
+// per line; any other line fails the test. After numbers lines, KilledAt kills the child; 0 means at once. It returns
+// the last number that the child has printed, or none if it has printed nothing.
 func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int) {
 	t.Helper()
 	return runUntilKilled(t, variable, value, none, func(kill func(), lines int) {
@@ -24,8 +24,8 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// runUntilKilled implements KilledAt and KilledAtChange. It calls at when the child has started and after each line,
-// with the number of lines so far.
+// runUntilKilled implements KilledAt and KilledAtChange. It calls at after the start of the child and after each
+// line. at gets a function that kills the child, and the number of lines so far.
 func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -52,9 +52,9 @@ func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill
 	return last
 }
 
-// ControlGroups returns the control groups of the engine with the given process id and all groups below them, each
-// with its processes. They may be in several places, because the memory group can be deeper in the hierarchy than the
-// others.
+// ControlGroups returns the paths of an engine's control groups and of all groups below them, each followed by its
+// processes. pid is the engine's process id. The groups may be in several places, because the memory group can be
+// deeper in the hierarchy than the others.
 func ControlGroups(pid int) (groups []string) {
 	own := regexp.MustCompile(`/retort-` + strconv.Itoa(pid) + `(\.[^/]*)?(/|$)`)
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// KilledAtChange works like KilledAt, but kills the child after a number of changes in folders. The folders must
-// exist. Identical changes that follow each other may count as one.
+// KilledAtChange works like KilledAt, but kills the child after a number of changes to files in folders. The folders
+// must exist. Consecutive identical changes may count as one.
 func KilledAtChange(t *testing.T, variable, value string, folders []string, changes, none int) (last int) {
 	t.Helper()
 	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
@@ -31,7 +31,7 @@ func KilledAtChange(t *testing.T, variable, value string, folders []string, chan
 	})
 }
 
-// killAtChange calls kill after a number of inotify events, or returns when events is closed.
+// killAtChange calls kill after a number of inotify events. It returns without doing so if events is closed before.
 func killAtChange(events *os.File, changes int, kill func()) {
 	buffer := make([]byte, 16<<10)
 	for {

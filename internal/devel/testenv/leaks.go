@@ -12,18 +12,18 @@ import (
 	"go.uber.org/goleak"
 )
 
-// ResourceSnapshot represents a snapshot of the goroutines, file descriptors, child processes and control groups of
-// this process, and of the temporary folders and mounts in os.TempDir. On systems other than Linux
-// it has only goroutines and folders.
+// ResourceSnapshot lists the goroutines, file descriptors, child processes and control groups of this process, and
+// the temporary folders and mounts in os.TempDir, at one moment. On systems other than Linux it has only goroutines
+// and folders.
 type ResourceSnapshot struct {
 	known      map[string]string // by identity, details for the failure message
 	goroutines []goleak.Option
 }
 
-// CheckLeaks fails the test if a resource (see ResourceSnapshot) that was created after this call still exists at the
-// end of the test. It must be called first, because cleanups that are registered later run before the check. It sets
-// TMPDIR to a folder of the test, so that files of other processes do not count as leaks. Therefore the test cannot
-// run in parallel.
+// CheckLeaks fails the test if a resource that was created after this call still exists at the end of the test. The
+// type ResourceSnapshot lists the kinds of resources. CheckLeaks must be called first, because cleanups that are
+// registered later run before its check. It sets TMPDIR to a folder of the test, so that files of other processes do
+// not count as leaks. Therefore the test cannot run in parallel.
 func CheckLeaks(t testing.TB) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -31,8 +31,8 @@ func CheckLeaks(t testing.TB) {
 	t.Cleanup(func() { before.Check(t) })
 }
 
-// CheckGoroutines works like CheckLeaks but checks only goroutines. It is for tests whose processes and files belong
-// to something that outlives the test.
+// CheckGoroutines works like CheckLeaks but checks only goroutines. It is for tests whose processes and files outlive
+// the test on purpose.
 func CheckGoroutines(t testing.TB, ignored ...goleak.Option) {
 	t.Helper()
 	before := ResourceSnapshot{goroutines: append(ignored, goleak.IgnoreCurrent())}
@@ -56,8 +56,8 @@ func TakeResources() ResourceSnapshot {
 	return ResourceSnapshot{known: systemResources(), goroutines: []goleak.Option{goleak.IgnoreCurrent()}}
 }
 
-// Check fails the test, without ending it, if there are resources that are not in the snapshot. It waits up to
-// Patience until they are gone.
+// Check waits up to Patience until all resources that are not in the snapshot are gone. If some remain, it fails the
+// test without ending it.
 func (before ResourceSnapshot) Check(t testing.TB) {
 	t.Helper()
 	before.checkGoroutines(t)
@@ -149,7 +149,7 @@ func addChildren(all map[string]string) {
 	}
 }
 
-// addMounts adds the mounts below the folder for temporary files.
+// addMounts adds the identities of the mounts below os.TempDir.
 func addMounts(all map[string]string) {
 	data, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(data)) {

@@ -14,8 +14,8 @@ func MakeMessages(choices []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// messageGrammar makes texts from a fuzzer's choices. When no choices are left, it takes the first alternative
-// everywhere.
+// messageGrammar generates texts from the choices of a fuzzer. When no choices are left, it always takes the first
+// alternative.
 type messageGrammar struct {
 	choices []byte
 }
@@ -45,7 +45,7 @@ func (g *messageGrammar) makeLine() string {
 	return g.makeMessage()
 }
 
-// makeMessage returns an object with some of the members of a message, or another JSON value.
+// makeMessage returns an object with some of the members of a JSON-RPC message, or rarely another JSON value.
 func (g *messageGrammar) makeMessage() string {
 	if g.chooseIndex(16) == 15 {
 		return g.makeValue(0)

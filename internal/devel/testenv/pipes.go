@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// PipeListener represents an in-memory listener with the address 127.0.0.1:80. Servers and clients use it inside a
+// PipeListener implements an in-memory listener with the address 127.0.0.1:80. Servers and clients use it inside a
 // testing/synctest bubble, where real connections would keep the fake clock from advancing.
 type PipeListener struct {
 	accepted chan net.Conn
@@ -51,7 +51,7 @@ func (p *PipeListener) Addr() net.Addr { return loopbackAddr() }
 
 func loopbackAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// atLoopback represents a connection whose local and remote addresses are 127.0.0.1:80.
+// atLoopback wraps a connection and returns 127.0.0.1:80 as its local and remote address.
 type atLoopback struct{ net.Conn }
 
 func (atLoopback) LocalAddr() net.Addr  { return loopbackAddr() }

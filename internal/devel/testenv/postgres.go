@@ -23,9 +23,8 @@ type PostgresServer struct {
 	ended   chan struct{}
 }
 
-// StartPostgres starts a PostgreSQL server from the programs that are installed on this machine. If this process is
-// root, the server runs as another user. The server ends with Stop and, on Linux, at the latest when this process
-// ends.
+// StartPostgres starts a PostgreSQL server with the programs that are installed on this machine. If this process is
+// root, the server runs as another user. Stop ends the server. On Linux it also ends when this process ends.
 func StartPostgres() (*PostgresServer, error) {
 	bin, err := postgresPrograms()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// unprivilegedAttr returns the attributes for starting a process as a user other than root. If this process is root,
-// that user becomes the owner of dir.
+// unprivilegedAttr returns the attributes for starting a process that does not run as root. If this process is root,
+// the new process runs as another user, who becomes the owner of dir.
 func unprivilegedAttr(dir string) (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() != 0 {

@@ -2,5 +2,5 @@
 
 package testenv
 
-// Race reports whether the race detector is on.
+// Race reports whether the race detector is enabled.
 const Race = true

@@ -1,6 +1,5 @@
-// Package testenv finds the programs that tests need on this machine. If one is missing, the test is skipped, unless
-// the environment variable RETORT_REQUIRE, a list of names separated by commas, contains its name: then the test
-// fails.
+// Package testenv finds the programs that tests need on this machine. A test whose program is missing is skipped. But
+// if RETORT_REQUIRE, a list of names separated by commas, contains the name of the program, the test fails.
 //
 //	RETORT_REQUIRE=node,node22 go test ./...
 package testenv
@@ -101,7 +100,8 @@ func NPM22(t testing.TB) string {
 	return filepath.Dir(filepath.Dir(Need(t, "node22")))
 }
 
-// Missing skips the test if err is not nil, or fails the test if name is required. err says that name is missing.
+// Missing does nothing if err is nil. Otherwise err says that the program name is missing: Missing skips the test, or
+// fails it if the program is required.
 func Missing(t testing.TB, name string, err error) {
 	t.Helper()
 	switch {
@@ -142,6 +142,6 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// Full reports whether RETORT_FULL is 1, which "make test-all" sets for releases. Tests then run every combination.
-// Otherwise they run a selection of combinations that covers each part.
+// Full reports whether RETORT_FULL is 1, which "make test-all" sets for releases. Tests then run every combination of
+// their parameters. Otherwise they run a selection that covers each value.
 func Full() bool { return os.Getenv("RETORT_FULL") == "1" }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// outcome runs f as a test of its own and tells how it ended.
+// outcome runs f with a recorder in place of a test and returns text that says how f ended.
 func outcome(f func(t testing.TB)) string {
 	r := &recorder{}
 	done := make(chan struct{})
@@ -22,7 +22,7 @@ func outcome(f func(t testing.TB)) string {
 	return r.ended
 }
 
-// recorder is a testing.TB that remembers how the test ended.
+// recorder implements testing.TB and records how the test ended.
 type recorder struct {
 	testing.TB
 	ended string

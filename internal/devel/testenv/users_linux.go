@@ -7,16 +7,15 @@ import (
 	"testing"
 )
 
-// WaitForUsers waits until no other process has its working directory, its executable or an open file in the folder
-// dir or below. Tests call it before they remove dir if they have used a foreign program that starts and stops
-// processes of its own: such a program may return before they have ended. WaitForUsers sees the processes of other
-// users only as root.
+// WaitForUsers waits until no other process uses the folder dir: as its working directory, for its executable, or for
+// an open file in or below it. Tests call it before they remove dir if they ran a foreign program whose own child
+// processes may outlive it. Only root can see the processes of other users.
 func WaitForUsers(t testing.TB, dir string) {
 	t.Helper()
 	WaitUntil(t, "no process uses "+dir, func() bool { return len(openLinks(dir)) == 0 })
 }
 
-// openLinks returns the links in /proc through which other processes use dir.
+// openLinks returns the links in /proc that show that other processes use dir.
 func openLinks(dir string) (links []string) {
 	own := "/proc/" + filepath.Base(readLink("/proc/self")) + "/"
 	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/fd/*"} {

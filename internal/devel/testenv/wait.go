@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Patience bounds every wait in tests, so that tests that hang are ended. It is long, and no test uses a shorter
-// bound, because tests must not depend on the speed of the machine.
+// Patience bounds every wait in tests, so that a test that hangs ends. It is long, and no test uses a shorter bound,
+// because tests must not depend on the speed of the machine.
 const Patience = 5 * time.Minute
 
 // pollInterval sets the interval at which Poll calls done. The first few intervals are shorter.
 const pollInterval = 10 * time.Millisecond
 
-// WaitUntil waits until done returns true. After Patience it fails and ends the test. what completes the sentence
-// "waited in vain until". Only the test's own goroutine may call it.
+// WaitUntil waits until done returns true. After Patience it fails and ends the test with the message "waited in vain
+// until" and what. Only the test's own goroutine may call it.
 func WaitUntil(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Poll(done) {
@@ -22,8 +22,8 @@ func WaitUntil(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Poll waits until done returns true, and reports whether it did within Patience. It is for helpers
-// that have no testing.TB and for goroutines that must not end the test. Tests call WaitUntil.
+// Poll waits until done returns true. It returns false if that takes longer than Patience. It is for helpers that
+// have no testing.TB and for goroutines that must not end the test. Tests call WaitUntil.
 func Poll(done func() bool) bool {
 	pause := pollInterval / 16
 	for end := time.Now().Add(Patience); !done(); time.Sleep(pause) {
@@ -35,8 +35,8 @@ func Poll(done func() bool) bool {
 	return true
 }
 
-// Receive returns the next value of c, or the zero value if c is closed. After Patience it fails and ends the test.
-// what completes the sentence "waited in vain for".
+// Receive returns the next value of c, or the zero value if c is closed. After Patience it fails and ends the test
+// with the message "waited in vain for" and what.
 func Receive[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	late := time.NewTimer(Patience)
@@ -50,7 +50,7 @@ func Receive[T any](t testing.TB, c <-chan T, what string) T {
 	}
 }
 
-// Context returns the test's context, canceled after Patience.
+// Context returns the test's context with a timeout of Patience.
 func Context(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)

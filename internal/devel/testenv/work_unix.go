@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// GrowsLinearly fails the test if work(size) takes more than 24 times the processor time of work(size/8). It measures
-// only this process. The test passes if work(size) takes less than a tenth of a second, because that is too short to
-// measure. Because other processes can only make a measurement longer, it measures up to nine times and uses the
-// shortest.
+// GrowsLinearly fails the test if work(size) takes more than 24 times as much processor time as work(size/8). It
+// passes if work(size) takes less than a tenth of a second, which is too short to measure. It measures only this
+// process, up to nine times, and uses the shortest times, because other processes can only make a measurement longer.
 func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	t.Helper()
 	const noise = 100 * time.Millisecond

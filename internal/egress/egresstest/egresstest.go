@@ -1,6 +1,6 @@
-// Package egresstest simulates a part of the Internet for tests. It has hosts with certificates of its own authority,
-// a resolver that knows them, and a dialer that connects to a server on this machine and records the requested
-// addresses. No traffic is sent beyond this machine.
+// Package egresstest simulates a part of the Internet for tests. It has hosts with certificates of its own
+// certificate authority, a resolver that knows these hosts, and a dialer that connects to a server on this machine
+// and records the requested addresses. It sends no traffic to other machines.
 package egresstest
 
 import (
@@ -27,10 +27,11 @@ import (
 	"time"
 )
 
-// Public is the address of hosts that are given no other one. It is a public address that the tests never dial.
+// Public is the address of all hosts to which a test gives no other address. It is a public address, but the tests
+// never connect to it.
 var Public = netip.MustParseAddr("93.184.215.14")
 
-// Site serves a number of hosts with one handler: http at port 80, https at every other port.
+// Site serves a number of hosts with one handler. It serves http at port 80 and https at every other port.
 type Site struct {
 	Roots       *x509.CertPool
 	Certificate []byte // of the authority, PEM
@@ -43,7 +44,7 @@ type Site struct {
 	dialled  []string
 }
 
-// New serves handler for hosts until the test ends.
+// New starts a Site that serves handler for hosts until the test ends.
 func New(t testing.TB, handler http.Handler, hosts ...string) *Site {
 	t.Helper()
 	s := &Site{answers: map[string][][]netip.Addr{}}
@@ -63,7 +64,7 @@ func New(t testing.TB, handler http.Handler, hosts ...string) *Site {
 	return s
 }
 
-// authority creates a certificate authority, and a certificate of it for hosts.
+// authority creates a certificate authority and a certificate for hosts that it has signed.
 func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	t.Helper()
 	must := func(err error) {
@@ -98,7 +99,7 @@ func (s *Site) authority(t testing.TB, hosts []string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed, root}, PrivateKey: own}
 }
 
-// Answer adds an answer of the resolver for a host. Answers are used in turn; the last one is repeated.
+// Answer adds an answer that the resolver gives for a host. Answers are used in turn, and the last one is repeated.
 func (s *Site) Answer(host string, addrs ...netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,14 +149,14 @@ func (s *Site) Dialled() []string {
 	return slices.Clone(s.dialled)
 }
 
-// Resolved returns the hosts that were resolved.
+// Resolved returns the hosts that the resolver was asked for.
 func (s *Site) Resolved() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.resolved)
 }
 
-// Strangers returns the dialled addresses that are not addresses of the site.
+// Strangers returns the dialled addresses that do not belong to the site.
 func (s *Site) Strangers() (found []string) {
 	for _, a := range s.Dialled() {
 		if !strings.HasPrefix(a, Public.String()+":") {
