@@ -200,10 +200,10 @@ func newIntendedCall(c core.IntendedCall) ToolCall {
 	return ToolCall{c.Server, c.Tool, c.Arguments, c.Effect, c.Reason}
 }
 
-// Error is the one error type. Message names the cause; Hint names the next step. Line and Column are 1-based
-// positions in the program as it was written, 0 if unknown. Kind is one of syntax, type, policy, runtime, tool_error,
-// tool_not_found, invalid_arguments, upstream_gone, upstream_timeout, tool_changed, limit, sandbox_unavailable,
-// cancelled and internal; more may be added.
+// Error is the type of all errors that this package returns. Message names the cause; Hint names the next step. Line
+// and Column are 1-based positions in the program as it was written, 0 if unknown. Kind is one of syntax, type,
+// policy, runtime, tool_error, tool_not_found, invalid_arguments, upstream_gone, upstream_timeout, tool_changed,
+// limit, sandbox_unavailable, cancelled and internal; more may be added.
 type Error struct {
 	Kind    string `json:"kind"`
 	Op      string `json:"-"` // the operation, for logs: "upstream.connect"
@@ -281,7 +281,7 @@ func newFound(f core.FoundTools) Found {
 func newFoundTool(t core.FoundTool) FoundTool        { return FoundTool(t) }
 func newDefinition(d core.ToolDefinition) Definition { return Definition(d) }
 
-// Approval represents a question that waits for a person. Text has everything that the person must see to decide.
+// Approval holds a question that waits for a person. Text has everything that the person must see to decide.
 type Approval struct {
 	ID        string          `json:"id"`
 	Digest    string          `json:"digest"` // the answer is valid for exactly this question

@@ -284,7 +284,7 @@ func (g *gauge) slash(token ast.Kind) ast.Kind {
 	return g.scanner.ReScanSlashToken()
 }
 
-// hasSlash reports whether there is another slash on the line.
+// hasSlash reports whether text contains a slash before the end of its first line.
 func hasSlash(text string) bool {
 	for i := 0; i < len(text) && text[i] != '\n' && text[i] != '\r'; i++ {
 		if text[i] == '/' {

@@ -41,8 +41,9 @@ type Result struct {
 // Locate returns the line and column, in the text given to Parse, that correspond to a line and column of JavaScript.
 func (r *Result) Locate(line, column int) (int, int) { return r.positions.locate(line, column) }
 
-// Check type-checks a program that has no syntax errors and emits it. Its error
-// wraps one of the Err values or is ctx's.
+// Check type-checks a program that has no syntax errors and emits JavaScript. If it returns an error, that wraps one
+// of ErrTooLarge and the other exported errors, or is the error of ctx. Errors in the program are Diagnostics of the
+// Result instead.
 func (c *Compiler) Check(ctx context.Context, src *Source, in Input) (*Result, error) {
 	return guarded(ctx, c, func(ctx context.Context) (*Result, error) {
 		return c.check(ctx, src, in)

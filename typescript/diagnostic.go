@@ -185,7 +185,7 @@ func (d *describer) target(module *ast.Symbol, name *ast.Node) *Target {
 	return nil
 }
 
-// fileOf returns the one of Input.Files that declares a symbol, or "".
+// fileOf returns the path of the file in Input.Files that declares a symbol, or "".
 func (d *describer) fileOf(s *ast.Symbol) string {
 	for _, declaration := range s.Declarations {
 		if file := ast.GetSourceFileOfNode(declaration); file != nil {
@@ -197,8 +197,8 @@ func (d *describer) fileOf(s *ast.Symbol) string {
 	return ""
 }
 
-// argumentCodes lists the messages about arguments that do not fit. The same messages appear inside an argument for
-// other reasons; argument distinguishes them.
+// argumentCodes lists the codes of messages about arguments that do not fit. Messages about other problems inside an
+// argument can have the same codes; the method argument tells them apart.
 var argumentCodes = map[int32]bool{
 	2322: true, 2326: true, 2345: true, 2353: true, 2559: true, 2560: true, 2561: true, 2739: true, 2740: true, 2741: true,
 	2554: true, 2555: true, 2556: true, 2557: true, 2575: true, 2769: true, 2820: true, 2418: true, 2412: true, 2375: true,

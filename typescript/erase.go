@@ -364,7 +364,7 @@ func compose(maps ...offsets) offsets {
 	return all
 }
 
-// then returns the composition of the maps o and next.
+// then returns the map that results from applying o first and next afterwards.
 func (o offsets) then(next offsets) offsets {
 	if len(o) == 0 {
 		return next

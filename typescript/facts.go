@@ -68,7 +68,7 @@ func (u *Use) member(name string, start, end int) *Use {
 	return m
 }
 
-// collector walks a bound file.
+// collector collects the Facts of a file whose names the compiler has already bound to declarations.
 type collector struct {
 	file  *ast.SourceFile
 	facts Facts
@@ -128,7 +128,7 @@ func (c *collector) resolve(node *ast.Node) {
 	})
 }
 
-// imports collects every place that names a module.
+// imports collects every import, re-export and require below a node.
 func (c *collector) imports(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		switch {

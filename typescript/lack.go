@@ -21,7 +21,7 @@ type Lack struct {
 
 const maxHas = 64
 
-// lack describes a diagnostic that says that a member does not exist.
+// lack describes the missing member if a diagnostic says that a member does not exist. Otherwise it returns nil.
 func (d *describer) lack(f *ast.Diagnostic, name *ast.Node) *Lack {
 	args := f.MessageArgs()
 	switch f.Code() {
@@ -73,8 +73,8 @@ func receiver(name *ast.Node) *ast.Node {
 	return nil
 }
 
-// isTried reports whether the result of an access is used only if it exists: as in a.b ?? a.c, if (a.b), a.b?.c, and
-// a pattern with a default.
+// isTried reports whether the program handles the case that the member is missing: as in a.b ?? a.c, if (a.b),
+// a.b?.c, and a pattern with a default value.
 func isTried(n *ast.Node) bool {
 	if n.Kind == ast.KindBindingElement {
 		return n.Initializer() != nil
@@ -112,7 +112,8 @@ func isNothing(n *ast.Node) bool {
 	return n.Kind == ast.KindNullKeyword || ast.IsIdentifier(n) && n.Text() == "undefined"
 }
 
-// fileOfType returns the one of Input.Files that declares a type, its elements, or one of its union members.
+// fileOfType returns the path of the file in Input.Files that declares a type, or "". For an array or union, it looks
+// at the types of the elements or members.
 func (d *describer) fileOfType(t *checker.Type) string {
 	for _, part := range parts(t) {
 		for element := d.types.GetElementTypeOfArrayType(part); element != nil; element = d.types.GetElementTypeOfArrayType(part) {

@@ -27,8 +27,8 @@ type Source struct {
 	facts  Facts
 }
 
-// Parse parses a program. Its error wraps one of the Err values or is ctx's;
-// syntax errors are the Source's Errors.
+// Parse parses a program. If it returns an error, that wraps one of ErrTooLarge and the other exported errors, or is
+// the error of ctx. Syntax errors are reported by the method Errors of the Source instead.
 func (c *Compiler) Parse(ctx context.Context, text string, kind Kind) (*Source, error) {
 	if err := c.limits.admit(text, kind); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (a askCommands) command() *cobra.Command {
 	return c
 }
 
-// enqueueTask puts a task into the queue instead of performing it.
+// enqueueTask adds the task to the job queue, instead of performing it at once.
 func (a askCommands) enqueueTask(t engine.Task, f askFlags) error {
 	j, err := engine.TaskJob(t)
 	if err != nil {
@@ -95,7 +95,8 @@ func (a askCommands) taskOf(f askFlags, args []string) (engine.Task, error) {
 	return t, err
 }
 
-// printTask prints an Outcome with the program that the model wrote.
+// printTask prints the Outcome of a task, together with the program that the model wrote. If no model is configured,
+// it prints the skeleton and the tool definitions from which the user can write the program.
 func (a askCommands) printTask(o core.Outcome) error {
 	if a.asJSON {
 		return taskExitError(o, a.printOutcome(o))

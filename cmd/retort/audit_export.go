@@ -116,8 +116,8 @@ func (x *exportFlags) lockCursor() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// writeFileOrStdout writes a file completely or not at all; an empty path means standard output. If isNew is true, an existing
-// file is an error.
+// writeFileOrStdout calls write with standard output if path is empty. Otherwise it writes the file at path
+// completely or not at all. If isNew is true, it fails if the file already exists.
 func writeFileOrStdout(stdout *os.File, path string, isNew bool, write func(io.Writer) error) error {
 	if path == "" {
 		return write(stdout)

@@ -60,7 +60,8 @@ func (a authCommands) loginCommand() *cobra.Command {
 	return c
 }
 
-// completeLogin shows the user the login page and waits for the login.
+// completeLogin tells the user how to open the login page, or opens it in a browser, and waits until the login is
+// complete.
 func (a authCommands) completeLogin(ctx context.Context, l *engine.Login, paste bool) error {
 	switch {
 	case l.Code != "":
@@ -172,7 +173,7 @@ func problemOf(e *core.Error) string {
 	return e.Message
 }
 
-// loginText describes the state of a login.
+// loginText returns text that describes the state of a login and until when it is valid.
 func loginText(s engine.LoginStatus) string {
 	switch {
 	case s.State != oauth.StateLogged:

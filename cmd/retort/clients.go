@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// clientPaths holds the directories that import and install read from and write to.
+// clientPaths holds the places of client files and of Retort's own configuration, for import and install.
 type clientPaths struct {
 	env       clientfiles.Environment
 	out, home string
@@ -226,8 +226,9 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 	return c
 }
 
-// serveArgs returns the arguments with which a client starts Retort. For a file that a project shares, they use no
-// path of this machine where possible.
+// serveArgs returns the command-line arguments with which a client starts Retort. In a client file that belongs to a
+// project, the configuration file is given relative to the project if possible, so that the file works on other
+// machines.
 func (a clientCommands) serveArgs(p clientPaths, project bool, client string) []string {
 	file := p.out
 	if rel, err := filepath.Rel(p.env.Dir, file); project && err == nil && filepath.IsLocal(rel) {

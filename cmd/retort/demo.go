@@ -66,7 +66,8 @@ func approveAll(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 	return core.ApprovalAnswer{Approve: true, Scope: core.ScopeRun}, true
 }
 
-// demoServers returns the bundled servers as child processes of this binary.
+// demoServers returns the configuration of the bundled servers. Each is a child process of this binary, started with
+// "demo-server".
 func demoServers() ([]engine.Server, error) {
 	self, err := os.Executable()
 	if err != nil {

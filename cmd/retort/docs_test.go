@@ -23,7 +23,8 @@ const (
 	cliPage    = repository + "/docs/reference/cli.md"
 )
 
-// TestCommandReference compares docs/reference/cli.md with the commands and their flags.
+// TestCommandReference checks that docs/reference/cli.md agrees with the commands and their flags. With -update it
+// writes the page.
 func TestCommandReference(t *testing.T) {
 	want := cliReference(documentedRoot())
 	if *updateDocs {
@@ -45,7 +46,7 @@ func documentedRoot() *cobra.Command {
 	return root
 }
 
-// cliReference returns the page of all commands that help shows.
+// cliReference returns the text of the reference page, which describes all commands that help shows.
 func cliReference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Commands and flags\n\n<!-- Written by: go test ./cmd/retort -run TestCommandReference -update -->\n")
@@ -215,7 +216,8 @@ var consoleBlock = regexp.MustCompile("(?m)^<!-- (run|not run): (.+) -->\\n```co
 // progressLines matches the progress lines on standard error, which a command prints once it has run for a second.
 var progressLines = regexp.MustCompile(`(?m)^[a-z ']+… \d+ s.*\n`)
 
-// runConsole runs the commands of a block with their own data directory and compares their output.
+// runConsole runs the commands of a console block, with a new data directory, and checks that they print what the
+// page shows.
 func runConsole(t *testing.T, page, dir, block string) {
 	t.Helper()
 	home := t.TempDir()

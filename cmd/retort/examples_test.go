@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEmbeddingExample runs the example that embeds the engine. This test binary stands in for the
-// retort command that the example starts as its servers. Go caches the built example.
+// TestEmbeddingExample checks the output of the example program that embeds the engine. The example starts the retort
+// command for its servers, and this test binary plays that command.
 func TestEmbeddingExample(t *testing.T) {
 	dir := t.TempDir()
 	retort := retortIn(t, dir).Path

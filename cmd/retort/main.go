@@ -37,7 +37,7 @@ func main() {
 	os.Exit(mainCode())
 }
 
-// mainCode runs the command line of this process and returns the exit code. Tests call it instead of main.
+// mainCode runs the command line of this process and returns the exit code, with which main then exits.
 func mainCode() int {
 	ctx, stop := contextUntilSignal()
 	defer stop()
@@ -152,7 +152,8 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// openEngine opens the engine of a command.
+// openEngine opens an engine with the configuration from the shared flags. change, which may be nil, can modify the
+// configuration first. openEngine prints the engine's warnings.
 func (a *app) openEngine(ctx context.Context, change func(*engine.Config)) (*engine.Engine, error) {
 	log, err := a.newLogger()
 	if err != nil {

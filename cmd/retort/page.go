@@ -11,7 +11,7 @@ import (
 	"retort/internal/core"
 )
 
-// writePage writes a page completely or not at all.
+// writePage writes an HTML page to the file name, completely or not at all.
 func (a *app) writePage(name string, p htmlpage.Page) error {
 	if err := seal.ReplaceWith(name, seal.ReplaceOptions{Temporary: pageTemporary, Mode: 0o644}, p.Write); err != nil {
 		return errPage(name, err)

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Terminal styles.
+// Terminal styles, as parameters of ANSI escape sequences.
 const (
 	bold  = "1"
 	dim   = "2"
@@ -118,7 +118,8 @@ func (a *app) printOutcome(o core.Outcome) error {
 	return outcomeCode(o)
 }
 
-// escapeForTerminal makes text harmless if f is a terminal, and returns it unchanged for a file or pipe.
+// escapeForTerminal replaces control characters in text if f is a terminal. For a file or pipe it returns text
+// unchanged.
 func (a *app) escapeForTerminal(f *os.File, text string) string {
 	if term.IsTerminal(int(f.Fd())) {
 		return replaceControls(text)

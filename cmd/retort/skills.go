@@ -143,7 +143,8 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 	return c
 }
 
-// saveFrom saves the program of an execution as a skill.
+// saveFrom saves a program that was run before as a skill. The program is read from the audit log by the id of its
+// execution.
 func (a skillCommands) saveFrom(cmd *cobra.Command, execution string, d engine.SkillDraft) error {
 	ran, err := admin.FindProgram(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, execution)
 	if err != nil {

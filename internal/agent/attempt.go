@@ -231,7 +231,7 @@ func (o *Orchestrator) IsWaiting(execution string) bool {
 	return o.Parked.getTask(execution, o.Principal) != nil
 }
 
-// Resume continues a task whose program was waiting for a person; see Run.
+// Resume continues a task whose program was waiting for a person's approval. Its Outcome may be pending again.
 func (o *Orchestrator) Resume(ctx context.Context, execution string, patience time.Duration) core.Outcome {
 	p := o.Parked.getTask(execution, o.Principal)
 	if p == nil {

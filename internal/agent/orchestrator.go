@@ -125,8 +125,8 @@ type taskRun struct {
 	use     core.ModelUse
 }
 
-// Run runs a task. If its program waits for an approval and the request cannot ask for one, the Outcome is pending.
-// Resume then continues the task.
+// Run performs a task. If one of its programs waits for an approval and nobody can be asked during the request, the
+// Outcome is pending. A call of Resume then continues the task.
 func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	id := cmp.Or(t.Job, strings.ToLower(rand.Text()[:13]))
 	given := t.ID
@@ -158,7 +158,7 @@ func limitTo(asked, most int) int {
 	return min(asked, most)
 }
 
-// checkTask returns an error unless the task is valid.
+// checkTask returns an error if the task is invalid, such as one with too long a description.
 func (w *taskRun) checkTask() *core.Error {
 	wrong := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "orchestrator", format, args...)

@@ -67,8 +67,8 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns a series of a principal. If a new series needs room, it replaces one of the same principal, or
-// one of the principal that has the most series.
+// seriesFor returns the series for a key, which belongs to a principal, and creates it if needed. If there is no
+// room, a new series replaces one of the same principal, or one of the principal that has the most series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s
@@ -127,7 +127,7 @@ func (d *anomalyDetector) executionFor(id string) *runningExecution {
 	return x
 }
 
-// handleEvent processes an event. Calls with effects were already processed by judgeCall.
+// handleEvent processes an event. It ignores calls with effects, which judgeCall has already processed.
 func (d *anomalyDetector) handleEvent(e core.AuditEvent) {
 	switch e.Kind {
 	case core.EventRequest:

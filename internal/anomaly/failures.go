@@ -20,8 +20,8 @@ const (
 	quantile3        = 3.0  // standard deviations by which the share may be higher than it seems
 )
 
-// addCall adds a call. It reports whether this call failed and recent calls failed more often than chance explains.
-// It compares them with the earlier calls, and returns false if those are fewer than enough.
+// addCall adds a call. It reports whether the call failed and recent calls have failed more often than chance
+// explains, compared with the earlier calls. It returns false if there are fewer earlier calls than enough.
 func (f *failureRate) addCall(failed bool, enough int) bool {
 	if f.filled == recentExecutions {
 		f.calls++

@@ -57,7 +57,7 @@ type Question struct {
 // RepeatKind says how a call repeats a call that an earlier program of the same agent task has made.
 type RepeatKind string
 
-// How a call can repeat another one.
+// Values of RepeatKind.
 const (
 	RepeatsSame    RepeatKind = "same"    // the same tool with the same arguments
 	RepeatsSimilar RepeatKind = "similar" // the same tool

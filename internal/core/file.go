@@ -29,7 +29,7 @@ type FileList struct {
 	Total int         `json:"total,omitempty"` // if it is more than are listed
 }
 
-// WorkspaceUsage says how much a session stores.
+// WorkspaceUsage counts the files, bytes and state keys that a session stores.
 type WorkspaceUsage struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`

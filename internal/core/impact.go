@@ -16,7 +16,7 @@ type Impact struct {
 	Reversible       bool     `json:"reversible"` // nothing is lost, sent, paid, published or run
 }
 
-// Add adds everything in o to the impact.
+// Add combines the impact with o, so that it covers both.
 func (m *Impact) Add(o Impact) {
 	for _, part := range []struct {
 		to   *[]string

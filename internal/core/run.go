@@ -61,8 +61,7 @@ const (
 	FilesNone      = "none"
 )
 
-// Limits are the limits of one execution. A zero field means that the default applies (see DefaultLimits), never
-// "unlimited".
+// Limits bounds one execution. A field that is zero means the default, never "unlimited"; see DefaultLimits.
 type Limits struct {
 	Timeout     time.Duration // active time; waiting for a person is not counted
 	Computing   time.Duration // of it, what the program itself may take: time in which it waits for tools or sleeps is not counted
@@ -100,7 +99,7 @@ func (l Limits) WithDefaults(d Limits) Limits {
 	return l
 }
 
-// BoundedBy returns l with its zero fields taken from most and all other fields reduced to at most those of most.
+// BoundedBy returns l with no field above that of most. Fields of l that are zero are taken from most.
 func (l Limits) BoundedBy(most Limits) Limits {
 	l = l.WithDefaults(most)
 	l.Timeout = min(l.Timeout, most.Timeout)

@@ -126,7 +126,7 @@ type SavedSkill struct {
 	Warnings  []string `json:"warnings,omitempty"`
 }
 
-// SkillInfo describes one skill of a list.
+// SkillInfo describes one skill in a list of skills.
 type SkillInfo struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`

@@ -40,8 +40,8 @@ func CheckTaskID(id string) *Error {
 	return nil
 }
 
-// TaskBudget has the limits of one agent task. A zero field means the configured limit, which a task can never
-// exceed.
+// TaskBudget holds the limits of one agent task. A field that is zero means the configured limit. A task can never
+// exceed the configured limits.
 type TaskBudget struct {
 	Tokens   int    // of the model, read and written, in all attempts
 	Attempts int    // programs
@@ -68,7 +68,7 @@ func TaskPhases() []TaskPhase {
 	return []TaskPhase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
 }
 
-// TaskStep describes how far an agent task is.
+// TaskStep describes how far an agent task has got.
 type TaskStep struct {
 	Phase   TaskPhase
 	Attempt int    // 0 before the first program
@@ -101,7 +101,7 @@ type OfferedTool struct {
 	Whole  bool   // it was named by its server, which has other tools, too
 }
 
-// The possible results of a call with effects. The engine may not know the result, for example after a crash.
+// What is known about the result of a call with effects. After a crash, for example, the engine does not know it.
 const (
 	MadeUnknown = "it has left, and what came of it is not known"
 	MadeOK      = "it was made"

@@ -84,7 +84,7 @@ const (
 	StepCall      ExecutionStep = "call"     // a call is out at a server
 )
 
-// Tracer receives the duration of steps. It is safe for concurrent use and must not block.
+// Tracer receives the start and end of each step. It is safe for concurrent use and must not block.
 type Tracer interface {
 	// Begin starts a step inside the step of ctx. It returns the context for the work inside the new step. end must
 	// be called once with the result. A tracer uses only the plain fields of the events, never Body.

@@ -31,7 +31,7 @@ func explainRemote(s FailureSymptom) *FailureCause {
 	return nil
 }
 
-// explainUnknownHost explains a host name that cannot be resolved.
+// explainUnknownHost explains why the host name of a server cannot be resolved.
 func explainUnknownHost(s FailureSymptom, at *url.URL) *FailureCause {
 	var dns *net.DNSError
 	if !errors.As(s.Err, &dns) {
@@ -98,7 +98,7 @@ func explainConnection(s FailureSymptom, at *url.URL) *FailureCause {
 	return nil
 }
 
-// explainStatus explains an HTTP status.
+// explainStatus explains why a server answered with an unsuccessful HTTP status.
 func explainStatus(s FailureSymptom, at *url.URL) *FailureCause {
 	login := "renew the token in its headers"
 	if s.Login {

@@ -23,7 +23,8 @@ var (
 	})
 )
 
-// explainConfiguration explains configuration errors found before anything is started.
+// explainConfiguration explains errors in the configuration of a server, which are found before the server is
+// started.
 func explainConfiguration(s FailureSymptom) *FailureCause {
 	if m := unsetVariable().FindStringSubmatch(s.Message); m != nil {
 		return &FailureCause{
@@ -68,7 +69,7 @@ func explainStart(s FailureSymptom) *FailureCause {
 	return nil
 }
 
-// explainDirectory explains an invalid working directory.
+// explainDirectory explains why the working directory of a server is invalid.
 func explainDirectory(dir string) *FailureCause {
 	if dir == "" {
 		return nil

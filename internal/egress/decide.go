@@ -19,7 +19,7 @@ const (
 	maxAddresses   = 8 // of a host that are tried
 )
 
-// Target describes the destination of a request. Host is a result of ParseHost.
+// Target describes the destination of a request. Host must be in the form that ParseHost returns.
 type Target struct {
 	Host     string
 	Port     int
@@ -94,7 +94,7 @@ func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 	return nil
 }
 
-// NoNetworkError returns the error for programs that use the network while it is closed.
+// NoNetworkError returns the error for programs that use the network although the settings allow no host.
 func NoNetworkError(what string) *core.Error {
 	return policyErrorf("programs have no network here: %s was not reached", quoteShort(HostIn(what))).
 		WithHint(

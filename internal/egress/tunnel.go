@@ -79,7 +79,8 @@ func (p *proxyConn) speaksSSH(t Target) bool {
 
 const establishedReply = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// speaksHTTP reports whether http is the only protocol allowed for a target. It is false inside of a tunnel.
+// speaksHTTP reports whether http is the only protocol that is allowed for a target. Inside a tunnel it returns
+// false.
 func (p *proxyConn) speaksHTTP(t Target) bool {
 	if _, _, refused := p.currentNetwork().checkTarget(t, https, wss, tcp); refused == nil || p.origin.Host != "" {
 		return false
@@ -88,7 +89,7 @@ func (p *proxyConn) speaksHTTP(t Target) bool {
 	return refused == nil || p.upgradeToHTTPS(Target{t.Host, t.Port, http1}).Protocol == https
 }
 
-// relayTunnel connects to a target that was admitted, and serves the tunnel until it ends.
+// relayTunnel connects to a target that admitRequest has allowed, and serves the tunnel until it ends.
 func (p *proxyConn) relayTunnel(t Target, begins tunnelProtocol) {
 	began := time.Now()
 	conn, failed := p.connectTo(p.ctx, t)

@@ -65,10 +65,10 @@ func (d Dir) Registry() string { return d.join("registry.json") }
 // Skills returns the directory of the skills of a project.
 func (d Dir) Skills() string { return d.join("skills") }
 
-// Spool returns the directory of the answers that are too large for memory.
+// Spool returns the directory of answers that are too large for memory.
 func (d Dir) Spool() string { return d.join("spool") }
 
-// State returns the directory of the values that programs store between executions.
+// State returns the directory of values that programs keep from one execution to the next.
 func (d Dir) State() string { return d.join("state") }
 
 // Templates returns the directory of a project's own templates for prompts.

@@ -40,7 +40,7 @@ type Options struct {
 	Log  *slog.Logger // may be nil
 }
 
-// Limits of jobs.
+// Limits that apply to every job.
 const (
 	maxDeadline     = 7 * 24 * time.Hour
 	defaultDeadline = 24 * time.Hour
@@ -521,7 +521,8 @@ func (q *Queue) IsOwner() bool {
 	return q.release != nil
 }
 
-// TryOwn makes this engine run the jobs, unless another engine does. It reports whether this one does.
+// TryOwn makes this engine run the jobs, unless another engine already does. It reports whether this engine now runs
+// them.
 func (q *Queue) TryOwn() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

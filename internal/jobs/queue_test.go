@@ -331,8 +331,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWorkOn checks that WorkOn runs only the given task. It must leave the other tasks alone even
-// when that task has ended.
+// TestWorkOn checks that WorkOn runs only the given jobs. Other jobs must stay queued even when these have ended.
 func TestWorkOn(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1

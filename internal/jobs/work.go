@@ -377,8 +377,8 @@ func (q *Queue) prepareJob(ctx context.Context, t *JobTurn) (*core.Outcome, erro
 	return nil, nil
 }
 
-// adjustOutcome adds to o the reason why the job was ended early, if it was: its deadline, a request to cancel it, or the
-// end of the engine.
+// adjustOutcome changes the Outcome of a job that was ended early, so that it states the reason: the job's deadline,
+// a request to cancel it, or the end of the engine.
 func (q *Queue) adjustOutcome(ctx context.Context, e *jobEntry, o core.Outcome) core.Outcome {
 	ended := o.Status == core.StatusCancelled || o.Status == core.StatusPendingApproval
 	switch cause := context.Cause(ctx); {

@@ -30,10 +30,10 @@ const (
 	bytesOfToken = 8        // maximum bytes per token; a longer answer is cut
 )
 
-// APIFormat is the protocol of an endpoint.
+// APIFormat names the API that an endpoint implements.
 type APIFormat string
 
-// The supported protocols.
+// Values of APIFormat.
 const (
 	OpenAI    APIFormat = "openai"    // chat completions, also of Ollama and vLLM
 	Anthropic APIFormat = "anthropic" // the Messages API

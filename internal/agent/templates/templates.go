@@ -80,7 +80,7 @@ func Open(dir string) (*TemplateSet, *core.Error) {
 	return s, checkUnknownFiles(dir)
 }
 
-// templateError wraps err as the error of a template.
+// templateError returns err as the typed error for an invalid template.
 func templateError(err error) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, "templates", "%s", strings.TrimPrefix(err.Error(), "template: ")).
 		WithHint("fix the file, or remove it to use the built-in one; retort templates eject writes that")

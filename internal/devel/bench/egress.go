@@ -99,7 +99,8 @@ func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	return nil
 }
 
-// measureRefusals measures how many requests can be refused and recorded in a second, one after the other.
+// measureRefusals measures how many requests in a second can be refused and recorded if they are made one after the
+// other.
 func (b *benchRun) measureRefusals(ctx context.Context, n *egress.Network) error {
 	const many = 5000 // fewer than one execution may attempt
 	session := n.Open(egress.ExecutionHooks{})
@@ -233,7 +234,7 @@ func (s *localSite) newClient(proxy *url.URL) *http.Client {
 	return &http.Client{Transport: t, Timeout: time.Minute}
 }
 
-// localProxy is the proxy of one execution, listening on a port of this machine.
+// localProxy represents the proxy of one execution, listening on a port of this machine.
 type localProxy struct {
 	session *egress.Session
 	address *url.URL

@@ -105,7 +105,7 @@ func (b *benchRun) openEngine(ctx context.Context, name string, n int) (*engine.
 	return e, up, nil
 }
 
-// makeToolset makes a toolset of n tools on servers of at most 50.
+// makeToolset makes a toolset of n generated tools, distributed over servers with at most 50 tools each.
 func makeToolset(n int) (*core.Toolset, error) {
 	c, err := catalog.Open(catalog.Options{})
 	if err != nil {

@@ -101,7 +101,8 @@ func (b *benchRun) measureThreeEntries(log *audit.Log) error {
 
 func toMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// appendConcurrently lets several callers write entries concurrently, each one after the other.
+// appendConcurrently lets several callers write entries at the same time. Each caller waits for one entry before it
+// writes the next.
 func appendConcurrently(log *audit.Log, callers, each int) (took []float64, whole time.Duration, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -21,7 +21,8 @@ import (
 // clientCount sets the number of concurrent clients.
 const clientCount = 1000
 
-// unlimitedSettings removes the limits for clients, because all clients of the measurement are the same principal.
+// unlimitedSettings holds settings with limits that the clients never reach. The usual limits would stop them,
+// because all clients of the measurement are the same principal.
 const unlimitedSettings = "http: {executions: 2000, sessions: 2000, rate: 1000000/minute}\n"
 
 // measureHTTP measures many concurrent clients over HTTP. Each sends a small program with one call. Half of them use the
@@ -62,7 +63,7 @@ func (b *benchRun) measureHTTP(ctx context.Context) error {
 	return nil
 }
 
-// startListener starts a Retort that listens over HTTP, with one server.
+// startListener starts a retort process that listens over HTTP, with one upstream server.
 func (b *benchRun) startListener(ctx context.Context) (url string, pid int, stop func(), err error) {
 	dir := filepath.Join(b.home, "http")
 	servers, _ := json.Marshal(

@@ -52,7 +52,7 @@ func buildFiles(b *serverBase) map[string]toolFunc {
 
 func fixedContent(s string) func() string { return func() string { return s } }
 
-// resolvePath makes an absolute path and keeps it inside the root.
+// resolvePath returns the absolute form of a path. It returns an error for a path outside the root.
 func (f *fileServer) resolvePath(name string) (string, error) {
 	if !path.IsAbs(name) {
 		name = path.Join(filesRoot, name)

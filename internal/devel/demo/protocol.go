@@ -51,7 +51,7 @@ func newRPCError(code int, format string, args ...any) *rpcError {
 	return &rpcError{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// serverConn represents one connection to a Server.
+// serverConn holds the state of one connection to a DemoServer.
 type serverConn struct {
 	server *DemoServer
 	end    context.CancelCauseFunc

@@ -292,7 +292,8 @@ func (s *sheetServer) recordChange(b *sheetWorkbook, tool string, cells int, for
 	return structuredResult(sheetChange{b.ID, b.Version, cells})
 }
 
-// convertCells checks that the values fit into the columns from c0 on.
+// convertCells converts values to those that the columns from c0 on can store. It returns an error if a value does
+// not fit.
 func (t *dataTable) convertCells(values [][]any, c0 int) ([][]any, error) {
 	fitted := make([][]any, len(values))
 	for i, row := range values {

@@ -81,7 +81,8 @@ func (t *dataTable) definition() string {
 	return fmt.Sprintf("CREATE TABLE %s (%s)", t.name, strings.Join(columns, ", "))
 }
 
-// constraint returns the type of a column in SQLite and the condition on its values, with a message.
+// constraint returns the SQLite type of a column, the condition that its values must meet, and a message for values
+// that do not.
 func (c tableColumn) constraint() (kind, message, check string) {
 	message = "must be of type " + string(c.kind)
 	switch c.kind {

@@ -286,7 +286,7 @@ func textResult(format string, args ...any) (toolResult, error) {
 // jsonText returns a result whose text is JSON, as that of real servers without an outputSchema.
 func jsonText(v any) (toolResult, error) { return partsResult(textPart{"text", string(encodeJSON(v))}) }
 
-// structuredResult returns a result with structured content and the same as text.
+// structuredResult returns a result with structured content and a text with the same JSON.
 func structuredResult(v any) (toolResult, error) {
 	raw := encodeJSON(v)
 	return toolResult{content: []any{textPart{"text", string(raw)}}, structured: raw}, nil

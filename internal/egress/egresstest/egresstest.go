@@ -106,7 +106,7 @@ func (s *Site) Answer(host string, addrs ...netip.Addr) {
 	s.answers[host] = append(s.answers[host], addrs)
 }
 
-// LookupNetIP implements the resolver.
+// LookupNetIP resolves the hosts of the site. It makes the Site an egress.Resolver.
 func (s *Site) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +121,8 @@ func (s *Site) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 	return slices.Clone(list[0]), nil
 }
 
-// DialContext implements the dialer. It connects to a server of the site when asked for the address Public. It fails
-// for all other addresses, and for port 9.
+// DialContext connects to a server of the site if the address is Public, whatever the port. It fails for port 9 and
+// for all other addresses. It makes the Site an egress.Dialer.
 func (s *Site) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	s.dialled = append(s.dialled, address)
