@@ -251,7 +251,8 @@ func (g *gauge) start() {
 	}
 }
 
-// restore undoes the last boundary, because else continues the statement that seemed to have ended.
+// restore undoes the last boundary when an "else" follows, because the statement that seemed to have ended then
+// continues.
 func (g *gauge) restore() {
 	t := g.top()
 	if t.chain < t.before {

@@ -101,7 +101,7 @@ func newUnit(src *Source, in Input) *unit {
 	return u
 }
 
-// written converts an offset in u.file to one in the text given to Parse.
+// written converts an offset in the rewritten text u.file to the corresponding offset in the text given to Parse.
 func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos)) }
 
 // exported returns the text that importers of a module are checked against. It returns "" for a program, because

@@ -10,8 +10,8 @@ import (
 // maxSchemaDepth bounds the depth of nested types that a schema describes. Deeper types are unrestricted.
 const maxSchemaDepth = 6
 
-// schema returns the JSON Schema of a type, using only the type's text. For what it does not understand it returns
-// {}, which allows anything.
+// schema returns the JSON Schema of a type, derived from the text of the type alone. A type that it does not
+// understand becomes {}, which allows anything.
 func (e *exporter) schema(t *ast.Node) string { return encodeSchema(e.shape(t)) }
 
 func encodeSchema(s map[string]any) string {

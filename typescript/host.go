@@ -46,7 +46,7 @@ func (h *host) GetSourceFile(opts ast.SourceFileParseOptions) *ast.SourceFile {
 	return h.cache.parse(opts, text)
 }
 
-// memoryFS is a read-only file tree in memory. Paths are absolute and clean.
+// memoryFS implements a read-only file tree in memory. Paths must be absolute and clean.
 type memoryFS struct {
 	files map[string]string
 	dirs  map[string]bool

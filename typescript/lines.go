@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// lineTable converts between offsets of one text and lines and columns.
+// lineTable converts between byte offsets in one text and pairs of line and column.
 type lineTable struct {
 	text   string
 	starts []int // offset at which each line starts

@@ -13,7 +13,7 @@ import (
 // UsageSpan selects the executions that usage is counted for.
 type UsageSpan = audit.UsageSpan
 
-// Usage holds the totals from the audit log of a configuration.
+// Usage holds the totals that SumUsage derives from the audit log.
 type Usage struct {
 	audit.Usage
 	Bytes int64 `json:"record_bytes"`

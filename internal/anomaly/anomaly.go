@@ -39,7 +39,7 @@ func AllKinds() []Kind {
 // AnomalyAction says how the engine reacts to a finding.
 type AnomalyAction string
 
-// The actions, mildest first. Each one except Off includes those before it.
+// Values of AnomalyAction, mildest first. Each one except Off includes those before it.
 const (
 	Off     AnomalyAction = "off"
 	Note    AnomalyAction = "note"    // it is recorded, logged and told in the Outcome

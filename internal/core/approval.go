@@ -63,8 +63,8 @@ const (
 	RepeatsSimilar RepeatKind = "similar" // the same tool
 )
 
-// ApprovalDigest returns the hash of what is to be approved, as 64 hexadecimal digits. An approval counts only for
-// this hash.
+// ApprovalDigest returns a hash of the program or call to approve, as 64 hexadecimal digits. An approval is valid
+// only for the question with this hash.
 func (q Question) ApprovalDigest() string {
 	h := sha256.New()
 	parts := []string{string(q.Language), q.Code, q.Server, q.Tool, string(q.Arguments), q.Crosses, q.Unusual, q.Pin, q.Policy}
@@ -92,10 +92,10 @@ func (q Question) ApprovalDigest() string {
 // IsCall reports whether the question is about one call, not about a program.
 func (q Question) IsCall() bool { return q.Tool != "" }
 
-// HasScopes reports whether an approval may have a wider scope than once.
+// HasScopes reports whether the person may choose a scope wider than ScopeOnce.
 func (q Question) HasScopes() bool { return q.IsCall() && q.Critical == "" }
 
-// ActionLine describes in one line the action that an approval allows.
+// ActionLine returns one line of text that describes the action to approve.
 func (q Question) ActionLine() string {
 	if q.Login != "" {
 		return fmt.Sprintf("use %s, which needs you to log in", LegibleLine(q.Server))
@@ -272,7 +272,7 @@ func indentJSON(raw json.RawMessage) string {
 // ApprovalScope says which calls an approval covers, and for how long.
 type ApprovalScope string
 
-// Scopes of an approval.
+// Values of ApprovalScope.
 const (
 	ScopeOnce   ApprovalScope = "once"   // for this one
 	ScopeRun    ApprovalScope = "run"    // and for the rest of this kind, the same tool, in this run
@@ -282,7 +282,7 @@ const (
 // ApprovalScopes lists the scopes, narrowest first.
 func ApprovalScopes() []ApprovalScope { return []ApprovalScope{ScopeOnce, ScopeRun, ScopeAlways} }
 
-// ParseScope parses a scope. The empty text is ScopeOnce.
+// ParseScope parses the name of a scope. An empty name means ScopeOnce.
 func ParseScope(s string) (ApprovalScope, *Error) {
 	if s == "" {
 		return ScopeOnce, nil

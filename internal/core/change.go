@@ -21,7 +21,7 @@ func (f DefinitionFlag) String() string {
 // ChangePolicy says what happens to a tool whose definition differs from the trusted one.
 type ChangePolicy string
 
-// The policies for changed tools, strictest first.
+// Values of ChangePolicy, strictest first.
 const (
 	ChangesBlock ChangePolicy = "block" // it is hidden, and calls are refused
 	ChangesAsk   ChangePolicy = "ask"   // a person is asked about each call

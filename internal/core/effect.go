@@ -3,7 +3,7 @@ package core
 // EffectKind says what a tool or a call may do: only read, write, or destroy.
 type EffectKind uint8
 
-// Kinds of effects, mildest first.
+// Values of EffectKind, mildest first.
 const (
 	EffectRead        EffectKind = iota // nothing changes
 	EffectWrite                         // something is made or changed

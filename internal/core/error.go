@@ -10,7 +10,7 @@ import (
 // Kind classifies errors. New versions only add kinds.
 type Kind string
 
-// Kinds of errors.
+// Values of Kind.
 const (
 	KindSyntax             Kind = "syntax"
 	KindType               Kind = "type"

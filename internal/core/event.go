@@ -8,7 +8,7 @@ import (
 // EventKind classifies the entries of the audit log. New versions only add kinds.
 type EventKind string
 
-// Kinds of entries. Each execution has one EventRequest first and one EventEnd last.
+// Values of EventKind. Each execution has one EventRequest first and one EventEnd last.
 const (
 	EventStart    EventKind = "start"     // the engine began to write
 	EventStop     EventKind = "stop"      // the engine stopped

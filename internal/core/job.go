@@ -37,7 +37,7 @@ type Job struct {
 	Credential Credential
 }
 
-// Kinds of jobs.
+// Values of Job.Kind.
 const (
 	JobProgram = "program" // runs a program
 	JobTask    = "task"    // performs an agent task

@@ -5,7 +5,7 @@ import "encoding/json"
 // OutcomeStatus says how an execution ended. New versions only add statuses.
 type OutcomeStatus string
 
-// The statuses with which an execution ends.
+// Values of OutcomeStatus.
 const (
 	StatusOK              OutcomeStatus = "ok"
 	StatusError           OutcomeStatus = "error"

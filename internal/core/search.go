@@ -3,7 +3,7 @@ package core
 // SearchDetail says how much a search returns about each tool.
 type SearchDetail string
 
-// The levels of detail of a search.
+// Values of SearchDetail.
 const (
 	DetailName        SearchDetail = "name"
 	DetailDescription SearchDetail = "description" // and the first sentence

@@ -63,7 +63,7 @@ const (
 // PhaseQueue means that the task still waits in the queue.
 const PhaseQueue TaskPhase = "queue"
 
-// TaskPhases returns the phases in their order.
+// TaskPhases returns the phases of an agent task in their order.
 func TaskPhases() []TaskPhase {
 	return []TaskPhase{PhaseDiscover, PhaseDefine, PhaseWrite, PhaseRun, PhaseReport}
 }

@@ -250,12 +250,13 @@ func (ts *Toolset) WithoutRefused(refuse func(*Tool) *Error) *Toolset {
 	return part
 }
 
-// IsHidden reports whether a tool was removed from ts.
+// IsHidden reports whether WithoutRefused has removed a tool from ts.
 func (ts *Toolset) IsHidden(t *Tool) bool {
 	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.IsHidden(t))
 }
 
-// RefusalOf returns the reason why the tool with this name, in any spelling, was removed from ts, or nil.
+// RefusalOf returns the error for which WithoutRefused has removed the tool with this name, in any spelling. It
+// returns nil if the tool was not removed.
 func (ts *Toolset) RefusalOf(name string) *Error {
 	if ts.whole == nil {
 		return nil
@@ -266,8 +267,7 @@ func (ts *Toolset) RefusalOf(name string) *Error {
 	return ts.whole.RefusalOf(name)
 }
 
-// RefusedExact returns the reason why the tool was removed from ts, or nil. It takes the exact names of the server
-// and the tool.
+// RefusedExact works like RefusalOf, but takes the exact names of the server and the tool.
 func (ts *Toolset) RefusedExact(server, tool string) *Error {
 	if ts.whole == nil {
 		return nil

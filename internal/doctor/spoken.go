@@ -209,7 +209,7 @@ func explainSilence(s FailureSymptom) *FailureCause {
 	return nil
 }
 
-// explainTimeout explains a server that did not answer in time.
+// explainTimeout explains why a server may not have answered in time.
 func explainTimeout(s FailureSymptom) *FailureCause {
 	if !s.Pending && !strings.Contains(s.Message, "did not answer") {
 		return nil

@@ -102,7 +102,7 @@ func NoNetworkError(what string) *core.Error {
 		)
 }
 
-// HostIn returns the host of a URL, even if the rest of the URL is invalid.
+// HostIn returns the host of a URL. For an invalid URL it returns as much as can be recognised of it.
 func HostIn(address string) string {
 	_, t, _ := parseURL(address)
 	return t.Host

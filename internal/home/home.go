@@ -50,7 +50,7 @@ func (d Dir) AccessTokens() string { return d.join("access", "tokens.json") }
 // Cache returns the directory of cached tool results.
 func (d Dir) Cache() string { return d.join("cache") }
 
-// Catalog returns the directory of the definitions of tools.
+// Catalog returns the directory of cached tool definitions.
 func (d Dir) Catalog() string { return d.join("catalog") }
 
 // Vectors returns the directory of the embedding vectors for the tool search.
@@ -103,7 +103,7 @@ func (d Dir) Machines() string {
 // project's servers could write to them. It is "" if the user has no home directory. All methods then return "".
 type User string
 
-// UserDir returns the directory keys. If keys is "", it returns the usual directory in the user's home directory.
+// UserDir returns the directory that keys names or, if keys is "", the usual one in the user's home directory.
 func UserDir(keys string) User {
 	if keys != "" {
 		return User(filepath.Clean(keys))

@@ -68,7 +68,8 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(max(whole, 1))
 }
 
-// quantile returns the smallest element of sorted that is at least as large as percent of all elements.
+// quantile returns a percentile of sorted: the smallest element that at least the given percentage of elements do not
+// exceed.
 func quantile(sorted []int, percent int) int {
 	if len(sorted) == 0 {
 		return 0

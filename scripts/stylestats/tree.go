@@ -32,8 +32,7 @@ const (
 	typeDecl
 )
 
-// declaration is one function, method, type, constant or variable at the top
-// level of a file.
+// declaration describes one function, method, type, constant or variable at the top level of a file.
 type declaration struct {
 	kind  declKind
 	dir   string // of its package

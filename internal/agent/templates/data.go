@@ -19,7 +19,7 @@ type TaskData struct {
 	Effects  []EffectOne `json:"effects"` // side effects that tools of the task may have
 }
 
-// ToolData describes one tool.
+// ToolData describes one tool in the data of a prompt.
 type ToolData struct {
 	Name       string `json:"name"`       // as the program writes it
 	Definition string `json:"definition"` // in one line, or in full
@@ -65,7 +65,7 @@ type SkillData struct {
 	Tools       []string       `json:"tools"`
 }
 
-// FunctionData describes one function of a skill.
+// FunctionData describes one function of a skill, for SKILL.md.
 type FunctionData struct {
 	Signature string `json:"signature"`
 	Doc       string `json:"doc"`

@@ -98,7 +98,7 @@ func (b *benchRun) startListener(ctx context.Context) (url string, pid int, stop
 	return "", 0, nil, errors.Join(errors.New("the listener did not start"), cmd.Wait())
 }
 
-// runClients runs all clients at the same time.
+// runClients runs all simulated clients at the same time.
 func (b *benchRun) runClients(ctx context.Context, g httpClient) (took []float64, failures []error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fillFiles creates two years of files of a company for measuring instruments: logs, readings, reports, configuration
-// and a few pictures.
+// fillFiles creates the files of a company that makes measuring instruments, from two years: logs, readings, reports,
+// configuration and a few pictures.
 func (f *fileServer) fillFiles() {
 	r := newSeededRand("files")
 	a := newAuthor(f.w, "document", r)

@@ -278,7 +278,7 @@ type resourceContent struct {
 	Blob     []byte `json:"blob,omitempty"`
 }
 
-// textResult returns a result with text.
+// textResult returns a result that consists of one text.
 func textResult(format string, args ...any) (toolResult, error) {
 	return partsResult(textPart{"text", fmt.Sprintf(format, args...)})
 }

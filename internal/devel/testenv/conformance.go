@@ -88,7 +88,8 @@ func parseVerdicts(out string) (list []scenarioVerdict) {
 	return list
 }
 
-// expectedFailures reads lines of the form "scenario: reason"; # begins a comment.
+// expectedFailures reads the scenarios that are expected to fail. Each line has the form "scenario: reason"; # begins
+// a comment.
 func expectedFailures(t *testing.T, file string) map[string]string {
 	t.Helper()
 	f, err := os.Open(file)
