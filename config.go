@@ -11,8 +11,7 @@ import (
 	"retort/internal/mcp/client"
 )
 
-// Config selects the servers and how programs are run. The zero Config uses the same configuration files as the
-// retort command.
+// Config selects the servers and how programs are run. The zero Config uses the same files as the retort command.
 type Config struct {
 	Files []string // client files with MCP servers and at most one retort.yaml; if empty, the files that the README describes
 	Dir   string   // where configuration files are searched; if empty, the working directory

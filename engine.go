@@ -34,8 +34,7 @@ func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 // It need not be closed; only the engine returned by Open must be.
 func (e *Engine) As(principal string) *Engine { return &Engine{e.engine.As(principal)} }
 
-// WaitForServers waits until the named servers have listed their tools or failed once, or until ctx is done. Without
-// names it waits for all servers.
+// WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
 	e.engine.Settle(ctx, servers...)
 }
@@ -117,16 +116,14 @@ func (e *Engine) CancelJob(ctx context.Context, id string) (Job, error) {
 	return newJob(state), convertError(err)
 }
 
-// ListFiles lists the files in a session's workspace that are below a folder and match a glob. The list is bounded;
-// total also counts the matching files that it leaves out.
+// ListFiles lists the files of a session below a folder that match a glob. total also counts files beyond the list's bound.
 func (e *Engine) ListFiles(session, below, glob string) (files []File, total int, err error) {
 	list, err := e.engine.ListFiles(session, below, glob)
 	files = convertAll(list.Files, func(f core.FileEntry) File { return File{Path: f.Path, Bytes: f.Bytes, Modified: f.Modified} })
 	return files, max(list.Total, len(list.Files)), convertError(err)
 }
 
-// Stats counts servers, tools and executions. It counts the executions of one session, or of all sessions if session
-// is empty.
+// Stats counts servers, tools, and the executions of one session or, if session is empty, of all sessions.
 func (e *Engine) Stats(ctx context.Context, session string) Stats {
 	return newStats(e.engine.Stats(ctx, session))
 }
