@@ -1,5 +1,5 @@
-// Package offsets maps hashes and numbers to places, for very many items in little memory. A place is a 32-bit number
-// that the caller chooses, such as an offset in a file; 0 means that the entry has no place.
+// Package offsets maps hashes and numbers to 32-bit places, using little memory for very many entries. The caller
+// decides what a place means, for example an offset in a file. The place 0 means that there is no entry.
 package offsets
 
 import (
@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// ByHash maps hashes to places. A large table stores only 26 bits of each hash, so different hashes may collide: the
-// caller must compare the item at the place. A small table is a map. A large table takes 7 to 9 bytes per place. It
-// grows in many small parts, so that growing needs little extra memory. The zero value is empty and ready to use.
+// ByHash maps hashes to places. The zero value is empty and ready to use. A small table is a Go map. A large table
+// stores only 26 bits of each hash, so different hashes may collide, and the caller must compare the item at the
+// place. A large table takes 7 to 9 bytes per place and grows in many small parts, so that growing needs little extra
+// memory.
 type ByHash struct {
 	Limit int // from how many places on it is large; Few if it is 0
 	few   map[uint64]uint32
@@ -22,8 +23,8 @@ const (
 	Few = 4096
 )
 
-// hashShard represents a hash table with linear probing. Its positions are in the order of the tags, so that it can grow
-// without the full hashes.
+// hashShard is one part of a large table: a hash table with linear probing. Its entries are ordered by tag, so that
+// it can grow without the full hashes.
 type hashShard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
@@ -34,7 +35,7 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// FindOffset returns the first place stored for the hash for which is returns true, or 0.
+// FindOffset returns the first place stored for the hash that the function is accepts, or 0 if there is none.
 func (x *ByHash) FindOffset(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {
@@ -71,7 +72,7 @@ func (x *ByHash) InsertOffset(h uint64, place uint32) {
 	x.few = nil
 }
 
-// ReplaceOffset replaces the place old, stored for the hash, by place. It does nothing if old is not stored.
+// ReplaceOffset replaces the place old of a hash by another place. It does nothing if old is not stored for the hash.
 func (x *ByHash) ReplaceOffset(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
@@ -136,8 +137,8 @@ func (s *hashShard) growTable() {
 // ByNumber maps non-negative numbers to places. The zero value is empty and ready to use.
 type ByNumber struct{ pages []*offsetPage }
 
-// offsetPage has the places of consecutive numbers. It takes two bytes for each, as long as the places are close
-// together, which is the case if they were assigned in the order of the numbers.
+// offsetPage holds the places of pageSize consecutive numbers. It needs only two bytes per place while the places are
+// close together, as they are if places were assigned in the order of the numbers.
 type offsetPage struct {
 	base uint32
 	near [pageSize]uint16 // how far above base, from 1 on; 0: no place
@@ -174,7 +175,7 @@ func (p *offsetPage) setPlace(i int, place uint32) {
 	p.far[i] = place
 }
 
-// OffsetAt returns the place of a number, or 0.
+// OffsetAt returns the place stored for a number, or 0 if there is none.
 func (n *ByNumber) OffsetAt(number int) uint32 {
 	if i := number / pageSize; i < len(n.pages) && n.pages[i] != nil {
 		return n.pages[i].placeAt(number % pageSize)
@@ -182,7 +183,7 @@ func (n *ByNumber) OffsetAt(number int) uint32 {
 	return 0
 }
 
-// Set stores the place of the entry with a number.
+// Set stores the place of a number. It replaces the place that was stored before.
 func (n *ByNumber) Set(number int, place uint32) {
 	i := number / pageSize
 	if i >= len(n.pages) {

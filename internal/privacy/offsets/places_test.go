@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Places come back by hash, few or many, also where the hashes are nearly the same.
+// TestByHash checks that ByHash finds and replaces every place in small and large tables, even for hashes that differ
+// only in bits which are not stored.
 func TestByHash(t *testing.T) {
 	for _, n := range []int{1, Few - 1, Few, 50_000} {
 		var x ByHash
@@ -35,7 +36,8 @@ func TestByHash(t *testing.T) {
 	}
 }
 
-// Places come back by number, however far they are from each other.
+// TestNumbered checks that ByNumber returns every place, whether the places on a page are close together or far
+// apart.
 func TestNumbered(t *testing.T) {
 	var n ByNumber
 	want := map[int]uint32{}

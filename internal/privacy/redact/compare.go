@@ -13,7 +13,7 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// ErrProbing is the cause of errors for comparisons of tokens that are refused because they could reveal a token's
+// ErrProbing is wrapped by the error for a comparison of tokens that is refused because it could reveal a token's
 // value.
 var ErrProbing = errors.New("more comparisons could reveal its value")
 
@@ -53,7 +53,7 @@ func (c *comparisonBudget) keyOf(e vault.TokenEntry) valueKey {
 	return valueKey{e.Type, maphash.String(c.seed, strings.ToLower(e.Value))}
 }
 
-// comparedValue has the earlier comparisons of one value.
+// comparedValue records the earlier comparisons of one value.
 type comparedValue struct {
 	bits float64
 	sets [recentSets]uint32 // ids of the latest sorts that included it; 0 is unused
@@ -100,7 +100,8 @@ func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *
 	return nil
 }
 
-// comparedBy returns the values that the principal has compared. It returns an error if n more would exceed a limit.
+// comparedBy returns the record of the values that the principal has compared so far. It returns an error if there
+// are too many principals, or if n more values would exceed maxCompared.
 func (c *comparisonBudget) comparedBy(principal string, n int) (map[valueKey]*comparedValue, *core.Error) {
 	known, ok := c.principals[principal]
 	if !ok {
@@ -204,13 +205,15 @@ func noTexts(op string) *core.Error {
 		WithHint("compare values that servers have sent; have the server filter by a text")
 }
 
-// principalName returns the principal that the session belongs to, which is part of its name (see SessionName).
+// principalName returns the name of the principal who owns the session, cut from the session's name (see
+// SessionName).
 func (s *Session) principalName() string {
 	principal, _, _ := strings.Cut(s.name, "\x00")
 	return principal
 }
 
-// resolveEntry returns the entry of a token. isToken is false if the text is not a token.
+// resolveEntry looks up the vault entry of a token. isToken is false if the text is not a token. It returns an error
+// for a token that does not exist in this session.
 func (s *Session) resolveEntry(text string) (e vault.TokenEntry, isToken bool, refused *core.Error) {
 	found := s.screen.scanner.FindTokens(nil, []byte(text))
 	if len(found) != 1 || found[0].End-found[0].Start != len(text) {
@@ -249,7 +252,8 @@ func (s *Session) RankValues(tokens []string) ([]int, *core.Error) {
 	return ranks, nil
 }
 
-// comparedValues returns the values to compare, with nil for missing ones, and the distinct tokens among them.
+// comparedValues returns the value behind each token in lower case, with nil for missing ones, and the vault entries
+// of the distinct values. It returns an error if tokens and plain texts are mixed.
 func (s *Session) comparedValues(tokens []string) ([]*string, []vault.TokenEntry, *core.Error) {
 	values := make([]*string, len(tokens))
 	entries := map[valueKey]vault.TokenEntry{} // equal values count once
@@ -280,13 +284,13 @@ func (s *Session) comparedValues(tokens []string) ([]*string, []vault.TokenEntry
 	return values, list, nil
 }
 
-// isMissing reports whether a text is one that programs write for a missing value.
+// isMissing reports whether a text is a common spelling of a missing value, such as "" or "undefined".
 func isMissing(text string) bool {
 	return text == "" || text == "undefined" || text == "null" || text == "None"
 }
 
-// checkSortable returns an error for tokens of several types, for tokens that no server has sent, and for tokens
-// whose comparison budget is spent.
+// checkSortable charges the principal for sorting the values. It returns an error if they have different types, if a
+// value was not sent by any server, or if the comparison budget of a value is spent.
 func (s *Session) checkSortable(entries []vault.TokenEntry) *core.Error {
 	if len(entries) < 2 {
 		return nil

@@ -79,8 +79,8 @@ func TestEquals(t *testing.T) {
 	}
 }
 
-// TestValuesAreNotReadByComparing has a server send values of a program's choice, and looks for
-// another value by halves.
+// TestValuesAreNotReadByComparing checks that a program cannot find a hidden value by binary search, comparing its
+// token with tokens for values that the program chose.
 func TestValuesAreNotReadByComparing(t *testing.T) {
 	s := open(t, Options{})
 	const secret = "m.kowalska@corp.example"
@@ -108,7 +108,8 @@ func TestValuesAreNotReadByComparing(t *testing.T) {
 	}
 }
 
-// Another session of the same principal has other tokens for a value, and the same budget.
+// TestSessionsShareABudget checks that all sessions of a principal share one comparison budget, although each session
+// has its own token for a value.
 func TestSessionsShareABudget(t *testing.T) {
 	first := open(t, Options{})
 	compare := func(s *Session, round int) *core.Error {
@@ -137,7 +138,8 @@ func TestSessionsShareABudget(t *testing.T) {
 	}
 }
 
-// Sorting one list again, or a part of it, tells nothing new and is never refused.
+// TestSortingAgain checks that sorting the same list again, or a part of it, is never refused, because it reveals
+// nothing new.
 func TestSortingAgain(t *testing.T) {
 	s := open(t, Options{})
 	var texts []string

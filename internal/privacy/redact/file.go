@@ -24,10 +24,10 @@ const (
 	jsonFormat
 )
 
-// ShowFile returns a file's content with its tokens replaced by values, for a person to read, and whether there were
-// any tokens. The file was written by a program, so opening it could send the values elsewhere: through an image in a
-// web page, or a spreadsheet formula. Therefore it returns an error for a file with tokens if the format is not plain
-// data, if the file contains formulas, or if the result would exceed most bytes.
+// ShowFile returns a file's content for a person to read, with its tokens replaced by values, and reports whether
+// there were any tokens. The file was written by a program, so opening it could send the values elsewhere: through an
+// image in a web page, or a spreadsheet formula. Therefore ShowFile returns an error for a file with tokens if its
+// format is not plain data, if it contains formulas, or if the result would be longer than most bytes.
 func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, restored bool, err *core.Error) {
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, false, core.Errorf(core.KindInternal, "pii.files", "the tokens of this session cannot be read: %w", err)
@@ -71,8 +71,8 @@ func inJSON(value string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// hasFormulas reports whether a spreadsheet could evaluate a cell of the text, whatever the separator. Signed numbers
-// are not formulas.
+// hasFormulas reports whether a spreadsheet could evaluate a cell of the text as a formula, with any of the usual
+// column separators. Signed numbers do not count as formulas.
 func hasFormulas(text string) bool {
 	text = strings.TrimPrefix(text, "\ufeff")
 	first := strings.ToLower(strings.TrimLeft(text[:min(len(text), 1024)], " \t\r\n\"'"))
@@ -97,7 +97,7 @@ func hasFormulas(text string) bool {
 	return false
 }
 
-// isLetter reports whether a text begins with a non-ASCII character that is neither a blank nor invisible.
+// isLetter reports whether a text begins with a visible non-ASCII character.
 func isLetter(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return r >= 0x7f && !strings.ContainsRune("\u007f\u00a0\u00ad\u200b\u200c\u200d\u2060\u3000\ufeff\uff02", r) &&

@@ -14,8 +14,8 @@ var further = Options{
 	Keys:  map[string]pii.Type{"badge": "employee_id"},
 }
 
-// Types that the settings add are hidden like the others: by form, word and key, in
-// numbers and under keys of ids too.
+// TestFurtherTypes checks that types which the settings add are hidden like the built-in ones. Their values are found
+// by pattern, word list and key, also in JSON numbers and under a key such as "id".
 func TestFurtherTypes(t *testing.T) {
 	s := open(t, further)
 	const document = `{"id":"EMP-000001","note":"EMP-000002 wrote to bob@corp.example of Bluebird, EMP-0000003 did not","badge":"x-17","number":47110001,"price":4711}`
@@ -35,7 +35,8 @@ func TestFurtherTypes(t *testing.T) {
 	}
 }
 
-// What has the form of a further type is that and nothing else, and never a part of a token.
+// TestFurtherTypesOverlap checks that text which matches the pattern of a custom type gets only that type, and that
+// the pattern never matches inside a token.
 func TestFurtherTypesOverlap(t *testing.T) {
 	s := open(t, Options{Types: map[pii.Type]*regexp.Regexp{"account": regexp.MustCompile(`[a-z]+@corp\.example|[0-9]+`), "letters": regexp.MustCompile(`[A-Z]{5}`)}})
 	seen := incoming(t, s, "hr", `["ann@corp.example", "ann@else.example 12", "[EMAIL_1]"]`)
@@ -44,8 +45,8 @@ func TestFurtherTypesOverlap(t *testing.T) {
 	}
 }
 
-// A server's answers can have tokens where others' have the text, and the properties of
-// tools' answers say so.
+// TestTreatmentHide checks that the treatment Hide replaces values from one server by tokens while another server's
+// values stay visible. SealedType must report the same for the properties of their results.
 func TestTreatmentHide(t *testing.T) {
 	s := open(t, Options{Modes: map[pii.Type]HideMode{pii.IP: Off}, Treats: func(server string, typ pii.Type) TypeTreatment {
 		if server == "hr" && (typ == pii.Name || typ == pii.IP) {

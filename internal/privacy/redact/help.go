@@ -15,7 +15,8 @@ import (
 // What follows computes on values for programs that have their tokens only, and answers
 // nothing that is personal.
 
-// typedValue returns the type and value of a token. For a text that is not a token it returns the text itself.
+// typedValue returns the type and value behind a token. A text that is not a token is returned unchanged, with no
+// type.
 func (s *Session) typedValue(text string) (pii.Type, string, *core.Error) {
 	e, isToken, err := s.resolveEntry(text)
 	if err != nil {
@@ -49,8 +50,8 @@ func plainText(s string) string {
 	}, s)
 }
 
-// MaskToken returns a shortened form of a value that hides most of it: the first letter and the domain, or the last
-// digits.
+// MaskToken returns the value behind a token in a shortened form that hides most of it. For example, it keeps only
+// the first letter and the domain, or only the last digits.
 func (s *Session) MaskToken(token string) (string, *core.Error) {
 	t, value, err := s.typedValue(token)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Session) CountryOf(token string) (string, *core.Error) {
 	return s.screen.scanner.CountryOf(t, value), err
 }
 
-// AgeOf returns the whole years since a date of birth.
+// AgeOf returns the number of whole years from a date of birth to now.
 func (s *Session) AgeOf(token string, now time.Time) (int, *core.Error) {
 	_, value, err := s.typedValue(token)
 	if err != nil {
@@ -105,7 +106,8 @@ func (s *Session) AgeOf(token string, now time.Time) (int, *core.Error) {
 	return 0, core.Errorf(core.KindInvalidArguments, "pii.age", "the value is not a date in a known format")
 }
 
-// RedactAndCountTypes returns a text as the model may see it, and how many values of each type were hidden.
+// RedactAndCountTypes replaces the personal data in a text before it is sent to the model, and returns how many
+// values of each type it found.
 func (s *Session) RedactAndCountTypes(text string) (string, map[string]int, error) {
 	counted := &countingVault{modes: s.screen.modes, found: map[string]int{}}
 	s.screen.scanner.ReplaceValues([]byte(text), s.known, counted)
@@ -113,8 +115,8 @@ func (s *Session) RedactAndCountTypes(text string) (string, map[string]int, erro
 	return string(out), counted.found, err
 }
 
-// TokenOutlines returns each distinct token in the texts together with the shortened form of its value, in order. It is
-// for the person who decides whether the values may be sent.
+// TokenOutlines returns one line for each distinct token in the texts: the token and a shortened form of its value.
+// The lines are shown to the person who decides whether the values may be sent.
 func (s *Session) TokenOutlines(texts ...[]byte) (lines []string) {
 	for _, text := range texts {
 		for _, f := range s.screen.scanner.FindTokens(nil, text) {
@@ -144,14 +146,14 @@ func (s *Session) ShowText(text string) string {
 	return out
 }
 
-// ShowJSON does the same as Show in a JSON document.
+// ShowJSON works like ShowText for a JSON document: it escapes the values as JSON strings require.
 func (s *Session) ShowJSON(document []byte) []byte {
 	out, _ := s.replaceTokens(string(document), inJSON, math.MaxInt)
 	return []byte(out)
 }
 
-// replaceTokens replaces the tokens in a text by their values, which spell encodes. ok is false if the result would
-// exceed most bytes.
+// replaceTokens replaces the tokens in a text by their values, each encoded by spell. The second result is false if
+// the text would become longer than most bytes.
 func (s *Session) replaceTokens(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0

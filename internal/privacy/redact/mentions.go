@@ -35,8 +35,9 @@ func hasMention(text string, wanted [][]rune) bool {
 	return false
 }
 
-// wordLetters returns the letters, digits and marks of a text in lower case. edges[i] reports whether a word boundary
-// precedes letter i; its last element is for the end. In scripts without spaces, every position is a boundary.
+// wordLetters returns the letters, digits and combining marks of a text in lower case. edges[i] reports whether a
+// word begins before letter i, and its last element stands for the end of the text. In scripts without spaces, every
+// position counts as a word boundary.
 func wordLetters(text string) (letters []rune, edges []bool) {
 	edge := true
 	for _, r := range text {
@@ -70,7 +71,7 @@ func removeEscapes(text string) string {
 	return out.String()
 }
 
-// codePoint decodes the letter u and four hexadecimal digits.
+// codePoint decodes the part of a Unicode escape after its backslash: the letter u and four hexadecimal digits.
 func codePoint(s string) (r rune, ok bool) {
 	if len(s) < 5 || s[0] != 'u' {
 		return 0, false

@@ -11,10 +11,10 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// RestoreArguments replaces the tokens in the arguments of a server call by their values. It returns an error for a token that
-// does not exist in this session, and for a token inside an address, a host name or code, because the surrounding
-// text could send the value elsewhere. crossings lists the values that the server has not sent itself and may not
-// receive by a rule.
+// RestoreArguments replaces the tokens in the arguments of a call to a server by their values. It returns an error
+// for a token that does not exist in this session. It also refuses a token inside an address, a host name or code,
+// because the surrounding text could send the value elsewhere. crossings lists the values that came from other
+// servers and that no rule allows this server to receive.
 func (s *Session) RestoreArguments(server string, arguments json.RawMessage) (json.RawMessage, []BorderCrossing, *core.Error) {
 	if !bytes.Contains(arguments, []byte("_")) || !bytes.Contains(arguments, []byte("[")) {
 		return arguments, nil, nil
@@ -99,7 +99,8 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 	}
 }
 
-// recordCrossing records that a value is sent to a server that has not sent it itself.
+// recordCrossing records that a value is about to be sent to a server that it did not come from. Values that the
+// model wrote itself, and values that a rule reveals to the server, are not recorded.
 func (r *tokenRestorer) recordCrossing(e vault.TokenEntry) {
 	t := pii.Type(e.Type)
 	if slices.Contains(e.From, r.server) || slices.Contains(e.From, modelSource) || slices.Equal(e.From, []string{programSource}) {
@@ -127,8 +128,8 @@ func (r *tokenRestorer) writeValue(start, end int, e vault.TokenEntry, whole boo
 	r.from = end
 }
 
-// carriers lists words in argument names that mean that the receiver interprets the text, such as URLs, hosts and
-// code.
+// carriers lists words in argument names which suggest that the receiver interprets the text, for example as a URL, a
+// host name or code.
 var carriers = []string{
 	"url", "uri", "href", "link", "endpoint", "webhook", "host", "hostname", "domain", "code", "script", "command",
 	"cmd", "sql", "expression", "log",
@@ -147,7 +148,8 @@ func (r *tokenRestorer) canCarryAway(text []byte) bool {
 	return false
 }
 
-// splitName splits a name into its words: callback_url, callbackUrl.
+// splitName splits an argument name into its lower-case words: callback_url and callbackUrl both become "callback"
+// and "url".
 func splitName(name string) []string {
 	var b strings.Builder
 	for i, c := range name {

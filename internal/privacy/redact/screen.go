@@ -1,6 +1,7 @@
-// Package redact hides personal data between servers, programs and the model. It replaces personal data in server
-// results with tokens before a program sees them or, for types that programs compute with, before the model does. It
-// replaces the tokens by values again in the arguments of calls that may contain these values.
+// Package redact hides personal data from programs and from the model. It replaces personal data in server results by
+// tokens before a program sees them. Types that programs need for computing are replaced only before text reaches the
+// model. In the arguments of calls to servers, it replaces the tokens by their values again if the server may receive
+// them.
 package redact
 
 import (
@@ -23,18 +24,19 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// HideMode says from whom a type of personal data is hidden.
+// HideMode says whether a type of personal data is hidden from programs and the model, from the model only, or not at
+// all.
 type HideMode string
 
-// The modes of hiding personal data.
+// Each mode says who sees a token instead of the value.
 const (
 	Sealed HideMode = "sealed" // from programs and the model
 	Border HideMode = "border" // from the model; programs compute with the real text
 	Off    HideMode = "off"    // not hidden
 )
 
-// modeOf returns the default mode of a type. Identifiers are hidden from programs. Types by which programs filter and
-// sort are hidden only from the model.
+// modeOf returns the default mode of a type. Most types are hidden from programs and the model. Names, companies,
+// addresses and dates of birth are hidden only from the model, because programs filter and sort by them.
 func modeOf(t pii.Type) HideMode {
 	switch t {
 	case pii.Name, pii.Company, pii.Address, pii.DateOfBirth:
@@ -43,7 +45,7 @@ func modeOf(t pii.Type) HideMode {
 	return Sealed
 }
 
-// Options says which data is hidden from whom.
+// Options configures what counts as personal data and from whom each type is hidden.
 type Options struct {
 	Modes   map[pii.Type]HideMode
 	Regions []string                    // countries whose phone numbers are found without a country code
@@ -52,14 +54,15 @@ type Options struct {
 	Types   map[pii.Type]*regexp.Regexp // custom types, with the pattern of their values or nil
 	// Reveals reports whether a server may receive values of a type that did not come from it.
 	Reveals func(server string, t pii.Type) bool
-	// Treats returns how values of a type in a server's results are treated. If it is nil, the type's mode decides.
+	// Treats returns how values of a type in a server's results are treated. If Treats is nil, the type's mode
+	// decides.
 	Treats func(server string, t pii.Type) TypeTreatment
 }
 
-// TypeTreatment says what happens to a value in a server's result.
+// TypeTreatment says how values of a type in one server's results are handled. It can override the type's mode.
 type TypeTreatment string
 
-// The treatments.
+// A treatment other than Usual overrides the mode of a type for one server's results.
 const (
 	Usual TypeTreatment = ""      // as the mode of its type says
 	Hide  TypeTreatment = "hide"  // programs get a token, whatever the mode
@@ -92,11 +95,12 @@ func New(o Options, store *vault.TokenVault) *Redactor {
 	return s
 }
 
-// SessionName returns the name of a principal's session. principal is "" if there is only one principal.
+// SessionName returns the name under which a principal's session is stored. principal is "" if there is only one
+// principal.
 func SessionName(principal, session string) string { return principal + "\x00" + session }
 
-// OpenSession returns the named session with its tokens and known names. The error is a *core.Error if the stored tokens
-// cannot be read.
+// OpenSession returns the named session with its stored tokens and known values. The error is a *core.Error if the
+// stored values cannot be read.
 func (s *Redactor) OpenSession(name string) (*Session, error) {
 	tokens, err := s.store.OpenSession(name)
 	if err != nil {
@@ -121,10 +125,11 @@ func (s *Redactor) OpenSession(name string) (*Session, error) {
 	return open, nil
 }
 
-// maxOpen bounds the number of open sessions, because callers choose session names.
+// maxOpen bounds the number of sessions kept in memory. A bound is needed because callers choose the names of
+// sessions.
 const maxOpen = 128
 
-// Session hides and restores personal data in one session. It is safe for concurrent use.
+// Session replaces personal data by tokens, and tokens by values, within one session. It is safe for concurrent use.
 type Session struct {
 	screen *Redactor
 	name   string
@@ -132,7 +137,8 @@ type Session struct {
 	known  *pii.KnownValues // of values that programs see
 }
 
-// loadVisible adds those values in the vault that programs may see to the gazetteer, which finds them again in text.
+// loadVisible loads the values that programs may see from the vault into the list of known values. The scanner then
+// finds them wherever they occur in text for the model.
 func (s *Session) loadVisible() error {
 	for _, t := range slices.Sorted(maps.Keys(s.screen.modes)) {
 		if s.screen.modes[t] != Border {
@@ -149,8 +155,8 @@ func (s *Session) loadVisible() error {
 	return nil
 }
 
-// rememberVisible adds a value that programs may see to the gazetteer, so that it is found and hidden on the way to
-// the model.
+// rememberVisible adds a value that programs may see to the list of known values, so that it is found and hidden in
+// text for the model.
 func (s *Session) rememberVisible(t pii.Type, value string) {
 	if s.screen.modes[t] != Border || s.known.HasExact(value) {
 		return
@@ -171,10 +177,10 @@ type documentVault struct {
 	err    error
 }
 
-// TypeCounts is the number of values found, by type.
+// TypeCounts holds the number of values found of each type.
 type TypeCounts []TypeCount
 
-// TypeCount is the number of values of one type.
+// TypeCount holds the number of values found of one type.
 type TypeCount struct {
 	Type pii.Type
 	N    int
@@ -191,8 +197,8 @@ func (c *TypeCounts) Add(t pii.Type, n int) {
 	*c = append(*c, TypeCount{t, n})
 }
 
-// replaceValues replaces the personal data in a document by tokens. A document that is a single number becomes a
-// string.
+// replaceValues replaces the personal data in a document by tokens. If the document is a single JSON number that must
+// be hidden, it becomes a JSON string.
 func (m *documentVault) replaceValues(document []byte) []byte {
 	m.bare = len(document) > 0 && document[0]-'0' < 10 && json.Valid(document)
 	out := m.screen.scanner.ReplaceValues(document, m.known, m)
@@ -202,7 +208,8 @@ func (m *documentVault) replaceValues(document []byte) []byte {
 	return out
 }
 
-// Origins of values that no server has sent: values computed by programs, and values that models wrote into programs.
+// These markers take the place of a server's name for values that no server has sent: values that a program computed,
+// and values that the model wrote into a program.
 const (
 	programSource = "\x00program"
 	modelSource   = "\x00model"
@@ -234,7 +241,7 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 	return token, true
 }
 
-// modeOf returns the mode of a type in this document.
+// modeOf returns the mode of a type for this document. The treatment Hide makes it Sealed for that server's results.
 func (m *documentVault) modeOf(t pii.Type) HideMode {
 	if !m.border && m.screen.treatmentOf(m.from[0], t) == Hide {
 		return Sealed
@@ -249,8 +256,8 @@ func (s *Redactor) treatmentOf(server string, t pii.Type) TypeTreatment {
 	return s.treats(server, t)
 }
 
-// SealedType returns the type of personal data for which programs get tokens, given a property in a server's results.
-// It returns "" if the property does not determine a type.
+// SealedType returns the type of personal data that a property of a server's results holds if programs get tokens for
+// it. It returns "" if the name of the property does not determine a type, or if programs see no tokens there.
 func (s *Redactor) SealedType(server, property string) string {
 	t := s.scanner.OfKey(property)
 	switch s.treatmentOf(server, t) {
@@ -265,7 +272,8 @@ func (s *Redactor) SealedType(server, property string) string {
 	return ""
 }
 
-// treatedText returns the text that permanently replaces a masked or blocked value.
+// treatedText returns the text that permanently replaces a value whose treatment is Mask or Block, and false for
+// other values.
 func (m *documentVault) treatedText(v pii.FoundValue) (string, bool) {
 	if m.border {
 		return "", false
@@ -279,7 +287,8 @@ func (m *documentVault) treatedText(v pii.FoundValue) (string, bool) {
 	return "", false
 }
 
-// plainJSON replaces characters that need an escape in JSON strings by an asterisk.
+// plainJSON returns an asterisk for a character that would need an escape in a JSON string. It returns all others
+// unchanged.
 func plainJSON(r rune) rune {
 	if r < ' ' || r == '"' || r == '\\' {
 		return '*'
@@ -287,9 +296,9 @@ func plainJSON(r rune) rune {
 	return r
 }
 
-// Foreign replaces text from a server or file that looks like a token by a real token for that very text, so that it
-// cannot be mistaken for one of Retort's. On the way to the model, tokens are not replaced, except that values which
-// the model wrote itself are restored.
+// Foreign handles text that looks like a token but that Retort may not have written. In a server's result it hides
+// this text behind a real token, so that nobody mistakes it for a token of this session. In text for the model, it
+// replaces only tokens of values that the model wrote itself, by these values.
 func (m *documentVault) Foreign(text string) (string, bool) {
 	if m.border {
 		return m.echoedValue(text)
@@ -304,7 +313,7 @@ func (m *documentVault) Foreign(text string) (string, bool) {
 	return token, true
 }
 
-// echoedValue returns the value of a token if the model wrote that value itself.
+// echoedValue returns the value of a token if the model wrote the value itself and so may see it again.
 func (m *documentVault) echoedValue(token string) (string, bool) {
 	e, ok := m.tokens.ResolveToken(token)
 	if !ok || !slices.Contains(e.From, modelSource) || strings.ContainsAny(e.Value, "\"\\") ||
@@ -314,13 +323,14 @@ func (m *documentVault) echoedValue(token string) (string, bool) {
 	return e.Value, true
 }
 
-// RedactIncoming returns a server's result as programs may see it. If it returns an error, personal data could not be
-// hidden, and the result must not be used.
+// RedactIncoming returns a server's result with personal data replaced as programs may see it. If it returns an
+// error, personal data could not be hidden, and the result must not be used.
 func (s *Session) RedactIncoming(server string, document []byte) ([]byte, error) {
 	return s.RedactAndCount(server, document, nil)
 }
 
-// RedactAndCount works like RedactIncoming and adds the number of personal values to found, which may be nil.
+// RedactAndCount works like RedactIncoming and also adds the number of personal values of each type to found. found
+// may be nil.
 func (s *Session) RedactAndCount(server string, document []byte, found *TypeCounts) ([]byte, error) {
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, err
@@ -402,7 +412,8 @@ func (c *countingVault) Mint(v pii.FoundValue) (string, bool) {
 
 func (c *countingVault) Foreign(string) (string, bool) { return "", false }
 
-// RedactText returns a text as the model may see it. If hiding fails, it returns the reason instead of the text.
+// RedactText returns a text for the model with its personal data replaced. If hiding fails, it returns the reason
+// instead of the text.
 func (s *Session) RedactText(text string) string {
 	out, err := s.RedactOutgoing([]byte(text))
 	if err != nil {
@@ -411,14 +422,14 @@ func (s *Session) RedactText(text string) string {
 	return string(out)
 }
 
-// RedactProgram replaces personal data in a program's string literals by tokens, so that they equal those in server
-// results. It records that the model knows these values, because it wrote them.
+// RedactProgram replaces personal data in a program's string literals by tokens, so that they equal the tokens in
+// server results. It records that the model may see these values, because it wrote them.
 func (s *Session) RedactProgram(code string) (string, error) {
 	return s.redactSource(code, []string{modelSource})
 }
 
-// RedactSkill works like RedactProgram for a skill. The current model did not write the skill, so it does not count
-// as knowing the values.
+// RedactSkill works like RedactProgram for a skill. The current model did not write the skill, so the values stay
+// hidden from it.
 func (s *Session) RedactSkill(code string) (string, error) { return s.redactSource(code, nil) }
 
 func (s *Session) redactSource(code string, from []string) (string, error) {
@@ -440,8 +451,8 @@ func (s *Session) redactSource(code string, from []string) (string, error) {
 	return out.String(), nil
 }
 
-// TokenIn returns the first token in a text, or "". Data that outlives a session must not contain tokens, because
-// they would stand for other values in another session.
+// TokenIn returns the first token in a text, or "" if there is none. Data that outlives a session must not contain
+// tokens, because a later session could use the same tokens for other values.
 func (s *Redactor) TokenIn(text string) string {
 	for _, f := range s.scanner.FindTokens(nil, []byte(text)) {
 		return text[f.Start:f.End]
@@ -449,7 +460,8 @@ func (s *Redactor) TokenIn(text string) string {
 	return ""
 }
 
-// isQuoted reports whether a part of a program lies inside a string literal on one line.
+// isQuoted reports whether the part of a program from start to end lies inside a string literal that begins and ends
+// on one line.
 func isQuoted(code string, start, end int) bool {
 	line := code[strings.LastIndexByte(code[:start], '\n')+1 : start]
 	open := byte(0)
@@ -481,7 +493,7 @@ type BorderCrossing struct {
 	From []string
 }
 
-// CrossingReason returns the reason for asking a person to approve crossings.
+// CrossingReason returns the sentence that explains to a person why sending the values to the server needs approval.
 func CrossingReason(server string, crossings []BorderCrossing) string {
 	var kinds []string
 	for _, c := range crossings {
@@ -491,5 +503,5 @@ func CrossingReason(server string, crossings []BorderCrossing) string {
 	return fmt.Sprintf("personal data goes to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
 }
 
-// ErrUnknown is the cause of errors for tokens that do not exist in the session.
+// ErrUnknown is wrapped by the error for a token that does not exist in the session.
 var ErrUnknown = errors.New("the token was not created in this session")

@@ -42,7 +42,8 @@ func outgoing(t testing.TB, s *Session, document string) string {
 
 const contact = `{"id": 12345678901234567890, "first_name": "Ann", "last_name": "Halvorsen", "email": "ann@corp.example", "dob": "1980-02-03", "address": "12 Harbour Street, 0250 Oslo"}`
 
-// What is sealed is hidden from programs; what is not they see, and the model does not.
+// TestModes checks that programs get tokens for sealed types and see the values of other types, and that the model
+// sees no personal value of either.
 func TestModes(t *testing.T) {
 	s := open(t, Options{})
 	seen := incoming(t, s, "crm", contact)
@@ -64,7 +65,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What programs have seen does not reach the model, however they spell it.
+// TestBorder checks that values which a program has seen are hidden from the model in every encoding, such as JSON
+// escapes, percent-encoding and Base64.
 func TestBorder(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", contact)
@@ -143,7 +145,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Text that only looks like a token stands for itself, and for nothing else.
+// TestForeign checks that server text which only looks like a token is replaced by another token, and is sent back to
+// the server unchanged.
 func TestForeign(t *testing.T) {
 	s := open(t, Options{})
 	incoming(t, s, "crm", `{"email":"ann@corp.example"}`)
@@ -157,7 +160,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// What the model has written itself equals what servers say, and is not hidden from it.
+// TestProgram checks that a value in a program's string literal gets the same token as in server results. The model
+// must see this value, and may write it into an address, because it wrote the value itself.
 func TestProgram(t *testing.T) {
 	s := open(t, Options{})
 	code, err := s.RedactProgram("const who = 'ann@corp.example'; // bob@corp.example\nconst card = 4111111111111111;\nreturn x === who")
@@ -178,7 +182,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// value is what JSON says, however it is written.
+// value returns a canonical text of a JSON document, so that documents with the same meaning compare as equal.
 func value(document []byte) string {
 	d := json.NewDecoder(bytes.NewReader(document))
 	d.UseNumber()
@@ -189,7 +193,8 @@ func value(document []byte) string {
 	return fmt.Sprintf("%#v", v)
 }
 
-// Whatever a server sends comes back to it with the same meaning.
+// FuzzRound checks that a server's result, with its values replaced by tokens, is restored to a JSON document of the
+// same meaning for that server.
 func FuzzRound(f *testing.F) {
 	f.Add([]byte(contact))
 	f.Add([]byte(`{"a":"[EMAIL_1] x@y.example","b":["[NAME_2]",4111111111111111,"+47 22 33 44 55"]}`))
@@ -221,7 +226,8 @@ func FuzzRound(f *testing.F) {
 	})
 }
 
-// What a server's answers must not have at all nothing gives back.
+// TestTreatments checks that masked and blocked values of one server are replaced by a fixed text, and that other
+// servers' values still become tokens.
 func TestTreatments(t *testing.T) {
 	s := open(t, Options{
 		Words: map[pii.Type][]string{pii.Company: {"Project Falcon"}}, Keys: map[string]pii.Type{"crew_member": pii.Name}, Modes: map[pii.Type]HideMode{pii.Name: Sealed},
