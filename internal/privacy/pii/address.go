@@ -5,9 +5,9 @@ import "strings"
 // Streets in free text: 42 Elm Street, Lindenstraße 7, 12 rue de Rivoli, Calle
 // Mayor 5. Towns and codes behind them are left, since nothing tells where they end.
 
-// Words in street addresses. streetBefore has those after a house number and a name (42 Elm Street), streetAfter
-// those before a name and number (Calle Mayor 5), and streetFrench those between number and name (12 rue de Rivoli).
-// streetEnds has the endings of compound street names (Lindenstraße).
+// These words mark street addresses. streetBefore lists words that follow a house number and a name (42 Elm Street).
+// streetAfter lists words that precede a name and a number (Calle Mayor 5). streetFrench lists words between the
+// number and the name (12 rue de Rivoli). streetEnds lists the endings of compound street names (Lindenstraße).
 var (
 	streetBefore = []string{
 		"Street", "St", "Avenue", "Ave", "Road", "Rd", "Lane", "Ln", "Drive", "Dr", "Boulevard", "Blvd", "Court", "Ct",
@@ -47,7 +47,8 @@ func (sc *textScan) findStreet(w textWord) int {
 	return 0
 }
 
-// numberedStreet finds an address that ends in the street word w, such as 42 Elm Street.
+// numberedStreet finds a street address that ends in the street word w, such as 42 Elm Street. It returns the offset
+// at which the scan continues, or 0.
 func (sc *textScan) numberedStreet(w textWord) int {
 	from := w.start
 	for back := 2; back <= 5; back++ {
@@ -69,7 +70,8 @@ func (sc *textScan) numberedStreet(w textWord) int {
 	return 0
 }
 
-// streetName returns the end of the run of capitalised words at i, with lower-case particles between them.
+// streetName returns the end of the street name that follows offset i: at most most words, capitalised except for
+// short particles. It returns 0 if there is none.
 func streetName(text []byte, i, most int) (end int) {
 	for n := 0; n < most && byteAt(text, i) == ' '; n++ {
 		e := spanEnd(text, i+1, isLetter)

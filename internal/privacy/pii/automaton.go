@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// digitAutomaton represents a finite automaton that matches strings of digits with one table lookup per digit. State 0 means
-// failure; state 1 is the start.
+// digitAutomaton implements a finite automaton that matches strings of digits with one table lookup per digit. State
+// 0 means failure, and state 1 is the start.
 type digitAutomaton struct {
 	next   [][10]uint16
 	accept []bool
@@ -22,8 +22,8 @@ func (a *digitAutomaton) matchesDigits(d []byte) bool {
 	return a.accept[s]
 }
 
-// compileDigits compiles a regular expression over digits that must match the whole string. An expression that does
-// not parse matches nothing.
+// compileDigits compiles a regular expression that must match a whole string of digits. If the expression does not
+// parse, the automaton matches nothing.
 func compileDigits(pattern string) *digitAutomaton {
 	a := &digitAutomaton{next: make([][10]uint16, 1), accept: make([]bool, 1)}
 	re, err := syntax.Parse("^(?:"+pattern+")$", syntax.Perl)
@@ -39,7 +39,8 @@ func compileDigits(pattern string) *digitAutomaton {
 	return a
 }
 
-// subsetBuilder builds the automaton's states from sets of regexp instructions (subset construction).
+// subsetBuilder converts a compiled regexp to a deterministic automaton by subset construction: each state stands for
+// a set of regexp instructions.
 type subsetBuilder struct {
 	prog   *syntax.Prog
 	a      *digitAutomaton
@@ -78,7 +79,8 @@ func (s *subsetBuilder) addState(from []uint32, begin bool) uint16 {
 	return id
 }
 
-// closureOf follows the instructions that consume no digit. accept reports whether the string may end here.
+// closureOf returns the instructions that can be reached from the given ones without consuming a digit. accept
+// reports whether the string may end there.
 func (s *subsetBuilder) closureOf(from []uint32, begin bool) (set []uint32, accept bool) {
 	seen := map[uint32]bool{}
 	var visit func(pc uint32, end bool)

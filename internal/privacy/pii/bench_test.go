@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// tokens mints a token for each spelling, and can put spellings back.
+// tokens is a TokenMinter that creates one token for each spelling of a value and can restore the spellings.
 type tokens struct {
 	byRaw map[FoundValue]string
 	raw   map[string]FoundValue
@@ -32,7 +32,7 @@ func (v *tokens) Mint(x FoundValue) (string, bool) {
 
 func (v *tokens) Foreign(string) (string, bool) { return "", false }
 
-// counting mints without remembering: what a benchmark is not about.
+// counting is a TokenMinter that only counts, so that benchmarks do not measure the storage of tokens.
 type counting int
 
 func (c *counting) Mint(v FoundValue) (string, bool) {
@@ -98,7 +98,8 @@ func BenchmarkText(b *testing.B) {
 	}
 }
 
-// The yardstick for the machine: one look at each byte.
+// BenchmarkBaseline measures how fast the machine can look up every byte of a text in a table. Other benchmarks are
+// compared with it.
 func BenchmarkBaseline(b *testing.B) {
 	text := prose(seeded(), 1<<20)
 	n := 0
@@ -129,7 +130,7 @@ func BenchmarkReplaceClean10MB(b *testing.B) { benchmarkReplace(b, cleanJSON(see
 func BenchmarkReplaceCRM10KB(b *testing.B)   { benchmarkReplace(b, crm(seeded(), 10<<10)) }
 func BenchmarkReplaceText1MB(b *testing.B)   { benchmarkReplace(b, prose(seeded(), 1<<20)) }
 
-// JSON in a string of JSON, as tools answer it as text.
+// BenchmarkReplaceNested1MB measures ReplaceValues on JSON inside a JSON string, as tools return it in text content.
 func BenchmarkReplaceNested1MB(b *testing.B) {
 	inner, err := json.Marshal(string(crm(seeded(), 1<<20)))
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Classes of bytes, as bits. Non-ASCII bytes count as letters, except the first bytes of those UTF-8 blocks that
-// contain punctuation.
+// Each class of bytes has one bit, so that a byte can have several classes. Non-ASCII bytes count as letters, except
+// the first bytes of those UTF-8 blocks that contain punctuation.
 const (
 	isDigit = 1 << iota
 	isUpper
@@ -70,7 +70,7 @@ func wordHash(text []byte, start, end int) uint64 {
 	return hashOf(tailBytes(text, start), end-start)
 }
 
-// hashOf computes wordHash for a word of n bytes. x holds its first eight bytes in little-endian order.
+// hashOf computes wordHash for a word of n bytes, whose first eight bytes are in x in little-endian order.
 func hashOf(x uint64, n int) uint64 {
 	if n < 8 {
 		x &= 1<<(8*uint(n)) - 1
@@ -78,7 +78,8 @@ func hashOf(x uint64, n int) uint64 {
 	return ((x | 0x2020202020202020) ^ uint64(n)) * 0x9E3779B97F4A7C15
 }
 
-// tailBytes returns the bytes from i to the end in little-endian order. There must be fewer than eight.
+// tailBytes returns the bytes from i to the end of the text in little-endian order. The text must have fewer than
+// eight bytes left.
 func tailBytes(text []byte, i int) (x uint64) {
 	for j := len(text) - 1; j >= i; j-- {
 		x = x<<8 | uint64(text[j])
@@ -86,8 +87,8 @@ func tailBytes(text []byte, i int) (x uint64) {
 	return x
 }
 
-// asciiWord returns how many of the eight bytes in x (little-endian), counted from the first, are ASCII letters or
-// digits without interruption. It also returns the classes of those bytes.
+// asciiWord returns the number of ASCII letters and digits at the beginning of x, which holds eight bytes in
+// little-endian order. It also returns the union of the classes of these bytes.
 func asciiWord(x uint64) (n int, sort uint8) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	y := x | 0x20*ones
@@ -132,7 +133,7 @@ func spanEnd(text []byte, i int, c uint8) int {
 	return i
 }
 
-// blanksEnd returns the end of the blanks at i. It skips at most n and stays on the line.
+// blanksEnd returns the offset after the spaces and tabs at i. It skips at most n of them.
 func blanksEnd(text []byte, i, n int) int {
 	for ; n > 0 && i < len(text) && (text[i] == ' ' || text[i] == '\t'); n-- {
 		i++

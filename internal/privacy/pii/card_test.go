@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A number that a word or a key calls a card's is hidden, whatever its checksum says; one that nothing calls so is not.
+// TestNamedCards checks that a number after a word or key such as "card" is hidden even if its checksum is wrong.
+// Without such a word or key, the same number must not be hidden.
 func TestNamedCards(t *testing.T) {
 	s := New(Options{})
 	for document, want := range map[string]bool{

@@ -36,7 +36,7 @@ func parseNumber(d []byte) (n int) {
 
 func lastDigit(d []byte) int { return int(d[len(d)-1] - '0') }
 
-// isUniform reports whether all bytes are equal, which is typical of invented numbers.
+// isUniform reports whether all bytes are equal. Numbers with one repeated digit are usually invented.
 func isUniform(d []byte) bool {
 	for _, b := range d {
 		if b != d[0] {
@@ -46,11 +46,11 @@ func isUniform(d []byte) bool {
 	return true
 }
 
-// hasDifferentDigits validates numbers that have no checksum. It refuses a number that consists of one repeated
-// digit, because such a number is invented.
+// hasDifferentDigits validates numbers that have no checksum. It refuses one repeated digit, because such numbers are
+// usually invented.
 func hasDifferentDigits(d []byte) bool { return !isUniform(d) }
 
-// travelDigit verifies the check digit of a travel document number, its tenth character (ICAO 9303).
+// travelDigit verifies the check digit of a travel document, which is the tenth character of its number (ICAO 9303).
 func travelDigit(id []byte) bool {
 	s := 0
 	for i, b := range id[:9] {
@@ -59,7 +59,8 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// mod97 returns the number modulo 97. Letters count from 10 to 35.
+// mod97 returns the remainder modulo 97 of the number that consists of rest followed by the characters of id. Letters
+// count from 10 to 35, as in the checksum of an IBAN.
 func mod97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {
@@ -101,7 +102,7 @@ func isVerhoeff(d []byte) bool {
 	return c == '0'
 }
 
-// isDate reports whether the day and month exist in some year.
+// isDate reports whether a month has this day in some year, so 29 February is always accepted.
 func isDate(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
 		(day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) &&
@@ -110,15 +111,14 @@ func isDate(month, day int) bool {
 
 func isYear(y int) bool { return y >= 1900 && y <= 2035 }
 
-// isYYMMDD reports whether six digits have a valid month and day in the order year, month, day. isDDMMYY does the
-// same for day, month, year. Any two digits may be the year.
+// isYYMMDD reports whether six digits are a year, a month and a day, in this order. Any two digits can be the year.
 func isYYMMDD(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[4:6])) }
 func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[:2])) }
 
 func isYYYYMMDD(d []byte) bool { return isYear(parseNumber(d[:4])) && isYYMMDD(d[2:8]) }
 
-// cardIssuers lists the prefixes of payment card numbers. lengths has a byte for each possible length of the whole
-// number.
+// cardIssuers lists the prefixes of payment card numbers by issuer. Each byte of lengths is one allowed length of the
+// whole number.
 var cardIssuers = []struct {
 	low, high, digits int // of the prefix
 	lengths           string

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// writer makes documents out of templates: «type» is a personal value, which is
-// expected to be found, ‹noise› something else.
+// writer creates documents from templates and records the values that the scanner must find. In a template, «type»
+// stands for a personal value of this type, and ‹noise› for text that must not be found.
 type writer struct {
 	r    *rand.Rand
 	out  bytes.Buffer
@@ -24,6 +24,7 @@ type person_ struct{ first, last, company string }
 // Given names, family names and stems of companies: about half are in no list
 // that the scanner has.
 var (
+	// Documents are filled with these names and companies. About half of them are in none of the scanner's lists.
 	corpusFirst = strings.Fields("Hanne Jürgen Olivia Priya Łukasz Camille João Denise Torvald Ngozi Siobhán Xiomara Bojan Tove Kwame Ludmila Anouk Rashid Yevgenia Thaddeus Marisol Ebba Cillian Zeynep Aroha Babette Ottoline Keiko Sunniva Dragana Peter Maria Ahmed Linda Thomas Julia Andreas Sarah Ivan Sofia")
 	corpusLast  = strings.Fields("Halvorsen Müller Rivera Mehta Wójcik Girard Carvalho Okafor Brennan Achterberg Szymborska Quintanilla Haldane Petrosyan Vanterpool Ystad Mbeki Oyelaran Fitzwilliam Lindqvist Abernathy Castellanos Drăgulescu Eichhorn Grünwald Hashimoto Ilves Jankovic Kekkonen Lavigne Smith Schmidt García Rossi Nguyen Kowalska Jansen Silva Weber Tanaka")
 	corpusStems = strings.Fields("Halden Brightwater Ostra Kestrel Meridian Takumi Corvus Solstice Zephyr Castellan Northgate Verdant Yarrow Quillon Bexley Tamarack")
@@ -47,7 +48,7 @@ func ascii(s string) string {
 	return strings.NewReplacer("ü", "ue", "ö", "oe", "ä", "ae", "Ł", "L", "ł", "l", "ó", "o", "ã", "a", "í", "i", "á", "a", "ă", "a", "é", "e", " ", "").Replace(strings.ToLower(s))
 }
 
-// checkDigit puts the digit behind s that a test of its own accepts.
+// checkDigit returns s with the digit appended that makes ok accept it, or "" if there is none.
 func checkDigit(s string, ok func(string) bool) string {
 	for d := range 10 {
 		if t := fmt.Sprint(s, d); ok(t) {
@@ -276,7 +277,7 @@ func (w *writer) noise(kind string) string {
 	panic(kind)
 }
 
-// newPerson changes who is spoken of.
+// newPerson chooses the person, and the person's company, for the next document.
 func (w *writer) newPerson() {
 	w.who = person_{pick(w.r, corpusFirst), pick(w.r, corpusLast), pick(w.r, corpusStems) + pick(w.r, []string{"", " Foods", " Energy", " Marine"}) + " " + pick(w.r, corpusForms)}
 }
@@ -305,7 +306,7 @@ func (w *writer) write(template string) {
 	}
 }
 
-// spans is what Replace would replace.
+// spans returns the parts of a document that ReplaceValues would replace, with their types.
 func spans(s *Scanner, raw []byte) (found []TypedSpan) {
 	w := &documentWalker{s: s, known: &KnownValues{}, escapes: true}
 	w.walkView(plainView(raw))
@@ -315,7 +316,7 @@ func spans(s *Scanner, raw []byte) (found []TypedSpan) {
 	return found
 }
 
-// measure counts exact spans by type.
+// measure counts the exact matches, the expected values and the found values of each type.
 type measure map[Type]*[3]int // expected and found, expected, found
 
 func (m measure) add(want, got []TypedSpan) {
@@ -370,7 +371,7 @@ func (m measure) table(title string) string {
 	return b.String()
 }
 
-// complain shows some of what differs.
+// complain logs values that were missed or found wrongly. It decreases limit with each line and stops logging at 0.
 func complain(t *testing.T, raw []byte, want, got []TypedSpan, limit *int) {
 	t.Helper()
 	show := func(what string, f TypedSpan) {

@@ -20,7 +20,8 @@ var months = sync.OnceValue(func() *phraseLexicon[bool] {
 	return l
 })
 
-// dateAt returns the end of a date at i, or 0. The date may be all digits or contain a month name.
+// dateAt returns the end of the date at i, or 0 if there is none. The date may be all digits or contain the name of a
+// month.
 func dateAt(text []byte, i int) int {
 	if isDigitByte(byteAt(text, i)) {
 		var g digitGroups
@@ -83,7 +84,7 @@ func jointEnd(text []byte, i int) int {
 	return i
 }
 
-// monthEnd returns the end of a month name at i, or i.
+// monthEnd returns the end of the month name at i, or i itself if there is none.
 func monthEnd(text []byte, i int) int {
 	h := wordHash(text, i, spanEnd(text, i, isAlnum))
 	if l := months(); l.mayBegin(h) {
@@ -102,7 +103,7 @@ func yearAt(text []byte, i int) int {
 	return end
 }
 
-// birthDate finds a date after a word that announces a date of birth, such as "born". A few words may be between
+// birthDate finds a date that follows a word such as "born", which ends at i. Up to three other words may be between
 // them.
 func birthDate(text []byte, i int) (start, end int) {
 	for words := 0; words < 4 && i < len(text); {

@@ -2,8 +2,9 @@ package pii
 
 import "bytes"
 
-// findEmail finds an e-mail address around the @ at i. The local part may contain non-ASCII letters. If text of a
-// script without spaces precedes it directly, the local part begins at the first ASCII character.
+// findEmail finds an e-mail address around the @ at i and returns the offset at which the scan continues, or 0. The
+// local part may contain non-ASCII letters. In scripts without spaces, such as Chinese, the local part begins at its
+// first ASCII character.
 func (sc *textScan) findEmail(i int) int {
 	text := sc.text
 	start := localPart(text, i, sc.lastSolidEnd())
@@ -22,14 +23,14 @@ func (sc *textScan) findEmail(i int) int {
 	return sc.addFinding(start, end, Email)
 }
 
-// endsInName reports whether the last finding is a name from the gazetteer of known names. Such a name may turn out
-// to be part of an address.
+// endsInName reports whether the last finding is a name or a company. Such a finding is provisional, because it may
+// be the beginning of an e-mail address.
 func (sc *textScan) endsInName() bool {
 	n := len(sc.out)
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)
 }
 
-// lastSolidEnd returns the end of the last finding that is not a name.
+// lastSolidEnd returns the end of the last finding that is neither a name nor a company.
 func (sc *textScan) lastSolidEnd() int {
 	for n := len(sc.out); n > sc.first; n-- {
 		if t := sc.out[n-1].Type; t != Name && t != Company {
@@ -141,8 +142,8 @@ func topLevel(label []byte) bool {
 	return true
 }
 
-// technicalAddress reports whether text has the form of an e-mail address but belongs to no person, such as that of a
-// package or a Git server.
+// technicalAddress reports whether text looks like an e-mail address but belongs to no person, such as git@host: in
+// the address of a repository.
 func technicalAddress(text []byte, start, at_, end int) bool {
 	if byteAt(text, start-1) == ':' || byteAt(text, start-1) == '/' || byteAt(text, start-1) == '%' { // the user of a URL
 		i := start

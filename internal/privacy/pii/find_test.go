@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Published examples, with the word that stands beside them; ids whose spelling
-// speaks for itself have none.
+// published lists published example numbers, each with the context word that must precede it. IDs with a distinctive
+// spelling need no word.
 var published = []struct {
 	typ         Type
 	words, text string
@@ -71,8 +71,8 @@ func show(text string, fs []TypedSpan) (s []string) {
 	return s
 }
 
-// One digit changed, no word beside it, or inside of something longer: none is
-// personal.
+// TestNearMisses checks that similar text is not taken for personal data: numbers with one wrong digit, without a
+// context word, or inside a longer text.
 func TestNearMisses(t *testing.T) {
 	s := New(Options{})
 	for _, text := range []string{
@@ -96,7 +96,8 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
-// Secrets are made here: none may stand in a source.
+// TestSecrets checks that secrets are found by their format or by a word before them. It assembles them at run time,
+// because source files must contain no secrets.
 func TestSecrets(t *testing.T) {
 	s := New(Options{})
 	alphabet := "aB3dE5fG7hJ9kLmN1pQrS2tUvW4xYz6"
@@ -132,7 +133,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// One scanner and one gazetteer serve many at once.
+// TestManyAtOnce checks that one Scanner and one list of known values return the same results when many goroutines
+// use them.
 func TestManyAtOnce(t *testing.T) {
 	s, g := New(Options{}), &KnownValues{}
 	raw := crm(seeded(), 20<<10)
@@ -151,7 +153,8 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// One digit changed makes an id of nobody: nearly always, by its checksum.
+// TestOneDigitChanged checks that at most a third of the published IDs with a checksum are still found after one
+// digit was changed.
 func TestOneDigitChanged(t *testing.T) {
 	s := New(Options{Off: []Type{Phone}})
 	for _, p := range published {
@@ -182,7 +185,7 @@ func TestOneDigitChanged(t *testing.T) {
 	}
 }
 
-// What is minted has what a person would write, and how it stood.
+// TestMintedValues checks that the TokenMinter gets each value both decoded and as spelled in the document.
 func TestMintedValues(t *testing.T) {
 	for in, want := range map[string]FoundValue{
 		`{"a":"x\u0040y.com"}`:                            {Type: Email, Text: "x@y.com", Raw: `x\u0040y.com`},
@@ -209,7 +212,8 @@ func TestMintedValues(t *testing.T) {
 	}
 }
 
-// A name that is remembered, in whatever case, does not tear an address apart.
+// TestNamesInsideAddresses checks that a known name inside an e-mail address does not split the address, in any
+// letter case.
 func TestNamesInsideAddresses(t *testing.T) {
 	g := &KnownValues{}
 	g.AddExact(Name, "Ingrid")

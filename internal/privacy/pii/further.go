@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// customShape is the pattern for the values of a custom type of personal data.
+// customShape holds the pattern that the values of a custom type match.
 type customShape struct {
 	typ  Type
 	form *regexp.Regexp
@@ -15,8 +15,8 @@ type customShape struct {
 // isCustomType reports whether t is one of Options.Types.
 func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len(AllTypes()):], t) }
 
-// findCustom adds the matches of custom types to the findings in a text, which begin at dst[first]. A match replaces
-// findings that it overlaps, except text in the form of a token.
+// findCustom adds the matches of custom types to the findings of one text, which begin at dst[first]. A match
+// replaces the findings that it overlaps, except text in the form of a token.
 func (s *Scanner) findCustom(dst []TypedSpan, first int, text []byte) []TypedSpan {
 	var found []TypedSpan
 	for _, sh := range s.shapes {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// builtin has no types but those that everybody has.
+// builtin is a Scanner that finds only the built-in types.
 var builtin = New(Options{})
 
-// restore puts back what tokens stand for, byte for byte.
+// restore replaces each token by the spelling of its value, so that the result must equal the original byte for byte.
 func (v *tokens) restore(text []byte) []byte {
 	for _, f := range reversed(builtin.FindTokens(nil, text)) {
 		x, ok := v.raw[string(text[f.Start:f.End])]
@@ -37,7 +37,8 @@ func reversed(fs []TypedSpan) []TypedSpan {
 	return fs
 }
 
-// roundTrip replaces and restores.
+// roundTrip replaces the values of a document and restores them. The test fails if the result differs or if valid
+// JSON became invalid.
 func roundTrip(t *testing.T, s *Scanner, raw []byte) []byte {
 	t.Helper()
 	v := newTokens()
@@ -63,7 +64,8 @@ Dear Anna, +49 30 23125 123 [EMAIL_1] DE89 3704 0044 0532 0130 00 2001:db8::1 pa
 | Zoë Quux | z@q.com |
 `
 
-// Whatever is cut off, what goes in comes back.
+// TestCutAtEveryByte checks that a document which is cut at any byte is restored unchanged after its values were
+// replaced.
 func TestCutAtEveryByte(t *testing.T) {
 	s := New(Options{})
 	for i := range len(everything) + 1 {
@@ -104,7 +106,7 @@ func FuzzReplace(f *testing.F) {
 	})
 }
 
-// tellTale is told of every text in the shape of a token.
+// tellTale is a TokenMinter that records every text passed to Foreign.
 type tellTale struct {
 	tokens
 	foreign []string
@@ -130,11 +132,12 @@ func TestForeignTokensAreReported(t *testing.T) {
 	}
 }
 
-// hostile texts repeat what makes a scanner look far.
+// hostile lists texts that, when repeated, could make a scanner look far ahead or back for each byte.
 var hostile = []string{"@", "a@", "a@a", "a.", "a@a.", "aaaa", "1", "1 ", "1-", "1.1.", "+1", "(1", "((", "::", "a:", "0:", ":a", "://", "://a:", "://a:b", "[", "{", `{"a":`, `["`, `"\`, `\u00`, "%4", "%40", "&#", "&#6", "-----BEGIN PRIVATE KEY", "-----BEGIN RSA PRIVATE KEY-----\n",
 	"eyJ", "sk-", "ghp_", "DE89 ", "DE893704", "A ", "Aa ", "Dear ", "Dear A", "Inc ", "A Inc", "van der ", "born ", "born 1", "password:", "password: a", "name,email\n", "|a|\n|-|\n", "a,b\n", "a,\"b\n", "\"", "é", "é@", "\xff", "\xe2", "\xc2", "1111 1111 ", "4111 ", "0x", "bc1", "[EMAIL_", "[EMAIL_1]", `{"name":"Al Bo",`, `{"a":{"a":`, "\n{", "\n[", "[1,\n", "Anna ", "<a@b.co> ", "Anna <"}
 
-// Random mixes of pieces that mean something.
+// TestRandomDocumentsComeBack checks that random mixes of personal values, JSON fragments and hostile texts are
+// restored unchanged after replacement.
 func TestRandomDocumentsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := New(Options{})

@@ -12,8 +12,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// KnownValues stores names and companies, so that they are found again in free text. The zero value is empty and ready
-// to use. It is safe for concurrent use.
+// KnownValues stores names, companies and other values, so that they are found again in free text. The zero value is
+// empty and ready to use. It is safe for concurrent use.
 type KnownValues struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
@@ -73,8 +73,8 @@ func (g *KnownValues) isNew(h uint64) bool {
 	return true
 }
 
-// Add adds a value. For a person's name it also adds the family name. It ignores values that are too short, and
-// common words.
+// Add adds a value. If it is a person's name, Add also adds the family name on its own. Values that are too short are
+// ignored, and so are common words.
 func (g *KnownValues) Add(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,7 +107,7 @@ func singleWord(words []string) string {
 	return ""
 }
 
-// foldCase converts s to the lower case that lexicons compare with: only ASCII and Latin-1 letters change.
+// foldCase converts s to the lower case that all word lists use. It changes only ASCII and Latin-1 letters.
 func foldCase(s string) string {
 	var room [64]byte
 	return string(appendFolded(room[:0], []byte(s)))
@@ -128,8 +128,8 @@ func appendFolded(dst, s []byte) []byte {
 }
 
 // AddExact adds a value that is found wherever it occurs as whole words, in any letter case, even if it is a common
-// word. For a person's name it also adds the family name, unless that is a common word. Values of less than four or
-// more than 200 bytes are ignored.
+// word. If it is a person's name, AddExact also adds the family name, unless that is a common word. Values of fewer
+// than four or more than 200 bytes are ignored.
 func (g *KnownValues) AddExact(t Type, value string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,7 +151,8 @@ func (g *KnownValues) AddExact(t Type, value string) {
 	}
 }
 
-// HasExact reports whether AddExact would change nothing, because value was already given to it or there is no room.
+// HasExact reports whether AddExact would do nothing, either because value was added before or because there is no
+// room.
 func (g *KnownValues) HasExact(value string) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -167,8 +168,8 @@ func (g *KnownValues) IsFull() bool {
 
 func (g *KnownValues) isFull() bool { return g.added >= maxKnown || g.exact >= maxKnown }
 
-// isDistinctive reports whether the single word w may be searched for on its own. It must have at least four
-// characters, begin with a capital, contain no digits and not be a common word.
+// isDistinctive reports whether the single word w is distinctive enough to be searched for on its own. It must have
+// at least four characters, begin with a capital, contain no digits and not be a common word.
 func isDistinctive(w string) bool {
 	if utf8.RuneCountInString(w) < 4 || !isCapitalised([]byte(w), 0) || strings.ContainsAny(w, "0123456789.@/_") {
 		return false
@@ -182,7 +183,7 @@ func isDistinctive(w string) bool {
 	return end == 0 || role&(roleStop|roleTitle|roleGreeting|roleCompany|roleSignoff) == 0 && !isCommonWord(w)
 }
 
-// isCommonWord reports whether w is a common word that is also a family name or a company. On its own, such a word
+// isCommonWord reports whether w is a common word that also occurs as a family name or company, so that on its own it
 // does not indicate a person.
 func isCommonWord(w string) bool {
 	return bytes.Contains([]byte(commonWords), []byte(" "+foldCase(w)+" "))
@@ -193,10 +194,10 @@ const commonWords = " long young green brown black white king page may june apri
 	"power powers case cases bond bonds cash read reader reed ring rush sun sunday monday test tests user users admin guest owner manager system service group company name names person contact null none unknown other others default " +
 	"sales support team bot app apps engineering platform department dept operations ops marketing finance human resources customer customers client security network it hr legal public private global local info office home work main test demo sample example acme data files open closed active pending draft done high normal true false yes apple orange target square block slack notion linear stripe shell delta meta visa oracle gap "
 
-// maxAlike bounds the number of values with the same normalised spelling.
+// maxAlike bounds the number of values that share a normalised spelling. Further ones are not stored.
 const maxAlike = 16
 
-// putValue adds a value; words is the value in lower case. If exact is not empty, only that spelling is found.
+// putValue stores a value, given in lower case as words. If exact is not empty, only text with that spelling matches.
 func (g *KnownValues) putValue(words string, t Type, exact string) {
 	typ := slices.Index(g.types, t)
 	if typ < 0 {
@@ -225,10 +226,10 @@ func (g *KnownValues) putValue(words string, t Type, exact string) {
 	g.indexFirstWord(words)
 }
 
-// pageBits determines the size of a page of text: 1<<pageBits bytes.
+// pageBits sets the size of one page of KnownValues.text to 1<<pageBits bytes.
 const pageBits = 16
 
-// writeEntry appends a value to text and returns its offset.
+// writeEntry appends a value to KnownValues.text and returns its offset there.
 func (g *KnownValues) writeEntry(typ byte, words, exact string) uint32 {
 	times := byte(1)
 	if exact != "" {
@@ -248,7 +249,8 @@ func (g *KnownValues) writeEntry(typ byte, words, exact string) uint32 {
 	return place
 }
 
-// findPlace returns the offset in text of the first value with this normalised spelling, whose hash is h, or 0.
+// findPlace returns the offset in KnownValues.text of the first value with this normalised spelling, or 0. h is the
+// hash of the spelling.
 func (g *KnownValues) findPlace(h uint64, spelling []byte) uint32 {
 	return g.values.FindOffset(h, func(place uint32) bool {
 		var room [256]byte
@@ -257,7 +259,7 @@ func (g *KnownValues) findPlace(h uint64, spelling []byte) uint32 {
 	})
 }
 
-// indexFirstWord indexes a value by the hash of its first word.
+// indexFirstWord records the length of a value under the hash of its first word.
 func (g *KnownValues) indexFirstWord(words string) {
 	h := wordHash([]byte(words), 0, spanEnd([]byte(words), 0, isAlnum))
 	g.first[h>>54] |= 1 << (h >> 48 & 63)
@@ -282,13 +284,14 @@ func (g *KnownValues) lengthsOf(h uint64) uint32 {
 	return g.lengths.FindOffset(h, func(uint32) bool { return true })
 }
 
-// knownValue represents a value read from the gazetteer.
+// knownValue holds one value of KnownValues as its lookups return it.
 type knownValue struct {
 	typ          Type
 	words, exact []byte // exact is set if only this spelling is to be found
 }
 
-// entryAt returns the value at an offset in text, and the offset of the next value with the same spelling.
+// entryAt returns the value at an offset in KnownValues.text, and the offset of the next value with the same
+// normalised spelling.
 func (g *KnownValues) entryAt(place uint32) (next uint32, k knownValue) {
 	t := g.entryText(place)
 	n := int(t[6])
@@ -303,10 +306,12 @@ func (g *KnownValues) entryText(place uint32) []byte {
 	return g.text[place>>pageBits][place&(1<<pageBits-1):]
 }
 
-// mayBegin reports whether a value may begin with a word of this hash. It may return true although no value does.
+// mayBegin reports whether a value may begin with a word that has this hash. It can return true although no value
+// does.
 func (g *KnownValues) mayBegin(h uint64) bool { return g.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the type and the end of the longest value that begins with the word at start.
+// longestMatch returns the type and the end of the longest known value at start. h is the hash of the first word
+// there.
 func (g *KnownValues) longestMatch(text []byte, start int, h uint64) (t Type, end int) {
 	n := g.lengthsOf(h)
 	if n < 256 {
@@ -320,7 +325,8 @@ func (g *KnownValues) longestMatch(text []byte, start int, h uint64) (t Type, en
 	return "", 0
 }
 
-// typeOfSpelling returns the type and the end of a value of n bytes at start.
+// typeOfSpelling returns the type and the end of the known value of n bytes at start, or 0 as the end if there is
+// none.
 func (g *KnownValues) typeOfSpelling(text []byte, start, n int) (t Type, end int) {
 	if end := start + n; n == 0 || end > len(text) || class[byteAt(text, end)]&isAlnum != 0 && text[end] < 0x80 {
 		return "", 0
@@ -337,7 +343,7 @@ func (g *KnownValues) typeOfSpelling(text []byte, start, n int) (t Type, end int
 	return "", 0
 }
 
-// appendNormalized appends s in lower case, with every separator that phrases treat alike replaced by a space.
+// appendNormalized appends s in lower case, with each of the separators - _ ' and . replaced by a space.
 func appendNormalized(dst, s []byte) []byte {
 	b := appendFolded(dst, s)
 	for i, c := range b {

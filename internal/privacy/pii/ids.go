@@ -30,13 +30,13 @@ type idForm struct {
 	rule    *idRule
 }
 
-// formIndex finds the patterns that may match at a position, by the length and class of the first run of letters and
-// digits and by the byte after it.
+// formIndex narrows the patterns to try at a position by the word there: by its length, the classes of its bytes, and
+// the byte after it.
 type formIndex struct {
 	digits, mixed, capitals [24][seps]formList
 }
 
-// formList has the patterns for one position, in the order in which they are tried.
+// formList holds the patterns that may match at one position, in the order in which they are tried.
 type formList struct {
 	all, alone []idForm
 	words      uint64 // context words that any of all accepts
@@ -51,8 +51,8 @@ func (l *formList) addForm(f idForm) {
 	}
 }
 
-// The bytes after a run of letters and digits that patterns distinguish. seps is their number plus one, for all other
-// bytes.
+// sepBytes lists the bytes that patterns distinguish after a run of letters and digits. seps adds one class for all
+// other bytes.
 const (
 	sepBytes = " -./(+"
 	seps     = len(sepBytes) + 1
@@ -119,8 +119,8 @@ func putForm(lists *[seps]formList, f idForm) {
 	}
 }
 
-// matchAt matches the pattern against text at start. end is the end of the match, or 0 if it does not match. n is the
-// number of letters and digits, which are written to id unless id is nil.
+// matchAt matches the pattern against the text at start. It returns the end of the match, or 0 if it does not match,
+// and the number n of letters and digits. These characters are written to id in capitals, unless id is nil.
 func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {
 		return 0, 0
@@ -156,7 +156,8 @@ func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	return start + len(f.pattern), n
 }
 
-// isClosed reports whether no character directly before or after the match would belong to the id, too.
+// isClosed reports whether a match from start to end is complete: no character next to it could be part of the same
+// number or word.
 func isClosed(text []byte, start, end int) bool {
 	b, a := byteAt(text, start-1), byteAt(text, end)
 	switch {

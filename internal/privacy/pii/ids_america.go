@@ -63,7 +63,7 @@ func americanRules() []idRule {
 }
 
 // isSSN reports whether the digits can be a US Social Security number. It refuses ranges that are never assigned and
-// numbers known from advertisements.
+// four well-known invalid numbers, which appeared in advertisements for example.
 func isSSN(d []byte) bool {
 	area, group, serial := parseNumber(d[:3]), parseNumber(d[3:5]), parseNumber(d[5:])
 	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0 && !isUniform(d) &&
@@ -128,8 +128,8 @@ func isCURP(id []byte) bool {
 	return isYYMMDD(id[4:10]) && bytes.IndexByte([]byte("HMX"), id[10]) >= 0 && (10-s%10)%10 == lastDigit(id)
 }
 
-// isRFC reports whether the id is the Mexican tax number (RFC) of a person. It refuses the two generic numbers, for
-// the public and for foreigners.
+// isRFC reports whether the ID can be a person's Mexican tax number (RFC). It refuses the two generic numbers, which
+// stand for the general public and for foreigners.
 func isRFC(id []byte) bool {
 	return isYYMMDD(id[4:10]) && !isOneOf(string(id), "XAXX010101000", "XEXX010101000")
 }
@@ -157,7 +157,8 @@ func ciEcuador(d []byte) bool {
 	return (province >= 1 && province <= 24 || province == 30) && d[2] < '7' && isLuhn(d)
 }
 
-// ciBolivia accepts a Bolivian identity number: digits, the issuing department and an optional complement.
+// ciBolivia validates a Bolivian identity number: seven or eight digits, the issuing department and an optional
+// complement.
 func ciBolivia(id []byte) bool {
 	i := 7
 	if isDigitByte(id[i]) {

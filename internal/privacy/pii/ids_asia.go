@@ -62,8 +62,8 @@ func asianRules() []idRule {
 	}
 }
 
-// paperRules returns the rules for documents whose numbers have no checksum that is valid in every country. A context
-// word must precede such a number.
+// paperRules returns the rules for passports and driving licences. Most of their numbers have no checksum that is
+// valid in every country, so a context word must precede them.
 func paperRules() []idRule {
 	return []idRule{
 		{
@@ -152,8 +152,8 @@ func isNRIC(id []byte) bool {
 	return false
 }
 
-// luhnLeft verifies a Luhn checksum that doubles every second digit from the left. For numbers of odd length this is
-// the usual Luhn checksum.
+// luhnLeft verifies the Luhn checksum of an ID of odd length, where doubling from the left and from the right is the
+// same. It refuses one repeated digit.
 func luhnLeft(d []byte) bool { return isLuhn(d) && !isUniform(d) }
 
 func isABN(d []byte) bool {
@@ -183,8 +183,8 @@ func nidMauritius(id []byte) bool {
 	return isDDMMYY(id[1:]) && base36Digits[(17-s%17)%17] == id[13]
 }
 
-// nicLanka validates a Sri Lankan identity number. It contains the birthday as the day of the year, plus 500 for
-// women.
+// nicLanka validates a Sri Lankan identity number. The number contains the birthday as the day of the year, and
+// women's numbers add 500 to it.
 func nicLanka(id []byte) bool {
 	day := parseNumber(id[2:5])
 	if len(id) == 12 {

@@ -136,7 +136,8 @@ func isPPS(id []byte) bool {
 	return "WABCDEFGHIJKLMNOPQRSTUV"[s%23] == id[7]
 }
 
-// steuerID validates a German tax number: among its first ten digits, one occurs twice or three times.
+// steuerID validates a German tax number: exactly one of its first ten digits occurs twice or three times, and the
+// last digit is a checksum.
 func steuerID(d []byte) bool {
 	var count [10]int
 	for _, b := range d[:10] {
@@ -188,7 +189,7 @@ func isNIR(id []byte) bool {
 
 const nifLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
 
-// isNIF validates a Spanish tax number. It refuses digits that could be a date followed by a letter.
+// isNIF validates a Spanish tax number. It refuses an ID whose eight digits could be a date.
 func isNIF(id []byte) bool {
 	return nifLetters[parseNumber(id[:8])%23] == id[8] && !isYYYYMMDD(id[:8]) && !isUniform(id[:8])
 }
@@ -273,8 +274,8 @@ func isPersonnummer(d []byte) bool {
 	return isDate(parseNumber(d[2:4]), max(day%60, 1)) && isLuhn(d)
 }
 
-// isFodselsnummer validates a Norwegian identity number. Its first check digit has four possible values, because the
-// range of numbers was extended.
+// isFodselsnummer validates a Norwegian identity number. Its first check digit has four possible values, because
+// Norway extended the range of numbers.
 func isFodselsnummer(d []byte) bool {
 	day, month := parseNumber(d[:2]), parseNumber(d[2:4])
 	if y, n := parseNumber(d[4:6]), parseNumber(
@@ -366,7 +367,7 @@ func isUNP(id []byte) bool {
 	return (s+weightedSum(d[1:], 23, 19, 17, 13, 7, 5, 3))%11 == lastDigit(d) && !isUniform(id)
 }
 
-// isKVNR validates a German health insurance number. Its letter counts as two digits.
+// isKVNR validates a German health insurance number. For the checksum, its letter counts as two digits.
 func isKVNR(id []byte) bool {
 	letter := id[0] - 'A' + 1
 	d := append([]byte{'0' + letter/10, '0' + letter%10}, id[1:9]...)

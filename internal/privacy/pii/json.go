@@ -20,7 +20,8 @@ const (
 	textNode // not JSON
 )
 
-// docNode represents a value or text in the document that may contain personal data.
+// docNode represents a part of the document that may contain personal data: a key, a string, a number, or text
+// outside JSON.
 type docNode struct {
 	start, end  int32 // without quotes
 	path        int32
@@ -31,8 +32,8 @@ type docNode struct {
 	first, last int32 // its findings in walker.found; before the scan, the range of its name
 }
 
-// docPath is the path of a value in the document without array indexes, so that all values of a column have the same
-// path.
+// docPath represents the path of a value in the document. It omits array indexes, so that all values of a column
+// share one path.
 type docPath struct {
 	parent int32
 	key    int32 // in doc.keys, -1 for the elements of an array
@@ -48,7 +49,7 @@ type docObject struct {
 	street bool
 }
 
-// jsonDoc represents a parsed document.
+// jsonDoc represents a parsed document: its values and texts, with their paths.
 type jsonDoc struct {
 	s       *Scanner
 	view    textView
@@ -90,7 +91,7 @@ func (d *jsonDoc) resetFor(s *Scanner, v textView) {
 }
 
 // splitJSON splits a document into JSON values and the text between them. If all is set, the whole document must be
-// one JSON value, and the result reports whether it was.
+// one JSON value, and the result reports whether it is.
 func (d *jsonDoc) splitJSON(all bool) bool {
 	text := d.view.text
 	from := 0 // start of text that is not JSON
@@ -126,7 +127,8 @@ func (d *jsonDoc) splitJSON(all bool) bool {
 	return false
 }
 
-// nextContainer returns the offset of the next { or [ that begins a line or that only blanks separate from i.
+// nextContainer returns the offset of the next { or [ that begins a line, apart from blanks. The text from i may
+// begin in the middle of a line. It returns the length of the text if there is none.
 func nextContainer(text []byte, i int) int {
 	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
 		return j
@@ -152,13 +154,13 @@ func (d *jsonDoc) addNode(s nodeSort, start, end int, path, object int32, escape
 	})
 }
 
-// docCursor is the offset and path of the next value.
+// docCursor holds the position of the parser: the offset, path and object of the next value.
 type docCursor struct {
 	i            int
 	path, object int32
 }
 
-// cursorStep is the result of one parsing step.
+// cursorStep says what one parsing step has read, or that the container ended or is not JSON.
 type cursorStep uint8
 
 const (
@@ -217,7 +219,7 @@ func (d *jsonDoc) readNext(c *docCursor) cursorStep {
 	return read
 }
 
-// beginContainer reads the opening bracket of an object or array. An empty one is read to its end.
+// beginContainer reads the opening bracket of an object or array, and the first key of an object.
 func (d *jsonDoc) beginContainer(c *docCursor, array bool) cursorStep {
 	if len(d.stack) == maxDepth {
 		return broken
@@ -245,7 +247,7 @@ func (d *jsonDoc) beginContainer(c *docCursor, array bool) cursorStep {
 	return d.readMember(c)
 }
 
-// readMember reads the key before the next value.
+// readMember reads the next key of an object and its colon.
 func (d *jsonDoc) readMember(c *docCursor) cursorStep {
 	if c.i, c.path = d.readKey(c.i); c.path < 0 {
 		return broken
@@ -253,7 +255,8 @@ func (d *jsonDoc) readMember(c *docCursor) cursorStep {
 	return opened
 }
 
-// readBehind reads the bytes after a value: closing brackets, and the comma before the next value.
+// readBehind reads what follows a value: closing brackets, the comma before the next value, and the key of the next
+// member.
 func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	text := d.view.text
 	for {
@@ -279,8 +282,8 @@ func (d *jsonDoc) readBehind(c *docCursor) cursorStep {
 	}
 }
 
-// cellPath returns the path of a cell in an array of arrays. The strings of the first row count as a header that
-// names the columns.
+// cellPath returns the path of a cell in an array of arrays, so that each column has a path of its own. The strings
+// of the first row are the header that names the columns.
 func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	text, column := d.view.text, row.column
 	row.column++
@@ -304,7 +307,8 @@ func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	return p
 }
 
-// nameColumns marks columns called "name" as names of people if another column of the same table is about people.
+// nameColumns marks columns called "name" as names of people if another column of the table shows that its rows
+// describe people.
 func (d *jsonDoc) nameColumns(table *openContainer) {
 	people := false
 	columns := d.columns[table.first : table.first+table.columns]
@@ -367,8 +371,8 @@ func (d *jsonDoc) readKey(i int) (int, int32) {
 	return skipSpace(text, i+1), p
 }
 
-// guessPath returns the path that followed the previous key the last time, or -1. This saves a lookup, because
-// objects often repeat their keys in the same order.
+// guessPath guesses the path of the next key: the one that followed the previous key the last time. It returns -1 if
+// there is none. The guess saves a map lookup, because objects often repeat their keys in the same order.
 func (d *jsonDoc) guessPath(f *openContainer) int32 {
 	n := d.paths[f.path].next
 	if f.before >= 0 {
@@ -412,7 +416,8 @@ func manyDigits(b []byte) bool {
 	return n >= 4
 }
 
-// childPath returns the path of a key below a path, or of the elements of an array.
+// childPath returns the path of a member with this key, or of the elements of an array if key is negative. It creates
+// the path if needed.
 func (d *jsonDoc) childPath(parent, key int32) int32 {
 	at := uint64(uint32(parent))<<32 | uint64(uint32(key))
 	if id, ok := d.pathIDs[at]; ok {
@@ -431,7 +436,8 @@ func (d *jsonDoc) childPath(parent, key int32) int32 {
 	return id
 }
 
-// nestedIn returns the meaning of a key in an object that is itself the value of a key with the meaning around.
+// nestedIn returns the meaning of a key inside an object that is the value of another key. around is the meaning of
+// that outer key.
 func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	switch {
 	case m.name && around.person:
@@ -448,8 +454,8 @@ func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 	return m
 }
 
-// stringEnd returns the offset of the closing quote of the string that begins at i, or the end of the text if it
-// is not closed.
+// stringEnd returns the offset of the closing quote of the string whose content begins at i, or the end of the text
+// if it is not closed. escaped reports whether the string contains a backslash.
 func stringEnd(text []byte, i int) (end int, escaped bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {

@@ -10,7 +10,7 @@ import (
 //go:embed keys.txt
 var keyList string
 
-// valueMeaning lists what a JSON key, such as "email", implies about its value.
+// valueMeaning says what a JSON key, such as "email", implies about its value.
 type valueMeaning struct {
 	typ     Type
 	sure    bool   // the value is of the type, whatever it looks like
@@ -55,7 +55,8 @@ var keyDictionary = sync.OnceValue(func() *meaningDictionary {
 	return d
 })
 
-// withEntry returns the meaning with one entry of the key list added.
+// withEntry returns the meaning extended by one entry of the list of known keys: sort is the kind of the entry, such
+// as "person".
 func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	switch sort {
 	case "person":
@@ -116,7 +117,7 @@ func keyWords(key string) (words []string) {
 
 const maxKeyWords = 8
 
-// meaningOf returns the meaning of a key by its longest known suffix.
+// meaningOf returns what a key means, according to the longest known sequence of words at its end.
 func (s *Scanner) meaningOf(key string) (m valueMeaning) {
 	if len(key) > 120 {
 		return valueMeaning{}
@@ -160,8 +161,8 @@ func isOneOf(w string, all ...string) bool {
 	return false
 }
 
-// suffixMeaning returns the meaning of the longest known suffix of words, and the index of the suffix's first word.
-// Digits at the end of a word are ignored unless the known spelling has them.
+// suffixMeaning looks up the longest known sequence of words at the end of words. It returns its meaning and the
+// index of its first word. Digits at the end are ignored, unless the known spelling has them.
 func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	for from := range words {
 		k := strings.Join(words[from:], " ")
@@ -178,8 +179,8 @@ func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	return valueMeaning{}, len(words)
 }
 
-// nameOf returns the meaning of a key that ends in "name". before has the words before it, which decide whether it is
-// a person, a company or neither.
+// nameOf returns the meaning of a key that ends in "name". before holds the words in front of it, which decide
+// whether the name is that of a person, a company or something else.
 func (s *Scanner) nameOf(before []string) valueMeaning {
 	of, at := s.suffixMeaning(before)
 	switch {
@@ -193,8 +194,8 @@ func (s *Scanner) nameOf(before []string) valueMeaning {
 	return valueMeaning{}
 }
 
-// vouchedBy returns the kinds of context words in a key, such as "passport". They count for numbers in the key's
-// value.
+// vouchedBy returns the kinds of context words in a key, as bits. A word such as "passport" counts as context for
+// numbers in the key's value.
 func (s *Scanner) vouchedBy(words []string) (kinds uint64) {
 	text := []byte(strings.Join(words, " "))
 	for i := 0; i < len(text); i = spanEnd(text, i, isAlnum) + 1 {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// phraseLexicon finds words and phrases in a text, ignoring case. A bit table excludes most words without a lookup.
+// phraseLexicon maps words and phrases to values and finds them in a text, ignoring case. A bit table excludes most
+// words without a map lookup.
 type phraseLexicon[T any] struct {
 	first   [1 << 10]uint64
 	entries map[uint64][]lexiconEntry[T]
@@ -30,10 +31,12 @@ func (l *phraseLexicon[T]) addPhrase(words string, value T) {
 	l.entries[h] = append(l.entries[h], lexiconEntry[T]{words, value})
 }
 
-// mayBegin reports whether a phrase may begin with a word of this hash. It may return true although no phrase does.
+// mayBegin reports whether a phrase may begin with a word that has this hash. It can return true although no phrase
+// does.
 func (l *phraseLexicon[T]) mayBegin(h uint64) bool { return l.first[h>>54]>>(h>>48&63)&1 != 0 }
 
-// longestMatch returns the value and the end of the longest phrase that begins at start. end is 0 if no phrase matches.
+// longestMatch returns the value and the end of the longest phrase at start, or 0 as the end if there is none. h is
+// the hash of the first word there.
 func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value T, end int) {
 	for _, e := range l.entries[h] {
 		if n := phraseEnd(text, start, e.words); n > end {
@@ -43,8 +46,8 @@ func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value
 	return value, end
 }
 
-// phraseEnd returns the end of the phrase words at start, or 0 if the text does not contain them there as whole
-// words.
+// phraseEnd returns the end of a phrase that the text contains at start as whole words, ignoring case, or 0 if it
+// does not.
 func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	i := start
 	for j := range len(words) {
@@ -76,7 +79,8 @@ func isUnspacedScript[T string | []byte](words T) bool {
 //go:embed words.txt
 var wordList string
 
-// contextWords finds words, such as "passport" or "tax", that say what kind of number follows. Each kind has a bit.
+// contextWords finds words, such as "passport" or "tax", that say what the number after them is. Each kind of word
+// has a bit.
 type contextWords struct {
 	phraseLexicon[uint64]
 	kinds map[string]uint64
@@ -111,7 +115,8 @@ var vouchers = sync.OnceValue(func() *contextWords {
 	return v
 })
 
-// phraseSpellings returns the phrase in lower case, and the spellings with capitals that foldCase does not convert.
+// phraseSpellings returns a lower-case phrase, and its capitalised forms if they have capitals that foldCase does not
+// convert.
 func phraseSpellings(p string) []string {
 	all := []string{p}
 	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {
@@ -129,11 +134,11 @@ func blankMarks(r rune) rune {
 	return r
 }
 
-// ownBits is the number of kinds that have a bit of their own.
+// ownBits is the number of kinds of context words that do not share their bit with other kinds.
 const ownBits = 40
 
-// bitFor assigns a bit to a kind. The first ownBits kinds each get their own. Later kinds share bits, which is enough
-// because their numbers have different checksums.
+// bitFor returns the bit of a kind and assigns one if needed. The first ownBits kinds each get a bit of their own.
+// Later kinds share bits, which does no harm because their numbers have different checksums.
 func (v *contextWords) bitFor(kind string) uint64 {
 	if v.kinds[kind] == 0 {
 		n := len(v.kinds)
@@ -145,8 +150,8 @@ func (v *contextWords) bitFor(kind string) uint64 {
 	return v.kinds[kind]
 }
 
-// kindBit returns the bit of a kind. It panics if the list has no such kind, which would be a mistake in a table of
-// this package.
+// kindBit returns the bit of a kind. It panics if no word has this kind, because that would be a mistake in this
+// package.
 func (v *contextWords) kindBit(name string) uint64 {
 	if v.kinds[name] == 0 {
 		panic("pii: no words of the kind " + name)

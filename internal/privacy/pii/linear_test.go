@@ -22,8 +22,8 @@ func TestHostileTextTakesLinearTime(t *testing.T) {
 	}
 }
 
-// manyNamed is n bytes of people of whom all have the same given name, family name, or more,
-// and who are told of again.
+// manyNamed returns about n bytes of JSON about people who share a given name, a family name or both, and whose names
+// occur again in notes.
 func manyNamed(n int) []byte {
 	var b strings.Builder
 	b.WriteByte('[')

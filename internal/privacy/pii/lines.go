@@ -55,7 +55,7 @@ func keyOfLine(line []byte) (key, value int) {
 	return 0, 0
 }
 
-// isSourceCode reports whether a value looks like source code.
+// isSourceCode reports whether the value of a labelled line looks like source code.
 func isSourceCode(v []byte) bool {
 	switch v[len(v)-1] {
 	case ',', ';', '{', '(', '[', '`':
@@ -64,7 +64,7 @@ func isSourceCode(v []byte) bool {
 	return v[0] == '"' || v[0] == '\'' || v[0] == '`' || bytes.IndexByte(v, '(') >= 0 && bytes.IndexByte(v, '.') >= 0
 }
 
-// lineMeaning returns the meaning of a line's label. It caches the result, because many lines have the same labels.
+// lineMeaning returns what a line's label means. It caches the result, because many lines have the same label.
 func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	key = bytes.Trim(key, " *_")
 	if m, ok := w.lineKeys[string(key)]; ok {
@@ -81,7 +81,8 @@ func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	return m
 }
 
-// walkLines scans the labelled lines of a text according to their labels, and the text between them as free text.
+// walkLines scans a text in which some lines have labels. The label determines the type of its line's value, and the
+// rest is scanned as free text.
 func (w *documentWalker) walkLines(v textView) {
 	from := 0
 	for _, l := range w.findLabels(v.text) {

@@ -11,7 +11,7 @@ import (
 //go:embed names.txt
 var nameList string
 
-// The roles of words in and around names.
+// A word has one bit for each role that it can have in or next to a name.
 const (
 	roleTitle = 1 << iota
 	roleGreeting
@@ -39,7 +39,7 @@ type roleLexicon struct {
 	starts [1 << 10]uint64
 }
 
-// hasRole reports whether a word of this hash may have a role that begins or ends a name.
+// hasRole reports whether a word with this hash may begin or end a name. It can return true although none does.
 func (l *roleLexicon) hasRole(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
 
 var people = sync.OnceValue(func() *roleLexicon {
@@ -76,8 +76,8 @@ var people = sync.OnceValue(func() *roleLexicon {
 	return l
 })
 
-// capitalLatin returns w with a capital as its first letter, if that letter is beyond U+00FF. Comparisons ignore the
-// case of letters up to U+00FF only.
+// capitalLatin returns w with its first letter as a capital if that letter is beyond U+00FF. Lookups ignore case only
+// up to U+00FF, so such spellings are listed explicitly.
 func capitalLatin(w string) string {
 	if r, n := utf8.DecodeRuneInString(w); r > 0xFF {
 		return string(unicode.ToUpper(r)) + w[n:]
@@ -85,8 +85,8 @@ func capitalLatin(w string) string {
 	return w
 }
 
-// findPerson finds a name around a word that has a role in names. It returns the offset at which the scan continues,
-// or 0.
+// findPerson finds a name, company or street around a word whose role suggests one. It returns the offset at which
+// the scan continues, or 0.
 func (sc *textScan) findPerson(w textWord, role uint16, end int) int {
 	text := sc.text
 	capital := isCapitalised(text, w.start)
@@ -170,8 +170,8 @@ func isCapitalised(text []byte, i int) bool {
 	return false
 }
 
-// capitalLatinA reports whether a rune of the Latin Extended-A block (ł, ş) is a capital. Capitals have even numbers
-// up to U+0137 and from U+014A to U+0177, and odd numbers between.
+// capitalLatinA reports whether the two bytes encode a capital of the Latin Extended-A block, such as Ł or Ş. In that
+// block, capitals have even numbers up to U+0137 and from U+014A to U+0177, and odd numbers otherwise.
 func capitalLatinA(a, b byte) bool {
 	r := int(a&0x1F)<<6 | int(b&0x3F)
 	if r >= 0x139 && r <= 0x148 || r >= 0x179 && r <= 0x17E {
@@ -228,7 +228,8 @@ func (sc *textScan) roleOf(start, end int) uint16 {
 	return role
 }
 
-// nameRun returns the end and the number of the consecutive words at i that can be parts of a name, up to most words.
+// nameRun returns the end and the number of the consecutive words at i that can form a name. It reads at most most
+// words.
 func (sc *textScan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
@@ -252,8 +253,8 @@ func (sc *textScan) nameRun(i, most int) (end, n int) {
 	return end, n
 }
 
-// takeName adds the name at i to the findings if it has at least least words. If known is set, a shorter name
-// suffices if it is in a list of names.
+// takeName adds the name at i to the findings if it has at least least words. If known is set, a shorter name is
+// enough if it is a known given or family name.
 func (sc *textScan) takeName(i, least, most int, known bool) int {
 	if i >= len(sc.text) || i < 0 {
 		return 0
@@ -287,7 +288,7 @@ func (sc *textScan) takeGreetedName(i int) int {
 	return 0
 }
 
-// afterSalutation returns the offset after a title, as in "Dear Ms Weber".
+// afterSalutation returns the offset after the titles at i, such as Ms in "Dear Ms Weber".
 func afterSalutation(text []byte, i int) int {
 	for _, t := range []string{"Mr", "Mrs", "Ms", "Miss", "Herr", "Frau", "Dr", "Prof", "Madame", "Monsieur", "Señor", "Señora", "Sr", "Sra"} {
 		if i+len(t) < len(text) && string(text[i:i+len(t)]) == t && !isAlnumByte(text[i+len(t)]) {
@@ -320,8 +321,8 @@ func (sc *textScan) takeSignedName(i int) int {
 	return sc.addFinding(i, end, Name)
 }
 
-// takeGivenName finds a known given name and the words of the name that follow it. In prose, the given name may occur
-// alone.
+// takeGivenName finds a known given name together with the capitalised words that follow it. A given name alone
+// counts only in prose.
 func (sc *textScan) takeGivenName(w textWord) int {
 	if b := byteAt(sc.text, w.start-1); b == '/' || b == '.' || b == '_' || b == '-' || b == '@' || b == '#' || b == '`' {
 		return 0
@@ -339,7 +340,7 @@ func (sc *textScan) takeGivenName(w textWord) int {
 	return sc.addFinding(w.start, end, Name)
 }
 
-// afterSaint reports whether a word precedes the name that makes it a place, as in San Francisco.
+// afterSaint reports whether a word such as San precedes i, which makes the name there a place, as in San Francisco.
 func (sc *textScan) afterSaint(i int) bool {
 	p, ok := sc.wordBefore(2)
 	return ok && p.end == i-1 && isOneOf(
@@ -348,14 +349,14 @@ func (sc *textScan) afterSaint(i int) bool {
 	)
 }
 
-// companyFollows reports whether the legal form of a company follows the name.
+// companyFollows reports whether the legal form of a company, such as GmbH, follows at i.
 func (sc *textScan) companyFollows(i int) bool {
 	j := blanksEnd(sc.text, skipByte(sc.text, i, ','), 1)
 	e := spanEnd(sc.text, j, isLetter)
 	return e > j && sc.roleOf(j, e)&roleCompany != 0
 }
 
-// placeFollows reports whether a word such as "Street" follows the name, which makes it a place.
+// placeFollows reports whether a word such as "Street" follows at i, which makes the name before it a place.
 func (sc *textScan) placeFollows(i int) bool {
 	j := blanksEnd(sc.text, i, 1)
 	return isOneOf(
@@ -376,7 +377,7 @@ func (sc *textScan) isInProse(start, end int) bool {
 	return after && (before || start == 0 || text[max(0, start-2)] == '.' || text[start-1] == '\n') || before && closes
 }
 
-// takeSubject finds two or three capitalised words before a verb whose subject is usually a person.
+// takeSubject finds a name of two or three capitalised words before a verb whose subject is usually a person.
 func (sc *textScan) takeSubject(verb textWord) int {
 	start, end, n := 0, verb.start, 0
 	for back := 2; back <= 4; back++ {
@@ -471,7 +472,7 @@ func isJoined(between []byte) bool {
 	return false
 }
 
-// companyEnd returns the end of a legal form including its additions: a full stop, "& Co. KG", "Pvt. Ltd.".
+// companyEnd returns the end of a company's legal form with what may follow it: a full stop, "& Co. KG" or "Ltd.".
 func companyEnd(text []byte, start, i int) int {
 	switch form := string(text[start:i]); form {
 	case "Inc", "Ltd", "Corp", "Co", "Lda", "Ltda", "Pty", "Pvt", "Pte":
@@ -489,7 +490,8 @@ func companyEnd(text []byte, start, i int) int {
 	return i
 }
 
-// displayName finds the display name of an e-mail address: Ana Lima <ana@…>, Ana Lima (ana@…).
+// displayName finds the display name in front of an e-mail address that begins at start, as in Ana Lima <ana@…> or
+// Ana Lima (ana@…).
 func (sc *textScan) displayName(start int) {
 	text := sc.text
 	if sc.s.off[Name] || start < 3 || text[start-1] != '<' && text[start-1] != '(' {

@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// findAtColon finds network addresses around the colon at i, or credentials in a URL.
+// findAtColon finds a MAC address, an IPv6 address or the credentials in a URL at the colon at i.
 func (sc *textScan) findAtColon(i int) int {
 	text := sc.text
 	if byteAt(text, i+1) == '/' && byteAt(text, i+2) == '/' {
@@ -55,8 +55,8 @@ func (sc *textScan) findMAC(i int) int {
 	return sc.addFinding(start, end, MAC)
 }
 
-// macOfThree finds a MAC address written as three groups of four hex digits with dots (0012.3456.789a). i is the end
-// of a word that announces an address, such as MAC. The address must begin within a few bytes of i.
+// macOfThree finds a MAC address written as three groups of four hex digits with dots, such as 0012.3456.789a. The
+// address must begin within 12 bytes of i, where a word such as "MAC" ends.
 func macOfThree(text []byte, i int) (start, end int) {
 	for start = i; start < len(text) && start < i+12; start++ {
 		if b := text[start]; class[b]&isHex == 0 || isAlnumByte(text[start-1]) {
@@ -122,7 +122,7 @@ func (sc *textScan) findIPv6(start int) int {
 	return sc.addFinding(start, i, IP)
 }
 
-// quadEnd returns the end of four dotted numbers up to 255 at i, or 0.
+// quadEnd returns the end of an IPv4 address at i, or 0 if there is none: four numbers up to 255, separated by dots.
 func quadEnd(text []byte, i int) int {
 	for part := range 4 {
 		if part > 0 {
@@ -142,8 +142,8 @@ func quadEnd(text []byte, i int) int {
 	return i
 }
 
-// findIPv4 finds an IPv4 address at a word of digits before a dot. It ignores possible version numbers, and addresses
-// that every machine has.
+// findIPv4 finds an IPv4 address at start. It ignores what may be a version number, and addresses that are the same
+// on every machine, such as 127.0.0.1.
 func (sc *textScan) findIPv4(start int) int {
 	text := sc.text
 	end := quadEnd(text, start)
@@ -171,8 +171,8 @@ func (sc *textScan) findIPv4(start int) int {
 	return sc.addFinding(start, end, IP)
 }
 
-// sectionLike reports whether an IPv4 address may be a section number: all its numbers are small, and it is not a
-// well-known address.
+// sectionLike reports whether an IPv4 address could be a section number such as 1.2.3.4. That is the case if all its
+// numbers are small, unless it is a private or well-known address.
 func sectionLike(ip []byte) bool {
 	n := 0
 	for _, b := range ip {
@@ -186,7 +186,7 @@ func sectionLike(ip []byte) bool {
 	return !bytes.HasPrefix(ip, []byte("10.")) && !isOneOf(string(ip), "8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9")
 }
 
-// findCredentials finds user:password@ after ://.
+// findCredentials finds user:password@ in a URL. i is the offset after ://.
 func (sc *textScan) findCredentials(i int) int {
 	text, colon := sc.text, 0
 	for j := i; j < len(text) && j-i < 256; j++ {
@@ -205,7 +205,7 @@ func (sc *textScan) findCredentials(i int) int {
 	return 0
 }
 
-// isPlaceholder reports whether a secret is only a placeholder, as in documentation.
+// isPlaceholder reports whether a secret is only a placeholder, such as ${TOKEN} or "changeme".
 func isPlaceholder(v []byte) bool {
 	if bytes.ContainsAny(v, "${}<>*[]%…") {
 		return true

@@ -13,7 +13,7 @@ type digitGroups struct {
 	brackets bool
 }
 
-// readGroups reads the groups from i, which is at a digit or an opening bracket.
+// readGroups reads the groups of a number from i, where a digit or an opening bracket must be.
 func (g *digitGroups) readGroups(text []byte, start, i int) {
 	g.start = start
 	sep := byte(0)
@@ -81,7 +81,7 @@ func (g *digitGroups) digitCount(k int) (n int) {
 	return n
 }
 
-// hasLengths reports whether the first groups have these lengths.
+// hasLengths reports whether the first groups have these numbers of digits.
 func (g *digitGroups) hasLengths(lengths ...uint8) bool {
 	return g.n >= len(lengths) && bytes.Equal(g.len[:len(lengths)], lengths)
 }
@@ -173,8 +173,8 @@ func (sc *textScan) findID(w textWord, l *formList) int {
 	return 0
 }
 
-// manyFollow reports whether the text at i, after n digits, is long enough for a number or an id: seven digits and
-// capitals including the n digits, or four for a network address.
+// manyFollow reports whether the text continues long enough at i, after a word of n digits, for a personal number.
+// Including the n digits, there must be seven digits and capitals, or four where a network address may begin.
 func manyFollow(text []byte, i int, next byte, n int) bool {
 	if sepOf[next] == 0 && next != 0xC2 {
 		return false
@@ -196,13 +196,14 @@ func manyFollow(text []byte, i int, next byte, n int) bool {
 	return false
 }
 
-// hasMoreGroups reports whether a match with spaces is preceded or followed by more groups of digits.
+// hasMoreGroups reports whether another group of digits, separated by a space, precedes or follows a match of n
+// bytes.
 func hasMoreGroups(text []byte, start, n int) bool {
 	return byteAt(text, start+n) == ' ' && isDigitByte(byteAt(text, start+n+1)) ||
 		byteAt(text, start-1) == ' ' && isDigitByte(byteAt(text, start-2))
 }
 
-// dateGroups returns how many of the first groups form a date, or 0.
+// dateGroups returns how many groups at the beginning form a date, or 0 if they do not.
 func (g *digitGroups) dateGroups() int {
 	if g.n < 3 || g.sep[1] != g.sep[2] || g.sep[1] == ')' {
 		return 0
@@ -225,9 +226,9 @@ func (g *digitGroups) dateGroups() int {
 	return 0
 }
 
-// namedCard finds a card number that a word or key before it announces: 15 to 19 digits in one group, or 12 to 19 in
-// several groups of which the first has four. The checksum may be wrong, because a mistyped or invented number is
-// hidden, too.
+// namedCard finds a card number after a word or key such as "card". It must have 15 to 19 digits in one group, or 12
+// to 19 in at least three groups of which the first has four. Its checksum may be wrong, because mistyped and
+// invented numbers are hidden too.
 func (sc *textScan) namedCard(g *digitGroups) int {
 	k := 1
 	for k < g.n && (g.sep[k] == ' ' || g.sep[k] == '-' || g.sep[k] == '.') && g.sep[k] == g.sep[1] && g.len[k] >= 2 && g.len[k] <= 7 {
@@ -241,7 +242,7 @@ func (sc *textScan) namedCard(g *digitGroups) int {
 	return sc.addFinding(g.start, g.end[k-1], CreditCard)
 }
 
-// findCard finds a payment card number in the first groups.
+// findCard finds a payment card number in the first groups, by its checksum or by a word before it.
 func (sc *textScan) findCard(g *digitGroups) int {
 	if end := sc.realCard(g); end > 0 {
 		return end
@@ -273,8 +274,8 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a bare number is probably machine data: it is in a column of numbers, or in JSON without
-// quotes.
+// isCount reports whether a number is probably machine data, because other numbers are next to it or because it is an
+// unquoted JSON value.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
 	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' ||
@@ -292,7 +293,7 @@ func (g *digitGroups) isUniform(k int) bool {
 	return true
 }
 
-// findInMixed finds a personal number that begins with the word w, which has letters and digits.
+// findInMixed finds a personal number or a wallet address that begins with the word w, which has letters and digits.
 func (sc *textScan) findInMixed(w textWord) int {
 	n := w.end - w.start
 	if n >= 25 {
@@ -322,7 +323,7 @@ func (sc *textScan) findInMixed(w textWord) int {
 	return 0
 }
 
-// findAtCapitals finds an id that begins with a short word of capitals before another group.
+// findAtCapitals finds an ID that begins with the short word w, which has only capitals.
 func (sc *textScan) findAtCapitals(w textWord) int {
 	next := byteAt(sc.text, w.end)
 	if next != ' ' && next != '-' && next != '.' || !isAlnumByte(byteAt(sc.text, w.end+1)) {

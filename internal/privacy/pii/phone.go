@@ -9,8 +9,8 @@ import (
 )
 
 // phoneList is generated from the metadata of libphonenumber (Apache-2.0) by a test in phone_test.go. Each line holds
-// the region, the country calling code, the national prefix or -, the possible lengths as bits, and a pattern of
-// assigned numbers.
+// the region, the country calling code, the national prefix or -, the possible lengths as bits, and a regular
+// expression for assigned numbers.
 //
 //go:embed phones.txt
 var phoneList string
@@ -46,8 +46,8 @@ func parsePlans(list string) numberingPlans {
 	return p
 }
 
-// hasShortNumbers reports whether phone numbers of less than seven digits are usual in the region. In regions with
-// many different lengths, short numbers belong to machines.
+// hasShortNumbers reports whether phone numbers of fewer than seven digits are usual in the region. In regions with
+// many different lengths, such short numbers usually do not belong to people.
 func (p *numberingPlan) hasShortNumbers() bool {
 	return p.lengths&0x7f != 0 && bits.OnesCount32(p.lengths) <= 4
 }
@@ -77,7 +77,8 @@ func (sc *textScan) findAtPlus(i int) int {
 	return sc.findPhone(&g, true)
 }
 
-// findAtBracket finds a phone number whose area code is in brackets, at the ( at i.
+// findAtBracket finds a phone number that begins with an area code in brackets. i is the offset of the opening
+// bracket.
 func (sc *textScan) findAtBracket(i int) int {
 	if !isDigitByte(byteAt(sc.text, i+1)) {
 		return 0
@@ -97,7 +98,7 @@ func (sc *textScan) findAtBracket(i int) int {
 	return sc.findPhone(&g, false)
 }
 
-// findPhone finds a phone number in groups of digits. international is set if a + precedes them.
+// findPhone finds a phone number in groups of digits. international says that a + precedes them.
 func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 ||
 		!international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {
@@ -121,8 +122,8 @@ func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	return sc.takeDialled(g, k)
 }
 
-// withoutPlus returns how many groups form an assigned international phone number whose + is missing. A context word
-// must be near it.
+// withoutPlus returns how many groups form an assigned international phone number without its +, or 0. A context word
+// such as "phone" must precede it.
 func (sc *textScan) withoutPlus(g *digitGroups) int {
 	if g.total < 10 || g.digits[0] == '0' || sc.contextBefore(g.start)&sc.voc.phone == 0 {
 		return 0
@@ -135,8 +136,8 @@ func (sc *textScan) withoutPlus(g *digitGroups) int {
 	return 0
 }
 
-// takeDialled adds the first k groups to the findings as a phone number, unless the characters after it would belong
-// to it, too.
+// takeDialled adds the first k groups to the findings as a phone number, unless the characters that follow show that
+// the number continues.
 func (sc *textScan) takeDialled(g *digitGroups, k int) int {
 	end := g.end[k-1]
 	if b := byteAt(sc.text, end); isAlnumByte(b) && b != 'x' || b == '_' ||
@@ -159,8 +160,8 @@ func (sc *textScan) behindPhone(i int) bool {
 	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
-// internationalGroups returns how many groups form a phone number with a country code, which follows skip digits. It
-// prefers assigned numbers to numbers that only have a possible length.
+// internationalGroups returns how many groups form a phone number with a country code, or 0. The country code begins
+// after skip digits. It prefers assigned numbers to numbers that only have a possible length.
 func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	for _, strict := range []bool{true, false} {
 		if !strict && skip > 0 && sc.contextBefore(g.start)&sc.voc.phone == 0 {
@@ -176,8 +177,9 @@ func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	return 0
 }
 
-// isInternational reports whether the digits are a country code followed by a number of that country. The national
-// number may begin with the 0 that is often written as (0) and not dialled.
+// isInternational reports whether the digits are a country code followed by a number of that country. The number may
+// begin with the national prefix, often written as (0), which is not dialled from abroad. strict requires an assigned
+// number, not only one of a possible length.
 func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	code := 0
 	for n := 1; n <= 3; n++ {
@@ -239,8 +241,8 @@ func (p *numberingPlan) isNational(d []byte, strict bool) bool {
 	return len(d) >= 6 && p.isPossible(len(d)) && !isUniform(d)
 }
 
-// nationalNumber returns how many groups form a national phone number of one of the scanner's regions. Digits without
-// separators need a context word nearby, and so do groups that may be a price or an id.
+// nationalNumber returns how many groups form a national phone number of one of the scanner's regions, or 0. Digits
+// without separators need a context word such as "phone", and so do groups that may be a price or an ID.
 func (sc *textScan) nationalNumber(g *digitGroups) int {
 	vouched := sc.contextBefore(g.start)&sc.voc.phone != 0
 	for k := g.n; k > 0; k-- {
@@ -257,8 +259,8 @@ func (sc *textScan) nationalNumber(g *digitGroups) int {
 	return 0
 }
 
-// shortPhone finds a phone number of four to six digits, in regions where all numbers are that short. A context word
-// must be near it.
+// shortPhone finds a phone number of four to six digits after a context word such as "phone", in regions where short
+// numbers are usual.
 func (sc *textScan) shortPhone(start int) int {
 	if len(sc.s.short) == 0 || sc.opaque || sc.s.off[Phone] || sc.contextBefore(start)&sc.voc.phone == 0 || !canBegin(sc.text, start) {
 		return 0
@@ -298,7 +300,7 @@ func (g *digitGroups) isGroupedAsPhone(k int) bool {
 }
 
 // dialledAtHome reports whether the digits are a phone number as dialled within its region. North American numbers
-// need not be assigned, because invented ones usually are not.
+// need not be assigned, because numbers invented for examples usually are not.
 func (p *numberingPlan) dialledAtHome(d []byte, g *digitGroups, k int, vouched bool) bool {
 	rest := d
 	if t := len(p.trunk); t > 0 && len(d) > t && string(d[:t]) == p.trunk && !(p.code == "1" && len(d) == 10) {
@@ -326,7 +328,7 @@ func (g *digitGroups) mobileArgentina(k int) bool {
 	return string(g.digits[area:area+2]) == "15" && !isUniform(g.digits[area+2:13])
 }
 
-// extensionEnd returns the end of " ext. 12" or "x12" at i, or i.
+// extensionEnd returns the end of a phone extension at i, such as " ext. 12" or "x12", or i itself if there is none.
 func extensionEnd(text []byte, i int) int {
 	j := blanksEnd(text, i, 1)
 	for _, w := range []string{"extension", "ext.", "ext", "x"} {

@@ -19,7 +19,8 @@ const phonesHead = `# Numbering plans, made from the metadata of libphonenumber 
 # possible lengths as bits in hexadecimal, pattern of numbers in use.
 `
 
-// The list must say what the library knows.
+// TestPhoneListIsCurrent checks that phones.txt agrees with the metadata of the phonenumbers library. With -update it
+// writes the file.
 func TestPhoneListIsCurrent(t *testing.T) {
 	collection, err := phonenumbers.MetadataCollection()
 	if err != nil {
@@ -57,7 +58,8 @@ func TestPhoneListIsCurrent(t *testing.T) {
 	}
 }
 
-// What the automata say of the library's example numbers is what the library says.
+// TestPlansKnowExamples checks that the automata accept the library's example numbers, and all changed numbers that
+// the library accepts.
 func TestPlansKnowExamples(t *testing.T) {
 	plans := parsePlans(phoneList)
 	n := 0

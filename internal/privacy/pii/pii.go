@@ -38,8 +38,7 @@ func AllTypes() []Type {
 	}
 }
 
-// TypedSpan represents a part of a text that is personal data. Start and End are byte offsets in the original text, with its
-// escapes.
+// TypedSpan represents a part of a text that is personal data. Start and End are byte offsets in the undecoded text.
 type TypedSpan struct {
 	Start, End int
 	Type       Type
@@ -53,13 +52,13 @@ type FoundValue struct {
 	Number bool   // was a JSON number; its token is a JSON string
 }
 
-// TokenMinter supplies the tokens for Replace. Its methods are called in the order of the document. They may be called more
-// than once for equal values.
+// TokenMinter supplies the tokens for ReplaceValues, which calls it in the order of the document. It may be called
+// more than once for equal values.
 type TokenMinter interface {
 	// Mint returns the token of a value. If ok is false, the value stays in the document.
 	Mint(v FoundValue) (token string, ok bool)
-	// Foreign is called for text in the input that has the form of a token. If ok is true, instead replaces the text;
-	// it must need no escapes in JSON.
+	// Foreign is called for text in the input that already has the form of a token. If ok is true, instead replaces
+	// the text. It must need no escapes in JSON.
 	Foreign(text string) (instead string, ok bool)
 }
 
@@ -76,11 +75,11 @@ type Options struct {
 	// occur.
 	Words map[Type][]string
 	// Types maps custom types to the pattern of their values. If the pattern is nil, values are found only through
-	// Words and Keys. Names have the form of the built-in types and at most MaxType bytes.
+	// Words and Keys. The name of a type has the same form as those of the built-in types and at most MaxType bytes.
 	Types map[Type]*regexp.Regexp
 }
 
-// MaxType bounds the length of a type's name, in bytes.
+// MaxType bounds the length of the name of a custom type, in bytes.
 const MaxType = 20
 
 // Scanner finds personal data. It is safe for concurrent use.
@@ -142,8 +141,8 @@ func (s *Scanner) allGazetteers() []*KnownValues {
 	return []*KnownValues{s.words}
 }
 
-// FindText appends the personal parts of a text to dst, in order and without overlaps, in one pass. It decodes
-// percent and HTML escapes. It does not parse JSON; Replace does.
+// FindText appends the personal parts of a text to dst, in order and without overlaps. It decodes percent and HTML
+// escapes. Unlike ReplaceValues, it does not parse JSON.
 func (s *Scanner) FindText(dst []TypedSpan, text []byte) []TypedSpan {
 	v := plainView(text)
 	u, ok := v.decodeEscapes()

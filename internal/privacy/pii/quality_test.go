@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Sentences with what tells itself or has a word beside it.
+// structured lists sentences whose personal values have a recognisable form or a context word before them.
 var structured = []string{
 	"Please write to «email» or call «phone».", "Contact: «email», tel. «phone», card «card».", "His SSN is «ssn» and the account «iban».", "Login from «ip» (device «mac») at ‹iso›.", "Send it to «wallet» today.",
 	"PESEL «pesel», urodzona «dob».", "CPF: «cpf»", "BSN «bsn» van de patiënt", "Mi DNI es «dni».", "NINO «nino», born «dob».", "The key is «secret».", "Order ‹id› of ‹day› was paid with «card» for ‹price› EUR.",
 	"Bitte überweisen Sie auf «iban»; Rückfragen unter «phone».", "request ‹uuid› from «ip» took ‹float› ms", "Call me at «barephone» please", "<a href=\"mailto:«email»\">mail</a>", "«email»;«phone»;«iban»", "Geboren am «dob», Telefon «phone»",
 }
 
-// Records as the programming interfaces and exports of real services have them.
+// schemas lists records in the format of the APIs and exports of real services.
 var schemas = []string{
 	`{"Id":"0035f‹int›","FirstName":"«first»","LastName":"«last»","Email":"«email»","Phone":"«phone»","MobilePhone":"«phone»","Title":"Head of Procurement","AccountId":"0015f‹int›","MailingStreet":"«street»","MailingCity":"Oslo","MailingPostalCode":"«zip»","Birthdate":"«dob»","CreatedDate":"‹iso›","IsDeleted":false,"attributes":{"type":"Contact","url":"/services/data/v59.0/sobjects/Contact/‹int›"}}`,
 	`{"id":"‹id›","properties":{"firstname":"«first»","lastname":"«last»","email":"«email»","phone":"«phone»","company":"«company»","hs_object_id":"‹id›","createdate":"‹iso›","lifecyclestage":"lead"},"archived":false}`,
@@ -36,7 +36,7 @@ var schemas = []string{
 	`{"data":{"search":{"edges":[{"node":{"id":"‹short›","name":"«name»","email":"«email»","company":"«company»"},"cursor":"‹short›"}],"pageInfo":{"endCursor":"‹short›","hasNextPage":true}}}}`,
 }
 
-// Letters and notes.
+// letters lists templates of letters and notes that mention people and companies.
 var letters = []string{
 	"Dear «first»,\n\nthank you for the call on Tuesday. I spoke with «name» about the offer for ‹int› units.\nThe contract with «company» is ready.\n\nBest regards,\n«name»\n",
 	"Hi «first», can you look at the gateway? Mr. «last» from «company» says that it stopped on ‹day›.\nCheers\n«first»\n",
@@ -50,7 +50,7 @@ var letters = []string{
 	"My name is «name» and I work for «company» in Oslo. Please call me at «phone».",
 }
 
-// Things that belong to nobody.
+// technical lists templates of machine data, such as logs and metrics, that contain no personal data.
 var technical = []string{
 	`{"time":‹ms›,"level":"info","service":"‹word›","trace_id":"‹sha›","span":"‹short›","duration_ms":‹float›,"status":200,"path":"/v1/items/‹id›?limit=50","version":"‹version›"}` + "\n",
 	"‹iso› INFO [‹word›-‹int›] request ‹uuid› completed in ‹float› ms, ‹int› bytes, code 200\n",
@@ -80,7 +80,8 @@ func corpus(templates []string, seed uint64, n int, wrap func(string) string) (d
 
 func same_(s string) string { return s }
 
-// assess runs the scanner over a corpus.
+// assess runs the scanner over the documents and counts correct, missed and wrong findings, of all types or of the
+// given ones.
 func assess(t *testing.T, docs []*writer, only ...Type) measure {
 	t.Helper()
 	s := New(Options{})
@@ -166,7 +167,8 @@ func TestTechnicalTextIsClean(t *testing.T) {
 	}
 }
 
-// Columns: what is nothing by itself is what the rest of its column is.
+// TestColumns checks that a value which does not look like an e-mail address is found if most other values of its
+// column are addresses.
 func TestColumns(t *testing.T) {
 	var rows []string
 	for i := range 10 {
@@ -179,7 +181,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// A table as spreadsheets answer it: rows with a header above.
+// TestRowsUnderAHeader checks that values are found by the header of their column in an array of rows, as spreadsheet
+// tools return it.
 func TestRowsUnderAHeader(t *testing.T) {
 	raw := []byte(`{"values":[["Name","E-Mail","Mobile","Ref"],["Zoe Quux","z@example.com",2125550123,2125550124],["Al","a@example.com","212 555 0123","x"]],"ranges":[["Name","Size"],["main.go","12"]]}`)
 	var got []string
@@ -192,7 +195,8 @@ func TestRowsUnderAHeader(t *testing.T) {
 	}
 }
 
-// Lines that say what they are, as tools write for people.
+// TestLabelledLines checks that values are found by the labels of their lines, such as "Phone:", and that lines of
+// configuration are not.
 func TestLabelledLines(t *testing.T) {
 	raw := []byte("- **Name:** Zoe Quux\n- **Phone:** 2125550123\nCompany: Initech\nStatus: Open Door\nAddress: 12 Long Way, Oslo\nZoe Quux called.")
 	var got []string
@@ -208,7 +212,7 @@ func TestLabelledLines(t *testing.T) {
 	}
 }
 
-// What a key told once is found again in the free text of the session.
+// TestSessionRemembersNames checks that names and companies found by their keys are found again in later free text.
 func TestSessionRemembersNames(t *testing.T) {
 	s, g, v := New(Options{}), &KnownValues{}, newTokens()
 	s.ReplaceValues([]byte(`{"email":"z@x.com","full_name":"Zygmunt Quuxley","company":"Frobnitz Works"}`), g, v)

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// tokenClaim represents a part of the document that will be replaced by a token. It has no pointers, because there are many
-// claims and the garbage collector would scan them.
+// tokenClaim represents a part of the document that will be replaced by a token. It has no pointers, so that the
+// garbage collector need not scan long lists of claims.
 type tokenClaim struct {
 	start, end int32
 	text       int32      // index of the decoded text in walker.texts; -1 if equal to the raw one
@@ -30,10 +30,10 @@ func (s *Scanner) typeOf(k typeNumber) Type {
 }
 
 // ReplaceValues replaces the personal data in a document by tokens from the vault. The document is JSON, several JSON
-// values with text between them, or text. All other bytes stay unchanged; without findings, the result is raw itself.
-// Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a string. A
-// value written with escapes is replaced including the escapes; Value has both spellings. If each token is replaced
-// by its Raw (without the quotes if Number is set), the result equals the document byte for byte.
+// values with text between them, or text. All other bytes stay unchanged, and without findings the result is raw
+// itself. Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a
+// string. A value written with escapes is replaced including the escapes, and FoundValue has both spellings. If each
+// token is replaced by its Raw (without the quotes if Number is set), the result equals the document byte for byte.
 func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinter) []byte {
 	w, _ := s.walkers.Get().(*documentWalker)
 	if w == nil {
@@ -55,7 +55,7 @@ func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinte
 	return w.applyClaims(raw, vault)
 }
 
-// releaseDocument drops the references to the document and its values.
+// releaseDocument drops the references to the document and its values, because the walker is kept in a pool.
 func (w *documentWalker) releaseDocument() {
 	clear(w.texts)
 	clear(w.news)
@@ -69,7 +69,7 @@ func (w *documentWalker) releaseDocument() {
 	}
 }
 
-// documentWalker finds the personal data of one document.
+// documentWalker finds the personal data of one document and replaces it by tokens.
 type documentWalker struct {
 	s        *Scanner
 	known    *KnownValues
@@ -139,7 +139,7 @@ func (w *documentWalker) applyClaims(raw []byte, vault TokenMinter) []byte {
 	return append(out, raw[from:]...)
 }
 
-// quoteToken adds quotes to a token. They are escaped as often as the token is nested in JSON strings.
+// quoteToken returns a token in quotes. The quotes are escaped once for each JSON string that the token is nested in.
 func quoteToken(token string, deep uint8) string {
 	quote := []byte{'"'}
 	for range deep {
@@ -148,7 +148,7 @@ func quoteToken(token string, deep uint8) string {
 	return string(quote) + token + string(quote)
 }
 
-// walkView adds the claims of a document, or of a document nested in a string.
+// walkView parses a text as JSON and adds claims for its personal data.
 func (w *documentWalker) walkView(v textView) {
 	d := w.nextDoc()
 	d.resetFor(w.s, v)
@@ -163,8 +163,8 @@ func (w *documentWalker) nextDoc() *jsonDoc {
 	return w.docs[w.inside]
 }
 
-// walkDocument finds the claims of a document in three passes: it collects names, scans the texts, then decides about
-// columns.
+// walkDocument adds claims for the personal data of a parsed document in three passes: it collects names, scans the
+// values, then decides about columns.
 func (w *documentWalker) walkDocument(d *jsonDoc) {
 	w.collectNames(d)
 	for i := range d.nodes {
@@ -192,7 +192,7 @@ func (w *documentWalker) walkDocument(d *jsonDoc) {
 	w.found = w.found[:base]
 }
 
-// collectNames adds the names that keys identify to the gazetteer.
+// collectNames stores the names and companies that keys identify, so that they are also found in free text.
 func (w *documentWalker) collectNames(d *jsonDoc) {
 	for i := range d.nodes {
 		n := &d.nodes[i]
@@ -235,7 +235,8 @@ func (d *jsonDoc) nodeText(n *docNode) textView {
 	return v
 }
 
-// typeOf returns the type of personal data that a value has because of its key alone.
+// typeOf returns the type of personal data that a value has because of its key and the other keys of its object, or
+// "".
 func (w *documentWalker) typeOf(d *jsonDoc, n *docNode) Type {
 	p := &d.paths[n.path]
 	switch {
@@ -258,8 +259,8 @@ func (d *jsonDoc) isAboutPerson(o int32) bool {
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// scanNode searches one value of a JSON document for personal data and adds what it finds to the claims (places that
-// hold data of a type). If the value's key says that it is a name, the name is between start and end.
+// scanNode searches one value of a JSON document for personal data and adds claims for what it finds. If the value's
+// key says that it is a name, the name is between start and end.
 func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
@@ -313,8 +314,8 @@ func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	}
 }
 
-// claimByColumn returns a claim for a value that is not recognised on its own, if most values of its column are
-// e-mail addresses or phone numbers.
+// claimByColumn claims a value in which nothing was found if most values of its column are e-mail addresses or phone
+// numbers.
 func (w *documentWalker) claimByColumn(d *jsonDoc, n *docNode) (tokenClaim, bool) {
 	p := &d.paths[n.path]
 	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {
@@ -353,7 +354,7 @@ func (w *documentWalker) addClaim(v textView, start, end int, t Type) {
 	}
 }
 
-// scanText adds the claims of a text.
+// scanText scans a text without JSON and adds claims for its personal data.
 func (w *documentWalker) scanText(v textView, h textHints) {
 	if w.escapes || v.at != nil {
 		if u, ok := v.decodeEscapes(); ok {
@@ -372,7 +373,7 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 	}
 }
 
-// scanNumber adds a claim for a JSON number that is personal because of its key or a custom type's pattern.
+// scanNumber claims a JSON number that is personal according to its key or to the pattern of a custom type.
 func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	digits := d.view.text[n.start:n.end]
 	if t := w.s.shapeOf(digits); t != "" {
@@ -410,7 +411,8 @@ func (w *documentWalker) claimNumber(d *jsonDoc, n *docNode, t Type) {
 	w.found[len(w.found)-1].number = true
 }
 
-// walkNested adds the claims of JSON inside a string.
+// walkNested adds claims for JSON inside a string. It returns false if the string is not JSON or is nested too
+// deeply.
 func (w *documentWalker) walkNested(v textView) bool {
 	t := bytes.TrimSpace(v.text)
 	if len(t) < 9 || w.inside == maxInside || !(t[0] == '{' && t[len(t)-1] == '}' || t[0] == '[' && t[len(t)-1] == ']') {
@@ -430,11 +432,11 @@ func (w *documentWalker) walkNested(v textView) bool {
 	return true
 }
 
-// walkerPool keeps walkers and their memory for the next documents.
+// walkerPool keeps walkers, with the memory that they have allocated, for later documents.
 type walkerPool = sync.Pool
 
-// growList makes room in a list that is filled while n bytes are read, of which i have been read. It extrapolates the
-// final length from the bytes read so far, but allocates no more than they justify.
+// growList makes room in a list that grows while n bytes are read, of which i have been read. It extrapolates the
+// final length of the list from these i bytes, so that it is seldom copied.
 func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list

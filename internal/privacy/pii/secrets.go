@@ -26,7 +26,7 @@ type secretPart struct {
 	least, most int
 }
 
-// secretRules finds the rules that may match at a position, by the first three bytes.
+// secretRules maps the first three bytes of a text to the rules that may match there.
 type secretRules struct {
 	first [1 << 8]uint64
 	rules map[[3]byte][]secretRule
@@ -94,7 +94,7 @@ func secretParts(pattern string) (parts []secretPart) {
 // shortestSecret is the minimum length of a secret, in bytes.
 const shortestSecret = 16
 
-// mayBegin reports whether a secret may begin at i.
+// mayBegin reports whether a secret may begin at i. It can return true although no rule matches there.
 func (t *secretRules) mayBegin(text []byte, i int) bool {
 	if i+shortestSecret > len(text) {
 		return false
@@ -132,7 +132,7 @@ func (c secretPart) hasByte(b byte) bool {
 	return false
 }
 
-// matchEnd returns the end of a match at i, or 0.
+// matchEnd returns the end of the secret at i, or 0 if the rule does not match there.
 func (r *secretRule) matchEnd(text []byte, i int) int {
 	start := i
 	for _, p := range r.parts {
@@ -157,7 +157,7 @@ func (r *secretRule) matchEnd(text []byte, i int) int {
 	return i
 }
 
-// shannonEntropy returns the Shannon entropy in bits per byte.
+// shannonEntropy returns the Shannon entropy of b in bits per byte.
 func shannonEntropy(b []byte) (bits float64) {
 	var count [256]int
 	for _, c := range b {
@@ -172,7 +172,7 @@ func shannonEntropy(b []byte) (bits float64) {
 	return bits
 }
 
-// findSecret finds a secret that begins at the word at start.
+// findSecret finds a secret at start that has the format of a known kind, such as an API key.
 func (sc *textScan) findSecret(start int) int {
 	if b := byteAt(sc.text, start-1); isAlnumByte(b) || sc.s.off[Secret] {
 		return 0
@@ -211,7 +211,7 @@ func (sc *textScan) findPEM(i int) int {
 	return sc.addFinding(i, end, Secret)
 }
 
-// endsValue has the bytes that cannot occur in a secret.
+// endsValue marks the bytes that cannot occur in a secret, so that they end it.
 var endsValue = func() (ends [256]bool) {
 	for _, b := range []byte(" \t\r\n\"'`,;<>()[]{}|") {
 		ends[b] = true
@@ -219,7 +219,7 @@ var endsValue = func() (ends [256]bool) {
 	return ends
 }()
 
-// findHumped finds a secret after a camel-case name such as stripeApiKey or dbPassword.
+// findHumped finds a secret that follows a camel-case name such as stripeApiKey or dbPassword.
 func (sc *textScan) findHumped(w textWord) int {
 	name := sc.text[w.start:w.end]
 	if len(name) > 60 || len(name) < 4 {
@@ -250,7 +250,7 @@ func (sc *textScan) findHumped(w textWord) int {
 	return 0
 }
 
-// kindOfEnding returns the bit of the kind that a name's last word implies, or 0 if the name is not that of a secret.
+// kindOfEnding returns the bit for passwords or secrets if the last word of a name means one, otherwise 0.
 func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	var room [16]byte
 	switch string(appendFolded(room[:0], name)) {
@@ -263,7 +263,7 @@ func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	return 0
 }
 
-// isHarmlessToken reports whether a name is that of a token that is not secret, such as a page token.
+// isHarmlessToken reports whether a name belongs to a token that is no secret, such as a page token.
 func isHarmlessToken(name []byte) bool {
 	for _, w := range []string{"page", "next", "sync", "continuation", "csrf", "xsrf", "reset", "public", "cancel"} {
 		if n := len(name) - len(w); n >= 0 && equalFold(name[n:], w) {
@@ -273,7 +273,8 @@ func isHarmlessToken(name []byte) bool {
 	return false
 }
 
-// findAssigned finds a secret after a word that announces it, which ends before i: password: x, api_key=x, Bearer x.
+// findAssigned finds a secret that follows a word which announces it, as in password: x, api_key=x or Bearer x. The
+// word ends at i.
 func (sc *textScan) findAssigned(i int, words uint64) int {
 	text := sc.text
 	if p, ok := sc.wordBefore(2); ok && p.end < i && isHarmlessToken(text[p.start:p.end]) {
@@ -332,8 +333,8 @@ func (sc *textScan) findAssigned(i int, words uint64) int {
 	return sc.addFinding(j, end, Secret)
 }
 
-// secretValue reports whether the value after a secret's name is really a secret, and not a placeholder or an
-// expression.
+// secretValue reports whether the value of a secret is probably real, and not a placeholder or an expression of
+// source code.
 func secretValue(v []byte, password bool) bool {
 	digits, letters, other, upper := 0, 0, 0, 0
 	var seen [256]bool

@@ -2,8 +2,8 @@ package pii
 
 import "bytes"
 
-// walkTable finds Markdown and CSV tables in a text and treats their cells as columns. It returns true if a table has
-// a header that names personal data; the whole text has then been scanned.
+// walkTable finds Markdown and CSV tables in a text and scans their cells according to the header. It returns true if
+// a header names personal data. In that case it has scanned the whole text.
 func (w *documentWalker) walkTable(v textView) bool {
 	done := 0
 	for from := 0; ; {
@@ -29,7 +29,7 @@ func (w *documentWalker) walkTable(v textView) bool {
 	return true
 }
 
-// readHeader returns the meanings of a table's columns, and whether any of them is personal data.
+// readHeader returns the meanings of a table's columns, and reports whether any of them suggests personal data.
 func (w *documentWalker) readHeader(text []byte, t textGrid) (columns []valueMeaning, personal bool) {
 	people, street := false, false
 	for _, c := range t.cellRanges(text, t.header, t.headerEnd, nil) {
@@ -67,7 +67,7 @@ func (w *documentWalker) learnCells(v textView, t textGrid, rows [][2]int, colum
 	}
 }
 
-// walkRow adds the claims of one row.
+// walkRow adds claims for the personal data in one row of a table.
 func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []valueMeaning) {
 	cells := t.cellRanges(v.text, r[0], r[1], nil)
 	for i, c := range cells {
@@ -87,14 +87,14 @@ func (w *documentWalker) walkRow(v textView, t textGrid, r [2]int, columns []val
 	}
 }
 
-// textGrid represents a table in a text: the header line, and the rows from body to end.
+// textGrid holds the place of a table in a text: the header line, and the rows from body to end.
 type textGrid struct {
 	header, headerEnd, body, end int
 	comma                        byte
 }
 
-// findTable returns the first table of a text at i or later. A Markdown table begins with a line that contains |
-// above a line of dashes. A CSV table is a line of two or more short cells at the start of a paragraph, followed by a
+// findTable returns the first table of a text at i or later. A Markdown table begins with a line that contains |,
+// followed by a line of dashes. A CSV table begins a paragraph with a line of two or more short cells, followed by a
 // line with as many cells.
 func findTable(text []byte, i int) (t textGrid, ok bool) {
 	head := true // of a paragraph
@@ -150,7 +150,8 @@ func readSeparatedTable(text []byte, i, line, next int) (textGrid, bool) {
 	return textGrid{}, false
 }
 
-// growRows extends the table by the following rows that have n separators outside quotes.
+// growRows extends the table by the following rows that have n separators outside quotes. It returns the number of
+// rows.
 func (t *textGrid) growRows(text []byte, n int) (rows int) {
 	for t.end < len(text) {
 		e := t.rowEnd(text, t.end)
@@ -207,7 +208,7 @@ func (t *textGrid) rowRanges(text []byte) (rows [][2]int) {
 	return rows
 }
 
-// cellRanges returns the ranges of a row's cells, without their quotes.
+// cellRanges appends the start and end of each cell of a row, without quotes.
 func (t *textGrid) cellRanges(text []byte, start, end int, cells [][2]int) [][2]int {
 	from, quoted := start, false
 	if t.comma == '|' {

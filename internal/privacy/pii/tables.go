@@ -2,7 +2,7 @@ package pii
 
 import "sync"
 
-// sharedTables has the lookup tables that all scanners share.
+// sharedTables holds the lookup tables that are built once for all scanners.
 type sharedTables struct {
 	words   *contextWords
 	people  *roleLexicon

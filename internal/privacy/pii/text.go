@@ -2,7 +2,7 @@ package pii
 
 import "encoding/binary"
 
-// textHints says what the context of a text, such as its key, implies about the text.
+// textHints holds what the context of a text, such as its JSON key, implies about the text.
 type textHints struct {
 	words  uint64 // kinds of words in its key
 	opaque bool   // an id, a hash, a version, an amount: nothing numeric is personal
@@ -10,7 +10,7 @@ type textHints struct {
 	id32   *[32]byte // room for one id
 }
 
-// textScan is one scan of a text for personal data.
+// textScan holds the state of one scan of a text for personal data.
 type textScan struct {
 	s     *Scanner
 	voc   *contextWords
@@ -32,7 +32,7 @@ type textWord struct {
 	sort       uint8 // classes of all its bytes
 }
 
-// contextReach is the largest distance, in bytes, between a context word and the number after it.
+// contextReach is the largest distance, in bytes, between a context word and the number that it describes.
 const contextReach = 48
 
 // appendFindings appends the findings in a text, including those of custom types.
@@ -94,7 +94,7 @@ func (sc *textScan) rememberWord(w textWord) {
 	sc.count++
 }
 
-// mayBeListed reports whether any list may contain a word of this hash. It may return true although none does.
+// mayBeListed reports whether any word list may contain a word with this hash. It can return true although none does.
 func (sc *textScan) mayBeListed(h uint64) bool {
 	for _, g := range sc.names {
 		if g.mayBegin(h) {
@@ -104,8 +104,8 @@ func (sc *textScan) mayBeListed(h uint64) bool {
 	return sc.s.tables.starts[h>>54]>>(h>>48&63)&1 != 0
 }
 
-// addFinding appends a finding, unless it overlaps the previous one. It returns the offset at which the scan
-// continues.
+// addFinding appends a finding and returns the offset at which the scan continues. It returns 0 if the finding
+// overlaps the previous one or its type is off.
 func (sc *textScan) addFinding(start, end int, t Type) int {
 	if start < sc.done || sc.s.off[t] {
 		return 0
@@ -115,7 +115,8 @@ func (sc *textScan) addFinding(start, end int, t Type) int {
 	return end
 }
 
-// contextBefore returns the kinds of context words in the key and within reach before start.
+// contextBefore returns the kinds of context words that apply to a number at start, as bits. These are the words in
+// its key and the last words at most contextReach bytes before it.
 func (sc *textScan) contextBefore(start int) (words uint64) {
 	words = sc.words
 	for i := max(0, sc.nears-len(sc.near)); i < sc.nears; i++ {
@@ -126,8 +127,8 @@ func (sc *textScan) contextBefore(start int) (words uint64) {
 	return words
 }
 
-// scanWord searches for findings that contain the word w. It returns the offset at which the scan continues, or 0 if
-// that is directly after the word.
+// scanWord searches for personal data that begins or ends with the word w. It returns the offset at which the scan
+// continues, or 0 if that is directly after the word.
 func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	sc.rememberWord(w)
 	if w.start < sc.done {
@@ -162,7 +163,7 @@ func (sc *textScan) scanWord(w textWord, hash uint64) int {
 	return 0
 }
 
-// findRemembered searches for a word with digits among the values that the gazetteer finds wherever they occur.
+// findRemembered searches for a known value, such as an address, that begins with the word w. w contains a digit.
 func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	for _, g := range sc.names {
 		if !g.digits {
@@ -177,7 +178,8 @@ func (sc *textScan) findRemembered(w textWord, h uint64) int {
 	return 0
 }
 
-// findListed searches for a word in the lists of names, places and context words.
+// findListed looks the word w up in the lists of known values, names and context words, and searches for what they
+// suggest.
 func (sc *textScan) findListed(w textWord, h uint64) int {
 	if byteAt(sc.text, w.end) == ' ' && isDigitByte(byteAt(sc.text, w.end+1)) && w.end-w.start >= 6 && !sc.opaque &&
 		isCapitalised(sc.text, w.start) {
@@ -230,7 +232,8 @@ func (sc *textScan) findListed(w textWord, h uint64) int {
 	return 0
 }
 
-// scanMark searches for values at a punctuation byte. It returns the offset at which the scan continues.
+// scanMark searches for personal data at a punctuation byte, such as @ or +. It returns the offset at which the scan
+// continues.
 func (sc *textScan) scanMark(i int) int {
 	end := 0
 	switch sc.text[i] {
@@ -259,7 +262,7 @@ func (sc *textScan) scanMark(i int) int {
 	return max(end, i+1)
 }
 
-// wordBefore returns the n-th last word before the scan's position; 1 is the last one.
+// wordBefore returns the n-th last word that the scan has read. 1 is the last one.
 func (sc *textScan) wordBefore(n int) (w textWord, ok bool) {
 	if n > len(sc.recent) || uint(n) > sc.count {
 		return textWord{}, false

@@ -2,7 +2,7 @@ package pii
 
 import "strings"
 
-// tokenEnd returns the end of the text at i if it has the form of a token, such as [EMAIL_1], otherwise 0.
+// tokenEnd returns the end of the text at i if it has the form of a token, such as [EMAIL_1]. Otherwise it returns 0.
 func (s *Scanner) tokenEnd(text []byte, i int) int {
 	j := i + 1
 	for j < len(text) && j-i < 24 && (class[text[j]]&isUpper != 0 || text[j] == '_') {
@@ -15,7 +15,7 @@ func (s *Scanner) tokenEnd(text []byte, i int) int {
 	return digits + 1
 }
 
-// isType reports whether a word names a type of personal data in capitals, as tokens do: EMAIL.
+// isType reports whether a word is the name of a type of personal data, in any letter case.
 func (s *Scanner) isType(word []byte) bool {
 	for _, t := range s.types {
 		if len(t) == len(word) && strings.EqualFold(string(t), string(word)) {

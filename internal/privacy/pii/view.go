@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// textView represents a decoded text with the offsets of its bytes in the original document.
+// textView represents a decoded text together with the offset of each byte in the original document.
 type textView struct {
 	text []byte
 	base int     // of a text without escapes
@@ -32,7 +32,7 @@ func (v textView) subView(start, end int) textView {
 	return textView{text: v.text[start:end], at: v.at[start : end+1], deep: v.deep}
 }
 
-// viewBuilder builds a textView while it decodes a text.
+// viewBuilder builds a textView while a text is decoded.
 type viewBuilder struct {
 	from textView
 	text []byte
@@ -43,7 +43,7 @@ func newBuilder(v textView) viewBuilder {
 	return viewBuilder{v, make([]byte, 0, len(v.text)), make([]int32, 0, len(v.text)+1)}
 }
 
-// putDecoded appends the bytes that an escape at i decodes to.
+// putDecoded appends the bytes that the escape at i stands for. All of them get the offset of the escape.
 func (b *viewBuilder) putDecoded(i int, decoded ...byte) {
 	start, _ := b.from.rawRange(i, i)
 	for _, c := range decoded {
@@ -73,7 +73,7 @@ func (b *viewBuilder) buildView(deep uint8) textView {
 	return textView{text: b.text, at: append(b.at, int32(end)), deep: deep}
 }
 
-// decodeQuoted decodes the escapes in a JSON string's content. Invalid escapes stay unchanged.
+// decodeQuoted decodes the escapes in the content of a JSON string. Invalid escapes stay unchanged.
 func (v textView) decodeQuoted() textView {
 	b := newBuilder(v)
 	for i := 0; i < len(v.text); {
@@ -89,7 +89,7 @@ func (v textView) decodeQuoted() textView {
 	return b.buildView(v.deep + 1)
 }
 
-// readEscape decodes one escape and returns its length.
+// readEscape decodes the JSON escape at i and returns its length.
 func (b *viewBuilder) readEscape(i int) int {
 	text := b.from.text
 	c := text[i+1]
@@ -122,7 +122,7 @@ func parseHex4(text []byte, i int) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// decodeEscapes decodes percent and HTML escapes, if there are any.
+// decodeEscapes decodes percent and HTML escapes. It returns false if the text has none.
 func (v textView) decodeEscapes() (textView, bool) {
 	e := escapeFinder{text: v.text, percent: -1, and: -1}
 	i := e.nextEscape(0)
@@ -150,7 +150,7 @@ func (v textView) decodeEscapes() (textView, bool) {
 	}
 }
 
-// escapeFinder finds the escapes of a text in order.
+// escapeFinder finds the percent and HTML escapes of a text, one after another.
 type escapeFinder struct {
 	text         []byte
 	percent, and int // the next of each
@@ -193,7 +193,8 @@ var entities = []struct {
 	{"eacute;", 'é'}, {"egrave;", 'è'}, {"aacute;", 'á'}, {"iacute;", 'í'},
 	{"oacute;", 'ó'}, {"uacute;", 'ú'}, {"ntilde;", 'ñ'}, {"ccedil;", 'ç'}, {"oslash;", 'ø'}, {"aring;", 'å'}}
 
-// decodeEscape decodes %40, &#64;, &#x40; or &commat; at i. n is the escape's length, or 0.
+// decodeEscape decodes the percent or HTML escape at i, such as %40, &#64;, &#x40; or &commat;. n is the length of
+// the escape, or 0 if there is none.
 func decodeEscape(text []byte, i int) (r rune, n int) {
 	rest := text[i:min(len(text), i+12)]
 	if rest[0] == '%' {

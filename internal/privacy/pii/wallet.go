@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// findWallet finds a cryptocurrency address that consists of the long word w.
+// findWallet finds a cryptocurrency address that consists of the word w.
 func (sc *textScan) findWallet(w textWord) int {
 	id := sc.text[w.start:w.end]
 	if byteAt(sc.text, w.start-1) == '/' && len(id) != 42 || byteAt(sc.text, w.end) == '_' || byteAt(sc.text, w.start-1) == '_' {
@@ -63,7 +63,8 @@ func isBase58(id []byte) bool {
 	return true
 }
 
-// isBase58Check verifies a Base58Check address: 21 bytes, and the first four bytes of their double hash.
+// isBase58Check verifies a Base58Check address: 21 bytes, followed by the first four bytes of their double SHA-256
+// hash.
 func isBase58Check(id []byte) bool {
 	alphabet := bitcoinAlphabet
 	if id[0] == 'r' {
@@ -167,7 +168,7 @@ func isCashAddr(id []byte) bool {
 	return sum == 1
 }
 
-// isStellar verifies a Stellar address: 33 bytes in base 32 and their CRC-16, low byte first.
+// isStellar verifies a Stellar address: 33 bytes and their CRC-16, low byte first, in base 32.
 func isStellar(id []byte) bool {
 	var raw [35]byte
 	if n, err := base32.StdEncoding.Decode(raw[:], id); err != nil || n != len(raw) {
@@ -187,7 +188,7 @@ func isStellar(id []byte) bool {
 	return crc == uint16(raw[33])|uint16(raw[34])<<8
 }
 
-// isAlgorand verifies an Algorand address: 32 bytes in base 32 and the last four bytes of their hash.
+// isAlgorand verifies an Algorand address: 32 bytes and the last four bytes of their SHA-512/256 hash, in base 32.
 func isAlgorand(id []byte) bool {
 	var raw [36]byte
 	if n, err := base32.StdEncoding.WithPadding(base32.NoPadding).Decode(raw[:], id); err != nil || n != len(raw) {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// matchWhole returns the range of text, without surrounding blanks, if all of it is a value of type t; otherwise 0,
+// matchWhole returns the range of a text without surrounding blanks if all of it is a value of type t, otherwise 0,
 // 0. If sure is set, the key has determined the type, and only impossible values are refused. Otherwise the value
 // itself must look like the type.
 func (s *Scanner) matchWhole(t Type, text []byte, sure bool) (start, end int) {
@@ -83,8 +83,8 @@ func isEmptyValue(v []byte) bool {
 	return bytes.IndexByte(v, '*') >= 0 && isUniform(bytes.ReplaceAll(v, []byte(" "), nil))
 }
 
-// Classes of bytes that cannot occur in values of a type. An e-mail address, for example, contains no byte of class
-// notInMail.
+// Each class marks the bytes that cannot occur in values of one type. An e-mail address, for example, contains no
+// byte of class notInMail.
 const (
 	notInMail = 1 << iota
 	notInName
@@ -110,7 +110,7 @@ var markOf = func() (of [256]uint8) {
 	return of
 }()
 
-// byteMarks returns the union of the classes of all bytes.
+// byteMarks returns the union of the classes of all bytes of v, such as notInMail.
 func byteMarks(v []byte) (all uint8) {
 	for _, b := range v {
 		all |= markOf[b]
@@ -144,8 +144,8 @@ func nameLike(v []byte, sure bool) bool {
 	return d == 0 && capitalWords(v) >= 2
 }
 
-// capitalWords returns the number of words in v, or 0 if there are more than five or a word other than a particle is
-// not capitalised.
+// capitalWords returns the number of capitalised words in v. Short lower-case particles are skipped. It returns 0 if
+// there are more than five, or if a longer word is not capitalised.
 func capitalWords(v []byte) (n int) {
 	for _, w := range bytes.Fields(v) {
 		switch {
@@ -161,8 +161,8 @@ func capitalWords(v []byte) (n int) {
 	return n
 }
 
-// personLike reports whether a value consists of two or more capitalised words and looks like a person. One word must
-// be a known name or, if holder is set, no word may indicate something else.
+// personLike reports whether a value consists of two or more capitalised words and is probably a person's name. One
+// word must be a known name. If holder is set, it is enough that no word is a common one.
 func (s *Scanner) personLike(v []byte, holder bool) bool {
 	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
 		return false
@@ -202,8 +202,8 @@ func phoneLike(v []byte) bool {
 	return g.dateGroups() == 0
 }
 
-// addressLike reports whether a value can be a postal address. Unless sure is set, it must contain a number and a
-// word, and not be an e-mail, network or wallet address.
+// addressLike reports whether a value can be a postal address. Unless sure is set, it must contain digits and words,
+// and must not be an IP address. E-mail and wallet addresses are never accepted.
 func addressLike(v []byte, sure bool) bool {
 	d, letters := countCharacters(v)
 	if len(v) > 300 || bytes.ContainsAny(v, "@{}<>=|\\\"") || bytes.Contains(v, []byte("://")) || d+letters < 2 ||
