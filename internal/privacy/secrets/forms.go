@@ -35,7 +35,7 @@ const (
 	minGap = 3
 )
 
-// formsOf returns the encoded forms of a secret that are searched for even if escapes and separators interrupt them.
+// formsOf returns the encoded forms of a secret that can be found even if escapes and separators interrupt them.
 func formsOf(value, label string) (all []encodedForm) {
 	add := func(f encodedForm) {
 		if len(f.text) < indexWindow || f.value < indexWindow && !f.coded {
@@ -71,8 +71,8 @@ func formsOf(value, label string) (all []encodedForm) {
 	return all
 }
 
-// numberForms returns the bytes of a secret as numbers in the usual notations, without separators: decimal, hexadecimal
-// with 0x and U+, octal in four ways, and binary.
+// numberForms returns the bytes of a secret as numbers in the usual notations, without separators. The notations are
+// decimal, hexadecimal with 0x, U+ codes, four kinds of octal, and binary.
 func numberForms(value string) (all []string) {
 	for _, format := range []string{"%d", "0x%02x", "U%04X", "%o", "%03o", "0%o", "0o%o", "%08b"} {
 		var b strings.Builder
@@ -84,7 +84,7 @@ func numberForms(value string) (all []string) {
 	return all
 }
 
-// requiredLength returns how much of an encoded form must match: half of it, or all if it is short.
+// requiredLength returns how many characters of an encoded form must match: half of them, or all if it is short.
 func requiredLength(text string) int {
 	if len(text) < 2*longValue {
 		return len(text)
@@ -92,7 +92,8 @@ func requiredLength(text string) int {
 	return (len(text) + 1) / 2
 }
 
-// utf16Text returns the part of a text's UTF-16 that both byte orders share: little-endian, without the last byte.
+// utf16Text returns the bytes of a text in UTF-16 that both byte orders have in common: the little-endian ones
+// without the last byte.
 func utf16Text(text string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -101,7 +102,8 @@ func utf16Text(text string) string {
 	return string(b[:max(0, len(b)-1)])
 }
 
-// utf32Text returns the part of a text in UTF-32 that both byte orders share: little-endian, without the last three bytes.
+// utf32Text returns the bytes of a text in UTF-32 that both byte orders have in common: the little-endian ones
+// without the last three bytes.
 func utf32Text(text string) string {
 	var b []byte
 	for _, r := range text {
@@ -110,7 +112,8 @@ func utf32Text(text string) string {
 	return string(b[:max(0, len(b)-3)])
 }
 
-// invisibleForms returns a secret encoded in invisible characters: as tag characters, and as variation selectors.
+// invisibleForms returns a secret encoded in invisible Unicode characters: once as tag characters, and once as
+// variation selectors.
 func invisibleForms(value string) []string {
 	var asTags, asSelectors strings.Builder
 	for i := range len(value) {
@@ -125,7 +128,7 @@ func invisibleForms(value string) []string {
 	return []string{asTags.String(), asSelectors.String()}
 }
 
-// significantText returns the letters and digits of a text. The text must have no escapes.
+// significantText returns only the letters and digits of a text. It does not decode escapes.
 func significantText(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -136,7 +139,7 @@ func significantText(text string) string {
 	return b.String()
 }
 
-// plainAt returns the character at i of a text without escapes.
+// plainAt returns the character at i of a text, without decoding escapes.
 func plainAt(text string, i int) escapeUnit {
 	if mayMark(text[i]) {
 		return characterAt([]byte(text[i:min(len(text), i+utf8.UTFMax)]), 0).movedBy(i)
@@ -160,8 +163,8 @@ func separatorCounts(text string) (own []uint8) {
 	return own
 }
 
-// maxSeparators returns the maximum number of separator bytes before character i. Each separator in the secret itself
-// may be escaped and surrounded by others.
+// maxSeparators returns how many separator bytes may precede character i. Each separator in the secret itself may be
+// escaped and surrounded by other separators.
 func (f *encodedForm) maxSeparators(i int) int {
 	if f.own == nil {
 		return f.gap
@@ -172,14 +175,14 @@ func (f *encodedForm) maxSeparators(i int) int {
 // longestUnit is the maximum length in bytes of one escaped character, such as &amp;#x2d;.
 const longestUnit = 10
 
-// base64Core returns the characters that occur in the Base64 of every text with value at an offset congruent to shift
-// modulo 3. Characters that also encode neighbouring bytes are omitted.
+// base64Core returns the characters that the Base64 of every text contains if value occurs in it at an offset
+// congruent to shift modulo 3. Characters that also encode neighbouring bytes are omitted.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])
 }
 
-// spellingsOf returns the spellings of a secret that are searched byte for byte.
+// spellingsOf returns the spellings of a secret that are searched for byte by byte, such as its JSON and URL escapes.
 func spellingsOf(value string) []string {
 	all := []string{value}
 	if quoted, err := json.Marshal(value); err == nil {

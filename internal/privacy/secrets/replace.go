@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// replacePieces replaces pieces of a text by their labels.
+// replacePieces returns the text with the found pieces replaced by their labels. Valid JSON stays valid.
 func replacePieces(text []byte, found []textPiece) []byte {
 	r := pieceReplacer{in: text, found: found, out: make([]byte, 0, len(text)+len(text)/8+maxLabel)}
 	if json.Valid(text) {
@@ -15,7 +15,7 @@ func replacePieces(text []byte, found []textPiece) []byte {
 	return r.out
 }
 
-// pieceReplacer writes a text with pieces replaced by labels.
+// pieceReplacer copies a text and writes labels in place of the found pieces.
 type pieceReplacer struct {
 	in, out []byte
 	found   []textPiece
@@ -64,8 +64,8 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// overlappingPiece drops the pieces that end before start. It reports whether the next piece overlaps the range from
-// start to end.
+// overlappingPiece reports whether the next piece overlaps the range from start to end. It drops the pieces that end
+// before start.
 func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	for len(r.found) > 0 && r.found[0].end <= start {
 		r.found, r.written = r.found[1:], false
@@ -73,7 +73,7 @@ func (r *pieceReplacer) overlappingPiece(start, end int) bool {
 	return len(r.found) > 0 && r.found[0].start < end
 }
 
-// writeContent writes the content of a string between its quotes.
+// writeContent writes the content of a JSON string, from i to end, with its pieces replaced.
 func (r *pieceReplacer) writeContent(i, end int) {
 	for i < end {
 		if !r.overlappingPiece(i, end) {
@@ -99,7 +99,8 @@ func (r *pieceReplacer) writeLabel() {
 	}
 }
 
-// writeBare writes a number or literal. If a piece overlaps it, it writes a string with the label instead.
+// writeBare writes a JSON number or literal. If a piece overlaps it, writeBare writes a string with the label
+// instead.
 func (r *pieceReplacer) writeBare(i, end int) {
 	if !r.overlappingPiece(i, end) {
 		r.out = append(r.out, r.in[i:end]...)

@@ -1,11 +1,14 @@
 // Package secrets removes registered values from texts, so that no credential of a server appears in the audit log, a
-// log, an error or a result, however it is encoded. It finds a value unencoded, and through the escapes of JSON and
-// other string literals, percent and HTML escapes. It finds it in Base64 at any offset, in hexadecimal and as
-// decimal, octal, binary and U+ codes, in UTF-16 and UTF-32, in tag characters, in wide, styled and circled letters,
-// and in another case. Separators between the characters may be punctuation, blanks, invisible characters, combining
-// marks, and HTML tags without attributes. Half of a long value is found, too. It does not find values that are
-// reversed, compressed, encrypted or encoded by any other rule, nor encodings of encodings except for escapes, nor
-// pieces of less than half.
+// log file, an error or a result, however it is encoded.
+//
+// It finds a value unencoded, and through the escapes of JSON and other string literals, percent and HTML escapes. It
+// finds it in Base64 at any offset, in hexadecimal and as decimal, octal, binary and U+ codes, in UTF-16 and UTF-32,
+// in tag characters, in wide, styled and circled letters, and in another letter case. The characters may be separated
+// by punctuation, blanks, invisible characters, combining marks, and HTML tags without attributes. Half of a long
+// value is found, too.
+//
+// It does not find values that are reversed, compressed, encrypted or encoded in any other way. Except for escapes,
+// it does not find encodings of encodings. It does not find pieces of less than half of a value.
 package secrets
 
 import (
@@ -16,13 +19,13 @@ import (
 	"sync/atomic"
 )
 
-// NamedSecret represents a value to remove and the label that replaces it.
+// NamedSecret holds a value to remove from texts and the label that replaces it.
 type NamedSecret struct {
 	Label string // "github GITHUB_TOKEN"
 	Value string
 }
 
-// Masker replaces registered secrets in texts by labels. The zero value and nil have no secrets. It is safe for
+// Masker replaces registered secrets in texts by labels. The zero value and nil replace nothing. It is safe for
 // concurrent use.
 type Masker struct {
 	mu     sync.Mutex
@@ -38,8 +41,8 @@ const (
 )
 
 // Add registers secrets. The caller decides whether a value is a secret, for example with IsSecret or FromVariable.
-// Add ignores values of less than minValue bytes, which would match by chance, and all values after the first
-// maxValues.
+// Add ignores values of fewer than minValue bytes, which would match ordinary text by chance, and all values after
+// the first maxValues.
 func (m *Masker) Add(all ...NamedSecret) {
 	if m == nil {
 		return
@@ -66,7 +69,7 @@ func (m *Masker) Add(all ...NamedSecret) {
 	}
 }
 
-// DropValues removes values that are no longer secret. That makes room for others.
+// DropValues removes values that are no longer secret, which makes room for others.
 func (m *Masker) DropValues(values ...string) {
 	if m == nil {
 		return
@@ -94,8 +97,8 @@ func plainLabel(label string) string {
 	return strings.TrimSpace(label[:min(len(label), maxLabel)])
 }
 
-// Mask returns a text in which registered secrets are replaced. JSON stays JSON of the same structure. If the text
-// contains no secret, Mask returns text itself and allocates nothing. It never modifies text.
+// Mask returns a text in which registered secrets are replaced by labels. JSON stays JSON of the same structure. If
+// the text contains no secret, Mask returns text itself and allocates nothing. It never modifies text.
 func (m *Masker) Mask(text []byte) []byte {
 	t := m.currentTable()
 	if t == nil {
@@ -129,14 +132,14 @@ func (m *Masker) currentTable() *searchTable {
 	return m.table.Load()
 }
 
-// textPiece represents a part of a text that a label replaces.
+// textPiece represents a part of a text that will be replaced by a label.
 type textPiece struct {
 	start, end int
 	label      string
 	value      int // length of what was found, which tells whose label counts
 }
 
-// mergePieces sorts pieces and merges those that overlap.
+// mergePieces sorts pieces and merges those that overlap. The merged piece gets the label of the longest one.
 func mergePieces(found []textPiece) []textPiece {
 	slices.SortFunc(found, func(a, b textPiece) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), strings.Compare(a.label, b.label))

@@ -30,8 +30,8 @@ func known(values ...string) *Masker {
 	return m
 }
 
-// spelt are the ways to spell a value in which it must be found, by name. Those of JSON are
-// what is between the quotes of a string.
+// spelt returns many spellings of a value, by name, all of which the Masker must find. JSON spellings contain what is
+// between the quotes of a string.
 func spelt(v string) map[string]string {
 	quoted, _ := json.Marshal(v)
 	each := func(format string) string {
@@ -96,7 +96,7 @@ func wrap(s string, n int) string {
 	return strings.Join(append(lines, s), "\r\n")
 }
 
-// leaks says how a value is still in a text.
+// leaks describes in which encoding a text still contains a value. It returns "" if it does not.
 func leaks(text, value string) string {
 	if strings.Contains(text, value) {
 		return "as it is"
@@ -139,8 +139,8 @@ func TestEverySpellingIsFound(t *testing.T) {
 	}
 }
 
-// TestFurtherSpellings checks spellings in numbers of other bases, in UTF-32, in characters that are not seen, and with
-// longer tags, comments and names of characters in between.
+// TestFurtherSpellings checks that a secret is found in octal and binary numbers, in UTF-32 and in invisible
+// characters. It must also be found if HTML tags, comments or entities separate its characters.
 func TestFurtherSpellings(t *testing.T) {
 	each := func(format string) string {
 		var b strings.Builder
@@ -166,7 +166,7 @@ func TestFurtherSpellings(t *testing.T) {
 	}
 }
 
-// A value that is cut off, or divided among two texts, leaves less than half.
+// TestHalfIsEnough checks that if a secret is cut into two texts, at most half of it stays readable.
 func TestHalfIsEnough(t *testing.T) {
 	m := known(token)
 	for at := 1; at < len(token); at++ {
@@ -182,7 +182,8 @@ func TestHalfIsEnough(t *testing.T) {
 	}
 }
 
-// Batches hide nothing.
+// TestLongTexts checks that a secret is found in texts that are longer than one batch of the scan, also where it
+// crosses the boundary of two batches.
 func TestLongTexts(t *testing.T) {
 	m := known(token)
 	for _, at := range []int{batchBytes - 50, batchBytes - 10, batchBytes, batchBytes + 36, batchBytes + 37, batchBytes + 72, 2*batchBytes - 5, 3 * batchBytes} {
@@ -219,7 +220,8 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// What is common or short is left alone.
+// TestWorth checks which named values IsSecret takes for secrets, and that a short secret inside a longer word is not
+// masked.
 func TestWorth(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
@@ -270,7 +272,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// The order in which values come does not matter.
+// TestOrder checks that the result does not depend on the order in which overlapping secrets are registered.
 func TestOrder(t *testing.T) {
 	values := []string{token, token[:20], token[10:], "abcdefgh-99", "abcdefgh"}
 	text := "x " + token + " y abcdefgh-99 z " + token[:20] + base64.StdEncoding.EncodeToString([]byte(token))
@@ -337,7 +339,7 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// clean is text as tools answer it.
+// clean returns n bytes of typical tool results that contain no secrets.
 func clean(n int) []byte {
 	var b strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -373,7 +375,7 @@ func BenchmarkMask(b *testing.B) {
 	})
 }
 
-// What is worth nothing any more is found no more, and makes room.
+// TestDrop checks that dropped values are no longer masked and make room for others.
 func TestDrop(t *testing.T) {
 	var m Masker
 	m.Add(NamedSecret{"a", "first-secret-value"}, NamedSecret{"b", "other-secret-value"})

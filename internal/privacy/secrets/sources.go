@@ -10,8 +10,8 @@ import (
 
 // What is secret of the configuration of a server. owner is the first word of labels.
 
-// FromVariable returns the secrets in an environment variable or setting: its value, or the secret parts of a URL,
-// connection string or JSON value.
+// FromVariable returns the secrets in an environment variable or setting. These are the value itself or, if it is a
+// URL, a connection string or JSON, the secret parts of it.
 func FromVariable(owner, name, value string) []NamedSecret {
 	v := strings.TrimSpace(value)
 	label := owner + " " + name
@@ -24,7 +24,8 @@ func FromVariable(owner, name, value string) []NamedSecret {
 	return nil
 }
 
-// secretParts returns the secrets in a value that consists of parts, such as a URL or a connection string.
+// secretParts returns the secrets in a value that has several parts, such as a URL or a connection string. It returns
+// false for other values.
 func secretParts(label, v string) ([]NamedSecret, bool) {
 	switch {
 	case strings.Contains(v, "://") && !strings.ContainsAny(v, " \n\t"):
@@ -44,7 +45,7 @@ func secretParts(label, v string) ([]NamedSecret, bool) {
 	return nil, false
 }
 
-// connectionPairs returns the secrets of a connection string: Server=db;Password=…
+// connectionPairs returns the secrets in a connection string such as Server=db;Password=….
 func connectionPairs(label, v string) (found []NamedSecret) {
 	for pair := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		if name, value, ok := strings.Cut(pair, "="); ok && IsSecret(name, strings.Trim(value, `'"`)) {
@@ -72,8 +73,8 @@ func inJSON(label, key string, v any, found []NamedSecret) []NamedSecret {
 	return found
 }
 
-// FromHeader returns the secrets of an HTTP header: credentials without their scheme, and the decoded content of
-// Basic credentials.
+// FromHeader returns the secrets in an HTTP header: the credentials without their scheme, and for Basic credentials
+// also the decoded password.
 func FromHeader(owner, name, value string) []NamedSecret {
 	label := strings.TrimSpace(owner + " " + name)
 	v := strings.TrimSpace(value)
@@ -105,7 +106,8 @@ func cookieSecrets(label, v string) (found []NamedSecret) {
 	return found
 }
 
-// FromAddress returns the secrets of a URL: the password, parameters with secret names, and parts that look random.
+// FromAddress returns the secrets in a URL: the password, parameters whose names suggest secrets, and parts that look
+// random.
 func FromAddress(label, address string) (found []NamedSecret) {
 	add := func(name, value string) {
 		if IsSecret(name, value) {
@@ -139,7 +141,7 @@ func FromAddress(label, address string) (found []NamedSecret) {
 	return found
 }
 
-// looseCredentials returns the credentials in a text that resembles a URL but cannot be parsed as one.
+// looseCredentials returns the password in a text that resembles a URL but cannot be parsed as one.
 func looseCredentials(label, address string) []NamedSecret {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.LastIndexByte(rest, '@')
@@ -152,8 +154,8 @@ func looseCredentials(label, address string) []NamedSecret {
 	return nil
 }
 
-// FromArguments returns the secrets of a command line: --token=…, --token …, NAME=…, URLs, headers, and arguments
-// that look random.
+// FromArguments returns the secrets in the arguments of a command. It recognises --token=…, --token …, NAME=…, URLs,
+// HTTP headers, and arguments that look random.
 func FromArguments(owner string, args []string) (found []NamedSecret) {
 	option := ""
 	for _, arg := range args {

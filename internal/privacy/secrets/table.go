@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// searchTable represents an immutable index of the secrets to find.
+// searchTable indexes the forms and spellings of all secrets for searching. It is immutable.
 type searchTable struct {
 	forms  []encodedForm
 	loose  windowIndex // windows of forms in lower case
@@ -25,11 +25,11 @@ type valueSpelling struct {
 	alone       bool // it counts only where it is no part of a word
 }
 
-// windowPlace locates a window, a short sequence of bytes: the index of the form or spelling that contains it, and
-// the offset in that.
+// windowPlace says where a window, a short sequence of bytes, occurs: in which form or spelling, and at which offset.
 type windowPlace struct{ of, at int }
 
-// windowIndex finds windows of up to eight bytes. A filter excludes most windows that are not in the table.
+// windowIndex maps windows of up to eight bytes to the places where they occur. A bit filter excludes most other
+// windows without a map lookup.
 type windowIndex struct {
 	filter []uint64
 	shift  uint
@@ -69,8 +69,7 @@ func (x *windowIndex) mayContain(w uint64) bool {
 	return x.filter[h>>6]>>(h&63)&1 != 0
 }
 
-// exactWindow is a bit mask for the bytes of a window by which a spelling is indexed: the first minValue bytes of the
-// spelling.
+// exactWindow masks the bytes of a window that index a spelling: its first minValue bytes.
 const exactWindow = 1<<(8*minValue) - 1
 
 func windowOf(text string) (w uint64) {
@@ -80,7 +79,8 @@ func windowOf(text string) (w uint64) {
 	return w
 }
 
-// compileTable builds the search table. The result does not depend on the order in which secrets were added.
+// compileTable builds the search table from the labels of all secret values. The result does not depend on the order
+// in which secrets were added.
 func compileTable(labels map[string]string) *searchTable {
 	t := &searchTable{}
 	for _, value := range slices.Sorted(maps.Keys(labels)) {
@@ -112,7 +112,7 @@ func lowerCase(s string) string {
 	return string(b)
 }
 
-// findPieces returns the pieces of a text to replace, in order and without overlaps.
+// findPieces returns the parts of a text that contain secrets, in order and without overlaps.
 func (t *searchTable) findPieces(text []byte) []textPiece {
 	if len(text) < minValue {
 		return nil
@@ -130,7 +130,7 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings adds the places where a spelling of a secret occurs byte for byte.
+// findSpellings appends to found the places where a spelling of a secret occurs byte for byte.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {
@@ -154,7 +154,7 @@ func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece 
 	return found
 }
 
-// expandPiece extends a piece so that it does not cut a character or an escape.
+// expandPiece extends a piece so that its ends do not split a UTF-8 character or a JSON escape.
 func expandPiece(text []byte, p textPiece) textPiece {
 	for p.start > 0 && !utf8.RuneStart(text[p.start]) && text[p.start-1] >= utf8.RuneSelf {
 		p.start--
@@ -192,7 +192,7 @@ func escapeAt(text []byte, i int) int {
 	return 2
 }
 
-// formScanner has the significant bytes of a part of the text, and their offsets.
+// formScanner holds the letters and digits of a part of the text after decoding, and their offsets in the text.
 type formScanner struct {
 	text  []byte // what counts
 	start []uint32
@@ -202,8 +202,8 @@ var scannerPool = sync.Pool{New: func() any { return &formScanner{} }}
 
 const batchBytes = 32 << 10
 
-// findForms finds encoded forms of secrets. It reads the text in batches. Each batch begins with the end of the
-// previous one, so that forms across the boundary are found.
+// findForms appends to found the places where an encoded form of a secret occurs. It reads the text in batches. Each
+// batch begins with the end of the previous one, so that forms across the boundary are found.
 func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) []textPiece {
 	room := batchBytes + 2*t.retain + utf8.UTFMax
 	if cap(s.text) < room {
@@ -238,8 +238,8 @@ func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) 
 	}
 }
 
-// readSignificant appends the significant bytes of the text from i on, until there are room bytes. It returns the
-// offset at which it stopped.
+// readSignificant decodes the text from i and appends its letters and digits until there are room bytes. It returns
+// the offset at which it stopped.
 func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {
@@ -282,7 +282,7 @@ func (s *formScanner) verifyPlaces(
 	return found, done
 }
 
-// pieceBounds returns the bounds of the range around a window that matches a form.
+// pieceBounds extends the match of a window in both directions and returns the range that matches the form.
 func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
@@ -300,11 +300,11 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 	return from, to
 }
 
-// maxUnseen bounds the number of invisible bytes between two characters of a secret.
+// maxUnseen bounds the number of bytes between two characters of a secret that are searched for invisible characters.
 const maxUnseen = 4 << 10
 
-// isNear reports whether at most gap bytes separate unit i from the one before it. Bytes of invisible characters,
-// tags and escapes do not count.
+// isNear reports whether at most gap bytes separate significant byte i from the one before it. Invisible characters,
+// tags and escapes between them do not count.
 func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
 	if before == now || now-before == 1 {
@@ -329,7 +329,7 @@ func (s *formScanner) isNear(text []byte, i, gap int) bool {
 // unitEnd returns the end, in the text, of the character or escape that byte i was decoded from.
 func (s *formScanner) unitEnd(text []byte, i int) int { return unitAt(text, int(s.start[i])).end }
 
-// includeBase64Edges extends a piece by the Base64 characters at its edges, which encode bytes of the secret together
+// includeBase64Edges extends a piece by the Base64 characters next to it, which encode bytes of the secret together
 // with neighbouring bytes.
 func includeBase64Edges(text []byte, p textPiece) textPiece {
 	is := func(c byte) bool { return isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_' || c == '=' }

@@ -15,8 +15,8 @@ import (
 // What counts of a text are letters and digits, in any script; the rest separates. Bytes that are
 // no UTF-8 count, too.
 
-// kept says which bytes are significant, folded maps bytes to lower case, and begins says which bytes begin a unit
-// that must be decoded: an escape, a tag, or a character that may be a separator or stand for another character.
+// kept marks the bytes that are significant, and folded maps bytes to lower case. begins marks the bytes that begin a
+// unit to be decoded: an escape, a tag, or a character that may be a separator or stand for another one.
 var kept, begins, folded = characterClasses()
 
 func characterClasses() (kept, begins [256]bool, folded [256]byte) {
@@ -31,8 +31,8 @@ func characterClasses() (kept, begins [256]bool, folded [256]byte) {
 	return kept, begins, folded
 }
 
-// mayMark reports whether a byte can begin a character that is not a letter or that stands for an ASCII character. It
-// returns true for all non-ASCII blocks except Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
+// mayMark reports whether a byte can begin a non-ASCII character that is a separator or stands for an ASCII
+// character. It returns false for the blocks of Latin, Greek, Cyrillic, Armenian, Korean and Chinese letters.
 func mayMark(c byte) bool {
 	switch {
 	case c < 0xc2 || c > 0xf4:
@@ -51,7 +51,8 @@ func isSeparator(r rune) bool {
 	return core.IsInvisible(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r)
 }
 
-// foldToASCII returns the ASCII letter or digit for a wide, styled or circled one, or 0.
+// foldToASCII returns the ASCII letter or digit that a wide, styled or circled one stands for, or 0 for other
+// characters.
 func foldToASCII(r rune) byte {
 	switch {
 	case 0xff01 <= r && r <= 0xff5e:
@@ -72,8 +73,8 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return unicode.IsDigit(rune(c)) || isLower(c) || isUpper(c) }
 
-// escapeUnit represents a decoded character or escape. Its decoded bytes are the first n bytes of text. For a separator, n is
-// 0.
+// escapeUnit represents a decoded character, escape or separator. The first n bytes of text are the decoded ones. n
+// is 0 for a separator.
 type escapeUnit struct {
 	text [utf8.UTFMax]byte
 	n    int
@@ -115,7 +116,7 @@ func singleUnit(c byte, end int) (u escapeUnit) {
 	return u
 }
 
-// unitAt decodes the character or escape that begins at i.
+// unitAt decodes the character, escape or HTML tag that begins at i.
 func unitAt(text []byte, i int) escapeUnit {
 	switch text[i] {
 	case '\\':
@@ -133,7 +134,7 @@ func unitAt(text []byte, i int) escapeUnit {
 	return singleUnit(text[i], i+1)
 }
 
-// tags lists HTML tags that display nothing themselves.
+// tags lists HTML tags that can interrupt a text without being visible themselves.
 var tags = []string{
 	"a", "b", "br", "code", "del", "div", "em", "font", "i", "ins", "mark", "p", "q", "s", "small", "span", "strong",
 	"sub", "sup", "tt", "u", "wbr",
@@ -142,7 +143,7 @@ var tags = []string{
 // maxComment bounds the length of an HTML comment that is skipped, in bytes.
 const maxComment = 64
 
-// tagAt skips HTML comments and tags without attributes: <b>, </b> and <br/>.
+// tagAt skips an HTML comment, or a tag without attributes such as <b>, </b> or <br/>.
 func tagAt(text []byte, i int) escapeUnit {
 	if bytes.HasPrefix(text[i:], []byte("<!--")) {
 		if end := bytes.Index(text[i+4:min(len(text), i+4+maxComment)], []byte("-->")); end >= 0 {
@@ -162,8 +163,8 @@ func tagAt(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// backslashAt decodes \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 and \n. There may be several backslashes: JSON
-// nested in JSON has two.
+// backslashAt decodes a backslash escape: \u0041, \u{41}, \U00000041, \x41, \x{41}, \101 or \n. There may be several
+// backslashes, because JSON nested in JSON has two.
 func backslashAt(text []byte, i int) escapeUnit {
 	j := i
 	for j < len(text) && text[j] == '\\' && j-i < 8 {
@@ -219,7 +220,7 @@ func backslashAt(text []byte, i int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// codeUnit decodes \u0041 or a surrogate pair. i is the offset of the first backslash, j that of the u.
+// codeUnit decodes \u0041 or a surrogate pair. i is the offset of the first backslash and j that of the u.
 func codeUnit(text []byte, i, j int) escapeUnit {
 	r, ok := parseHex(text, j+1, 4)
 	if !ok {
@@ -237,7 +238,7 @@ func codeUnit(text []byte, i, j int) escapeUnit {
 	return escapeUnit{end: end}
 }
 
-// readBraced decodes \u{41} and \x{41}, with the u or x at j.
+// readBraced decodes the escapes \u{41} and \x{41}. j is the offset of the u or x.
 func readBraced(text []byte, j int) escapeUnit {
 	end := bytes.IndexByte(text[j:min(len(text), j+9)], '}')
 	if end < 3 || text[j+1] != '{' {
@@ -249,7 +250,8 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// decodeNumber parses a number in the given base between opens and a closing brace. end is 0 if no number begins at i.
+// decodeNumber parses a number in the given base between the prefix opens and a closing brace. end is 0 if there is
+// none at i.
 func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0
@@ -266,7 +268,7 @@ func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) 
 	return rune(v), i + n + 1
 }
 
-// readOctal parses three octal digits at i. end is 0 if the text at i is something else.
+// readOctal parses three octal digits at i. end is 0 if there are none.
 func readOctal(text []byte, i int) (c byte, end int) {
 	if i+3 > len(text) || text[i] > '3' {
 		return 0, 0
@@ -280,8 +282,8 @@ func readOctal(text []byte, i int) (c byte, end int) {
 	return c, i + 3
 }
 
-// readOctets decodes a UTF-8 character whose bytes are escaped one by one. first is the first byte. next decodes the
-// byte at an offset and returns the offset after it, or 0.
+// readOctets decodes a UTF-8 character whose bytes are escaped one by one. first is its first byte. next decodes the
+// byte at an offset and returns the offset after it, or 0 if there is none.
 func readOctets(first byte, end int, next func(i int) (byte, int)) escapeUnit {
 	if first < 0xc2 {
 		return singleUnit(first, end)
@@ -308,7 +310,7 @@ func onlyIf(ok bool, end int) int {
 	return end
 }
 
-// readPercent decodes %41, %2541 and %u0041.
+// readPercent decodes the percent escape at i: %41, %2541 or %u0041.
 func readPercent(text []byte, i int) escapeUnit {
 	c, end := percentByte(text, i)
 	if end > 0 {
@@ -322,7 +324,7 @@ func readPercent(text []byte, i int) escapeUnit {
 	return escapeUnit{end: i + 1}
 }
 
-// percentByte decodes a percent-encoded byte at i. end is 0 if the text at i is something else.
+// percentByte decodes a percent-encoded byte at i. end is 0 if there is none.
 func percentByte(text []byte, i int) (c byte, end int) {
 	if i >= len(text) || text[i] != '%' {
 		return 0, 0
@@ -335,7 +337,7 @@ func percentByte(text []byte, i int) (c byte, end int) {
 	return byte(r), onlyIf(ok, j+2)
 }
 
-// maxEntity bounds the name or number in an HTML entity, in bytes.
+// maxEntity bounds the length of the name or number in an HTML entity, in bytes.
 const maxEntity = 24
 
 // blanks lists the names of HTML entities for invisible characters and punctuation.

@@ -7,8 +7,9 @@ import (
 	"unicode"
 )
 
-// IsSecret reports whether a named value is a secret. A value whose name is that of a secret is one, unless it is so
-// short or common that masking it would damage ordinary texts. Any other value is a secret only if it looks random.
+// IsSecret reports whether a value, such as that of an environment variable, is a secret. If its name suggests one,
+// the value counts as secret unless it is so short or common that masking it would damage ordinary texts. Otherwise
+// the value counts as secret only if it looks random.
 func IsSecret(name, value string) bool {
 	v := strings.TrimSpace(value)
 	if len(v) < minValue || isPath(v) || slices.Contains(usual, strings.ToLower(v)) {
@@ -36,7 +37,7 @@ var usual = []string{
 	"your-token", "none", "null", "true", "false",
 }
 
-// nameConfidence is how strongly a name suggests that its value is a secret.
+// nameConfidence says how strongly a name suggests that its value is a secret.
 type nameConfidence int
 
 const (
@@ -80,7 +81,7 @@ var (
 		"format", "prefix", "header", "storage"}
 )
 
-// nameWords splits a name into words. It handles API_KEY, apiKey and --api-key.
+// nameWords splits a name such as API_KEY, apiKey or --api-key into lower-case words.
 func nameWords(name string) []string {
 	var b strings.Builder
 	before := ' '
@@ -94,14 +95,15 @@ func nameWords(name string) []string {
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// makers lists the prefixes of well-known issuers' tokens.
+// makers lists prefixes of the tokens of well-known issuers, such as GitHub.
 var makers = []string{
 	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "sk_", "rk_", "pk_live_", "xoxb-",
 	"xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "ntn_", "secret_", "lin_api_", "npm_", "pypi-", "hf_",
 	"dop_v1_", "SG.", "shpat_", "whsec_", "eyJ",
 }
 
-// looksRandom reports whether a value looks generated at random, or has the prefix of a well-known issuer's token.
+// looksRandom reports whether a value seems to be generated at random. A shorter value is enough if it has the prefix
+// of a well-known issuer's token.
 func looksRandom(v string) bool {
 	if len(v) < 16 || strings.ContainsAny(v, " \t\n") || strings.Contains(v, "://") {
 		return false
@@ -136,7 +138,8 @@ func isUUID(v string) bool {
 	return true
 }
 
-// countKinds returns how many of four kinds of characters occur: lower case, upper case, digits and others.
+// countKinds returns how many of four kinds of characters a value contains: lower case, upper case, digits and
+// others.
 func countKinds(v string) int {
 	var seen [4]bool
 	for i := range len(v) {
@@ -160,8 +163,8 @@ func countKinds(v string) int {
 	return n
 }
 
-// isMixed reports whether a text has both digits and letters, or more than one capital within a word. Ordinary words
-// have neither.
+// isMixed reports whether a text has both digits and letters, or more than one capital that follows a lower-case
+// letter. Ordinary words have neither.
 func isMixed(v string) bool {
 	digits, letters, humps := 0, 0, 0
 	for i := range len(v) {
@@ -178,7 +181,7 @@ func isMixed(v string) bool {
 	return digits > 0 && letters > 0 || humps > 1
 }
 
-// shannonEntropy returns the Shannon entropy in bits per byte.
+// shannonEntropy returns the Shannon entropy of v in bits per byte.
 func shannonEntropy(v string) (bits float64) {
 	var count [256]int
 	for i := range len(v) {

@@ -16,10 +16,11 @@ import (
 	"retort/internal/base/seal"
 )
 
-// sessionFile is the data file of a session: a format mark, then frames. Each frame has a u32 with the length of the
-// rest, a nonce (12 bytes) and the AES-256-GCM ciphertext of an entryFrame. The additional data of a frame is the
-// session's id and the frame's number, so that no frame can be left out, moved, or copied from another session. A
-// frame that is incomplete at the end of the file is ignored: none of its tokens was given out.
+// sessionFile is the data file of a session: a format mark, then frames, each with several entries. A frame consists
+// of a u32 with the length of the rest, a nonce (12 bytes) and the AES-256-GCM ciphertext of an entryFrame. Its
+// additional data holds the session's ID and the frame's number, so that no frame can be left out, moved, or copied
+// from another session. An incomplete frame at the end of the file is ignored, because none of its tokens was given
+// out.
 type sessionFile struct {
 	*os.File
 	id     string
@@ -28,7 +29,7 @@ type sessionFile struct {
 	end    int64  // offset of the end of these frames
 }
 
-// frameSpan locates a frame in a file.
+// frameSpan holds the place of a frame in a file.
 type frameSpan struct {
 	at           int64
 	size, number uint32
@@ -45,7 +46,7 @@ const (
 	batchBytes = 1 << 20 // bytes that are written at once
 )
 
-// derivedAEAD returns an AES-256-GCM cipher with a key that is derived for a single purpose.
+// derivedAEAD returns an AES-256-GCM cipher whose key is derived from key for one purpose, which use names.
 func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {
@@ -70,9 +71,9 @@ func (s *TokenVault) wrapCipher() (cipher.AEAD, error) {
 	return derivedAEAD(master, "keys")
 }
 
-// createFile replaces the session's file by a new one that has a new key and the entries that source puts. If it
-// fails, the old file stays in use. If it succeeds, the old file can no longer be read, because the new key has
-// overwritten the old one. The frames of the new file count as not read yet.
+// createFile replaces the session's file by a new one with a new key and the entries that source puts. If it fails,
+// the old file stays in use. If it succeeds, the old file can no longer be read, because the new key has overwritten
+// the old one. The caller must still read the new file to load its frames.
 func (s *TokenSession) createFile(source func(put func(*TokenEntry) error) error) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *TokenSession) createFile(source func(put func(*TokenEntry) error) error
 	return f, wrapped, nil
 }
 
-// writeEntries writes a new file and syncs it to disk.
+// writeEntries writes the mark and all entries from source to a new file and syncs it to disk.
 func (f *sessionFile) writeEntries(source func(put func(*TokenEntry) error) error) error {
 	if _, err := f.WriteAt([]byte(fileMark), 0); err != nil {
 		return err
@@ -145,8 +146,8 @@ func (s *TokenSession) newSealedFile(f *os.File, secret []byte) (*sessionFile, e
 	return &sessionFile{File: f, id: s.id, seal: cipher, end: int64(len(fileMark))}, nil
 }
 
-// openFile opens the data file that belongs to the key. A file of format version 1 is converted to the current
-// format, with a new key.
+// openFile decrypts the session's key and opens the data file that it belongs to. A file of format version 1 is
+// converted to the current format, with a new key.
 func (s *TokenSession) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -178,7 +179,8 @@ func (s *TokenSession) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	return f, wrapped, nil
 }
 
-// readFrames calls take with each frame that was added to the file since the last read or write.
+// readFrames calls take for each frame that this or another process added to the file since it was last read or
+// written.
 func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == f.end {
@@ -209,7 +211,8 @@ func (f *sessionFile) readFrames(take func(*entryFrame, frameSpan) error) error 
 	}
 }
 
-// nextFrame reads one frame. It returns the plaintext and the frame's size in the file, without the length prefix.
+// nextFrame reads and decrypts one frame. It returns the plaintext, and the frame's size in the file without the
+// length prefix.
 func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -227,8 +230,8 @@ func (f *sessionFile) nextFrame(in io.Reader) ([]byte, uint32, error) {
 	return plain, length, err
 }
 
-// readN reads n bytes. It allocates memory only for bytes that exist, so that a false length cannot exhaust the
-// memory.
+// readN reads n bytes. It allocates memory only for bytes that exist, so that a wrong length in a damaged file cannot
+// exhaust the memory.
 func readN(in io.Reader, n uint32) ([]byte, error) {
 	if n > batchBytes {
 		body, err := io.ReadAll(io.LimitReader(in, int64(n)))
@@ -246,7 +249,7 @@ func readN(in io.Reader, n uint32) ([]byte, error) {
 	return body, nil
 }
 
-// decryptFrame decrypts a frame in place.
+// decryptFrame decrypts a frame in place. It returns an error if the frame was modified, moved or replaced.
 func (f *sessionFile) decryptFrame(body []byte, number uint32) ([]byte, error) {
 	n := f.seal.NonceSize()
 	plain, err := f.seal.Open(body[n:n], body[:n], body[n:], f.frameBinding(number))
@@ -270,7 +273,8 @@ func (f *sessionFile) frameBinding(number uint32) []byte {
 	return binary.BigEndian.AppendUint64([]byte(f.id), uint64(number))
 }
 
-// appendFrames writes frames to disk, either all or none, and returns their positions.
+// appendFrames appends frames to the file and syncs it to disk. It writes either all frames or none, and returns
+// their positions.
 func (f *sessionFile) appendFrames(frames []*entryFrame) ([]frameSpan, error) {
 	before, end := f.frames, f.end
 	written, err := f.writeFrames(frames)

@@ -10,7 +10,7 @@ import (
 )
 
 // upgradeV1 converts a file of format version 1 to the current format. The old format has no mark and derives its key
-// differently. One frame of it has up to 50,000 lines of JSON, each with one entry.
+// differently. Each of its frames holds up to 50,000 lines of JSON, one for each entry.
 func (s *TokenSession) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
 	cipher, err := derivedAEAD(secret[:keySize], "session "+s.id)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *TokenSession) upgradeV1(data *os.File, secret []byte) (*sessionFile, []
 	return s.createFile(old.readV1)
 }
 
-// readV1 passes to put every entry of a file of format version 1, in the order of writing.
+// readV1 calls put with every entry of a file of format version 1, in the order in which they were written.
 func (f *sessionFile) readV1(put func(*TokenEntry) error) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(f.File, 0, 1<<62), 64<<10)
 	for ; ; f.frames++ {

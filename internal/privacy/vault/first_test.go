@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What was kept in the first format is there, and the second time in the format of now.
+// TestFirstFormat checks that a session stored in format version 1 keeps its tokens, and that opening it converts the
+// files to the current format.
 func TestFirstFormat(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "first"))); err != nil {

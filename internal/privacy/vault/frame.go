@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// entryFrame has up to frameEntries entries, encoded in the same way in memory and on disk:
+// entryFrame holds up to frameEntries entries, encoded in the same way in memory and on disk:
 //
 //	u types · (text)... · u origins · (u servers · (text)...)... · (entry)...
 //	entry: u number · u type · u origin<<2 | again<<1 | digits · text value
 //
-// Here u is an unsigned varint, and a text is preceded by its length. Entries refer to types and origins by their
-// index in the lists. An entry without a value means that all numbers up to its own are reserved.
+// Here u is an unsigned varint, and a text is preceded by its length. An entry refers to its type, and to the list of
+// servers that it came from (its origin), by index. An entry without a value means that all numbers up to its own are
+// reserved.
 type entryFrame struct {
 	names *frameNames
 	body  []byte   // the entries
@@ -21,8 +22,8 @@ type entryFrame struct {
 	used  atomic.Bool
 }
 
-// frameNames has the lists of a frame: types, servers and origins. Frames with equal lists share them, so lists are
-// never modified after they are shared.
+// frameNames holds the lists of types and origins to which the entries of a frame refer. Frames with equal lists
+// share them, so lists are never modified after they are shared.
 type frameNames struct {
 	types   []string
 	origins [][]string
@@ -33,7 +34,7 @@ const (
 	frameBytes   = 8 << 10 // a frame of this size is full
 )
 
-// frameRecord represents an entry as it is stored in a frame.
+// frameRecord represents an entry as decoded from a frame.
 type frameRecord struct {
 	typ    string
 	number int
@@ -49,11 +50,11 @@ func (r *frameRecord) toEntry() *TokenEntry {
 
 func (f *entryFrame) isFull() bool { return len(f.at) == frameEntries || len(f.body) >= frameBytes }
 
-// memorySize returns the approximate memory of the frame, in bytes.
+// memorySize returns the approximate memory that the frame uses, in bytes.
 func (f *entryFrame) memorySize() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
-// appendEntry adds an entry. The caller must ensure that the frame is not full and does not share its lists of names
-// with another frame.
+// appendEntry adds an entry. again says that the entry updates an earlier one with the same number. The frame must
+// not be full and must not share its lists of names with another frame.
 func (f *entryFrame) appendEntry(e *TokenEntry, again bool) {
 	flags := uint64(f.names.originIndex(e.From)) << 2
 	if again {
@@ -99,7 +100,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// appendTo appends the encoded lists to b.
+// appendTo appends the lists to b in their encoded form.
 func (n *frameNames) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(n.types)))
 	for _, t := range n.types {
@@ -117,7 +118,8 @@ func (n *frameNames) appendTo(b []byte) []byte {
 
 var errForm = errors.New("a frame has an invalid format")
 
-// decodeFrame decodes plain, which the frame then refers to. plain must not be modified afterwards.
+// decodeFrame decodes a frame from plain. The frame refers to the bytes of plain, which must not be modified
+// afterwards.
 func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 	r := frameReader{text: plain}
 	for range r.readUint() {
@@ -148,7 +150,7 @@ func decodeFrame(plain []byte, shared *nameSharing) (*entryFrame, error) {
 	return f, nil
 }
 
-// frameReader reads numbers and strings. Invalid input yields 0 and sets bad.
+// frameReader reads numbers and strings from text. If the input is invalid, it returns 0 or nothing and sets bad.
 type frameReader struct {
 	text []byte
 	bad  bool
@@ -180,13 +182,14 @@ func (r *frameReader) readBytes() []byte {
 	return text
 }
 
-// nameSharing finds equal lists, so that frames can share them.
+// nameSharing keeps the lists of names seen so far, so that frames with equal lists share one copy.
 type nameSharing struct{ known map[string]*frameNames }
 
-// maxShared bounds the number of shared lists, because lists may occur in many orders.
+// maxShared bounds the number of lists kept for sharing, because the same names may occur in many orders.
 const maxShared = 256
 
-// sharedNames returns the lists that text encodes. The text must be well formed.
+// sharedNames returns the lists that text encodes, if possible a copy that other frames use too. The text must be
+// well formed.
 func (s *nameSharing) sharedNames(text []byte) *frameNames {
 	if n := s.known[string(text)]; n != nil {
 		return n

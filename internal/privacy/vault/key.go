@@ -16,8 +16,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// KeySource says where the user's key is. The first field that is set counts. If none is set, the key is in the system
-// keyring or, on machines without a keyring, in File.
+// KeySource says where the user's key is stored. The first field that is set decides. If neither Variable nor Age is
+// set, the key is in the system keyring or, on machines without a keyring, in File.
 type KeySource struct {
 	Variable string // environment variable with 32 bytes in base64 or hex
 	Age      string // file encrypted with age that holds the same
@@ -25,7 +25,7 @@ type KeySource struct {
 	File     string // file with 32 bytes, made when it is needed
 }
 
-// Read returns the user's key. If it does not exist yet, it creates one in the keyring or in File.
+// Read returns the user's key. If there is none yet, it creates one in the keyring or in File.
 func (k KeySource) Read() ([]byte, error) {
 	switch {
 	case k.Variable != "":
@@ -107,9 +107,9 @@ func decodeKey(text string) ([]byte, error) {
 	return nil, fmt.Errorf("the key is not %d bytes in base64 or hex", keySize)
 }
 
-// DescribePlace returns where the key is or will be, without creating it: the keyring, an environment variable, an age file,
-// or File. keyring is the reason why the keyring cannot be used. It is nil if the keyring can be used or is not
-// needed.
+// DescribePlace returns where the key is or will be stored, without creating it: the keyring, an environment
+// variable, an age file, or File. keyring is the reason why the keyring cannot be used. It is nil if the keyring is
+// available or is not needed.
 func (k KeySource) DescribePlace() (where string, keyring error) {
 	switch {
 	case k.Variable != "":

@@ -12,13 +12,14 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// small has few entries in memory, so that most of what is asked for has to be read.
+// small lowers the limits of a vault so that it keeps few entries in memory and must read most of them from disk.
 func small(s *TokenVault) *TokenVault {
 	s.limits.cache, s.limits.unsaved, s.limits.few = 4<<10, 40, 50
 	return s
 }
 
-// model is what processes that share a session must hold to, in maps.
+// model predicts with plain maps how processes that share a session must behave, and compares the real ones with
+// that.
 type model struct {
 	*testing.T
 	r      *rand.Rand
@@ -106,7 +107,7 @@ func (m *model) resolves(p int, token string) {
 	}
 }
 
-// elsewhere reports whether another process only has a token.
+// elsewhere reports whether a process other than p holds the token but has not yet saved it to disk.
 func (m *model) elsewhere(p int, token string) bool {
 	for other := range m.loose {
 		if other != p && m.loose[other][token] {
@@ -149,7 +150,7 @@ func (m *model) forget(p int) {
 	}
 }
 
-// die ends a process, and another one comes.
+// die simulates that process p crashes and is replaced by a new one, so that its unsaved tokens may be lost.
 func (m *model) die(p int) {
 	for token := range m.loose[p] {
 		m.lost[token] = true
@@ -159,7 +160,7 @@ func (m *model) die(p int) {
 	m.own[p] = m.open()
 }
 
-// TestModel drives processes that share a session at random, and compares with maps.
+// TestModel checks processes that share a session against a model in maps, by random operations.
 func TestModel(t *testing.T) {
 	seeds := uint64(3)
 	if testenv.Full() {
@@ -203,7 +204,7 @@ func (m *model) step(disk bool) {
 	}
 }
 
-// end looks at everything with a process that comes then.
+// end checks with a newly opened session that exactly the tokens which were neither erased nor lost still exist.
 func (m *model) end() {
 	for p := range m.own {
 		m.sync(p)
@@ -232,7 +233,8 @@ func (m *model) end() {
 	}
 }
 
-// Many may ask a session for what is not in memory.
+// TestConcurrentReads checks that several goroutines can mint and resolve tokens of one session while its frames are
+// read from disk. The memory must stay within the limits.
 func TestConcurrentReads(t *testing.T) {
 	dir := t.TempDir()
 	s := session(t, small(Open(dir, fixed(1), 0)), "default")
@@ -266,7 +268,8 @@ func TestConcurrentReads(t *testing.T) {
 	}
 }
 
-// Hashes are kept in part, so values are met whose parts are equal.
+// TestManyValues checks that 200,000 values get different tokens, although the index stores only part of each hash
+// and some parts are equal.
 func TestManyValues(t *testing.T) {
 	s := session(t, Open("", nil, 0), "default")
 	const n = 200_000
@@ -282,7 +285,8 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// What two processes have learnt of a value at once is known of it, and is written once.
+// TestOriginsOfProcesses checks that the servers which two processes add to one value are merged, and are saved only
+// once.
 func TestOriginsOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *TokenSession {
@@ -321,7 +325,8 @@ func TestOriginsOfProcesses(t *testing.T) {
 	}
 }
 
-// What is learnt of a value, and not written, does not bring it back when it was erased.
+// TestErasedMeanwhile checks that a server which one process adds to a value does not restore the value if another
+// process has erased it.
 func TestErasedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
@@ -339,7 +344,7 @@ func TestErasedMeanwhile(t *testing.T) {
 	}
 }
 
-// What another process has minted is found before a number is given out that is new here.
+// TestMintedByAnother checks that a process reuses the token that another process has saved for a value.
 func TestMintedByAnother(t *testing.T) {
 	dir := t.TempDir()
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
@@ -350,7 +355,7 @@ func TestMintedByAnother(t *testing.T) {
 	}
 }
 
-// However much is learnt between two Syncs, little is kept that is not on disk.
+// TestUnsaved checks that the number of unsaved entries stays below its limit even if SyncFile is not called.
 func TestUnsaved(t *testing.T) {
 	s := session(t, small(Open(t.TempDir(), fixed(1), 0)), "default")
 	for _, server := range []string{"crm", "drive"} {
@@ -365,7 +370,8 @@ func TestUnsaved(t *testing.T) {
 	}
 }
 
-// A session that is full says so, keeps what it has, and takes in more when some is erased.
+// TestFull checks that a full session refuses new values with an error, keeps its tokens, and accepts new values
+// after one was erased.
 func TestFull(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {

@@ -2,14 +2,14 @@ package vault
 
 import "sync/atomic"
 
-// recentTokens caches tokens of one type that were requested more than once, because a few values make up most of
-// what servers return. It is safe for concurrent use.
+// recentTokens caches the tokens of values of one type that were requested more than once. It is worthwhile because a
+// few values make up most of what servers return. It is safe for concurrent use.
 type recentTokens struct {
 	told   [1 << recentBits]atomic.Pointer[cachedToken]
 	missed [1 << recentBits]atomic.Uint32 // hash of the last value missed in each slot
 }
 
-// cachedToken is the token of a value and the servers that the value came from.
+// cachedToken holds the token of a value and the servers that the value came from.
 type cachedToken struct {
 	value, token string
 	from         []string
@@ -25,8 +25,8 @@ func (r *recentTokens) findToken(h uint64, value string) *cachedToken {
 	return nil
 }
 
-// rememberToken caches a token when the same value is requested twice in a row in its slot. Caching every value would
-// only create garbage when there are many values.
+// rememberToken caches a token when its value is requested for the second time, with no other value of the same slot
+// in between. Caching every value at once would only create garbage when there are many values.
 func (r *recentTokens) rememberToken(h uint64, known *frameRecord, token string) {
 	i := h % (1 << recentBits)
 	if tag := uint32(h >> 32); r.missed[i].Swap(tag) == tag {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// TokenSession maps the values of one session to tokens. It is safe for concurrent use, even by several processes: each
-// process reserves its own blocks of numbers.
+// TokenSession maps the values of one session to tokens. It is safe for concurrent use, even by several processes,
+// because each process reserves its own blocks of numbers.
 type TokenSession struct {
 	store *TokenVault
 	id    string
@@ -30,7 +30,7 @@ const (
 	lastBlock  = 4096
 )
 
-// errFull returns the error, of kind limit, for a session that has MaxEntries entries.
+// errFull returns the error, of kind limit, for a session that cannot hold more than MaxEntries entries.
 func errFull() error {
 	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
 		WithHint(
@@ -38,9 +38,9 @@ func errFull() error {
 		)
 }
 
-// MintToken returns the token of a value. It creates a token for a new value. It also stores servers from which the value
-// has not come before. The token's number is reserved on disk before it is given out, so it never stands for another
-// value. If the session is full, the error is a *core.Error of kind limit.
+// MintToken returns the token of a value, and creates one for a new value. It adds the servers in e.From to those
+// that the value came from before. The token's number is reserved on disk before the token is returned, so it never
+// stands for another value. If the session is full, the error is a *core.Error of kind limit.
 func (s *TokenSession) MintToken(e TokenEntry) (token string, err error) {
 	s.mu.RLock()
 	token, changes, err := s.mintToken(&e)
@@ -76,9 +76,9 @@ func (s *TokenSession) MintToken(e TokenEntry) (token string, err error) {
 	return c.tokenText(e.Number), s.saveIfLarge()
 }
 
-// mintToken looks up the token of a value without changing the table. If the value has come from all these servers
-// before, it returns the token. Otherwise it returns "" and the table's change count at which the value was missing,
-// or 0 if the value is known but has not come from all of these servers.
+// mintToken looks up the token of a value without changing the table. It returns the token only if the value has come
+// from all the servers in e.From before. Otherwise it returns "". In that case changes is the table's change count if
+// the value is unknown, and 0 if only servers are missing.
 func (s *TokenSession) mintToken(e *TokenEntry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
@@ -100,7 +100,7 @@ func (s *TokenSession) mintToken(e *TokenEntry) (token string, changes int, err 
 	return token, 0, nil
 }
 
-// findEntry returns the entry of a value and its position, counted from 1. The position is 0 if the value is unknown.
+// findEntry returns the entry of a value and its place in the table. The place is 0 if the value is unknown.
 func (s *TokenSession) findEntry(typ, value string) (c *typeColumn, h uint64, known frameRecord, at uint32, err error) {
 	if c = s.table.types[typ]; c == nil {
 		return nil, 0, frameRecord{}, 0, nil
@@ -125,8 +125,8 @@ func (s *TokenSession) knownToken(e *TokenEntry) (string, error) {
 	return c.tokenText(known.number), s.saveIfLarge()
 }
 
-// saveIfLarge saves the pending entries if there are many, because it may take long until Sync is called for a large
-// result.
+// saveIfLarge saves the pending entries if there are many of them. While a large result is processed, it may take
+// long until SyncFile is called.
 func (s *TokenSession) saveIfLarge() error {
 	if s.table.unsaved < s.store.limits.unsaved {
 		return nil
@@ -134,8 +134,8 @@ func (s *TokenSession) saveIfLarge() error {
 	return s.savePending()
 }
 
-// reserveNumbers reserves a block of numbers for this process and saves the pending entries with it. The more entries
-// the type has, the larger the block.
+// reserveNumbers reserves a block of numbers for this process and saves it to disk together with the pending entries.
+// The more entries the type has, the larger the block.
 func (s *TokenSession) reserveNumbers(typ string) error {
 	if s.store.dir == "" {
 		c := s.table.columnOf(typ)
@@ -157,7 +157,7 @@ func (s *TokenSession) reserveNumbers(typ string) error {
 	})
 }
 
-// ResolveToken returns the entry that a token stands for. ok is false if the token does not exist in this session.
+// ResolveToken returns the entry that a token stands for, and false if the token does not exist in this session.
 func (s *TokenSession) ResolveToken(token string) (TokenEntry, bool) {
 	typ, number, ok := parseToken(token)
 	if !ok {
@@ -195,7 +195,8 @@ func (s *TokenSession) entryByNumber(typ string, number int) *TokenEntry {
 	return r.toEntry()
 }
 
-// parseToken parses a token such as [EMAIL_1]. It accepts only the exact spelling that Mint returns.
+// parseToken splits a token such as [EMAIL_1] into its type and number. It accepts only the exact spelling that
+// MintToken returns.
 func parseToken(token string) (typ string, number int, ok bool) {
 	inner, open := strings.CutPrefix(token, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
@@ -210,7 +211,7 @@ func parseToken(token string) (typ string, number int, ok bool) {
 	return strings.ToLower(inner[:cut]), number, true
 }
 
-// FindValue returns the entry of a value with this type, and whether it is known.
+// FindValue returns the entry of a value with this type, and false if the value is unknown.
 func (s *TokenSession) FindValue(typ, value string) (TokenEntry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -221,8 +222,8 @@ func (s *TokenSession) FindValue(typ, value string) (TokenEntry, bool) {
 	return *r.toEntry(), true
 }
 
-// EachOfType calls do with the entries of a type, in the order of their numbers, until do returns false. do must not use
-// the session. An error means that some entries could not be read.
+// EachOfType calls do with the entries of a type, in the order of their numbers, until do returns false. do must not
+// use the session. It returns an error if an entry could not be read.
 func (s *TokenSession) EachOfType(typ string, do func(TokenEntry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -242,8 +243,8 @@ func (s *TokenSession) tokensOf(told func(value string) bool) (tokens []string, 
 	return tokens, err
 }
 
-// SyncFile saves new tokens to disk. It must be called before a token is sent out, because a token that was sent and then
-// lost could not be resolved later.
+// SyncFile saves new tokens to disk. It must be called before a token is sent out, because a token that is lost
+// afterwards could not be resolved.
 func (s *TokenSession) SyncFile() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +258,8 @@ func (s *TokenSession) savePending() error {
 	return s.withExclusiveLock(func() error { return s.table.saveFrames() })
 }
 
-// RefreshTokens removes values from memory that another process has erased. Without such values, it costs one stat call.
+// RefreshTokens removes values from memory that another process has erased. If nothing was erased, it costs only one
+// stat call.
 func (s *TokenSession) RefreshTokens() error {
 	if s.store.dir == "" {
 		return nil
@@ -280,9 +282,9 @@ func (s *TokenSession) EraseTokens() error {
 	return err
 }
 
-// ForgetValues erases the values of all types for which told returns true, and returns their number. The remaining values
-// are encrypted with a new key, and the old key is destroyed. Numbers are not reused. told may be called twice with
-// the same value.
+// ForgetValues erases the values of all types for which told returns true, and returns how many it erased. The
+// remaining values are encrypted with a new key, and the old key is destroyed. Numbers are not reused. told may be
+// called twice with the same value.
 func (s *TokenSession) ForgetValues(told func(value string) bool) (erased int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,8 +308,8 @@ func (s *TokenSession) ForgetValues(told func(value string) bool) (erased int, e
 	return erased, err
 }
 
-// rewriteFile replaces the session's file by one that has a new key, the entries that source puts, and the highest
-// reserved numbers. Afterwards no entry is pending.
+// rewriteFile replaces the session's file by one with a new key, which contains the entries that source puts and the
+// highest reserved number of each type. Afterwards no entry is pending.
 func (s *TokenSession) rewriteFile(source func(put func(*TokenEntry) error) error) error {
 	f, wrapped, err := s.createFile(func(put func(*TokenEntry) error) error {
 		for typ, c := range s.table.types {
@@ -328,8 +330,8 @@ func (s *TokenSession) rewriteFile(source func(put func(*TokenEntry) error) erro
 	return f.readFrames(next.addFrame)
 }
 
-// switchFile loads the data file that belongs to a key, which another process has created. Pending entries are kept,
-// except those of values that may have been erased.
+// switchFile opens the data file of a key that another process has created. It keeps the pending entries, except
+// additions to values that may have been erased.
 func (s *TokenSession) switchFile(wrapped []byte) error {
 	pending := s.table.unsavedEntries()
 	next := s.table.newSuccessor(nil)
@@ -359,8 +361,8 @@ func (s *TokenSession) saveAndClose() error {
 	return err
 }
 
-// closeFile closes the file and removes the entries from memory. The next use of the session reads the file again and
-// reserves other numbers.
+// closeFile closes the file and removes the entries from memory. When the session is used again, it reads the file
+// anew and reserves another block of numbers.
 func (s *TokenSession) closeFile() {
 	if s.table.file == nil {
 		return
@@ -372,7 +374,7 @@ func (s *TokenSession) closeFile() {
 	}
 }
 
-// withExclusiveLock calls do while it holds the session's lock file. Before, it reads what other processes have
+// withExclusiveLock calls do while it holds the session's lock file. Before that, it reads what other processes have
 // written, and creates the data file if it does not exist.
 func (s *TokenSession) withExclusiveLock(do func() error) error {
 	unlock, err := s.store.lockSession(s.id)

@@ -13,8 +13,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// entryTable has the entries of a session in frames. For frames on disk, only an index (about 12 bytes per entry) and
-// the most recently used frames are in memory. It is safe for concurrent reads only.
+// entryTable holds the entries of a session in frames. For frames on disk, only an index (about 12 bytes per entry)
+// and the most recently used frames are in memory. It is safe for concurrent reads only.
 type entryTable struct {
 	limits   sessionLimits
 	file     *sessionFile // holds the frames that are not in memory
@@ -41,7 +41,7 @@ type typeColumn struct {
 	recent  recentTokens
 }
 
-// numberBlock represents a range of reserved numbers, from next to last, including both.
+// numberBlock represents a range of reserved numbers from next to last, both inclusive.
 type numberBlock struct{ next, last int }
 
 // frameSlot refers to a frame in memory or in the file.
@@ -50,8 +50,8 @@ type frameSlot struct {
 	frameSpan                            // in the file
 }
 
-// A place identifies an entry. It is the number of the frame's slot and, in the low placeBits bits, the entry's index
-// in the frame.
+// A place identifies an entry in the table. Its low placeBits bits are the entry's index in the frame, and the other
+// bits are the frame's slot.
 const (
 	placeBits = 6 // of where in the frame
 	maxSlots  = 1 << (32 - placeBits)
@@ -64,7 +64,7 @@ func newTable(f *sessionFile, l sessionLimits) *entryTable {
 	}
 }
 
-// newSuccessor returns an empty table with the reserved numbers of this one.
+// newSuccessor returns an empty table for the file f that keeps this table's reserved numbers.
 func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
@@ -75,7 +75,7 @@ func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	return next
 }
 
-// columnOf returns the index of a type, and creates it if it does not exist.
+// columnOf returns the index of the entries of a type, and creates it if it does not exist.
 func (t *entryTable) columnOf(typ string) *typeColumn {
 	c := t.types[typ]
 	if c == nil {
@@ -97,7 +97,8 @@ func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found fra
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// searchHash returns the first entry whose value has the hash h and for which is returns true.
+// searchHash returns the first entry whose value has the hash h and is accepted by the function is. The place is 0 if
+// there is none.
 func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) bool) (found frameRecord, place uint32, err error) {
 	place = c.values.FindOffset(h, func(place uint32) bool {
 		r, wrong := t.recordAt(place)
@@ -145,8 +146,8 @@ func (t *entryTable) frameAt(i uint32) (*entryFrame, error) {
 
 var errSlots = errors.New("the session has reached its maximum number of changes")
 
-// addEntry adds an entry that has a number. If again is set, it replaces an earlier entry with the same number and
-// value. Otherwise the number must be unused.
+// addEntry adds an entry whose number is set. If again is set, the entry replaces an earlier one with the same number
+// and value. Otherwise the number must be unused.
 func (t *entryTable) addEntry(c *typeColumn, h uint64, e *TokenEntry, again bool) error {
 	place, err := t.putEntry(e, again)
 	if err != nil {
@@ -161,7 +162,8 @@ func (t *entryTable) addEntry(c *typeColumn, h uint64, e *TokenEntry, again bool
 	return nil
 }
 
-// putEntry appends an entry to the current frame, starting a new frame if that one is full.
+// putEntry appends an entry to the current frame and returns its place. It starts a new frame if the current one is
+// full.
 func (t *entryTable) putEntry(e *TokenEntry, again bool) (place uint32, err error) {
 	if t.filling == 0 || t.slots[t.filling].frame.Load().isFull() {
 		if len(t.slots) == maxSlots {
@@ -177,7 +179,7 @@ func (t *entryTable) putEntry(e *TokenEntry, again bool) (place uint32, err erro
 	return t.filling<<placeBits | uint32(len(f.at)-1), nil
 }
 
-// beginFrame starts a new frame.
+// beginFrame starts a new frame, to which the next entries are added.
 func (t *entryTable) beginFrame() {
 	if t.filling != 0 && t.volatile {
 		t.cache.trimFrame(t.slots[t.filling].frame.Load())
@@ -194,7 +196,8 @@ func (t *entryTable) beginFrame() {
 	}
 }
 
-// indexEntry stores the place of the entry with a number. If there was one already, the new entry replaces it.
+// indexEntry records that the entry with a number is at a place. It replaces the place of an older version of the
+// entry.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	if c.numbers.OffsetAt(number) == 0 {
 		c.count++
@@ -205,7 +208,7 @@ func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	t.changes++
 }
 
-// addFrame adds a frame that was read from the file.
+// addFrame adds a frame that was read from the file and indexes its entries.
 func (t *entryTable) addFrame(f *entryFrame, s frameSpan) error {
 	if len(t.slots) == maxSlots {
 		return errSlots
@@ -253,25 +256,26 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether from has a server that is not in known.
+// lacksServer reports whether any server in from is missing in known.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
 
-// addServers adds servers to an existing entry.
+// addServers stores a new version of an entry to which the given servers are added.
 func (t *entryTable) addServers(c *typeColumn, h uint64, r *frameRecord, from []string) error {
 	more := r.toEntry()
 	more.From = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.from, from))))
 	return t.addEntry(c, h, more, true)
 }
 
-// insertEntry adds an entry that is new to this table.
+// insertEntry adds an entry whose value this table does not have yet.
 func (t *entryTable) insertEntry(e *TokenEntry) error {
 	c := t.columnOf(e.Type)
 	return t.addEntry(c, c.hashValue(e.Value), e, false)
 }
 
-// eachLive calls do with every entry and stops at the first error. do must not keep the entry's value.
+// eachLive calls do with the current version of every entry and stops at the first error. do must not keep the
+// entry's value.
 func (t *entryTable) eachLive(do func(*frameRecord) error) error {
 	for i := 1; i < len(t.slots); i++ {
 		f, err := t.frameAt(uint32(i))
@@ -308,8 +312,7 @@ func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 
 var errFound = errors.New("found")
 
-// copyExcept calls put with all entries except those for which told returns true, and returns the number of the
-// latter.
+// copyExcept calls put with every entry except those whose value told accepts. It returns how many it has left out.
 func (t *entryTable) copyExcept(told func(string) bool, put func(*TokenEntry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {
@@ -339,7 +342,8 @@ func (t *entryTable) eachOfType(typ string, do func(*frameRecord) bool) (err err
 	return nil
 }
 
-// unsavedEntries returns the entries that are not on disk yet. Pending additions to entries on disk are not included.
+// unsavedEntries returns the new entries that are not on disk yet. Changes to entries that are on disk are not
+// included.
 func (t *entryTable) unsavedEntries() (all []*TokenEntry) {
 	known := map[string]int{}
 	for _, i := range t.pending {
@@ -380,8 +384,8 @@ func (t *entryTable) saveFrames() error {
 	return nil
 }
 
-// frameCache bounds the number of frames on disk that are also kept in memory. It removes those that were not used
-// since its last pass.
+// frameCache bounds the memory for frames that are on disk and also kept in memory. When it needs room, it removes
+// frames that were not used since its last pass.
 type frameCache struct {
 	mu      sync.Mutex
 	limit   int // bytes
@@ -391,7 +395,8 @@ type frameCache struct {
 	sharing nameSharing
 }
 
-// loadFrame decodes a frame that was read from disk and caches it in slot i.
+// loadFrame decodes a frame that was read from disk and caches it in slot i. If another goroutine has loaded it
+// meanwhile, it returns that frame.
 func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entryFrame, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -432,7 +437,7 @@ func (c *frameCache) keepFrame(slots []frameSlot, i uint32, f *entryFrame) {
 	c.ring = append(c.ring, i)
 }
 
-// trimFrame releases spare capacity of a frame that gets no more entries.
+// trimFrame releases the spare capacity of a frame to which no more entries are added.
 func (c *frameCache) trimFrame(f *entryFrame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

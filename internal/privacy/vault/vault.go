@@ -1,7 +1,7 @@
-// Package vault stores which token stands for which value, separately for each session. Within a session, equal
-// values of a type have the same token, and numbers are never reused; this is also true after a restart. The data on
-// disk is encrypted with a key for each session, which is stored in a separate file, encrypted with the user's key.
-// To erase values, the remaining ones are encrypted with a new key and the old key is destroyed.
+// Package vault stores which token stands for which personal value, separately for each session. Within a session,
+// equal values of a type have the same token, and numbers are never reused, even after a restart. The data on disk is
+// encrypted with a key for each session. This key is stored in a separate file, encrypted with the user's key. To
+// erase values, the remaining ones are encrypted with a new key and the old key is destroyed.
 package vault
 
 import (
@@ -24,7 +24,8 @@ import (
 	"retort/internal/privacy/offsets"
 )
 
-// TokenEntry represents a value with its type, its number and the servers that it came from. A token stands for it.
+// TokenEntry represents a value for which a token stands, with its type, its number and the servers that it came
+// from.
 type TokenEntry struct {
 	Type   string   // "email"
 	Number int      // of the token among those of its type, from 1 on
@@ -33,7 +34,7 @@ type TokenEntry struct {
 	From   []string // where it has come from: servers, and what else the caller tells apart
 }
 
-// TokenVault has the tokens of all sessions, in one directory. It is safe for concurrent use.
+// TokenVault stores the tokens of all sessions in one directory. It is safe for concurrent use.
 type TokenVault struct {
 	dir    string // empty: memory only
 	expiry time.Duration
@@ -44,7 +45,7 @@ type TokenVault struct {
 	sessions map[string]*TokenSession
 }
 
-// sessionLimits are the limits of each session. Tests use smaller ones.
+// sessionLimits holds the limits that apply to each session. Tests use smaller ones.
 type sessionLimits struct {
 	entries int
 	unsaved int // entries that are not on disk
@@ -52,9 +53,9 @@ type sessionLimits struct {
 	few     int // entries of a type whose index is a map
 }
 
-// Open returns a store that keeps tokens in dir, or only in memory if dir is empty. It removes sessions that were not
-// written for longer than expiry; 0 means 30 days. key returns the user's 32-byte key; it is called when the key is
-// first needed.
+// Open returns a vault that keeps tokens in dir, or only in memory if dir is empty. It removes sessions that were not
+// written for longer than expiry; 0 means 30 days. key returns the user's 32-byte key. It is called only when the key
+// is first needed.
 func Open(dir string, key func() ([]byte, error), expiry time.Duration) *TokenVault {
 	s := &TokenVault{
 		dir: dir, expiry: cmp.Or(expiry, core.DefaultPIIExpiry), master: sync.OnceValues(key),
@@ -79,7 +80,7 @@ func (s *TokenVault) removeExpired() {
 	}
 }
 
-// lastWritten returns when any file of a session was last written.
+// lastWritten returns the time at which any file of a session was last written.
 func (s *TokenVault) lastWritten(id string) (last time.Time) {
 	for _, path := range append(s.dataFiles(id), s.keyPath(id)) {
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(last) {
@@ -91,7 +92,7 @@ func (s *TokenVault) lastWritten(id string) (last time.Time) {
 
 func (s *TokenVault) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
 
-// dataPath returns the path of the data file that belongs to the key in secret.
+// dataPath returns the path of a session's data file. Its name contains the part of secret that follows the key.
 func (s *TokenVault) dataPath(id string, secret []byte) string {
 	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
 }
@@ -101,8 +102,8 @@ func (s *TokenVault) dataFiles(id string) []string {
 	return paths
 }
 
-// removeOrphans removes every data file of a session except the one at path. The others cannot be read, because their
-// keys are gone.
+// removeOrphans removes every data file of a session except the one at path. The removed files could not be read,
+// because their keys are gone.
 func (s *TokenVault) removeOrphans(id, path string) {
 	for _, other := range s.dataFiles(id) {
 		if other != path {
@@ -115,10 +116,10 @@ func (s *TokenVault) lockSession(id string) (unlock func(), err error) {
 	return seal.Lock(filepath.Join(s.dir, "keys", id+".lock"), lockTimeout)
 }
 
-// lockTimeout bounds the wait for another process that is writing.
+// lockTimeout bounds the wait for a session's lock while another process is writing.
 const lockTimeout = 10 * time.Second
 
-// readKey returns the encrypted key of a session from disk, or nil.
+// readKey reads the encrypted key of a session from disk. It returns nil if there is no key yet.
 func (s *TokenVault) readKey(id string) ([]byte, error) {
 	wrapped, err := seal.ReadFile(s.keyPath(id), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,8 +128,8 @@ func (s *TokenVault) readKey(id string) ([]byte, error) {
 	return wrapped, err
 }
 
-// OpenSession returns the session with the given name. If its stored data cannot be read, the error is a *core.Error of
-// kind internal; no token may be created then, because numbers could be used twice.
+// OpenSession returns the session with the given name. If its stored data cannot be read, the error is a *core.Error
+// of kind internal. In that case no token may be created, because its number could already be in use.
 func (s *TokenVault) OpenSession(name string) (*TokenSession, error) {
 	return s.openSession(idOf(name))
 }
@@ -139,8 +140,8 @@ func idOf(name string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// TokensOf finds the tokens of the values for which told returns true, in all sessions. The returned function reports
-// whether a text contains one of them as a token of the named session. Sessions that cannot be read are skipped, and
+// TokensOf finds, in all sessions, the tokens of the values for which told returns true. The returned function
+// reports whether a text contains such a token of the named session. Sessions that cannot be read are skipped, and
 // the error names them.
 func (s *TokenVault) TokensOf(told func(value string) bool) (mentioned func(name, text string) bool, err error) {
 	tokens := map[string][]string{}
@@ -157,8 +158,8 @@ func (s *TokenVault) TokensOf(told func(value string) bool) (mentioned func(name
 	}, errors.Join(errs...)
 }
 
-// ForgetValues erases the values for which told returns true from all sessions. It returns the number of values and of
-// affected sessions. Sessions that cannot be read are skipped, and the error names them.
+// ForgetValues erases the values for which told returns true from all sessions. It returns the number of erased
+// values and of affected sessions. Sessions that cannot be read are skipped, and the error names them.
 func (s *TokenVault) ForgetValues(told func(value string) bool) (values, sessions int, err error) {
 	var errs []error
 	for _, id := range s.sessionIDs() {
@@ -210,11 +211,11 @@ func (s *TokenVault) openSession(id string) (*TokenSession, error) {
 	return open, nil
 }
 
-// maxOpen bounds the number of open sessions, because callers choose session names.
+// maxOpen bounds the number of sessions kept open. A bound is needed because callers choose the names of sessions.
 const maxOpen = 128
 
-// evictSession closes a session if too many are open. A caller that still uses the closed session works with the file
-// like another process.
+// evictSession saves and closes a session if too many are open. A caller that still holds the closed session can go
+// on using it: it then shares the file as another process would.
 func (s *TokenVault) evictSession() {
 	for id, old := range s.sessions {
 		if s.dir == "" || len(s.sessions) < maxOpen {
@@ -231,7 +232,7 @@ func (s *TokenVault) hasSession(id string) bool {
 	return err == nil
 }
 
-// Close closes all open sessions.
+// Close saves and closes all open sessions.
 func (s *TokenVault) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -86,7 +86,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What was minted is there after a restart, and its number stands for nothing else.
+// TestRestart checks that after a restart saved tokens resolve, and that the number of a token that was lost unsaved
+// is not reused. The files must not contain values in plain text.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	store := Open(dir, fixed(1), 0)
@@ -128,8 +129,8 @@ func files(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// Two processes in one session never give a number to two values, and each knows what
-// the other has minted.
+// TestTwoProcesses checks that processes which share a session never give one number to two values, and that all
+// their tokens resolve afterwards.
 func TestTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
@@ -175,8 +176,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// What another process minted after we have read is found all the same, and what it
-// has erased is gone here too.
+// TestOthersAreSeen checks that a process finds tokens which another process has minted since, and drops values which
+// the other has erased.
 func TestOthersAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	a, b := session(t, Open(dir, fixed(1), 0), "s"), session(t, Open(dir, fixed(1), 0), "s")
@@ -246,7 +247,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Whatever happens to the files, a token resolves to its value or to nothing.
+// TestDamage checks that after the files were truncated or changed, a token resolves to its value or not at all, but
+// never to another value.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := session(t, Open(dir, fixed(1), 0), "default")
@@ -336,7 +338,7 @@ func BenchmarkMint(b *testing.B) {
 	_ = s.SyncFile()
 }
 
-// A value that several servers have sent is known to come from all of them.
+// TestOrigins checks that an entry lists all servers that have sent its value, also after a restart.
 func TestOrigins(t *testing.T) {
 	dir := t.TempDir()
 	s := session(t, Open(dir, fixed(1), 0), "default")
@@ -353,8 +355,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// A model can name as many sessions as it likes; those that are closed to make room lose
-// nothing, also while somebody uses them.
+// TestManySessions checks that sessions which are closed to make room for others lose no tokens, even if a caller
+// still uses them.
 func TestManySessions(t *testing.T) {
 	store := Open(t.TempDir(), fixed(1), 0)
 	defer store.Close()
@@ -381,7 +383,8 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// A subject is forgotten in every session, those that are not open too.
+// TestForgetEverywhere checks that a person's values are erased from every session, including those that are not
+// open.
 func TestForgetEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	store := Open(dir, fixed(1), 0)
