@@ -10,26 +10,29 @@ import (
 	"retort/internal/core"
 )
 
-// AllowedCommand represents a rule for a host command that programs may start: its name and the arguments that it accepts. If
+// AllowedCommand is a rule for a host command that programs may start: its name and the arguments that it accepts. If
 // several rules have the same name, a call needs to match only one of them.
 type AllowedCommand struct {
 	Name string
-	// Args are patterns. Each argument must match one of them as a whole. An empty list allows no arguments. In a
-	// pattern, * matches any characters except control characters such as line ends, and every other character
-	// matches itself. An argument that begins with - is only matched by a pattern that begins with -, so that a
-	// pattern for a file name, for example, never allows an option. A pattern of the form /^…$/ is a regular
-	// expression for the whole argument, options included. It never matches control characters.
+	// Args lists patterns. Each argument must match one of them as a whole, and an empty list allows no arguments.
+	//
+	// In a pattern, * matches any characters except control characters such as line ends, and every other character
+	// matches itself. An argument that begins with - is matched only by a pattern that begins with -. Therefore a
+	// pattern for file names, for example, never allows an option.
+	//
+	// A pattern of the form /^…$/ is a regular expression for the whole argument, options included. It never matches
+	// control characters.
 	Args []string
 }
 
-// Bounds on the arguments of a command. They are below those of any kernel.
+// These bounds apply to the arguments of a command. They are stricter than those of any operating system.
 const (
 	MaxArguments     = 256
 	MaxArgument      = 16 << 10 // bytes of one
 	MaxArgumentBytes = 64 << 10 // of all
 )
 
-// CommandNames returns the names of the commands that programs may start, sorted.
+// CommandNames returns the sorted names of the commands that all active policies allow programs to start.
 func (v *PrincipalView) CommandNames() []string {
 	first := true
 	var names []string
@@ -54,7 +57,7 @@ func (s *principalSight) commandNames() []string {
 	return slices.Compact(names)
 }
 
-// deniedCommand returns the rule of a permission level that denies the command, or "".
+// deniedCommand returns the rule that denies the command because of a permission level, or "" if none does.
 func (s *principalSight) deniedCommand(name string) string {
 	for _, l := range s.layers {
 		switch {
@@ -69,8 +72,8 @@ func (s *principalSight) deniedCommand(name string) string {
 	return ""
 }
 
-// CheckCommand returns an error if a program may not start a command with these arguments, and nil if it may. The error
-// gives the position of the rejected argument and never quotes it, because it may contain personal data.
+// CheckCommand returns an error if a program may not start a command with these arguments. The error gives the
+// position of the rejected argument but never quotes it, because it may contain personal data.
 func (v *PrincipalView) CheckCommand(name string, args []string) *core.Error {
 	var refused *core.Error
 	v.eachSight(func(s *principalSight) {
@@ -137,7 +140,8 @@ func quoteName(name string) string {
 	}, name[:min(len(name), most)]) + `"`
 }
 
-// checkArgumentBounds returns an error for arguments that exceed the bounds or that no command could receive.
+// checkArgumentBounds returns an error for arguments that exceed the bounds or contain a NUL character, which no
+// command could receive.
 func checkArgumentBounds(name string, args []string) *core.Error {
 	refuse := func(format string, a ...any) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "policy", format, a...)
@@ -161,7 +165,7 @@ func checkArgumentBounds(name string, args []string) *core.Error {
 	return nil
 }
 
-// allowsArgument reports whether one pattern allows an argument.
+// allowsArgument reports whether at least one of the rule's patterns matches an argument.
 func (c AllowedCommand) allowsArgument(argument string) bool {
 	return slices.ContainsFunc(c.Args, func(pattern string) bool {
 		if inner, ok := anchoredExpression(pattern); ok {
@@ -171,8 +175,7 @@ func (c AllowedCommand) allowsArgument(argument string) bool {
 	})
 }
 
-// anchoredExpression returns the text between the anchors of a pattern of the form /^…$/, which is a regular
-// expression.
+// anchoredExpression returns the regular expression inside a pattern of the form /^…$/, and false for other patterns.
 func anchoredExpression(pattern string) (inner string, ok bool) {
 	inner, begins := strings.CutPrefix(pattern, "/^")
 	inner, ends := strings.CutSuffix(inner, "$/")
@@ -196,8 +199,8 @@ func CheckArgument(pattern string) error {
 	return err
 }
 
-// likeArgument reports whether an argument matches a pattern with *. It never backtracks beyond the last *, so its
-// time is at most the product of the two lengths.
+// likeArgument reports whether an argument matches a pattern with *. It never backtracks beyond the last *, so the
+// time that it takes is at most proportional to the product of both lengths.
 func likeArgument(pattern, text string) bool {
 	p, t, star, kept := 0, 0, -1, 0
 	for t < len(text) {
@@ -228,7 +231,8 @@ func startsWithControl(text string) bool {
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// validCommands returns an error for command rules that are certainly mistakes.
+// validCommands returns an error for command rules that cannot be intended, such as a path as a name or an invalid
+// regular expression.
 func validCommands(commands []AllowedCommand) *core.Error {
 	for _, c := range commands {
 		if c.Name == "" || c.Name != path.Base(c.Name) || strings.ContainsRune(c.Name, 0) || c.Name == "." || c.Name == ".." {

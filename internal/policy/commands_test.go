@@ -82,8 +82,8 @@ func TestCommandExpressions(t *testing.T) {
 	}
 }
 
-// FuzzCommandArguments holds that arguments match as wholes, by a second matcher that is slow and
-// plain.
+// FuzzCommandArguments checks that patterns match whole arguments, by comparison with a slower matcher that uses
+// regular expressions.
 func FuzzCommandArguments(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"*", "a"}, {"*", "-a"}, {"-*", "-a"}, {"a*c", "abc"}, {"a*c", "abcd"}, {"a*", "a\n"}, {"*a*b*", "xxaxxbxx"}, {"", ""}, {"*", ""}, {"**", "x"}, {"*", "\u0085"},

@@ -8,45 +8,46 @@ import (
 	"retort/internal/core"
 )
 
-// LevelRules restricts the files, hosts and commands that a principal with this level may use. A nil list restricts
-// nothing; an empty list allows nothing. The level of a principal can only add restrictions to those of the default
-// level.
+// LevelRules restricts the files, hosts and commands that a principal with this permission level may use. A nil list
+// restricts nothing, and an empty list allows nothing. The rules of a principal's own level apply in addition to
+// those of the default level.
 type LevelRules struct {
-	// Read and Write are folders and files of the workspace, relative to it; "." means the whole workspace. Whatever
-	// may be written may also be read. The level ReadOnly can write only to Scratch, whatever its rules allow.
+	// Read and Write list folders and files of the workspace, relative to it; "." means the whole workspace. Whatever
+	// may be written may also be read. At the level ReadOnly, only the folder Scratch can be written, whatever these
+	// lists allow.
 	Read, Write []string
-	// Hosts are domains; "*" means every host. DenyHosts takes precedence and may also contain addresses and address
-	// ranges.
+	// Hosts lists domains; "*" means every host. DenyHosts takes precedence and may also contain IP addresses and
+	// address ranges.
 	Hosts, DenyHosts []string
-	// Commands are command names; "*" means every command. DenyCommands takes precedence.
+	// Commands lists command names; "*" means every command. DenyCommands takes precedence.
 	Commands, DenyCommands []string
 	// ApprovalRequired requires a person's approval for each program, and for each call made outside a program.
 	ApprovalRequired bool
 }
 
-// Scratch is the folder of the workspace that ReadOnly may write to.
+// Scratch is the only folder of the workspace that can be written at the level ReadOnly.
 const Scratch = "scratch"
 
-// FileUse represents a kind of access to a file of the workspace.
+// FileUse says how a file of the workspace is accessed.
 type FileUse uint8
 
-// The kinds of access to a file.
+// Each kind of access is checked against the rules for files.
 const (
 	LookAt FileUse = iota // its name, size and place
 	ReadFile
 	WriteFile // also make, remove and rename
 )
 
-// allLayers returns the sets of limits in all active policies. An action must be allowed by each of them.
+// allLayers returns the limits of all active policies. An action must be allowed by each of them.
 func (v *PrincipalView) allLayers() (all []*limitLayer) {
 	v.eachSight(func(s *principalSight) { all = append(all, s.layers...) })
 	return all
 }
 
-// levelRule returns the name of the level's rules, for error messages.
+// levelRule returns the name of the setting that holds the level's rules, for error messages.
 func (l *limitLayer) levelRule() string { return "permission_levels." + string(l.level) }
 
-// writableFolders returns the folders of the workspace that the layer allows to be written.
+// writableFolders returns the folders of the workspace that this layer allows programs to write.
 func (l *limitLayer) writableFolders() []string {
 	switch {
 	case l.level == ReadOnly:
@@ -57,7 +58,7 @@ func (l *limitLayer) writableFolders() []string {
 	return l.rules.Write
 }
 
-// readableFolders returns the folders of the workspace that the layer allows to be read.
+// readableFolders returns the folders of the workspace that this layer allows programs to read.
 func (l *limitLayer) readableFolders() []string {
 	if l.rules.Read == nil {
 		return []string{"."}
@@ -65,8 +66,8 @@ func (l *limitLayer) readableFolders() []string {
 	return slices.Concat(l.rules.Read, l.writableFolders(), engineFolders)
 }
 
-// engineFolders lists the folders in which Retort stores images and large results. Programs may always read them, so that they
-// can read the results that they have received.
+// engineFolders lists the folders in which Retort stores images and large results. Programs may always read them,
+// because they have received these results.
 var engineFolders = []string{"files", "results"}
 
 // writeRule returns the name of the rule that restricts writing, for error messages.
@@ -77,8 +78,8 @@ func (l *limitLayer) writeRule() string {
 	return l.levelRule() + ".filesystem.write"
 }
 
-// CheckFile returns an error if this access to a file or folder of the workspace is denied, or nil. The name must be clean
-// and relative to the workspace; "." is the workspace itself.
+// CheckFile returns an error if this access to a file or folder of the workspace is denied. The name must be a clean
+// path relative to the workspace; "." is the workspace itself.
 func (v *PrincipalView) CheckFile(name string, use FileUse) *core.Error {
 	for _, l := range v.allLayers() {
 		switch allowed := l.readableFolders(); {
@@ -101,7 +102,7 @@ func refusedFile(name, what, rule string) *core.Error {
 	)
 }
 
-// whereToWrite returns a hint that names the folders that may be written.
+// whereToWrite returns a hint that suggests a folder in which the file may be written.
 func whereToWrite(folders []string, name string) string {
 	if len(folders) == 0 {
 		return "nothing may be written; return it instead"
@@ -109,7 +110,8 @@ func whereToWrite(folders []string, name string) string {
 	return "write to ./workspace/" + path.Join(folders[0], path.Base(name))
 }
 
-// WritableFolders returns the folders and files of the workspace that may be written, or "." if the whole workspace may be.
+// WritableFolders returns the folders and files of the workspace that the principal may write. The list is just "."
+// if that is the whole workspace.
 func (v *PrincipalView) WritableFolders() []string {
 	all := []string{"."}
 	for _, l := range v.allLayers() {
@@ -118,7 +120,8 @@ func (v *PrincipalView) WritableFolders() []string {
 	return all
 }
 
-// ReadableFolders returns the folders and files of the workspace that may be read, or "." if the whole workspace may be.
+// ReadableFolders returns the folders and files of the workspace that the principal may read. The list is just "." if
+// that is the whole workspace.
 func (v *PrincipalView) ReadableFolders() []string {
 	all := []string{"."}
 	for _, l := range v.allLayers() {
@@ -127,10 +130,10 @@ func (v *PrincipalView) ReadableFolders() []string {
 	return all
 }
 
-// CommonPaths returns the paths that both lists of folders and files cover. No returned path is inside another.
+// CommonPaths returns the paths that both lists of folders and files allow. No returned path is inside another one.
 func CommonPaths(a, b []string) []string { return commonFolders(a, b) }
 
-// commonFolders returns the paths that both lists of folders cover. No returned path is inside another.
+// commonFolders returns the paths that both lists of folders and files allow. No returned path is inside another one.
 func commonFolders(a, b []string) []string {
 	both := []string{}
 	for _, x := range a {
@@ -159,19 +162,20 @@ func coversPath(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(name, f) })
 }
 
-// leadsTo reports whether one of the paths is inside the folder.
+// leadsTo reports whether one of the allowed paths is inside the folder name, so that the folder must be visible on
+// the way there.
 func leadsTo(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(f, name) })
 }
 
-// HostRules holds the hosts that one level allows and denies.
+// HostRules holds the hosts that one permission level allows and denies.
 type HostRules struct {
 	Allow []string // nil: every host
 	Deny  []string // stronger
 	Rule  string   // the setting that says so
 }
 
-// ListHostRules returns the host rules of all active levels. A host must pass each of them.
+// ListHostRules returns the host rules of all active levels. A host must be allowed by each of them.
 func (v *PrincipalView) ListHostRules() (all []HostRules) {
 	for _, l := range v.allLayers() {
 		if l.rules.Hosts != nil || len(l.rules.DenyHosts) > 0 {
@@ -181,7 +185,8 @@ func (v *PrincipalView) ListHostRules() (all []HostRules) {
 	return all
 }
 
-// ApprovalRequired returns the rule that requires a person's approval for each program, or "".
+// ApprovalRequired returns the name of the rule that requires a person's approval for each program, or "" if there is
+// none.
 func (v *PrincipalView) ApprovalRequired() string {
 	for _, l := range v.allLayers() {
 		if l.rules.ApprovalRequired {

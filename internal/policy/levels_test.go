@@ -9,7 +9,8 @@ import (
 	"retort/internal/policy"
 )
 
-// Files, hosts and commands of a level narrow each other where a principal has another one.
+// TestLevelRules checks that the rules of a principal's level and of the default level both apply to files, hosts and
+// commands.
 func TestLevelRules(t *testing.T) {
 	p := must(t, policy.Rules{
 		Commands: []policy.AllowedCommand{{Name: "ls", Args: []string{"*"}}, {Name: "rm"}, {Name: "cat", Args: []string{"*"}}},
@@ -62,8 +63,8 @@ func TestLevelRules(t *testing.T) {
 	}
 }
 
-// read_only writes to its scratch folder alone, whatever rules say; other levels without
-// rules use every file.
+// TestFilesWithoutRules checks that without rules for files read_only allows writing only to its scratch folder, and
+// other levels allow every file.
 func TestFilesWithoutRules(t *testing.T) {
 	p := must(t, policy.Rules{Principals: map[string]policy.AccessLimits{"eve": {Level: policy.ReadOnly}}})
 	if !p.ViewFor("").AllFiles() || p.ViewFor("").CheckFile("a", policy.WriteFile) != nil || p.ViewFor("eve").AllFiles() {

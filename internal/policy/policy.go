@@ -1,5 +1,6 @@
 // Package policy decides which principal may call which tool with which arguments. Rules can only restrict: adding a
-// rule never allows anything that was denied before. The same decision hides a tool from lists and denies its calls.
+// rule never allows anything that was denied before. A tool that a rule denies is hidden from lists, and calls of it
+// are denied by the same decision.
 package policy
 
 import (
@@ -14,67 +15,68 @@ import (
 	"retort/internal/policy/cel"
 )
 
-// PermissionLevel says how far the effects of calls may go.
+// PermissionLevel says which effects the calls of a principal may have.
 type PermissionLevel string
 
-// The levels, strictest first.
+// The levels are listed from the strictest to the most permissive.
 const (
 	ReadOnly        PermissionLevel = "read_only"        // tools that only read
 	WriteRestricted PermissionLevel = "write_restricted" // all tools; a person is asked about each call that can't be taken back
 	ExecuteFull     PermissionLevel = "execute_full"     // all tools
 )
 
-// Rules is the whole policy. The zero value has the level write_restricted and allows every tool.
+// Rules holds all settings of a policy. The zero value has the level write_restricted and allows every tool.
 type Rules struct {
 	AccessLimits                         // for everybody
 	Trusted      map[string]bool         // servers whose hints may lower the effects of their tools
 	Principals   map[string]AccessLimits // for one principal, on top of those for everybody
 	Commands     []AllowedCommand        // that programs may start; none where a level is ReadOnly, unless Levels say which
 	Levels       map[PermissionLevel]LevelRules
-	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to them,
-	// because the default rules, which would apply otherwise, may allow more than their own rules did.
+	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to them.
+	// Otherwise the default rules would apply to them, which may allow more than their own rules did.
 	Removed []string `json:"-"`
-	// Disabled names the setting that denies everything to every principal, or is "".
+	// Disabled names the setting that denies everything to every principal. It is "" if there is none.
 	Disabled string        `json:"-"`
 	Approval AutoApprovals `json:"-"`
-	// Version identifies the rules: different rules have different versions. A person's approval is valid for one
+	// Version identifies the rules, so different rules have different versions. A person's approval is valid for one
 	// version only.
 	Version string `json:"-"`
 }
 
-// AutoApprovals says which programs and calls need no approval, by their risk. The zero value requires an approval for all
-// of them.
+// AutoApprovals says for which levels of risk programs and calls need no approval. The zero value requires an
+// approval for all of them.
 type AutoApprovals struct{ Low, Medium, High bool }
 
-// AccessLimits restricts which tools may be called.
+// AccessLimits restricts which tools the principals may call.
 type AccessLimits struct {
 	Level   PermissionLevel // for everybody, WriteRestricted if empty; for a principal, not stated
 	Servers map[string]ServerRules
 }
 
-// ServerRules restricts which tools of one server may be called. Patterns match raw tool names; * matches any characters
-// and ? matches one. The patterns of Deny and Conditions ignore case.
+// ServerRules restricts which tools of one server may be called. Patterns match the tool names that the server uses;
+// * matches any characters and ? matches one. The patterns of Deny and Conditions ignore case.
 type ServerRules struct {
 	Allow      []string          // nil: every tool; empty: none
 	Deny       []string          // stronger than Allow
 	Conditions map[string]string // pattern → expression of package cel that must be true
 }
 
-// ConditionVariables returns the names of the variables in conditions: the arguments, and the exact names of server and tool.
+// ConditionVariables returns the names of the variables that conditions can use: the arguments, and the names of the
+// tool, the server and the principal.
 func ConditionVariables() []string { return []string{"args", "tool", "server", "principal"} }
 
-// AccessVerdict is the outcome of a policy decision on a call.
+// AccessVerdict says whether a call is allowed, denied, or subject to a person's approval.
 type AccessVerdict uint8
 
-// The verdicts, mildest first.
+// The verdicts are ordered by strictness, the mildest first.
 const (
 	Allow AccessVerdict = iota
 	Ask                 // a person is asked
 	Deny
 )
 
-// AccessDecision represents a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
-// "servers.crm.deny: delete_*". The verdict Allow has no rule.
+// AccessDecision holds a verdict together with the rule that led to it, such as "permissionLevel: read_only" or
+// "servers.crm.deny: delete_*". With the verdict Allow, the rule is empty.
 type AccessDecision struct {
 	Verdict AccessVerdict
 	Rule    string
@@ -82,7 +84,7 @@ type AccessDecision struct {
 	Some    bool            // other arguments may be allowed
 }
 
-// Error returns the error that a program gets for a denied call. It names the rule but no further details of the
+// Error returns the error that a program gets for a denied call. It names the rule but reveals nothing else about the
 // policy.
 func (d AccessDecision) Error(t *core.Tool) *core.Error {
 	what, hint := "", "do without this tool"
@@ -93,7 +95,7 @@ func (d AccessDecision) Error(t *core.Tool) *core.Error {
 		WithHint("%s; only the person who runs Retort can change the rule", hint).AtTool(t.Server, t.Name)
 }
 
-// Policy represents a compiled set of rules. It is safe for concurrent use.
+// Policy holds a compiled set of rules. It is safe for concurrent use.
 type Policy struct {
 	everybody *principalSight
 	named     map[string]*principalSight
@@ -102,7 +104,7 @@ type Policy struct {
 	under     []*Policy // that have to allow something, too
 }
 
-// New checks and compiles rules. Its error is a *core.Error of kind invalid_arguments.
+// New validates and compiles rules. Its error is a *core.Error of kind invalid_arguments.
 func New(r Rules) (*Policy, error) {
 	if r.Level == "" {
 		r.Level = WriteRestricted
@@ -134,17 +136,17 @@ func New(r Rules) (*Policy, error) {
 	return p, nil
 }
 
-// ViewFor returns the view of the policy for one principal. The empty principal is the user of this machine. A principal
-// without its own rules has the default rules.
+// ViewFor returns the policy as it applies to one principal. The empty principal is the user of this machine. A
+// principal without rules of its own has the default rules.
 func (p *Policy) ViewFor(principal string) *PrincipalView {
 	return &PrincipalView{principal: principal, began: p}
 }
 
-// maxUnder bounds the number of other policies that can restrict one policy.
+// maxUnder bounds how many other policies can restrict one policy.
 const maxUnder = 16
 
-// RestrictedBy returns a Policy that allows only what both p and other allow. It returns false if too many policies
-// would be combined.
+// RestrictedBy returns a policy that allows only what both p and other allow. It returns false if the result would
+// combine more than maxUnder policies.
 func (p *Policy) RestrictedBy(other *Policy) (*Policy, bool) {
 	narrow := *p
 	narrow.under = append(slices.Clone(p.under), other.allPolicies()...)
@@ -152,7 +154,7 @@ func (p *Policy) RestrictedBy(other *Policy) (*Policy, bool) {
 	return &narrow, len(narrow.under) <= maxUnder
 }
 
-// allPolicies returns the Policy itself and the policies that restrict it.
+// allPolicies returns the policy itself and the policies that restrict it.
 func (p *Policy) allPolicies() []*Policy { return append([]*Policy{p}, p.under...) }
 
 func (p *Policy) sightOf(principal string) *principalSight {
@@ -162,7 +164,8 @@ func (p *Policy) sightOf(principal string) *principalSight {
 	return p.everybody
 }
 
-// limitLayer represents a compiled set of limits: those of the default, of a level or of a principal.
+// limitLayer holds one compiled set of limits: those for everybody, or those of one principal, together with the
+// rules of their level.
 type limitLayer struct {
 	closed  string // the rule that denies everything, or ""
 	prefix  string // of the names of its rules
@@ -177,7 +180,7 @@ type serverRules struct {
 	conditions []callCondition
 }
 
-// namePattern represents a name pattern with its case-folded form for comparisons.
+// namePattern holds a pattern for names as written and in the case-folded form that is used for comparisons.
 type namePattern struct{ written, folded string }
 
 type callCondition struct {
@@ -229,8 +232,8 @@ func newServer(s ServerRules) (*serverRules, error) {
 	return made, nil
 }
 
-// denyingRule returns the rule that denies a tool whatever its arguments are, or "". It calls effect only if a rule
-// depends on the tool's effect.
+// denyingRule returns the rule that denies a tool with any arguments, or "" if none does. It calls effect only if a
+// rule depends on the tool's effect.
 func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) string {
 	if l.closed != "" {
 		return l.closed
@@ -252,14 +255,14 @@ func (l *limitLayer) denyingRule(t *core.Tool, effect func() core.EffectInfo) st
 	return ""
 }
 
-// matchesPattern reports whether a name matches a pattern. A * also matches slashes.
+// matchesPattern reports whether a name matches a pattern. Unlike in path.Match, * also matches slashes.
 func matchesPattern(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return ok && err == nil
 }
 
-// brokenCondition returns the first condition that a call does not meet, or "". A condition that cannot be evaluated
-// counts as not met.
+// brokenCondition returns the rule of the first condition that a call does not meet, or "" if it meets all. A
+// condition that cannot be evaluated counts as not met.
 func (l *limitLayer) brokenCondition(t *core.Tool, variables func() (map[string]any, error)) string {
 	s := l.servers[t.Server]
 	if s == nil {
@@ -283,8 +286,8 @@ func (c callCondition) isMet(variables func() (map[string]any, error)) bool {
 	return ok && err == nil
 }
 
-// isDisguisedKey reports whether a value contains a key that differs only in case from one that the condition reads.
-// The condition would not see such a key, but some servers would accept it.
+// isDisguisedKey reports whether a value contains a key that differs only in case from a key that the condition
+// reads. The condition would not see such a key, but some servers would accept it.
 func (c callCondition) isDisguisedKey(v any) bool {
 	switch x := v.(type) {
 	case []any:
@@ -299,7 +302,8 @@ func (c callCondition) isDisguisedKey(v any) bool {
 	return false
 }
 
-// conditionVariables provides the values of variables in conditions. It reads them when they are first needed.
+// conditionVariables returns a function that provides the variables of conditions. The arguments are decoded at its
+// first call.
 func conditionVariables(t *core.Tool, principal string, args json.RawMessage) func() (map[string]any, error) {
 	var made map[string]any
 	var failed error

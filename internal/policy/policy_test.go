@@ -23,13 +23,13 @@ func must(t testing.TB, r policy.Rules) *policy.Policy {
 
 func tool(server, name string) *core.Tool { return &core.Tool{Server: server, Name: name} }
 
-// shape is a Decision in one line.
+// shape formats a decision as its verdict and rule, for comparison.
 func shape(d policy.AccessDecision) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", [...]string{"allow", "ask", "deny"}[d.Verdict], d.Rule))
 }
 
-// Every combination of level for everybody, level for a principal, effect, and what
-// the lists say of the tool, for everybody and for the principal.
+// TestTable checks the decisions for every combination of permission levels, effects, and lists of allowed and denied
+// tools, for everybody and for one principal.
 func TestTable(t *testing.T) {
 	levels := []policy.PermissionLevel{"", policy.ReadOnly, policy.WriteRestricted, policy.ExecuteFull}
 	names := map[core.EffectKind]string{core.EffectRead: "get_row", core.EffectWrite: "update_row", core.EffectDestructive: "delete_row"}
@@ -122,7 +122,8 @@ func TestTrustedHints(t *testing.T) {
 	}
 }
 
-// A condition sees what the upstream will read, and denies what it cannot judge.
+// TestConditions checks that conditions decide on the arguments that the server would read, and that arguments which
+// cannot be judged are denied.
 func TestConditions(t *testing.T) {
 	for _, c := range []struct{ condition, args, want string }{
 		{"args.amount < 1000", `{"amount":999}`, "allow"},
@@ -201,7 +202,7 @@ func whole() *core.Toolset {
 	return core.NewToolset(list)
 }
 
-// add puts one rule more into r, which is not changed.
+// add returns the rules with one more restriction, chosen at random. It does not change r.
 func add(r policy.Rules, rnd *rand.Rand) policy.Rules {
 	pick := func(options ...string) string { return options[rnd.IntN(len(options))] }
 	limits := func(l policy.AccessLimits) policy.AccessLimits {
@@ -248,8 +249,9 @@ func copied[V any](m map[string]V) map[string]V {
 	return c
 }
 
-// FuzzSubtracts adds rule upon rule. None may allow what was not allowed before; what
-// Tool denies Call denies, and what is listed can be called unless a condition says no.
+// FuzzSubtracts checks that adding a rule never allows anything that was denied before, and that a principal's own
+// rules only restrict the general ones. It also checks that DecideCall denies what DecideTool denies, and that listed
+// tools can be called unless a condition denies it.
 func FuzzSubtracts(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
@@ -302,7 +304,8 @@ func compare(t *testing.T, all *core.Toolset, before, after *policy.PrincipalVie
 	}
 }
 
-// What is hidden is refused by the name of the rule, and by nothing else.
+// TestToolset checks that a hidden tool is refused with the name of the rule, and that the filtered list of tools is
+// cached.
 func TestToolset(t *testing.T) {
 	p := must(t, policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}})
 	all := whole()
@@ -358,7 +361,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// What is taken away counts at once, and what is allowed counts for what begins afterwards.
+// TestCurrentTakesAwayAtOnce checks that a new restriction applies at once to running operations, while a new
+// permission applies only to operations that start afterwards.
 func TestCurrentTakesAwayAtOnce(t *testing.T) {
 	all := core.NewToolset([]*core.ToolServer{{Name: "db", Tools: []*core.Tool{tool("db", "get_row"), tool("db", "update_row")}}})
 	readOnly := policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}
@@ -416,7 +420,8 @@ func TestCurrentTakesAwayAtOnce(t *testing.T) {
 	}
 }
 
-// Without their own rules, principals would have those for everybody. One who is removed has none.
+// TestRemovedPrincipalHasNoRules checks that everything is denied to a principal whose rules were removed, while
+// unnamed principals have the default rules.
 func TestRemovedPrincipalHasNoRules(t *testing.T) {
 	intern := map[string]policy.AccessLimits{"intern": {Level: policy.ReadOnly}}
 	current := policy.NewCurrent(must(t, policy.Rules{Principals: intern}))
@@ -437,7 +442,8 @@ func TestRemovedPrincipalHasNoRules(t *testing.T) {
 	}
 }
 
-// Commands that are allowed no more are not started.
+// TestCurrentTakesCommandsAway checks that a running operation cannot start commands that the policy no longer
+// allows.
 func TestCurrentTakesCommandsAway(t *testing.T) {
 	command := func(args ...string) policy.Rules {
 		return policy.Rules{Commands: []policy.AllowedCommand{{Name: "git", Args: args}}}
@@ -456,7 +462,8 @@ func TestCurrentTakesCommandsAway(t *testing.T) {
 	}
 }
 
-// A policy under another allows nothing that only one of them does, and there is a bound on how many are above each other.
+// TestUnder checks that a policy restricted by another one allows only what both allow, and that the number of
+// combined policies is bounded.
 func TestUnder(t *testing.T) {
 	denies := func(name string) *policy.Policy {
 		return must(t, policy.Rules{AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"db": {Deny: []string{name}}}}, Approval: policy.AutoApprovals{Low: true, High: name == "get_row"}})

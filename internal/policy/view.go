@@ -10,39 +10,40 @@ import (
 	"retort/internal/policy/effect"
 )
 
-// PrincipalView is the policy for one principal. The View of a Policy never changes. The View of a Current follows the active
-// policy. A View returned by Begin allows only what was allowed when it began and has not been denied since.
+// PrincipalView applies the policy to one principal. A view of a Policy never changes. A view of a CurrentPolicy
+// follows the policy in force. A view returned by FreezePolicy allows only what was allowed when it was created and
+// what the policy in force still allows.
 type PrincipalView struct {
 	principal string
 	began     *Policy        // nil: it follows
 	current   *CurrentPolicy // nil: it never changes
 }
 
-// CurrentPolicy is the policy in force, which can be replaced. It is safe for concurrent use.
+// CurrentPolicy holds the policy in force, which can be replaced. It is safe for concurrent use.
 type CurrentPolicy struct{ policy atomic.Pointer[Policy] }
 
-// NewCurrent returns a Current whose active policy is p.
+// NewCurrent returns a CurrentPolicy in which p is in force.
 func NewCurrent(p *Policy) *CurrentPolicy {
 	c := &CurrentPolicy{}
 	c.policy.Store(p)
 	return c
 }
 
-// ReplacePolicy puts p in force. Where p allows less, it applies to every decision from now on. Where p allows more, it
-// applies only to Views that begin from now on.
+// ReplacePolicy puts p in force. New restrictions apply to every decision from now on. New permissions apply only to
+// operations that call FreezePolicy from now on.
 func (c *CurrentPolicy) ReplacePolicy(p *Policy) { c.policy.Store(p) }
 
-// ViewFor returns a View for a principal that always uses the Policy in force at the time of a decision.
+// ViewFor returns a view for a principal that always uses the policy in force at the time of a decision.
 func (c *CurrentPolicy) ViewFor(principal string) *PrincipalView {
 	return &PrincipalView{principal: principal, current: c}
 }
 
-// Principal returns the principal of the View. The empty principal is the user of this machine.
+// Principal returns the principal to whom the view applies. The empty principal is the user of this machine.
 func (v *PrincipalView) Principal() string { return v.principal }
 
-// FreezePolicy returns a View for an operation that starts now, such as an execution. The operation may do only what
+// FreezePolicy returns a view for an operation that starts now, such as an execution. The operation may do only what
 // both the policy of its start and the policy in force allow. So a change of the policy can restrict it, but not
-// extend it. A View that FreezePolicy has returned returns itself.
+// extend it. Called on a view that is already frozen, FreezePolicy returns that view.
 func (v *PrincipalView) FreezePolicy() *PrincipalView {
 	if v.began != nil {
 		return v
@@ -50,7 +51,7 @@ func (v *PrincipalView) FreezePolicy() *PrincipalView {
 	return &PrincipalView{principal: v.principal, began: v.InForce(), current: v.current}
 }
 
-// InForce returns the Policy in force. The pointer changes whenever the Policy is replaced.
+// InForce returns the policy in force. The pointer changes whenever the policy is replaced.
 func (v *PrincipalView) InForce() *Policy {
 	if v.current == nil {
 		return v.began
@@ -58,8 +59,8 @@ func (v *PrincipalView) InForce() *Policy {
 	return v.current.policy.Load()
 }
 
-// activePolicies returns the policies that must all allow an action: the Policy in force, the one with which the View
-// began, and the policies that restrict them.
+// activePolicies returns the policies that must all allow an action. These are the policy in force, the one for which
+// the view was frozen, and the policies that restrict them.
 func (v *PrincipalView) activePolicies() []*Policy {
 	p := v.InForce()
 	all := p.allPolicies()
@@ -69,17 +70,17 @@ func (v *PrincipalView) activePolicies() []*Policy {
 	return all
 }
 
-// eachSight calls f with each active policy's lists of what the principal can see and call.
+// eachSight calls f for each active policy with the rules that apply to the principal.
 func (v *PrincipalView) eachSight(f func(s *principalSight)) {
 	for _, p := range v.activePolicies() {
 		f(p.sightOf(v.principal))
 	}
 }
 
-// PolicyVersion returns the version of the Policy in force.
+// PolicyVersion returns the version of the policy in force.
 func (v *PrincipalView) PolicyVersion() string { return v.InForce().version }
 
-// AutoApproval returns which programs and calls need no approval.
+// AutoApproval says for which levels of risk no active policy requires an approval.
 func (v *PrincipalView) AutoApproval() AutoApprovals {
 	a := AutoApprovals{true, true, true}
 	for _, p := range v.activePolicies() {
@@ -88,7 +89,7 @@ func (v *PrincipalView) AutoApproval() AutoApprovals {
 	return a
 }
 
-// RefusedError returns an error if the policy now denies everything to the principal, or nil.
+// RefusedError returns an error if the policy in force denies everything to the principal, otherwise nil.
 func (v *PrincipalView) RefusedError() (refused *core.Error) {
 	for _, p := range v.InForce().allPolicies() {
 		for _, l := range p.sightOf(v.principal).layers {
@@ -108,20 +109,20 @@ func (v *PrincipalView) principalText() string {
 	return v.principal
 }
 
-// ReadOnly returns the rule that forbids all changes, or "".
+// ReadOnly returns the name of the rule that forbids all changes to the principal, or "" if there is none.
 func (v *PrincipalView) ReadOnly() (rule string) {
 	v.eachSight(func(s *principalSight) { rule = cmp.Or(rule, s.readOnly()) })
 	return rule
 }
 
-// DecideTool decides on a tool before its arguments are known.
+// DecideTool decides whether a tool may be called at all, before the arguments are known.
 func (v *PrincipalView) DecideTool(t *core.Tool) AccessDecision {
 	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideTool(t).AccessDecision })
 }
 
-// DecideCall decides about a call with its arguments, a JSON object. If Tool denies the tool, the call is denied. The
-// decision uses the effect of the call, which can be further-reaching than that of the tool. It can also be milder,
-// if the tool runs queries and this query only reads.
+// DecideCall decides whether a tool may be called with these arguments, a JSON object. If DecideTool denies the tool,
+// every call of it is denied. The decision uses the effect of this call, which can be more severe than that of the
+// tool. It can also be milder, if the tool runs queries and this query only reads.
 func (v *PrincipalView) DecideCall(t *core.Tool, args json.RawMessage) AccessDecision {
 	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideCall(v.principal, t, args) })
 }
@@ -132,8 +133,7 @@ func (v *PrincipalView) strictestDecision(decide func(*principalSight) AccessDec
 	return d
 }
 
-// stricterDecision returns the stricter of two decisions on one call. The result has the further-reaching effect of
-// the two.
+// stricterDecision returns the stricter of two decisions on one call, with the more severe of their two effects.
 func stricterDecision(a, b AccessDecision) AccessDecision {
 	effect := a.Effect
 	if effect.Reason == "" || b.Effect.Kind > effect.Kind {
@@ -146,14 +146,15 @@ func stricterDecision(a, b AccessDecision) AccessDecision {
 	return a
 }
 
-// VisibleToolset returns the tools of a toolset that the principal may see, which are those that Tool does not deny. The
+// VisibleToolset returns the tools that the principal may see, which are those that DecideTool does not deny. The
 // result is cached until the rules change.
 func (v *PrincipalView) VisibleToolset(whole *core.Toolset) *core.Toolset {
 	v.eachSight(func(s *principalSight) { whole = s.visibleToolset(whole) })
 	return whole
 }
 
-// principalSight lists what principals with the same rules can see and call.
+// principalSight holds the rules for the principals to whom the same rules apply, and caches the tools that they can
+// see.
 type principalSight struct {
 	layers   []*limitLayer // a call must pass all of them
 	trusted  map[string]bool
@@ -166,7 +167,7 @@ type principalSight struct {
 	decided map[*core.Tool]toolDecision
 }
 
-// toolDecision represents a Decision on a tool, with the data for decisions on its calls.
+// toolDecision holds a decision on a tool, with what is needed to decide on its calls.
 type toolDecision struct {
 	AccessDecision
 	judge *effect.EffectJudge
@@ -206,7 +207,7 @@ func (s *principalSight) decideTool(t *core.Tool) toolDecision {
 	return d
 }
 
-// decideEffect decides about an effect by the permission levels alone.
+// decideEffect decides on a call by its effect and the permission levels alone.
 func (s *principalSight) decideEffect(e core.EffectInfo) AccessDecision {
 	d := AccessDecision{Verdict: Allow, Effect: e}
 	for _, l := range s.layers {
@@ -239,7 +240,7 @@ func (s *principalSight) decideCall(principal string, t *core.Tool, args json.Ra
 	return d
 }
 
-// denyingRule returns the rule by which Tool denies a tool, or "".
+// denyingRule returns the cached rule that denies a tool with any arguments, or "" if none does.
 func (s *principalSight) denyingRule(t *core.Tool) string {
 	s.mu.Lock()
 	rule, ok := s.judged[t]

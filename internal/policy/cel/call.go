@@ -10,6 +10,8 @@ import (
 // The supported functions and macros. The functions in methods may also be called as a method of their first
 // argument.
 var (
+	// Conditions can call these functions and macros. Those in methods are called on their first argument, as in
+	// name.startsWith('a').
 	functions = []string{"has", "size", "matches", "int", "double", "string"}
 	methods   = []string{"startsWith", "endsWith", "contains", "matches", "size", "all", "exists", "exists_one", "filter", "map"}
 )
@@ -22,7 +24,7 @@ func wrongCount(name exprToken, what string) error {
 	return &Error{At: name.at, Message: name.text + " takes " + what}
 }
 
-// parseFunction reads the arguments of a call that has no receiver.
+// parseFunction parses the arguments of a function call such as size(x), which has no receiver.
 func (p *exprParser) parseFunction(name exprToken) (exprPart, error) {
 	if !slices.Contains(functions, name.text) {
 		return exprPart{}, unknownFunction(name, functions)
@@ -49,7 +51,7 @@ func (p *exprParser) parseFunction(name exprToken) (exprPart, error) {
 	return exprPart{eval: hasField(args[0].operand, args[0].field), at: name.at}, nil
 }
 
-// parseMethod reads the arguments of a method call on e.
+// parseMethod parses the arguments of a method or macro that is called on e.
 func (p *exprParser) parseMethod(e exprPart, name exprToken) (exprPart, error) {
 	switch name.text {
 	case "all", "exists", "exists_one", "filter", "map":
@@ -74,8 +76,8 @@ func (p *exprParser) parseMethod(e exprPart, name exprToken) (exprPart, error) {
 	return exprPart{eval: textTest(name.text, e.eval, args[0].eval), at: e.at}, nil
 }
 
-// parsePattern parses a call of matches. The pattern must be a literal, because the cost of other patterns is
-// unknown.
+// parsePattern parses a call of matches. The pattern must be a literal, because the cost of a computed pattern could
+// not be bounded.
 func (p *exprParser) parsePattern(e exprPart, name exprToken, pattern exprPart) (exprPart, error) {
 	if pattern.text == nil {
 		return exprPart{}, &Error{At: name.at, Message: "the pattern of matches must be written out"}
@@ -96,7 +98,7 @@ func (p *exprParser) parsePattern(e exprPart, name exprToken, pattern exprPart) 
 	}}, nil
 }
 
-// parseMacro reads the variable of a macro and the expressions in its scope.
+// parseMacro parses a macro such as all(x, x > 0): the name of its variable, and the expressions that use it.
 func (p *exprParser) parseMacro(e exprPart, name exprToken) (exprPart, error) {
 	variable := p.peekToken()
 	if variable.kind != nameToken || slices.Contains(keywords, variable.text) || slices.Contains(reserved, variable.text) {

@@ -1,7 +1,9 @@
 // Package cel evaluates conditions with the syntax and semantics of CEL, the Common Expression Language
-// (https://cel.dev). It supports comparisons, arithmetic, boolean operators, the ternary operator, in, has, strings,
-// lists, and the macros over lists and maps. Compile rejects everything else: unsigned integers, bytes, times, map
-// literals, and calls of matches whose pattern is not a literal.
+// (https://cel.dev).
+//
+// It supports comparisons, arithmetic, boolean operators, the ternary operator, in, has, strings, lists, and the
+// macros over lists and maps. Compile rejects everything else: unsigned integers, bytes, times, map literals, and
+// calls of matches whose pattern is not a literal.
 package cel
 
 import (
@@ -19,13 +21,13 @@ const (
 	maxSteps = 200_000 // of one evaluation; a step is an operation, an item or 64 bytes of text
 )
 
-// ConditionExpr represents a compiled expression. It is safe for concurrent use.
+// ConditionExpr holds a compiled condition. It is safe for concurrent use.
 type ConditionExpr struct {
 	root  evalNode
 	names []string
 }
 
-// Error represents a syntax or type error in an expression, with its position.
+// Error describes a syntax or type error in an expression, with its position.
 type Error struct {
 	At      int // byte offset
 	Message string
@@ -34,7 +36,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Compile parses a condition over the given variables. Its error is an *Error.
+// Compile compiles a condition that may use the given variables. Its error is an *Error.
 func Compile(text string, variables ...string) (*ConditionExpr, error) {
 	if len(text) > maxText {
 		return nil, &Error{Message: fmt.Sprintf("the condition is longer than %d bytes", maxText)}
@@ -52,11 +54,12 @@ func Compile(text string, variables ...string) (*ConditionExpr, error) {
 	return &ConditionExpr{root: root.eval, names: slices.Compact(p.names)}, nil
 }
 
-// VariableNames returns the names of all fields and keys that the expression reads, sorted.
+// VariableNames returns the sorted names of all fields and keys that the expression reads.
 func (e *ConditionExpr) VariableNames() []string { return e.names }
 
-// IsTrue evaluates the expression and returns its boolean result. The values of the variables must be made by Value. It
-// returns an error if the result is not a boolean, a field is missing or the evaluation takes too many steps.
+// IsTrue evaluates the expression and returns its boolean result. JSON values among the variables must come from
+// DecodeJSON. It returns an error if the result is not a boolean, a field is missing or the evaluation takes too many
+// steps.
 func (e *ConditionExpr) IsTrue(variables map[string]any) (bool, error) {
 	v, err := e.root(&evalMachine{variables: variables, steps: maxSteps})
 	if err != nil {
@@ -69,7 +72,7 @@ func (e *ConditionExpr) IsTrue(variables map[string]any) (bool, error) {
 	return b, nil
 }
 
-// evalNode represents a compiled operation of an expression. Its values are nil, bool, int64, float64, string, []any and
+// evalNode evaluates a compiled part of an expression. The result is nil or a bool, int64, float64, string, []any or
 // map[string]any.
 type evalNode func(m *evalMachine) (any, error)
 
@@ -80,7 +83,7 @@ type evalMachine struct {
 	steps     int
 }
 
-// macroBinding is the variable of a macro, which is visible only inside the macro.
+// macroBinding holds the current value of a macro's variable, which is visible only inside the macro.
 type macroBinding struct {
 	name  string
 	value any
@@ -96,7 +99,7 @@ func (m *evalMachine) spendSteps(n int) error {
 	return nil
 }
 
-// chargeTexts counts reading the texts as steps of the evaluation, by their lengths.
+// chargeTexts spends steps for reading the texts: one for each text and one for each 64 bytes.
 func (m *evalMachine) chargeTexts(texts ...string) error {
 	n := 0
 	for _, s := range texts {
@@ -118,7 +121,7 @@ func (m *evalMachine) lookupName(name string) (any, error) {
 	return v, nil
 }
 
-// didYouMean returns a hint for an unknown name: the most similar known name, or the list of all known names.
+// didYouMean returns a hint for an unknown name: the most similar known name or, if none is similar, all known names.
 func didYouMean(name string, known []string) string {
 	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"

@@ -44,7 +44,7 @@ func variableNode(name string) evalNode {
 	return func(m *evalMachine) (any, error) { return m.lookupName(name) }
 }
 
-// evalBoth evaluates two operands.
+// evalBoth evaluates both operands of an operator.
 func evalBoth(m *evalMachine, a, b evalNode) (x, y any, err error) {
 	if err = m.spendSteps(1); err != nil {
 		return nil, nil, err
@@ -72,8 +72,8 @@ func conditionalNode(test, yes, no evalNode) evalNode {
 	}
 }
 
-// logicNode evaluates && and ||. If one operand decides the result, an error in the other is ignored, unless the
-// error is that there were too many steps.
+// logicNode returns a node for && or ||. If one operand decides the result, an error in the other is ignored, unless
+// the error is that there were too many steps.
 func logicNode(sign string, a, b evalNode) evalNode {
 	decides := sign == "||"
 	return func(m *evalMachine) (any, error) {
@@ -212,7 +212,7 @@ func asFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// compareValues orders numbers, strings and booleans. For NaN, ok is false.
+// compareValues orders two numbers, strings or booleans. ok is false if one of them is NaN, which has no order.
 func compareValues(m *evalMachine, sign string, x, y any) (order int, ok bool, err error) {
 	switch a := x.(type) {
 	case string:
@@ -317,7 +317,8 @@ func computeIntegers(sign string, a, b int64) (any, error) {
 	return nil, errOverflow
 }
 
-// fieldsOf evaluates an operand and returns its fields. It returns an error for a value without fields.
+// fieldsOf evaluates an operand that must be a map, and returns its fields. what names the operation in the error for
+// other values.
 func fieldsOf(m *evalMachine, operand evalNode, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {
@@ -344,8 +345,8 @@ func selectField(operand evalNode, field string) evalNode {
 	}
 }
 
-// hasField evaluates the macro has. For a value without fields it returns an error, as CEL's specification requires;
-// cel-go returns false.
+// hasField returns a node for the macro has. For a value that is not a map, the node returns an error, as the CEL
+// specification requires; cel-go returns false.
 func hasField(operand evalNode, field string) evalNode {
 	return func(m *evalMachine) (any, error) {
 		in, err := fieldsOf(m, operand, "has")
@@ -495,14 +496,14 @@ func toText(v any) (any, error) {
 	return nil, overloadError("string", v)
 }
 
-// macroIteration runs a macro over the items of a list or the keys of a map.
+// macroIteration evaluates a macro over the items of a list or the keys of a map.
 type macroIteration struct {
 	items    evalNode
 	variable string
 	body     evalNode
 }
 
-// eachItem binds the macro's variable to each item in turn and calls visit.
+// eachItem binds the macro's variable to each item in turn and calls visit, until visit returns false or an error.
 func (i macroIteration) eachItem(m *evalMachine, visit func(item any) (more bool, err error)) error {
 	v, err := i.items(m)
 	if err != nil {
@@ -544,7 +545,7 @@ func (i macroIteration) testItem(m *evalMachine) (bool, error) {
 	return b, nil
 }
 
-// quantifierNode evaluates all and exists. If one item decides the result, errors in other items are ignored.
+// quantifierNode returns a node for all or exists. If one item decides the result, errors in other items are ignored.
 func (i macroIteration) quantifierNode(all bool) evalNode {
 	return func(m *evalMachine) (any, error) {
 		result := all
@@ -581,7 +582,8 @@ func (i macroIteration) existsOne(m *evalMachine) (any, error) {
 	return count == 1, err
 }
 
-// mapNode evaluates filter and map. It returns value's result for each item that meets test.
+// mapNode returns a node for filter or map. The node returns a list with value's result for each item that meets
+// test.
 func (i macroIteration) mapNode(test, value evalNode) evalNode {
 	return func(m *evalMachine) (any, error) {
 		made := []any{}

@@ -25,7 +25,7 @@ type exprToken struct {
 
 var signs = []string{"&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[", "]"}
 
-// lexTokens splits an expression into tokens. The last token is an endToken.
+// lexTokens splits an expression into tokens. The last one is an endToken.
 func lexTokens(text string) ([]exprToken, error) {
 	var tokens []exprToken
 	for at := 0; at < len(text); {
@@ -120,7 +120,7 @@ func scanNumber(s string, at int) (exprToken, int, error) {
 	return exprToken{numberToken, s[at:next], at}, next, nil
 }
 
-// scanText reads a string: 'a', "a", ”'a”', r"a".
+// scanText reads a string literal such as 'a', "a", """a""" or r"a".
 func scanText(s string, at int) (exprToken, int, error) {
 	open, raw := at, false
 	if s[at]|0x20 == 'r' {
@@ -155,7 +155,7 @@ func scanText(s string, at int) (exprToken, int, error) {
 	return exprToken{}, 0, &Error{At: at, Message: "the text does not end"}
 }
 
-// readEscape decodes the escape sequence after a backslash and returns its length in bytes.
+// readEscape decodes the escape sequence at the beginning of s, which follows a backslash. n is its length in bytes.
 func readEscape(s string) (r rune, n int, ok bool) {
 	if s == "" {
 		return 0, 0, false

@@ -14,8 +14,8 @@ import (
 const arguments = `{"amount": 700, "price": 10.5, "big": 9007199254740993, "neg": -3, "zero": 0, "name": "Halvorsen", "to": ["a@x.com", "b@y.org"],
 	"none": null, "yes": true, "no": false, "deep": {"list": [1, 2.5, "x", null, {"k": 1}], "name": "in"}, "empty": [], "object": {}, "uni": "Größe ☃", "num": "500"}`
 
-// reference evaluates an expression with cel-go, without its type checker: values
-// from JSON have no types that are known before.
+// reference evaluates an expression with cel-go, but without its type checker, because the types of JSON values are
+// not known in advance.
 func reference(t testing.TB, env *oracle.Env, text string, variables map[string]any) (value string, parsed bool) {
 	t.Helper()
 	ast, issues := env.Parse(text)
@@ -62,8 +62,8 @@ func setup(t testing.TB) (*oracle.Env, map[string]any) {
 	return env, map[string]any{"args": args, "tool": "refund", "server": "pay", "principal": "ada"}
 }
 
-// What is written here means the same here and in cel-go, and parses in both or
-// in neither.
+// TestLikeCEL checks that this package and cel-go accept the same sample expressions and return the same results for
+// them.
 func TestLikeCEL(t *testing.T) {
 	env, variables := setup(t)
 	for _, text := range strings.Split(strings.TrimSpace(samples), "\n") {
@@ -261,7 +261,7 @@ true ? 1
 #
 args.amount == 7_0`
 
-// What Compile refuses though CEL has it.
+// TestLeftOut checks that Compile refuses those parts of CEL that this package omits, with a helpful message.
 func TestLeftOut(t *testing.T) {
 	for text, want := range map[string]string{
 		"args.n == 1u":                      "this is not a number",
@@ -309,7 +309,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// However large the arguments are, a condition ends.
+// TestSteps checks that an expensive condition on large arguments is aborted after a bounded number of steps.
 func TestSteps(t *testing.T) {
 	list := make([]any, 10_000)
 	for i := range list {
@@ -351,7 +351,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// FuzzLikeCEL compares evaluations of expressions that a seed makes.
+// FuzzLikeCEL checks that random expressions have the same results as in cel-go.
 func FuzzLikeCEL(f *testing.F) {
 	env, variables := setup(f)
 	for seed := range uint64(300) {
@@ -374,7 +374,7 @@ func FuzzLikeCEL(f *testing.F) {
 	})
 }
 
-// FuzzCompile holds Compile to ending without a panic on any text.
+// FuzzCompile checks that Compile returns without a panic for any text.
 func FuzzCompile(f *testing.F) {
 	for _, text := range strings.Split(samples, "\n") {
 		f.Add(text)
@@ -383,7 +383,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text string) { ours(text, variables) })
 }
 
-// grow makes an expression that parses.
+// grow returns a random expression that can be parsed, nested up to the given depth.
 func grow(r *rand.Rand, depth int, names []string) string {
 	pick := func(options ...string) string { return options[r.IntN(len(options))] }
 	sub := func() string { return grow(r, depth-1, names) }

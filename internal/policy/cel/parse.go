@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// exprParser builds nodes from tokens.
+// exprParser builds evaluation nodes from the tokens of an expression.
 type exprParser struct {
 	tokens    []exprToken
 	next      int
@@ -17,7 +17,7 @@ type exprParser struct {
 	names     []string // fields and keys that were asked for
 }
 
-// exprPart represents a parsed part of an expression, with the properties that the parser needs.
+// exprPart holds a parsed part of an expression, with the properties that the parser needs later.
 type exprPart struct {
 	eval    evalNode
 	at      int
@@ -93,7 +93,7 @@ func (p *exprParser) parseExpression() (exprPart, error) {
 	return exprPart{eval: conditionalNode(test.eval, yes.eval, no.eval), at: test.at, noBool: yes.noBool && no.noBool}, err
 }
 
-// parseBinary parses operands of the next higher precedence, separated by these operators.
+// parseBinary parses operands of the next higher precedence that are separated by the given operators.
 func (p *exprParser) parseBinary(
 	tighter func() (exprPart, error), noBool bool, join func(sign string, a, b evalNode) evalNode, signs ...string,
 ) (exprPart, error) {
@@ -114,7 +114,7 @@ func (p *exprParser) parseBinary(
 	return exprPart{}, err
 }
 
-// noteKey records a literal key that the condition reads.
+// noteKey records the key of an index such as args["name"] if it is a literal, because the condition reads that key.
 func (p *exprParser) noteKey(key exprPart) {
 	if key.text != nil {
 		p.names = append(p.names, *key.text)
@@ -137,7 +137,7 @@ func (p *exprParser) parseProduct() (exprPart, error) {
 	return p.parseBinary(p.parseUnary, true, arithmeticNode, "*", "/", "%")
 }
 
-// parseUnary parses any number of the prefix operators ! or -.
+// parseUnary parses a value with any number of ! or - in front of it.
 func (p *exprParser) parseUnary() (exprPart, error) {
 	first, ok := p.acceptToken("!", "-")
 	if !ok {
@@ -264,7 +264,7 @@ func parseNumber(t exprToken) (exprPart, error) {
 	return exprPart{eval: constantNode(v), at: t.at, noBool: true}, nil
 }
 
-// parseList parses expressions up to a closing bracket.
+// parseList parses expressions separated by commas, up to a closing bracket.
 func (p *exprParser) parseList(closing string) ([]exprPart, error) {
 	var items []exprPart
 	for {

@@ -10,11 +10,11 @@ import (
 	"unicode"
 )
 
-// maxDepth bounds how deep a value may be nested.
+// maxDepth bounds how deeply the objects and arrays of a value may be nested.
 const maxDepth = 500
 
 // DecodeJSON decodes a JSON value for use in expressions. Integers that fit into 64 bits become int64, other numbers
-// float64. Two keys of an object that differ only in case are an error, because different programs would choose
+// float64. It returns an error if two keys of an object differ only in case, because different programs would choose
 // different ones.
 func DecodeJSON(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -97,7 +97,7 @@ func decodeNumber(n json.Number) (any, error) {
 	return f, nil
 }
 
-// FoldCase maps names that differ only in case to the same text, in any Unicode script.
+// FoldCase returns a form of s that is the same for all names that differ only in case, in any script.
 func FoldCase(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return strings.ToUpper(s) // in each set of letters, the least is the capital

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// EffectJudge determines the effects of calls of one tool. It is safe for concurrent use.
+// EffectJudge determines the effect of each call of one tool. It is safe for concurrent use.
 type EffectJudge struct {
 	effect   core.EffectInfo
 	database bool            // the tool says that it speaks to a database
@@ -20,7 +20,7 @@ type EffectJudge struct {
 	queries  map[string]bool // arguments that the schema says are queries
 }
 
-// NewJudge returns a Judge for a tool. If trusted is true, the tool's annotations may lower its effect.
+// NewJudge returns an EffectJudge for a tool. If trusted is true, the tool's annotations may lower its effect.
 func NewJudge(t *core.Tool, trusted bool) *EffectJudge {
 	j := &EffectJudge{effect: OfTool(t, trusted), choices: map[string]bool{}, queries: map[string]bool{}}
 	about := t.Name + " " + t.Server + " " + t.Title + " " + t.Description[:min(len(t.Description), 2<<10)]
@@ -56,12 +56,12 @@ func saysDatabase(words []string) bool {
 	return false
 }
 
-// ToolEffect returns the effect of the tool when the arguments are not known yet.
+// ToolEffect returns the effect of the tool as long as the arguments are not known.
 func (j *EffectJudge) ToolEffect() core.EffectInfo { return j.effect }
 
-// CallEffect returns the effect of a call with these arguments, a JSON object. Arguments that name an action (a query, a
-// mutation, an HTTP method or a command) can make the effect further-reaching than that of the tool. They can make it
-// milder only if the tool runs queries and every query is known to only read.
+// CallEffect returns the effect of a call with these arguments, a JSON object. An argument that names an action, such
+// as a query, an HTTP method or a command, can make the effect more severe than that of the tool. Arguments can make
+// it milder only if the tool runs queries and every query in them is known to only read.
 func (j *EffectJudge) CallEffect(args json.RawMessage) core.EffectInfo {
 	w := argumentWalk{judge: j, worst: textJudgement{kind: core.EffectRead}, words: map[string][]string{}}
 	w.judgeDocument(args, "", 0)
@@ -74,7 +74,7 @@ func (j *EffectJudge) CallEffect(args json.RawMessage) core.EffectInfo {
 	return j.effect
 }
 
-// argumentWalk walks the arguments of a call and collects their effect.
+// argumentWalk walks through the arguments of a call and keeps the most severe effect that it finds.
 type argumentWalk struct {
 	judge   *EffectJudge
 	worst   textJudgement
@@ -84,7 +84,7 @@ type argumentWalk struct {
 	words   map[string][]string // of keys: arguments repeat them
 }
 
-// splitKey returns the words of a key.
+// splitKey returns the words of an argument's name. It caches them, because names repeat in lists.
 func (w *argumentWalk) splitKey(key string) []string {
 	words, ok := w.words[key]
 	if !ok {
@@ -96,7 +96,7 @@ func (w *argumentWalk) splitKey(key string) []string {
 	return words
 }
 
-// maxKeys bounds the number of keys whose words are cached.
+// maxKeys bounds the number of argument names whose words are cached.
 const maxKeys = 256
 
 func (w *argumentWalk) effectReason() string {
@@ -112,8 +112,8 @@ func (w *argumentWalk) raiseEffect(key string, kind core.EffectKind, verb string
 // maxNested bounds how many levels of JSON inside strings are decoded.
 const maxNested = 3
 
-// judgeDocument judges the values in a JSON document. key is the name of the argument that contains it. nested is the
-// number of JSON strings that enclose it.
+// judgeDocument judges all values in a JSON document. key names the argument that contains it, and nested is the
+// number of JSON strings around it.
 func (w *argumentWalk) judgeDocument(text []byte, key string, nested int) {
 	var s jsonscan.Scanner
 	var keys []string // of the open containers, the innermost last
@@ -157,7 +157,7 @@ func unquoteJSON(piece []byte) string {
 	return text
 }
 
-// judgeMember judges the key of a nested object, such as {"$out": "users"} or, for a database, {"command": {"delete":
+// judgeMember judges a key of an object, such as {"$out": "users"} or, for a database, {"command": {"delete":
 // "users"}}.
 func (w *argumentWalk) judgeMember(key string, depth int) {
 	if key == "$out" || key == "$merge" {
@@ -168,7 +168,8 @@ func (w *argumentWalk) judgeMember(key string, depth int) {
 	}
 }
 
-// judgeObject judges the key whose value is an object, such as {"deleteOne": {…}} or {"$out": {…}}.
+// judgeObject judges a key whose value is an object, such as {"deleteOne": {…}}. The key may name a destructive
+// action.
 func (w *argumentWalk) judgeObject(key string) {
 	words := w.splitKey(key)
 	if len(words) == 0 {
@@ -189,7 +190,7 @@ func (w *argumentWalk) judgeFlag(key string) {
 	}
 }
 
-// judgeText judges a string argument.
+// judgeText judges a string argument by its name and content.
 func (w *argumentWalk) judgeText(key, value string, nested int) {
 	if value == "" {
 		return
@@ -223,7 +224,7 @@ func (w *argumentWalk) judgeText(key, value string, nested int) {
 	}
 }
 
-// isMethod reports whether a value is an HTTP method or has the form of one.
+// isMethod reports whether a value is an HTTP method, or a short text in capitals that could be one.
 func isMethod(value string) bool {
 	return len(value) <= 16 && value == strings.ToUpper(value) || knownMethod(value)
 }
@@ -243,7 +244,7 @@ func (w *argumentWalk) judgeMethod(key, value string) {
 	}
 }
 
-// commandLine judges the arguments of a command, such as {"args": ["push", "--force"]}.
+// commandLine judges the arguments of a command, as in {"args": ["push", "--force"]}.
 func (w *argumentWalk) commandLine(key, value string) {
 	if len(value) > maxQuery || strings.ContainsAny(value, ";|&`<>") || strings.Contains(value, "$(") {
 		w.raiseEffect(key, core.EffectDestructive, "a command line")
@@ -260,7 +261,7 @@ func (w *argumentWalk) commandLine(key, value string) {
 	}
 }
 
-// judgeRequest judges a request in natural language to a tool that turns it into a query. A request that does not
+// judgeRequest judges a request in natural language for a tool that turns it into a query. A request that does not
 // begin like a question counts as destructive.
 func (w *argumentWalk) judgeRequest(key, value string) {
 	words := splitWords(value)
@@ -279,14 +280,14 @@ func (w *argumentWalk) judgeRequest(key, value string) {
 	}
 }
 
-// judgeAction judges an argument that names an action: {"action": "delete"}.
+// judgeAction judges an argument that names an action, as in {"action": "delete"}.
 func (w *argumentWalk) judgeAction(key, value string) {
 	if j := judgeName(value); j.kind > core.EffectRead {
 		w.raiseEffect(key, j.kind, j.verb)
 	}
 }
 
-// judgeQuery judges a string that may be a query.
+// judgeQuery judges a string that may be a query. last is the last word of the argument's name.
 func (w *argumentWalk) judgeQuery(key, last, value string) {
 	if j, ok := judgeGraphQL(value); ok {
 		w.queries++
@@ -321,8 +322,8 @@ func (w *argumentWalk) judgeQuery(key, last, value string) {
 	}
 }
 
-// judgeScript judges calls in a database shell, such as db.users.drop(), and paths of a database's HTTP interface,
-// such as /users/_delete_by_query.
+// judgeScript judges a string that may be a script for a database shell, such as db.users.drop(), or a path of a
+// database's HTTP interface, such as /users/_delete_by_query.
 func (w *argumentWalk) judgeScript(key, value string) {
 	for _, path := range []string{
 		"_delete_by_query", "_update_by_query", "_bulk", "_reindex", "_forcemerge", "_close", "_restore", "_shrink",
@@ -351,7 +352,8 @@ func (w *argumentWalk) judgeScript(key, value string) {
 }
 
 var (
-	// running contains verbs of tools that run what their arguments contain, so that the arguments decide the effect.
+	// running contains verbs of tools that execute what their arguments contain, so that the arguments decide the
+	// effect.
 	running = wordSet("execute exec run query evaluate eval")
 	// databases contains words that show that a tool or an argument is about a database.
 	databases = wordSet(`sql postgres postgresql mysql mariadb sqlite duckdb bigquery snowflake redshift clickhouse mssql oracle database databases db cypher

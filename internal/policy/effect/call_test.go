@@ -12,7 +12,7 @@ const (
 	read, write, destructive = core.EffectRead, core.EffectWrite, core.EffectDestructive
 )
 
-// tools of which calls are judged, by the names that the cases use.
+// callTools holds the tools whose calls the tests judge. The test cases refer to them by these keys.
 var callTools = map[string]core.Tool{
 	"query":          {Server: "postgres", Name: "query", Description: "Run a read-only SQL query"},
 	"query_database": {Name: "query_database", Description: "Queries the database"},

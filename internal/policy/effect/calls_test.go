@@ -7,14 +7,14 @@ import (
 	"retort/internal/core"
 )
 
-// labelledCall is a call with the effect that it has.
+// labelledCall holds a call from the corpus together with its true effect.
 type labelledCall struct {
 	Server, Name, Description, Effect string
 	Arguments                         json.RawMessage
 }
 
-// TestCallCorpus checks that no call of the list is judged milder than it is, and that at most
-// one in twelve is judged stricter.
+// TestCallCorpus checks that no call in the corpus is judged milder than its true effect, and that at most one in
+// twelve is judged stricter.
 func TestCallCorpus(t *testing.T) {
 	calls := readLines[labelledCall](t, "calls.jsonl")
 	var stricter int

@@ -13,19 +13,19 @@ import (
 	"retort/internal/core"
 )
 
-// The bounds of the two errors, as shares of the tools of a part of the corpus.
+// These bounds limit the share of tools, in each part of the corpus, that are judged wrongly.
 const (
 	mostMilder   = 0.005
 	mostStricter = 0.08
 )
 
-// labelled is a tool of the corpus with the effect that reading it gave.
+// labelled holds a real tool together with its true effect, which was determined by reading its definition.
 type labelled struct {
 	Server, Name, Description, Effect string
 	Carrier                           bool // its effect depends on what its arguments carry
 }
 
-// kind returns the effect that the text names.
+// kind parses the name of an effect.
 func kind(t testing.TB, effect string) core.EffectKind {
 	t.Helper()
 	for k := read; k <= destructive; k++ {
@@ -37,7 +37,7 @@ func kind(t testing.TB, effect string) core.EffectKind {
 	return destructive
 }
 
-// readLines decodes a file of the corpus, one value a line.
+// readLines decodes a corpus file that holds one JSON value on each line.
 func readLines[T any](t testing.TB, name string) (list []T) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/corpus/" + name)
@@ -61,13 +61,14 @@ func readLines[T any](t testing.TB, name string) (list []T) {
 	return list
 }
 
-// heldBack reports whether a tool is of the third that the rules were not made with.
+// heldBack reports whether a tool belongs to the third of the corpus that was not used while the rules were
+// developed.
 func heldBack(name string) bool {
 	return sha256.Sum256([]byte(strings.ToLower(name)))[0]%3 == 0
 }
 
-// TestCorpus measures how often real tools are judged milder and stricter than they are, for
-// the tools that the rules were made with and for those that were held back.
+// TestCorpus checks how many real tools are judged milder or stricter than they are. It measures separately the tools
+// that were used to develop the rules and those that were held back.
 func TestCorpus(t *testing.T) {
 	tools := readLines[labelled](t, "tools.jsonl")
 	if len(tools) < 600 {
@@ -83,7 +84,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// measure prints both rates of a part of the corpus, and fails if one is above its bound.
+// measure logs the shares of tools in one part of the corpus that are judged too mildly or too strictly. The test
+// fails if a share exceeds its bound.
 func measure(t *testing.T, tools []labelled, held bool) {
 	var total int
 	var milder, stricter []string

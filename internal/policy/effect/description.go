@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// maxDescription bounds the judged part of a description, in bytes. Statements about the tool come first, and some
+// maxDescription bounds how much of a description is judged, in bytes. The important statements come first, and some
 // descriptions are whole manuals.
 const maxDescription = 16 << 10
 
@@ -30,21 +30,20 @@ var wholePhrases = []string{
 	"completely replace", "entirely replace",
 }
 
-// keeps contains phrases in descriptions of tools that update something and keep whatever the caller omits.
+// keeps contains phrases in descriptions which say that an update keeps whatever the caller omits.
 var keeps = []string{
 	"stays as it is", "stay as they are", "unchanged", "are kept", "is kept", "preserve", "left as is", "left alone",
 	"not a full",
 }
 
-// omissions contains phrases in descriptions of tools that replace something, so that whatever the caller omits is
-// lost.
+// omissions contains phrases in descriptions that refer to values which the caller omits.
 var omissions = []string{"omitted", "not provided", "not specified", "not included", "left out", "missing"}
 
-// defaults contains phrases in descriptions that say what happens to omitted values.
+// defaults contains phrases in descriptions that say that omitted values are cleared or reset.
 var defaults = []string{"default", "revert", "reset", "null", "clear", "remov", "delet", "empty"}
 
 // judgeDescription returns the effect that a tool's description states. It considers the verb with which the
-// description begins, further verbs that name what the tool does, and phrases such as "irreversible".
+// description begins, further verbs that name actions of the tool, and phrases such as "irreversible".
 func judgeDescription(text string) textJudgement {
 	text = text[:min(len(text), maxDescription)]
 	var j textJudgement
@@ -78,7 +77,7 @@ func judgeDescription(text string) textJudgement {
 	return j
 }
 
-// losesOmitted reports whether a sentence states that values omitted from a replacement are lost.
+// losesOmitted reports whether any sentence says that values which the caller omits are lost.
 func losesOmitted(text string) bool {
 	for _, sentence := range splitSentences(text) {
 		if containsAny(sentence, omissions) && containsAny(sentence, defaults) {
@@ -92,7 +91,8 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// addListedVerb records one verb of the list with which a description begins.
+// addListedVerb takes into account one verb of the list with which a description begins, if its effect is more
+// severe.
 func (j *textJudgement) addListedVerb(w knownWord) {
 	kind := core.EffectWrite
 	if w.class >= mayDestroy {
@@ -120,8 +120,8 @@ func listedVerbs(sentence string) (verbs []knownWord) {
 	return verbs
 }
 
-// verbsOf returns the verbs with which one item of a list begins: two for "close or select a tab". It returns none if
-// the item begins with another word.
+// verbsOf returns the verbs with which one item of a list begins, such as both verbs of "close or select a tab". It
+// returns none if the item begins with another word.
 func verbsOf(part string) (verbs []knownWord) {
 	for _, text := range splitWords(part) {
 		w := lookupWord(text)
@@ -136,14 +136,15 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb makes the judgement destructive because a description names a destructive action.
+// addFurtherVerb makes the judgement destructive. verb is the destructive action that the description names.
 func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false
 	}
 }
 
-// isPast reports whether the text after "permanently delet" makes it an adjective, as in "permanently deleted rows".
+// isPast reports whether the text after a phrase such as "permanently delet" makes it an adjective, as in
+// "permanently deleted rows".
 func isPast(rest, phrase string) bool {
 	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
 }
@@ -153,7 +154,8 @@ func splitSentences(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n;:|()", r) })
 }
 
-// leadingVerb judges a first sentence by its leading verb, after skipping an introduction such as "Use this tool to".
+// leadingVerb judges the first sentence of a description by the verb with which it begins. It skips introductions
+// such as "Use this tool to".
 func leadingVerb(words []string) textJudgement {
 	for i, text := range words[:min(12, len(words))] {
 		if filler[text] || strings.HasSuffix(text, "ly") {
@@ -175,7 +177,8 @@ func leadingVerb(words []string) textJudgement {
 	return textJudgement{}
 }
 
-// objectWords returns the words of the object that follows a verb: hotel and room for "a hotel room given the dates".
+// objectWords returns the words of a verb's object without articles: hotel and room for "a hotel room given the
+// dates".
 func objectWords(words []string) (object []string) {
 	for _, text := range words[:min(8, len(words))] {
 		switch {
@@ -195,7 +198,7 @@ func lastOf(words []string) string {
 	return words[len(words)-1]
 }
 
-// managedVerbs returns the destructive verbs in a sentence that lists what a tool manages, such as "Manages a list,
+// managedVerbs returns the destructive verbs in a sentence that says what a tool manages, such as "Manages a list,
 // including adding and deleting items".
 func managedVerbs(words []string) (found []string) {
 	if len(words) == 0 || !managing[lookupWord(words[0]).verb] {
@@ -209,8 +212,8 @@ func managedVerbs(words []string) (found []string) {
 	return found
 }
 
-// runsQuery reports whether a verb has a query as its object: "Executes a SELECT query". The effect of such a call
-// depends on the query.
+// runsQuery reports whether the words begin with a verb whose object is a query, as in "Executes a SELECT query". The
+// effect of such a call depends on the query.
 func runsQuery(words []string) bool {
 	if len(words) == 0 {
 		return false
@@ -227,15 +230,15 @@ func runsQuery(words []string) bool {
 	return false
 }
 
-// hasDeterminer reports whether an article or similar word follows the word at i. This shows that the word is a verb:
-// "Posts a message", not "Posts of a user".
+// hasDeterminer reports whether an article or a similar word follows the word at i. If so, the word is a verb, as in
+// "Posts a message", and not a noun, as in "Posts of a user".
 func hasDeterminer(words []string, i int) bool {
 	return i+1 < len(words) && determiner[words[i+1]]
 }
 
-// furtherVerbs returns the verbs of a sentence that name further actions of the tool: "and deletes", "will send".
-// Negated verbs and verbs with another subject do not count. The first word of a later sentence counts only in the
-// third person, because an imperative may instruct the model instead.
+// furtherVerbs returns the destructive verbs that name further actions of the tool, as in "and deletes" or "will
+// send". Negated verbs and verbs with another subject do not count. The first word of a later sentence counts only in
+// the third person, because an imperative may instruct the model instead.
 func furtherVerbs(words []string, first bool) []string {
 	var found []string
 	for i, text := range words {
@@ -255,7 +258,7 @@ func furtherVerbs(words []string, first bool) []string {
 	return found
 }
 
-// sufferedVerbs returns the destructive verbs in the passive voice: "the file will be deleted".
+// sufferedVerbs returns the destructive verbs in the passive voice, as in "the file will be deleted".
 func sufferedVerbs(words []string) (found []string) {
 	for i, text := range words {
 		stem, past := strings.CutSuffix(text, "ed")
@@ -273,7 +276,8 @@ func sufferedVerbs(words []string) (found []string) {
 	return found
 }
 
-// isNegated reports whether the last words before a verb negate it or give it another subject than the tool.
+// isNegated reports whether one of the last five words before a verb negates it or gives it a subject other than the
+// tool.
 func isNegated(words []string) bool {
 	for _, w := range words[max(0, len(words)-5):] {
 		if negation[w] {

@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// maxDisguised bounds the length of a word that is compared with spellings of verbs, in bytes.
+// maxDisguised bounds the length of words that are checked for misspelled verbs, in bytes.
 const maxDisguised = 24
 
-// lookupInName works like lookupWord and also recognizes disguised spellings of verbs in a name: with digits (d3l3te,
-// delete2), with one mistake (delte, delet), with repeated letters (deleeete), without vowels (dlt), with accents or
-// letters of another alphabet (délète).
+// lookupInName works like lookupWord and also recognises verbs in disguised spelling. Examples are digits (d3l3te,
+// delete2), one mistake (delte, delet), repeated letters (deleeete), no vowels (dlt), accents (délète) and letters of
+// another alphabet.
 func lookupInName(text string) knownWord {
 	w := lookupWord(text)
 	if w.class != unknown || len(text) > maxDisguised || harmless[text] {
@@ -28,8 +28,8 @@ func lookupInName(text string) knownWord {
 	return w
 }
 
-// undisguiseText returns a word with its digits, accented letters and letters of other alphabets replaced by the Latin
-// letters they imitate.
+// undisguiseText returns the words that a disguised word may stand for. It replaces digits, accented letters and
+// letters of other alphabets by the Latin letters that they resemble.
 func undisguiseText(text string) []string {
 	plain := text
 	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -48,8 +48,8 @@ func undisguiseText(text string) []string {
 	return list
 }
 
-// findMisspelled returns the destructive verb that a word, or its base form, misspells, or "". Words that have a meaning
-// of their own are not misspellings.
+// findMisspelled returns the destructive verb that a word or its base form misspells, or "". A word that has a
+// meaning of its own is not a misspelling.
 func findMisspelled(text string) string {
 	forms := wordForms(text)
 	for _, form := range forms {
@@ -65,7 +65,8 @@ func findMisspelled(text string) string {
 	return ""
 }
 
-// findMisspelling returns the destructive verb that a word misspells, or "". It compares the word with each verb.
+// findMisspelling returns the destructive verb that a word misspells, or "". Unlike findMisspelled, it does not look
+// for base forms.
 func findMisspelling(text string) string {
 	vowels, squeezed := strings.ContainsAny(text, "aeiou"), squeezeRepeats(text)
 	for _, v := range verbSpellings() {
@@ -76,16 +77,16 @@ func findMisspelling(text string) string {
 	return ""
 }
 
-// isForm reports whether a word is derived from a verb by an ending: removed, expiry, delivery.
+// isForm reports whether a word is a verb with an ordinary ending, such as removed, expiry or delivery.
 func isForm(text, verb string) bool {
 	ending, ok := strings.CutPrefix(text, verb)
 	return ok && strings.ContainsAny(ending, "drsny") || strings.HasSuffix(verb, "e") && text == verb[:len(verb)-1]+"y"
 }
 
-// verbSpelling represents a verb with the forms that misspellings are compared with.
+// verbSpelling holds a verb and its shortened forms, with which misspellings are compared.
 type verbSpelling struct{ verb, squeezed, consonants string }
 
-// verbSpellings returns the destructive English verbs that are long enough to be recognized despite a mistake.
+// verbSpellings returns the destructive English verbs that are long enough to be recognised despite a mistake.
 var verbSpellings = sync.OnceValue(func() (list []verbSpelling) {
 	for _, verb := range append(strings.Fields(englishFinal), "refund") {
 		if len(verb) < 5 {
@@ -142,8 +143,8 @@ func oneMistake(a, b string) bool {
 	return a[i+1:] == b[i+1:] || exchanged && a[i+2:] == b[i+2:]
 }
 
-// isOdd reports whether a name contains characters that imitate letters: small capitals, mathematical letters,
-// circled letters. They belong to no language, so such a name cannot be judged.
+// isOdd reports whether a name contains characters that imitate letters, such as small capitals, mathematical letters
+// or circled letters. They belong to no language, so such a name cannot be judged.
 func isOdd(name string) bool {
 	return strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxLatin1 && unicode.Is(oddLetters, r) })
 }
@@ -169,7 +170,7 @@ var verbPhrases = [][]string{
 	{"filter", "branch"}, {"power", "off"}, {"power", "cycle"}, {"roll", "back"},
 }
 
-// findPhrase returns the phrase that a name contains, with at most one other word in between, or "" if it contains none.
+// findPhrase returns the phrase from verbPhrases that a name contains, with at most one other word in between, or "".
 func findPhrase(words []string) string {
 	for _, p := range verbPhrases {
 		for i, text := range words {
@@ -203,7 +204,7 @@ var (
 		wage waged wages wagner waler wamble water waver whimper whipper whisker wipers wipes withdrew zonate`)
 )
 
-// splitPairs splits "ab cd" into a, b, c, d.
+// splitPairs splits a list of letter pairs: "ab cd" becomes a, b, c, d.
 func splitPairs(text string) (list []string) {
 	for _, p := range strings.Fields(text) {
 		r := []rune(p)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDisguisedNames checks verbs that are written with digits, with a mistake, with repeated letters, without
-// vowels, or in letters that look like others, and actions that are a phrase or a verb with its object.
+// TestDisguisedNames checks that names with a disguised verb are judged destructive. The verbs are written with
+// digits, mistakes, repeated letters, without vowels or in lookalike letters, or are phrases.
 func TestDisguisedNames(t *testing.T) {
 	for class, names := range map[string]string{
 		"digits": `d3l3te_user get_d3l3te_user list.r3m0ve list_d3l3t3 de1ete_row dr0p_table purg3_cache 5end_mail list_3xecute p4y_invoice list_delete2 view_send2
@@ -31,7 +31,8 @@ func TestDisguisedNames(t *testing.T) {
 	}
 }
 
-// TestUndisguisedNames checks names that are like those of TestDisguisedNames and only read, or write.
+// TestUndisguisedNames checks that names which merely resemble those of TestDisguisedNames are judged as reading or
+// writing.
 func TestUndisguisedNames(t *testing.T) {
 	for _, name := range strings.Fields(`get_remote list_remotes get_shared_files list_trains get_water_level list_reports get_excel_sheet list_uplinks search_s3 get_ec2_instance list_pop3_mailboxes
 		get_sha256 get_base64 list_oauth2_clients get_h264_info list_v2 get_annual_report list_skills get_amount list_discord_channels list_judges get_weather_map list_banks

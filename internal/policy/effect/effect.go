@@ -1,16 +1,16 @@
-// Package effect determines how far-reaching the effect of a tool call is: it only reads, it writes, or it is
-// destructive (it cannot be undone). The judgement uses the tool's definition and the arguments, reads no files and
-// no clock, and is strict in cases of doubt.
+// Package effect determines how severe the effect of a tool call is: it only reads, it writes, or it is destructive
+// (it cannot be undone). The judgement uses only the tool's definition and the arguments. In cases of doubt it
+// chooses the more severe effect.
 package effect
 
 import (
 	"retort/internal/core"
 )
 
-// OfTool returns the effect of a tool according to its name, description and annotations. The verb of the name with
-// the furthest-reaching effect decides. The description can raise the effect, and decides alone if the name has no
-// verb. A tool without any verb counts as writing. Annotations can raise the effect too. They lower it only if the
-// server is trusted, because they are an unverified claim of the server like everything else that it sends.
+// OfTool returns the effect of a tool according to its name, description and annotations. The verb in the name with
+// the most severe effect decides. The description can raise the effect, and it decides alone if the name has no verb.
+// A tool without any verb counts as writing. Annotations can raise the effect too. They can lower it only if the
+// server is trusted, because they are unverified claims of the server.
 func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
 	e := statedEffect(t)
 	hinted, reason, ok := annotatedEffect(t.Annotations)
@@ -24,7 +24,7 @@ func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
 	return e
 }
 
-// annotatedEffect returns the effect that the MCP annotations claim. ok is false if they claim nothing.
+// annotatedEffect returns the effect that the MCP annotations claim. ok is false if they make no claim.
 func annotatedEffect(a core.ToolAnnotations) (kind core.EffectKind, reason string, ok bool) {
 	is := func(b *bool, v bool) bool { return b != nil && *b == v }
 	switch {
@@ -40,7 +40,8 @@ func annotatedEffect(a core.ToolAnnotations) (kind core.EffectKind, reason strin
 	return core.EffectWrite, "", false
 }
 
-// statedEffect returns the effect that a tool's name and description state.
+// statedEffect returns the effect according to a tool's name and description, with the word that decides as the
+// reason.
 func statedEffect(t *core.Tool) core.EffectInfo {
 	name := judgeName(t.Name)
 	about := judgeDescription(t.Description)
@@ -59,7 +60,7 @@ func statedEffect(t *core.Tool) core.EffectInfo {
 	return core.EffectInfo{Kind: name.kind, Reason: "its name says " + name.verb}
 }
 
-// textJudgement holds the effect that a text states.
+// textJudgement holds the effect that a name, a description or an argument suggests.
 type textJudgement struct {
 	kind core.EffectKind
 	verb string // the word or phrase that decides, "" if none does
@@ -70,7 +71,7 @@ type textJudgement struct {
 	raises   bool // of a description: the verb counts even if the name says less
 }
 
-// raiseEffect keeps the judgement with the further-reaching effect.
+// raiseEffect replaces the judgement if the given effect is more severe, or if there is no judgement yet.
 func (j *textJudgement) raiseEffect(kind core.EffectKind, verb string, doubtful bool) {
 	if j.verb == "" || kind > j.kind {
 		j.kind, j.verb, j.doubtful = kind, verb, doubtful

@@ -45,7 +45,8 @@ func TestOfTool(t *testing.T) {
 	}
 }
 
-// TestEffectsOfCatalogs prints the effects of real tools, where they are given.
+// TestEffectsOfCatalogs logs how the tools in the directory RETORT_CATALOGS are judged. It is skipped if the variable
+// is not set.
 func TestEffectsOfCatalogs(t *testing.T) {
 	dir := os.Getenv("RETORT_CATALOGS")
 	if dir == "" {

@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// FuzzName checks that a destructive verb is found in every name, in every case of letters.
+// FuzzName checks that adding a destructive verb to any name makes the tool destructive, and that a description which
+// says so never makes it milder.
 func FuzzName(f *testing.F) {
 	for _, name := range []string{"list", "snapshot", "getAll", "search_index", "view-", "APIs", "ｌｉｓｔ", "a.b/c"} {
 		f.Add(name, "Lists things.")
@@ -31,8 +32,8 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// FuzzQuery checks that comments, white space, the case of letters and harmless statements
-// around a query do not make it milder.
+// FuzzQuery checks that a query is not judged milder if comments, white space, another letter case or harmless
+// statements are added to it.
 func FuzzQuery(f *testing.F) {
 	for _, c := range callCases {
 		var args map[string]any
@@ -69,9 +70,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// disguises returns forms of a text that are at least as harmful as the text in every dialect:
-// with comments, white space, semicolons and harmless statements around it, with other blanks
-// in it, and in the other case of letters.
+// disguises returns variants of a query that are at least as harmful as the query in every SQL dialect. They differ
+// in comments, white space, semicolons, letter case and added harmless statements.
 func disguises(text string) []string {
 	list := []string{
 		" " + text, "\n\t" + text + "\n", "/* x */" + text, "/**/" + text, "/* ' \" ` [ $$ */" + text, "-- x\n" + text, "-- '\n" + text, "--+ x\n" + text,
@@ -100,8 +100,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// FuzzCall checks that no arguments make a call milder than a reading tool, and that a second
-// action in them is found.
+// FuzzCall checks that a call is judged destructive if a destructive action is added to any arguments, and that no
+// text makes CallEffect panic.
 func FuzzCall(f *testing.F) {
 	for _, c := range callCases {
 		f.Add(c.tool, c.args)

@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// judgeGraphQL judges a GraphQL document by the fields of its mutations. ok is false if the document has no mutation.
+// judgeGraphQL judges a GraphQL document by the names of its mutations. ok is false if the document has no mutation.
 func judgeGraphQL(text string) (j textJudgement, ok bool) {
 	if !strings.Contains(text, "mutation") {
 		return textJudgement{}, false
@@ -42,8 +42,8 @@ func judgeGraphQL(text string) (j textJudgement, ok bool) {
 	return j, ok
 }
 
-// opensSelection reports whether the tokens continue as a GraphQL operation: a name, variables or directives, and
-// then {.
+// opensSelection reports whether the tokens after "mutation" continue as a GraphQL operation: a name, variables or
+// directives, and then {.
 func opensSelection(tokens []queryToken) bool {
 	if len(tokens) == 0 || tokens[0].kind != tokenWord && !strings.Contains("{(@", tokens[0].text) {
 		return false

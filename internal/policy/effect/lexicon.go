@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// wordClass classifies a word by its meaning in a tool's name.
+// wordClass says what a word in a tool's name suggests about the tool's effect.
 type wordClass uint8
 
 const (
@@ -17,8 +17,8 @@ const (
 	destroys             // a verb of something that cannot be undone: something is lost, sent, paid, published or run
 )
 
-// lexicon returns the class of each known word. A word in two lists has the stricter class. The map is built on first
-// use, because most processes judge no tool.
+// lexicon returns the class of each known word. A word in two lists has the stricter class. The map is built when it
+// is first used, because most processes judge no tool.
 var lexicon = sync.OnceValue(func() map[string]wordClass { return classesByWord(wordLists) })
 
 var wordLists = map[wordClass]string{

@@ -7,8 +7,8 @@ import (
 	"retort/internal/core"
 )
 
-// judgeName returns the furthest-reaching effect of the verbs in a tool's name. A word that is both a verb and a
-// noun, such as "order", is judged by its position: order_pizza orders, get_order does not.
+// judgeName returns the most severe effect of the verbs in a tool's name. A word that is both a verb and a noun, such
+// as "order", is judged by its position: it is a verb in order_pizza and a noun in get_order.
 func judgeName(name string) textJudgement {
 	words := splitWords(name)
 	if isOdd(name) {
@@ -49,8 +49,8 @@ func judgeName(name string) textJudgement {
 	return readsNoun(j, words, end)
 }
 
-// scatteredVerb returns the destructive verb that an unknown word forms together with the words after it: de-lete,
-// d_e_l_e_t_e.
+// scatteredVerb returns the destructive verb that an unknown word forms together with the words after it, as in
+// de-lete or d_e_l_e_t_e.
 func scatteredVerb(words []string) string {
 	for i := range words {
 		if lookupWord(words[i]).class != unknown {
@@ -70,8 +70,8 @@ func scatteredVerb(words []string) string {
 	return ""
 }
 
-// isGuess reports whether the reading word at i is only possibly a verb, because it follows an unknown first word:
-// frobnicate_search_index. It counts as a verb if another reading verb directly follows it.
+// isGuess reports whether the reading word at i is only possibly a verb, because it follows an unknown first word, as
+// in frobnicate_search_index. It counts as a verb if another reading verb directly follows it.
 func isGuess(words []string, i int) bool {
 	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]
@@ -81,9 +81,9 @@ func isGuess(words []string, i int) bool {
 // maxObject bounds how many words after a verb are searched for its object.
 const maxObject = 8
 
-// withObject returns the verb w with the class that it has together with its object: resolve_library_id reads,
-// resolve_incident writes, rotate_secret destroys the old secret. The object follows the verb. If nothing follows,
-// the object is the word before the verb, as in secret_rotate.
+// withObject returns the verb w with the class that it has together with its object. For example, resolve_library_id
+// reads, resolve_incident writes, and rotate_secret destroys the old secret. The object follows the verb. If nothing
+// follows, the object is the word before it, as in secret_rotate.
 func withObject(w knownWord, before, rest []string) knownWord {
 	rest = rest[:min(len(rest), maxObject)]
 	next, object := "", objectOf(rest)
@@ -108,7 +108,7 @@ func withObject(w knownWord, before, rest []string) knownWord {
 	return w
 }
 
-// finals maps verbs to the objects with which they are destructive.
+// finals lists verbs together with the objects that make them destructive.
 var finals = []struct{ verbs, objects map[string]bool }{
 	{wordSet("disable suspend"), accounts},
 	{wordSet("merge"), merged},
@@ -136,7 +136,7 @@ func isIrreversible(verb, object string) bool {
 	return false
 }
 
-// goesLive reports whether a writing verb publishes something to its users: promote_to_production.
+// goesLive reports whether a writing verb makes something available to its users, as in promote_to_production.
 func goesLive(w knownWord, rest []string) bool {
 	for i, text := range rest {
 		if (text == "production" || text == "prod" || text == "live") && (w.class == mayWrite || w.class == writes) && i == len(rest)-1 {
@@ -146,12 +146,13 @@ func goesLive(w knownWord, rest []string) bool {
 	return false
 }
 
-// hasAny reports whether the singular of a word is in a set.
+// hasAny reports whether the set nouns contains the singular of any word.
 func hasAny(words []string, nouns map[string]bool) bool {
 	return slices.ContainsFunc(words, func(text string) bool { return nouns[singularOf(text)] })
 }
 
-// objectOf returns the last word of the object after a verb, in the singular: job in start_nightly_job_by_id.
+// objectOf returns the last word of a verb's object in the singular, such as job for start_nightly_job_by_id. rest
+// holds the words after the verb.
 func objectOf(rest []string) string {
 	if end := objectEnd(rest); end > 0 {
 		return singularOf(rest[end-1])
@@ -169,7 +170,7 @@ func objectEnd(rest []string) int {
 
 func singularOf(text string) string { return strings.TrimSuffix(text, "s") }
 
-// wordPosition describes the position of a word in a name.
+// wordPosition describes the position of a word in a name and the words before it.
 type wordPosition struct {
 	last    bool   // but for what tail finds
 	joined  bool   // after "and" or "or"
@@ -196,10 +197,10 @@ func (w knownWord) effectAt(p wordPosition) (kind core.EffectKind, doubtful, ok 
 	return 0, false, false
 }
 
-// countsAfterVerb reports whether w, a noun or a verb, counts as a verb after a read verb. It does after
-// words that are usually nouns themselves (snapshot_transfer_disk), and as the last word after
-// words such as list and view (view_share). It does not after words that are only verbs
-// (get_order), or in the middle of a name (list_trigger_types).
+// countsAfterVerb reports whether w, which can be a noun or a verb, counts as a verb after a reading verb. It does
+// after words that are usually nouns (snapshot_transfer_disk), and at the end of a name after words such as view
+// (view_share). It does not after words that are only verbs (get_order), or in the middle of a name
+// (list_trigger_types).
 func (w knownWord) countsAfterVerb(p wordPosition) bool {
 	switch {
 	case p.reading == "" || onlyVerb[p.reading]:
@@ -210,11 +211,12 @@ func (w knownWord) countsAfterVerb(p wordPosition) bool {
 	return p.last && !documents[w.verb]
 }
 
-// isPlural reports whether w, a noun or a verb, is the plural of the noun: orders.
+// isPlural reports whether w, which can be a noun or a verb, looks like the plural of the noun, as in orders.
 func (w knownWord) isPlural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
 
-// isMade reports whether the last word, at i, is the object of a verb that creates or changes, as in create_order and
-// modify_order. It also returns true if the last word is such a verb after its object, as in payments_create.
+// isMade reports whether the last word of a name, at i, is the object of a verb that creates or changes, as in
+// create_order and modify_order. It also returns true if the last word is such a verb and follows its object, as in
+// payments_create.
 func isMade(words []string, i int) bool {
 	if i == 0 {
 		return false
@@ -226,7 +228,7 @@ func isMade(words []string, i int) bool {
 	return goods[noun] && (making[words[0]] || making[verb]) || commitments[noun] && (changing[words[0]] || changing[verb])
 }
 
-// nounOf returns the singular of a noun.
+// nounOf returns the singular of a word that is used as a noun.
 func nounOf(text string) string {
 	if w := lookupWord(text); w.verb != "" {
 		return w.verb
@@ -234,9 +236,9 @@ func nounOf(text string) string {
 	return singularOf(text)
 }
 
-// readsNoun changes the judgement of a tool's name to read-only if the name begins with a noun and has a reading verb
-// at the end (order_get) or directly after the noun (order_get_status). Only the first end words count; the rest are
-// insignificant.
+// readsNoun changes the judgement to reading if the name begins with a noun that a reading verb follows. The verb is
+// at the end of the name (order_get) or directly after the noun (order_get_status). Only the first end words are
+// considered, because the rest is an insignificant tail.
 func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j
@@ -268,8 +270,8 @@ func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	return j
 }
 
-// withoutMethod judges names that consist of an HTTP method and a path, such as API-post-page. It returns the words
-// after the method. Methods other than POST are judged as verbs.
+// withoutMethod removes the prefix of names such as API-post-page, which consist of an HTTP method and a path. It
+// records a write for POST. Other methods, such as DELETE, are judged like verbs.
 func withoutMethod(words []string, j *textJudgement) []string {
 	if len(words) < 3 || words[0] != "api" || words[1] != "post" {
 		return words

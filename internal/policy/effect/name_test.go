@@ -28,7 +28,8 @@ func TestNounFirstNames(t *testing.T) {
 	}
 }
 
-// TestVerbsWithObjects checks verbs that cannot be undone with some objects only.
+// TestVerbsWithObjects checks that the same verb is judged differently with different objects: restore_database is
+// destructive and restore_item is not.
 func TestVerbsWithObjects(t *testing.T) {
 	for _, name := range strings.Fields(`restore_database restore_snapshot database_restore_backup rotateWebhookSecret rotate_api_key regenerate_token renew_certificate
 		modify_order order_modify amend_trade update_payment complete_database_migration apply_migration terraform_apply payments_create orders_place
@@ -65,8 +66,8 @@ func TestReadingNames(t *testing.T) {
 	}
 }
 
-// TestVerbsCountAnywhere joins each reading word with each destructive verb in the usual
-// spellings of names.
+// TestVerbsCountAnywhere checks that every combination of a reading word with a destructive verb is judged
+// destructive, in the usual spellings of names.
 func TestVerbsCountAnywhere(t *testing.T) {
 	known := slices.Sorted(maps.Keys(lexicon()))
 	for _, reading := range known {
@@ -87,7 +88,8 @@ func TestVerbsCountAnywhere(t *testing.T) {
 	}
 }
 
-// Verbs count in other languages, without anything between words, and with something inside of them.
+// TestVerbsInOtherGuise checks that verbs are recognised in other languages, inside compound words, and with
+// separators between their letters.
 func TestVerbsInOtherGuise(t *testing.T) {
 	for name, want := range map[string]core.EffectKind{
 		"workspace_teardown": destructive, "account_closeout": destructive, "session_killall": destructive, "domain_unregister": destructive, "rmrf": destructive,

@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// maxQuery bounds a query that is judged, in bytes. A longer query counts as one that cannot be judged.
+// maxQuery bounds the length of queries that are judged, in bytes. A longer query counts as destructive.
 const maxQuery = 256 << 10
 
 // judgeQuery returns the effect of a query in a common SQL dialect, Cypher or SPARQL. ok is false if the text is not
@@ -43,7 +43,7 @@ func startsQuery(text string) bool {
 	return empty
 }
 
-// queryText represents a query that is being judged, split into tokens according to one dialect.
+// queryText holds a query that is being judged, split into tokens as one dialect reads it.
 type queryText struct {
 	tokens []queryToken
 	textJudgement
@@ -54,7 +54,7 @@ type queryText struct {
 	sparq   bool           // it is SPARQL
 }
 
-// statementStart describes whether a statement begins at a token.
+// statementStart says whether a statement begins at a token, may begin there, or does not.
 type statementStart uint8
 
 const (
@@ -77,7 +77,8 @@ func (q *queryText) judgeTokens() {
 	}
 }
 
-// judgeQuoted judges a string or a quoted name at i. A quoted name can be the name of a function: "drop_all"(1).
+// judgeQuoted judges a string or a quoted name at i. A quoted name can be the name of a function, as in
+// "drop_all"(1).
 func (q *queryText) judgeQuoted(i int, kind queryTokenKind) {
 	switch {
 	case q.start == begins:
@@ -159,8 +160,8 @@ func (q *queryText) judgeStatement(w string) {
 	}
 }
 
-// judgeAnywhere judges words that change data at any position, as in a CTE or after another statement without a
-// semicolon.
+// judgeAnywhere judges words that change data at any position, for example in a CTE or after another statement
+// without a semicolon.
 func (q *queryText) judgeAnywhere(i int, w string) {
 	if q.kind == core.EffectDestructive {
 		return // nothing is further
@@ -189,15 +190,15 @@ func (q *queryText) isExplained(i int, w string) bool {
 	return q.textAt(i-1) == "explain" || q.signAt(i-1) == "(" && q.textAt(i-2) == "explain" || q.signAt(i-1) == "," && q.signAt(i+1) != "("
 }
 
-// isMergeUpdate reports whether the update at i changes the row that is inserted or merged: ON
-// DUPLICATE KEY UPDATE, DO UPDATE, WHEN MATCHED THEN UPDATE.
+// isMergeUpdate reports whether the word UPDATE at i changes only the row that is inserted or merged. Examples are ON
+// DUPLICATE KEY UPDATE, DO UPDATE and WHEN MATCHED THEN UPDATE.
 func (q *queryText) isMergeUpdate(i int) bool {
 	before := q.textAt(i - 1)
 	return q.first == "insert" && (before == "key" || before == "do") || q.first == "merge" && before == "then"
 }
 
-// matchesAll reports whether a condition follows the word at i that is always true: WHERE TRUE, WHERE 1, WHERE 1 = 1,
-// OR 'a' = 'a'. It examines at most maxStatement tokens.
+// matchesAll reports whether the word at i is followed by a condition that is always true, such as WHERE TRUE, WHERE
+// 1 = 1 or OR 'a' = 'a'. It examines at most maxStatement tokens.
 func (q *queryText) matchesAll(i int) bool {
 	for end := i + maxStatement; i < min(end, len(q.tokens)) && q.signAt(i) != ";"; i++ {
 		constant := q.literalAt(i) != ""
@@ -211,8 +212,8 @@ func (q *queryText) matchesAll(i int) bool {
 	return false
 }
 
-// literalAt returns the literal at i: a number, true or false as written, "string" for a string, or "" if there is no
-// literal.
+// literalAt returns the literal at i: a number, true or false as written, or "string" for any string. It returns ""
+// if there is no literal.
 func (q *queryText) literalAt(i int) string {
 	if i < 0 || i >= len(q.tokens) {
 		return ""
@@ -226,8 +227,8 @@ func (q *queryText) literalAt(i int) string {
 	return ""
 }
 
-// isExcepted reports whether a reserved word at i changes nothing: ON DELETE CASCADE, SHOW CREATE
-// TABLE, the functions replace, insert and truncate.
+// isExcepted reports whether a reserved word at i changes nothing there. Examples are ON DELETE CASCADE, SHOW CREATE
+// TABLE, and the functions replace, insert and truncate.
 func (q *queryText) isExcepted(i int, w string) bool {
 	before, after := q.textAt(i-1), q.signAt(i+1)
 	switch w {
@@ -243,7 +244,7 @@ func (q *queryText) isExcepted(i int, w string) bool {
 	return false
 }
 
-// judgePragma judges SQLite's PRAGMA at i. Only pragmas that are known to read count as reading.
+// judgePragma judges SQLite's PRAGMA at i. It counts as writing unless the pragma is known to read only.
 func (q *queryText) judgePragma(i int) {
 	name := q.textAt(i + 1)
 	if q.signAt(i+2) == "." {
@@ -276,8 +277,8 @@ func (q *queryText) judgeFunction(i int, w string) {
 	q.raiseEffect(core.EffectDestructive, "the function "+w, false)
 }
 
-// isCallName reports whether the word or quoted name at i, before a parenthesis, introduces a list of columns instead
-// of a function call: t(a, b) AS (…), AS t(a, b), OVER w (…), INSERT INTO s.t (a, b).
+// isCallName reports whether the name at i, which a parenthesis follows, introduces a list of columns and not a
+// function call. Examples are t(a, b) AS (…), AS t(a, b), OVER w (…) and INSERT INTO s.t (a, b).
 func (q *queryText) isCallName(i int) bool {
 	start := i
 	for q.signAt(start-1) == "." {
@@ -319,8 +320,8 @@ func (q *queryText) signAt(i int) string {
 	return q.tokens[i].text
 }
 
-// maxStatement bounds how many tokens of a statement are examined for each of its words, so that the time does not
-// grow with the square of the query's length.
+// maxStatement bounds how many tokens after a word are examined. Without a bound, the time would grow with the square
+// of the query's length.
 const maxStatement = 1 << 10
 
 // hasWordAhead reports whether a word is among the next maxStatement tokens of the statement.
@@ -342,9 +343,9 @@ func (q *queryText) hasSign(sign string) bool {
 	return false
 }
 
-// mentionsQuery returns the effect of data-changing statements inside a text that may be something else than a query.
-// It recognises them by their form: DELETE FROM x, UPDATE x SET. It is for arguments of tools whose definition does
-// not mention queries.
+// mentionsQuery returns the effect of statements inside a text that may not be a query at all. It recognises
+// statements that change data by their form, such as DELETE FROM x or UPDATE x SET. It is used for arguments of tools
+// whose definition does not mention queries.
 func mentionsQuery(text string) textJudgement {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
@@ -364,7 +365,7 @@ func mentionsQuery(text string) textJudgement {
 	return j
 }
 
-// isWellFormed reports whether the tokens at i are a well-formed statement of the kind that their first word names.
+// isWellFormed reports whether the words after the one at i fit a statement that begins with it, as FROM fits DELETE.
 func (q *queryText) isWellFormed(i int, w string) bool {
 	next := q.textAt(i + 1)
 	switch w {

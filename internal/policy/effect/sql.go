@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// queryDialect describes how a query language quotes strings and names and marks comments. Tools do not say which
-// dialect they use, so each query is read in all dialects, and the strictest judgement counts.
+// queryDialect describes how a query language quotes strings and names, and how it marks comments. Tools do not say
+// which dialect they use. Therefore each query is read in all dialects, and the strictest judgement counts.
 type queryDialect struct {
 	backslash   bool     // a backslash escapes in strings
 	doubled     bool     // "x" is a string with the rules of strings, not a name
@@ -37,7 +37,7 @@ var dialects = []queryDialect{
 	{backslash: true, doubled: true, triple: true, lineComment: []string{"#"}},                             // SPARQL, GraphQL
 }
 
-// queryToken represents a part of a query outside of comments.
+// queryToken holds one token of a query: a word, a sign, a string or a quoted name.
 type queryToken struct {
 	kind queryTokenKind
 	text string // a word in lower case, or a sign; of strings and quoted names nothing
@@ -54,7 +54,7 @@ const (
 	tokenBroken // a string, a name or a comment without an end
 )
 
-// tokenScanner reads a text in one dialect.
+// tokenScanner splits a query into tokens according to one dialect.
 type tokenScanner struct {
 	queryDialect
 	text  string
@@ -63,7 +63,7 @@ type tokenScanner struct {
 	open  map[string]bool // what is known not to end any more: a text of many quotes is read once
 }
 
-// tokenizeQuery splits a text into tokens as a dialect reads it.
+// tokenizeQuery returns the tokens of a text as the dialect reads it, without comments and white space.
 func tokenizeQuery(d queryDialect, text string) []queryToken {
 	s := tokenScanner{queryDialect: d, text: text, open: map[string]bool{}}
 	var tokens []queryToken
@@ -124,8 +124,8 @@ func (s *tokenScanner) lineCommentHere() bool {
 	return false
 }
 
-// skipComment skips the block comment that begins at the current position. It returns false if the comment is not
-// closed.
+// skipComment skips the block comment that begins at the current position. It returns false if the comment does not
+// end.
 func (s *tokenScanner) skipComment() bool {
 	depth := 0
 	for i := s.at; i+1 < len(s.text) && !s.open["*/"]; i++ {
@@ -148,7 +148,7 @@ func (s *tokenScanner) skipComment() bool {
 	return false
 }
 
-// nextToken reads a token. The scanner must not be at the end of the text, at white space or at a comment.
+// nextToken reads a token. The current position must not be at the end of the text, at white space or at a comment.
 func (s *tokenScanner) nextToken() queryToken {
 	c := s.text[s.at]
 	switch {
@@ -181,7 +181,7 @@ func closingQuote(open byte) string {
 	return string(rune(open))
 }
 
-// dollarTag returns the $tag$ that begins at the current position, or "" if none does.
+// dollarTag returns the opening $tag$ of a dollar-quoted string at the current position, or "" if there is none.
 func (s *tokenScanner) dollarTag() string {
 	end := strings.IndexByte(s.text[s.at+1:], '$')
 	if end < 0 {
@@ -196,7 +196,7 @@ func (s *tokenScanner) dollarTag() string {
 	return s.text[s.at : s.at+end+2]
 }
 
-// readUntil reads a quoted text. If the closing quote is missing, it reads only the opening one, so that the rest is
+// readUntil reads a quoted text. If the closing quote is missing, it reads only the opening one, and the rest is
 // judged as code.
 func (s *tokenScanner) readUntil(begin, end string, backslash, doubles bool, kind queryTokenKind) queryToken {
 	for i := s.at + len(begin); i < len(s.text) && !s.open[end]; i++ {

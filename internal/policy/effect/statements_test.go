@@ -9,13 +9,13 @@ import (
 	"retort/internal/core"
 )
 
-// statement is one of the table of statements.
+// statement holds one line of the table of statements: a dialect, a text and its true effect.
 type statement struct {
 	dialect, text string
 	want          core.EffectKind
 }
 
-// readStatements reads the table of statements.
+// readStatements reads the table of statements from testdata/corpus/statements.txt.
 func readStatements(t testing.TB) (list []statement) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/corpus/statements.txt")
@@ -37,9 +37,9 @@ func readStatements(t testing.TB) (list []statement) {
 	return list
 }
 
-// TestStatements checks that no statement of the table is judged milder than it is, as an
-// argument of a tool that only reads by its name, of one that runs statements, and of one that
-// knows nothing of databases. At most one in twelve is judged stricter.
+// TestStatements checks that no statement of the table is judged milder than it is, and that at most one in twelve is
+// judged stricter. It passes each one to a tool that reads by its name, to one that runs statements, and to one that
+// has nothing to do with databases.
 func TestStatements(t *testing.T) {
 	list := readStatements(t)
 	if len(list) < 150 {
@@ -75,8 +75,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestDisguisedStatements checks that no statement of the table is judged milder in another
-// form: as FuzzQuery makes them, in EXPLAIN ANALYZE, in a CTE and behind other statements.
+// TestDisguisedStatements checks that no statement of the table is judged milder in another form. The forms are those
+// of FuzzQuery, EXPLAIN ANALYZE, a CTE, and other statements before it.
 func TestDisguisedStatements(t *testing.T) {
 	judge := NewJudge(&core.Tool{Server: "postgres", Name: "query"}, false)
 	for _, s := range readStatements(t) {

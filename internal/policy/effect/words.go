@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// splitWords splits a name or a text into words in lower case. It handles listIssues, list_issues, API-post-search
-// and HTTPDelete. Full-width letters are replaced by ordinary ones.
+// splitWords splits a name or a text into lower-case words. It handles listIssues, list_issues, API-post-search and
+// HTTPDelete. Full-width letters become ordinary ones.
 func splitWords(s string) []string {
 	var b strings.Builder
 	runes := []rune(s)
@@ -29,8 +29,8 @@ func splitWords(s string) []string {
 	return strings.Fields(b.String())
 }
 
-// startsWord reports whether the capital at i starts a word: the D of listDrafts and of
-// HTTPDelete, but not the D of IDs.
+// startsWord reports whether the capital at i starts a word, like the D of listDrafts and of HTTPDelete, but unlike
+// the D of IDs.
 func startsWord(runes []rune, i int) bool {
 	if !unicode.IsUpper(runes[i-1]) {
 		return true
@@ -40,8 +40,8 @@ func startsWord(runes []rune, i int) bool {
 	return lower && !plural
 }
 
-// mixesScripts returns the first word that mixes Latin letters with those of another alphabet. Such a word probably
-// imitates another one: "dеlete" with a Cyrillic letter.
+// mixesScripts returns the first word that mixes Latin letters with those of another alphabet, and whether there is
+// one. Such a word probably imitates another one, like "dеlete" with a Cyrillic letter.
 func mixesScripts(words []string) (string, bool) {
 	for _, w := range words {
 		latin, other := false, false
@@ -56,7 +56,7 @@ func mixesScripts(words []string) (string, bool) {
 	return "", false
 }
 
-// knownWord represents a word with its class in the lexicon.
+// knownWord holds a word of a name or text and what the lexicon says about it.
 type knownWord struct {
 	text  string
 	verb  string // the verb that it is a form of, or ""
@@ -64,12 +64,13 @@ type knownWord struct {
 	bare  bool // it is the verb itself: delete, not deletes or deleting
 }
 
-// withoutBlanks reports whether a letter belongs to a script without spaces between words.
+// withoutBlanks reports whether a letter belongs to a script that puts no spaces between words.
 func withoutBlanks(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// lookupWord finds the verb that a word contains: delete in "delete", "deletes", "deleting", "deleteuser".
+// lookupWord returns the verb that a word contains and its class. For example, it finds delete in "deletes",
+// "deleting" and "deleteuser".
 func lookupWord(text string) knownWord {
 	for _, f := range wordForms(text) {
 		if c, ok := lexicon()[f]; ok {
@@ -82,7 +83,7 @@ func lookupWord(text string) knownWord {
 	return knownWord{text: text}
 }
 
-// wordForms returns a word and the base forms from which it may be derived.
+// wordForms returns a word and the base forms from which it may be derived, such as delete for deletes.
 func wordForms(w string) []string {
 	list := []string{w}
 	for _, ending := range []struct{ cut, put string }{{"ies", "y"}, {"es", "e"}, {"s", ""}, {"es", ""}, {"ing", ""}, {"ing", "e"}} {
@@ -93,8 +94,8 @@ func wordForms(w string) []string {
 	return list
 }
 
-// gluedVerb returns the destructive verb that a word begins or ends with: deleteuser, tabledrop. Inflected forms such
-// as "deleted" do not count. In scripts without spaces between words, the verb may be anywhere.
+// gluedVerb returns the destructive verb with which a word begins or ends, as in deleteuser or tabledrop. Inflected
+// forms such as "deleted" do not count. In scripts without spaces between words, the verb may be anywhere.
 func gluedVerb(text string) string {
 	if strings.ContainsFunc(text, withoutBlanks) {
 		for _, verb := range ideographicVerbs {
