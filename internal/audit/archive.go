@@ -24,8 +24,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// ArchiveSeal is the last line of an archive. It is signed and proves the archive's content. When an archive is deleted, its
-// seal remains, so that later entries of the chain can still be verified.
+// ArchiveSeal is the last line of an archive. It is signed and proves the archive's content. It is kept when the
+// archive is deleted, so that later entries of the chain can still be verified.
 type ArchiveSeal struct {
 	Chain     string     `json:"chain"`
 	First     int64      `json:"first"`
@@ -59,7 +59,8 @@ func (s ArchiveSeal) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, s.Key, s.Sig, s.signedText())
 }
 
-// archiveFile represents a file of entries that were moved out of the store, or the remaining seal of a deleted archive.
+// archiveFile represents a file of entries that were moved out of the store, or the seal that remains of a deleted
+// archive.
 type archiveFile struct {
 	path        string
 	chain       string
@@ -77,8 +78,8 @@ func archiveName(chain string, first, last int64) string {
 	return fmt.Sprintf("%s-%d-%d", chain, first, last)
 }
 
-// listArchives returns the archives in a folder, sorted by chain and first entry. An archive whose deletion is in
-// progress is listed as present.
+// listArchives returns the archives in a folder, sorted by chain and first entry. If an archive is just being
+// deleted, so that its separate seal exists too, it is listed once, as present.
 func listArchives(dir string) ([]archiveFile, error) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +120,8 @@ func archiveOf(dir, name string) (a archiveFile, ok bool) {
 	return a, err == nil && err2 == nil && 1 <= first && first <= last && archiveName(a.chain, first, last) == stem
 }
 
-// rawText is text that may be invalid UTF-8. Its JSON is a string, or the bytes in an array.
+// rawText is text that may be invalid UTF-8. It is encoded in JSON as a string or, if it is invalid, as an array that
+// holds the bytes.
 type rawText []byte
 
 func (l rawText) MarshalJSON() ([]byte, error) {
@@ -147,7 +149,7 @@ func (l *rawText) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// archiveLine is one line of an archive: a row or the seal.
+// archiveLine holds one line of an archive: an entry or, in the last line, the seal.
 type archiveLine struct {
 	Seq       int64        `json:"seq,omitempty"`
 	At        int64        `json:"at,omitempty"`
@@ -188,9 +190,9 @@ func (a *archiveLine) toRow(chain string) LogRow {
 	}
 }
 
-// readRows yields the rows of an archive in order, and checks that each has the sequence number that the file name
-// implies. If the archive is incomplete or its seal does not match the rows, the last value is an error. It stores
-// the seal in the field sealed; the caller must check the seal's signature.
+// readRows yields the rows of an archive in order, and checks that their sequence numbers are those in the file's
+// name. If the archive is incomplete or its seal does not match the rows, the last value is an error. It stores the
+// seal in sealed, unless that is nil. The caller must check the seal's signature.
 func (a archiveFile) readRows(sealed *ArchiveSeal) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		f, err := seal.Open(a.path)
@@ -241,7 +243,7 @@ func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (LogRow, error) {
 	return l.toRow(a.chain), nil
 }
 
-// countRow extends the seal's hashes and time range by a row.
+// countRow adds a row to the time range of the seal and makes its hash the last one.
 func (s *ArchiveSeal) countRow(r *LogRow) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {
@@ -256,7 +258,7 @@ func (s *ArchiveSeal) countRow(r *LogRow) {
 	s.Hash = encodeHex(r.Hash)
 }
 
-// checkFinalSeal compares the values computed from the rows with the seal at the end of the archive.
+// checkFinalSeal reads the seal at the end of the archive and compares it with the values computed from the rows.
 func (s *ArchiveSeal) checkFinalSeal(lines *bufio.Reader, sealed *ArchiveSeal) error {
 	text, err := readLine(lines)
 	if err != nil {
@@ -280,7 +282,7 @@ func (s *ArchiveSeal) checkFinalSeal(lines *bufio.Reader, sealed *ArchiveSeal) e
 	return nil
 }
 
-// readLine returns the next line. A line without a line end is an error.
+// readLine returns the next line. It returns an error if the line has no line end.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
@@ -299,8 +301,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// timeSpan returns the time range of an archive's entries, read from the beginning of the file, which is not sealed.
-// If it is missing, the range is unlimited.
+// timeSpan returns the time range of an archive's entries from the header of the file, which no signature protects.
+// If the header does not contain it, the range is unlimited.
 func (a archiveFile) timeSpan() (from, to int64) {
 	from, to = -1<<63, 1<<63-1
 	f, err := seal.Open(a.path)
@@ -319,7 +321,7 @@ func (a archiveFile) timeSpan() (from, to int64) {
 	return from, to
 }
 
-// readSeal returns the seal of an archive, or the remaining seal of a deleted one.
+// readSeal returns the seal of an archive, or the seal that remains of a deleted one.
 func (a archiveFile) readSeal() (s ArchiveSeal, err error) {
 	if a.gone {
 		return a.readLeftoverSeal()
@@ -329,7 +331,7 @@ func (a archiveFile) readSeal() (s ArchiveSeal, err error) {
 	return s, err
 }
 
-// readLeftoverSeal reads the remaining seal of a deleted archive.
+// readLeftoverSeal reads the seal that remains of a deleted archive.
 func (a archiveFile) readLeftoverSeal() (s ArchiveSeal, err error) {
 	text, err := readSome(a.path, maxLine)
 	if err == nil {
@@ -391,7 +393,7 @@ func (s ArchiveSeal) packRows(f io.Writer, rows iter.Seq2[LogRow, error], sign e
 	return errors.Join(err, out.Flush(), packed.Close())
 }
 
-// writeLeftover writes the seal of an archive into a separate file, before the archive is deleted.
+// writeLeftover stores the seal of an archive in a separate file, so that it remains when the archive is deleted.
 func (s ArchiveSeal) writeLeftover(dir string, now time.Time, sign ed25519.PrivateKey) error {
 	now = now.UTC()
 	s.Deleted = &now
@@ -409,7 +411,8 @@ func decodeHex(s string) ([]byte, error) {
 	return hex.DecodeString(s)
 }
 
-// pullRows converts a sequence of rows to a function that returns the rows one by one, and then nil.
+// pullRows returns a function that returns the rows of a sequence one by one, then nil. The caller must call stop at
+// the end.
 func pullRows(rows iter.Seq2[LogRow, error]) (next func() (*LogRow, error), stop func()) {
 	pulled, stop := iter.Pull2(rows)
 	return func() (*LogRow, error) {
@@ -421,7 +424,7 @@ func pullRows(rows iter.Seq2[LogRow, error]) (next func() (*LogRow, error), stop
 	}, stop
 }
 
-// syncFolder makes the file names in a folder durable, on systems that support it.
+// syncFolder makes changes of the file names in a folder durable, on systems that support it.
 func syncFolder(dir string) error {
 	return seal.SyncDir(dir)
 }

@@ -19,8 +19,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// Checkpoint records the end of a chain. It is signed and stored apart from the chain, so that truncated or replaced
-// chains are detected.
+// Checkpoint records where a chain ended at some time. It is signed and stored apart from the chain, so that a
+// truncated or replaced chain is detected.
 type Checkpoint struct {
 	Chain string    `json:"chain"`
 	Seq   int64     `json:"seq"`
@@ -46,8 +46,8 @@ func (c Checkpoint) withSignature(key ed25519.PrivateKey) Checkpoint {
 	return c
 }
 
-// isSignedBy reports whether the checkpoint has a valid signature of key. If key is nil, it uses the key that the
-// checkpoint itself names.
+// isSignedBy reports whether the checkpoint has a valid signature by key. If key is nil, it uses the key that the
+// checkpoint itself contains.
 func (c Checkpoint) isSignedBy(key ed25519.PublicKey) bool {
 	return verifySignature(key, c.Key, c.Sig, c.signedText())
 }
@@ -61,8 +61,8 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpointWriter writes checkpoints of the end of a chain: into CHAIN.head after every commit and, at intervals, as
-// a line into an append-only file.
+// checkpointWriter writes checkpoints of the end of a chain. It overwrites the file CHAIN.head after every commit,
+// and at intervals it also appends a line to another file.
 type checkpointWriter struct {
 	dir   string
 	chain string
@@ -93,8 +93,8 @@ func (c *checkpointWriter) openFiles() (err error) {
 
 func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
-// recordDurable records that a chain is durable up to seq. The head file is not synced: it may be behind its chain,
-// and is never ahead of it. end forces a line in the append-only file.
+// recordDurable records that a chain is durable up to seq. The head file is not synced, so after a power loss it may
+// be behind the chain, but never ahead of it. end makes it write a line in the append-only file too.
 func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
 		if err := c.openFiles(); err != nil {
@@ -140,7 +140,7 @@ func (c *checkpointWriter) closeFiles() {
 	}
 }
 
-// readHead returns the recorded head of a chain, or the zero Checkpoint.
+// readHead returns the checkpoint in the head file of a chain, or the zero Checkpoint if there is none.
 func readHead(dir, chain string) (Checkpoint, error) {
 	if dir == "" {
 		return Checkpoint{}, nil
@@ -156,8 +156,8 @@ func readHead(dir, chain string) (Checkpoint, error) {
 	return c, err
 }
 
-// steadyHead reads the head of a chain that an engine may be writing at the same time. It tries up to three times to
-// read a head with a valid signature.
+// steadyHead reads the head file of a chain, which an engine may be writing at the same time. It tries up to three
+// times until the signature is valid.
 func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	for range 3 {
 		if c, err = readHead(dir, chain); err == nil && (c.Chain == "" || c.isSignedBy(nil)) {
@@ -168,7 +168,7 @@ func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	return c, err
 }
 
-// readSome returns at most the first most bytes of a file.
+// readSome returns the content of a file, but at most the first most bytes.
 func readSome(path string, most int64) ([]byte, error) {
 	f, err := seal.Open(path)
 	if err != nil {
@@ -178,8 +178,8 @@ func readSome(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// eachCheckpoint yields all checkpoints in dir, heads and lines, with their locations. A checkpoint that cannot be
-// read is yielded as an error.
+// eachCheckpoint yields all checkpoints in dir, from head files and from the append-only file. For a checkpoint that
+// cannot be read it yields an error that names the file.
 func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		heads, _ := filepath.Glob(filepath.Join(dir, "*.head"))
@@ -204,10 +204,10 @@ func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 	}
 }
 
-// maxLine is the largest size of a checkpoint in bytes.
+// maxLine bounds the size of a checkpoint, in bytes.
 const maxLine = 64 << 10
 
-// ReadCheckpoints reads a file with one checkpoint in each line. It ignores an incomplete last line.
+// ReadCheckpoints yields the checkpoints of a file, which has one in each line. It ignores an incomplete last line.
 func ReadCheckpoints(path string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		f, err := seal.Open(path)

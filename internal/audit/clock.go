@@ -15,8 +15,8 @@ const (
 	acceptedFor  = time.Hour
 )
 
-// AcceptClock records in the folder of checkpoints that a person has confirmed the clock, which shows now. For an
-// hour, engines then accept a clock that is behind the newest entry of the audit log.
+// AcceptClock records in the folder of checkpoints that a person has confirmed the time now. For an hour, engines
+// then accept that the clock is behind the newest entry of the audit log.
 func AcceptClock(checkpoints string, now time.Time) error {
 	return seal.ReplaceFile(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
 }
@@ -34,8 +34,8 @@ func isClockAccepted(checkpoints string, now time.Time) bool {
 	return err == nil && !at.After(now) && now.Sub(at) < acceptedFor
 }
 
-// refuseClockBehind returns an error while the clock is behind the audit log, so that calls that may have effects are
-// refused. The caller must hold the lock.
+// refuseClockBehind returns an error while the clock is behind the newest entry, so that calls that may have effects
+// are refused. If a person has confirmed the clock, it records that instead. The caller must hold the lock.
 func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
@@ -53,7 +53,7 @@ func (l *Log) refuseClockBehind() *core.Error {
 		WithHint("correct the clock. If it is right now and was wrong before, run retort audit accept-clock")
 }
 
-// recordRewind adds an entry that says that a person has confirmed the clock although it is behind the newest entry.
+// recordRewind adds an entry that a person has confirmed the clock, although it is behind the newest entry.
 func (l *Log) recordRewind(now time.Time) *core.Error {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {
@@ -64,8 +64,8 @@ func (l *Log) recordRewind(now time.Time) *core.Error {
 	return nil
 }
 
-// newestTime returns the earliest time that the clock may show: the time of the newest entry since a person last
-// confirmed the clock.
+// newestTime returns the time of the newest entry since a person last confirmed the clock. The clock must not be
+// behind it.
 func newestTime(ctx context.Context, s LogStore, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// maxLookahead is the number of rows after a faulty row that are searched for its cause.
+// maxLookahead bounds how many rows after a faulty row are searched for the cause.
 const maxLookahead = 100_000
 
-// diagnoseRow returns the finding for a row that does not follow the row before it.
+// diagnoseRow returns a finding that says why a row does not follow the row before it.
 func (k *chainCheck) diagnoseRow(ctx context.Context, r *LogRow) (VerifyFinding, error) {
 	d, err := k.lookAround(ctx, r)
 	what, says := d.describeFault()
@@ -54,19 +54,19 @@ func (d *rowDiagnosis) addLaterRow(r *LogRow) bool {
 	return false
 }
 
-// isGenuine reports whether the MAC of the bad row's hash was made with the key.
+// isGenuine reports whether the MAC of the faulty row was made from its hash with the owner's key.
 func (d *rowDiagnosis) isGenuine() bool {
 	return d.codes.mac != nil && bytes.Equal(hashMAC(d.codes.mac, d.bad.Hash), d.bad.Code)
 }
 
-// isLinked reports whether the next row follows the hash stored in the bad row. Then the bad row's position and hash
-// are right, and its content was changed.
+// isLinked reports whether the next row follows the hash that the faulty row stores. If so, the faulty row is in its
+// place, and only its content was changed.
 func (d *rowDiagnosis) isLinked() bool {
 	return d.next.Seq == d.bad.Seq+1 && bytes.Equal(d.next.computeHash(d.bad.Hash), d.next.Hash)
 }
 
-// isShifted reports whether the next row would follow the bad row if the bad row were at a later position. Then rows
-// are missing before them and the rest was renumbered. It tries a bounded number of missing rows.
+// isShifted reports whether the next row would follow the faulty row if both were at a later position. If so, rows
+// are missing before them and the rest was renumbered. It tries up to 1000 missing rows.
 func (d *rowDiagnosis) isShifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next
@@ -98,8 +98,8 @@ func (d *rowDiagnosis) describeFault() (what, says string) {
 	return Swapped, fmt.Sprintf("stands at place %d: entries were moved", d.belongs.Seq)
 }
 
-// isExchanged reports whether the bad row and the row that belongs in its place were exchanged. If they are not
-// neighbours, the rows alone do not show it, and it returns true.
+// isExchanged reports whether the faulty row and the row that belongs in its place were exchanged. If they are not
+// neighbours, this cannot be checked, and it returns true.
 func (d *rowDiagnosis) isExchanged() bool {
 	if d.belongs.Seq != d.bad.Seq+1 {
 		return true

@@ -9,15 +9,15 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp represents a chain whose file became unreliable, so that another chain continues it.
+// givenUp represents a chain that another chain continues, because the file of the former became unreliable.
 type givenUp struct {
 	continuationFacts
 	next string // the chain that goes on
 }
 
-// doubledRows returns rows in given-up chains that later chains contain again. Some are ends of executions that
-// continued in the later chain: an engine that opened the old chain afterwards closed them there, too. The others are
-// from the batch that was being written when the disk failed.
+// doubledRows returns the rows of given-up chains that must not be counted, because a later chain contains the same
+// events. Some are ends of executions that continued in the later chain: an engine that opened the old chain
+// afterwards ended them there, too. The others are from the batch that was being written when the disk failed.
 func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, error) {
 	lost, err := givenUpIn(ctx, stores)
 	if err != nil || len(lost) == 0 {
@@ -43,7 +43,8 @@ func doubledRows(ctx context.Context, stores []LogStore, f Filter) ([]LogRow, er
 	return slices.DeleteFunc(all, func(r LogRow) bool { return !inSpan(f, &r) }), nil
 }
 
-// givenUpIn returns the chains that were given up. Most audit logs have none.
+// givenUpIn returns the chains that were given up, according to the gap entries of their successors. Most audit logs
+// have none.
 func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 	var all []givenUp
 	for _, store := range stores {
@@ -73,7 +74,7 @@ func successorChains(lost []givenUp, g givenUp) []string {
 	return later
 }
 
-// endedLater returns the end rows in a given-up chain of executions that continued and ended in a later chain.
+// endedLater returns those end entries in a given-up chain whose executions continued and ended in a later chain.
 func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []string) ([]LogRow, error) {
 	if len(g.Executions) == 0 {
 		return nil, nil
@@ -96,7 +97,7 @@ func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []strin
 	return slices.DeleteFunc(here, func(r LogRow) bool { return !ended[r.Execution] }), nil
 }
 
-// eventIdentity identifies the event that an entry records, so that two entries of the same event can be recognised.
+// eventIdentity holds what identifies an event, so that two entries of the same event can be recognised.
 type eventIdentity struct {
 	at                                             int64
 	kind, execution, session, server, tool, status string
@@ -106,8 +107,8 @@ func happeningOf(r *LogRow) eventIdentity {
 	return eventIdentity{r.At, r.Kind, r.Execution, r.Session, r.Server, r.Tool, r.Status}
 }
 
-// writtenTwice returns the rows of a batch whose write was reported as failed but which the old chain contains
-// nevertheless. The new chain contains them again.
+// writtenTwice returns the rows of a batch that the old chain contains although its write was reported as failed. The
+// new chain contains the same events.
 func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, error) {
 	old, err := batchOf(ctx, stores, g.Chain, g.Entries+1)
 	if err != nil || len(old) == 0 {
@@ -124,7 +125,7 @@ func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, 
 	return slices.DeleteFunc(old, func(r LogRow) bool { return !known[happeningOf(&r)] }), nil
 }
 
-// batchOf returns rows of a chain from the sequence number from on: at most one batch, and the gap entry before it.
+// batchOf returns rows of a chain from a sequence number on, at most one batch and one gap entry.
 func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) ([]LogRow, error) {
 	var rows []LogRow
 	for _, store := range stores {
@@ -141,14 +142,14 @@ func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) (
 	return rows, nil
 }
 
-// inSpan reports whether a row matches those fields of a filter that come from a UsageSpan.
+// inSpan reports whether a row matches the time range, session and principal of a filter.
 func inSpan(f Filter, r *LogRow) bool {
 	at := time.Unix(0, r.At)
 	return (f.From.IsZero() || !at.Before(f.From)) && (f.To.IsZero() || at.Before(f.To)) &&
 		(f.Session == "" || r.Session == f.Session) && (f.Principal == "" || r.Principal == f.Principal)
 }
 
-// negatedGroup returns a Group that subtracts a row when it is added to a sum.
+// negatedGroup returns a UsageGroup with negative numbers, which subtracts a row from a sum.
 func negatedGroup(r *LogRow) UsageGroup {
 	return UsageGroup{
 		Day: time.Unix(0, r.At).UTC().Format(time.DateOnly), Kind: r.Kind, Server: r.Server, Tool: r.Tool, Status: r.Status,

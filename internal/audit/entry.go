@@ -1,7 +1,10 @@
-// Package audit implements the audit log: a chain of entries, each bound by its hash to the entry before. An entry is
-// written before the action that it describes. Every writing engine has its own chain. The plain fields of an entry
-// contain no values of programs, tools or people. The body may contain such values; it is encrypted with a key of its
-// execution. Destroying that key erases the body but leaves the chain valid.
+// Package audit implements the audit log: chains of entries, in which each entry is bound by its hash to the entry
+// before.
+//
+// An entry is written before the action that it describes. Every engine that writes has its own chain. The plain
+// fields of an entry contain no values of programs, tools or people. Its body may contain such values, so it is
+// encrypted with a key that belongs to its execution, session or chain. Destroying that key erases the body but
+// leaves the chain valid.
 package audit
 
 import (
@@ -16,7 +19,7 @@ import (
 	"retort/internal/core"
 )
 
-// Entry is one entry of the audit log, as readers get it.
+// Entry is one entry of the audit log as readers see it.
 type Entry struct {
 	Chain     string         `json:"chain"`
 	Seq       int64          `json:"seq"`
@@ -25,8 +28,8 @@ type Entry struct {
 	Execution string         `json:"execution,omitempty"`
 	Session   string         `json:"session,omitempty"`
 	Principal string         `json:"principal,omitempty"`
-	// UserID is the principal. Without a principal it is the operating system's user, but only in the first entry of
-	// an execution.
+	// UserID is the principal or, without one, the operating system's user. Entries of kinds that are written many
+	// times for one program, such as calls, do not name the latter.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
@@ -57,7 +60,7 @@ func plainEntry(r LogRow) Entry {
 	return e
 }
 
-// userOf returns the user whom an entry names, or "".
+// userOf returns the principal of an entry or, without one, the operating system's user that the entry names, or "".
 func userOf(r LogRow) string {
 	var f struct {
 		User string `json:"user"`
@@ -68,8 +71,8 @@ func userOf(r LogRow) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Kinds with
-// many entries for each program do not.
+// namesUser reports whether entries of a kind include the operating system's user if there is no principal. Kinds of
+// which a program writes many entries do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,
@@ -79,7 +82,7 @@ func namesUser(kind core.EventKind) bool {
 	return true
 }
 
-// rowOf converts an event to a row without chain, sequence number and hash.
+// rowOf converts an event to a row. The chain, the sequence number, the body and the hash are not set yet.
 func rowOf(e core.AuditEvent) (LogRow, error) {
 	r := LogRow{
 		At: e.At.UnixNano(), Kind: string(e.Kind), Execution: e.Execution, Session: e.Session, Principal: e.Principal,
@@ -114,8 +117,8 @@ func withFact(facts map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// computeHash returns the hash of a row, which includes the hash of the row before (nil for the first row). The hash
-// covers Chain and Seq but not Hash and Code.
+// computeHash returns the hash of a row. It includes the hash of the row before, which is nil for the first row. It
+// covers all fields except Hash and Code.
 func (r *LogRow) computeHash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)
@@ -139,10 +142,10 @@ func appendText[T string | []byte](buf []byte, s T) []byte {
 	return append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
 }
 
-// codeSize is the size of a MAC in bytes.
+// codeSize is the length of the MAC of an entry, in bytes.
 const codeSize = 16
 
-// hashMAC returns the MAC of a hash. It cannot be made without the key.
+// hashMAC returns the MAC of an entry's hash. Without the key, nobody can forge it.
 func hashMAC(key, hash []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(hash)

@@ -15,12 +15,12 @@ type EraseResult struct {
 	Scanned int64 // entries that were looked through
 }
 
-// settled is how long erasing waits before it erases a second time, because an engine may still write entries that it
-// had queued before. It is longer than the time for which an engine queues entries.
+// settled is how long erasing waits before it erases a second time. It is longer than the time for which an engine
+// queues entries, so that entries queued at the first time are erased too.
 const settled = 250 * time.Millisecond
 
-// EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
-// memory, but the bodies that they encrypt from then on can never be read.
+// EraseSession destroys the keys of all bodies of a principal's session. Executions that are running still have their
+// keys in memory, but nobody can read the bodies that they encrypt with them.
 func (r *LogReader) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
 		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {
@@ -68,9 +68,9 @@ func uncertainErasure(err error) error {
 	).WithHint("run it again: what is already erased stays erased")
 }
 
-// EraseMentions destroys the keys of all bodies that mention a subject. It searches all entries, including archives.
-// For each body it calls mentions with the owner and each text: every name and string of the JSON, and the whole
-// body.
+// EraseMentions destroys the keys of all bodies that mention a person, in all stores and archives. For each body it
+// calls mentions with the principal, the session and each text of the body: every name and string of the JSON, and
+// the whole body.
 func (r *LogReader) EraseMentions(
 	ctx context.Context, mentions func(principal, session, text string) bool, progress func(entries int64),
 ) (EraseResult, error) {
@@ -106,7 +106,7 @@ func (r *LogReader) EraseMentions(
 	return e.out, nil
 }
 
-// subjectEraser finds and erases the bodies that mention a subject.
+// subjectEraser finds and erases the bodies that mention a person.
 type subjectEraser struct {
 	record   *LogReader
 	opener   *bodyOpener
@@ -162,7 +162,7 @@ func (e *subjectEraser) scanRows(rows []LogRow) error {
 	return nil
 }
 
-// isMentioned reports whether a body mentions the subject. It searches the body as text and each name and string of
+// isMentioned reports whether a body mentions the person. It searches the body as text, and each name and string of
 // its JSON in decoded form.
 func (e *subjectEraser) isMentioned(r *LogRow, body json.RawMessage) bool {
 	return anyText(body, func(text string) bool { return e.mentions(r.Principal, r.Session, text) })

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// placeOf returns the position of a row.
+// placeOf returns the position of a row in the order of all rows.
 func placeOf(r *LogRow) RowPosition { return RowPosition{At: r.At, Chain: r.Chain, Seq: r.Seq} }
 
-// compareTo returns a negative number if p is before q, 0 if they are equal, and a positive number otherwise.
+// compareTo returns a negative number if p is before q, 0 if they are equal, and a positive number if p is after q.
 func (p RowPosition) compareTo(q RowPosition) int {
 	return cmp.Or(cmp.Compare(p.At, q.At), cmp.Compare(p.Chain, q.Chain), cmp.Compare(p.Seq, q.Seq))
 }
 
-// matchesRow reports whether a row matches the filter. Its result is the same as that of a store.
+// matchesRow reports whether a row matches the filter, by the same rules as LogStore.Find.
 func (f *Filter) matchesRow(r *LogRow) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	among := func(want []string, have string) bool { return len(want) == 0 || slices.Contains(want, have) }
@@ -28,7 +28,7 @@ func (f *Filter) containsTime(at int64) bool {
 	return (f.From.IsZero() || !t.Before(f.From)) && (f.To.IsZero() || t.Before(f.To))
 }
 
-// sizeOf estimates the size of a row in a store, in bytes.
+// sizeOf returns the estimated size of a row in a store, in bytes.
 func sizeOf(r *LogRow) int64 {
 	return int64(rowOverhead + len(r.Execution) + len(r.Session) + len(r.Principal) + len(r.Server) + len(r.Tool) + len(r.Facts) + len(r.Body))
 }

@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// ReadPositions maps each chain to the sequence number of the last entry read.
+// ReadPositions maps each chain to the sequence number of the last entry that was read from it.
 type ReadPositions map[string]int64
 
 // String formats the positions as CHAIN:SEQ, separated by commas. PlacesFrom parses this format.
@@ -26,8 +26,8 @@ func (p ReadPositions) String() string {
 	return strings.Join(all, ",")
 }
 
-// PlacesFrom parses positions formatted by ReadPositions.String. An empty text means the beginning of all chains. The
-// error has kind invalid_arguments.
+// PlacesFrom parses positions in the format of ReadPositions.String. An empty text means the beginning of all chains.
+// The error is of kind invalid_arguments.
 func PlacesFrom(text string) (ReadPositions, error) {
 	p := ReadPositions{}
 	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
@@ -46,9 +46,9 @@ func PlacesFrom(text string) (ReadPositions, error) {
 	return p, nil
 }
 
-// After streams the entries after places that match f and text, oldest first. Entries of one chain keep their order;
-// chains are merged by time. It stops at the entries that were the newest when it began, and updates places. Parts
-// that could not be read are added to warnings.
+// After streams the entries after places that match f and contain text, oldest first. Entries of one chain keep their
+// order, and chains are merged by time. It stops at the entries that are the newest when it begins, and then updates
+// places. It adds a warning for each part that cannot be read.
 func (r *LogReader) After(ctx context.Context, f Filter, text string, places ReadPositions, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		chains, err := r.listChains(ctx)
@@ -77,7 +77,7 @@ func (r *LogReader) After(ctx context.Context, f Filter, text string, places Rea
 	}
 }
 
-// chainFollower merges chains by time, keeping the order in each.
+// chainFollower merges the rows of several chains by time. The rows of each chain keep their order.
 type chainFollower struct {
 	ctx      context.Context
 	record   *LogReader
@@ -86,7 +86,7 @@ type chainFollower struct {
 	all      []*followedChain
 }
 
-// followedChain is the reading position in one chain.
+// followedChain holds the reading position in one chain.
 type followedChain struct {
 	chain string
 	last  int64 // entry that was read
@@ -115,8 +115,8 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 	m.all = append(m.all, s)
 }
 
-// firstUnskipped returns the sequence number of the first entry to read. It skips archives that are older than the
-// filter allows.
+// firstUnskipped returns the sequence number of the first entry to read. It skips archives whose entries are all
+// older than the filter allows.
 func (r *LogReader) firstUnskipped(chain string, from int64, f *Filter) int64 {
 	for !f.From.IsZero() {
 		a, there, err := r.archiveWith(chain, from)
@@ -168,7 +168,8 @@ func (m *chainFollower) oldestHead() (first *followedChain) {
 	return first
 }
 
-// advanceChain moves to the next matching row of a chain.
+// advanceChain reads a chain up to its next matching row, or to its end. A damaged archive causes a warning and is
+// skipped.
 func (m *chainFollower) advanceChain(s *followedChain) error {
 	for s.last < s.end {
 		row, err, ok := s.next()

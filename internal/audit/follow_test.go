@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// follow reads what comes after places.
+// follow returns the entries after places, with the warnings.
 func follow(t *testing.T, r *LogReader, f Filter, places ReadPositions) (all []Entry, warnings []string) {
 	t.Helper()
 	for e, err := range r.After(t.Context(), f, "", places, &warnings) {
@@ -59,7 +59,7 @@ func TestAfter(t *testing.T) {
 	_ = l.Close()
 }
 
-// Whatever is taken in however many parts, each entry comes once.
+// TestAfterInParts checks that After returns each entry exactly once if it is called repeatedly while the log grows.
 func TestAfterInParts(t *testing.T) {
 	r, stores := two(t)
 	whole, _ := follow(t, r, Filter{}, ReadPositions{})

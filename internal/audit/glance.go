@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// QuickCheck has facts about an audit log that are found without reading its entries.
+// QuickCheck holds what can be found out about an audit log without reading its entries.
 type QuickCheck struct {
 	Chains   int
 	Entries  int64 // as the chains count them, archives too
@@ -13,8 +13,8 @@ type QuickCheck struct {
 	Findings []VerifyFinding // chains that end before a checkpoint, or are nowhere
 }
 
-// QuickCheck compares the ends of the chains with the checkpoints of this machine. Verify also checks the entries,
-// which takes longer.
+// QuickCheck compares the ends of the chains with the checkpoints of this machine. It is much faster than Verify,
+// which also checks the entries.
 func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	v := &recordVerifier{record: r}
 	_, v.signer, _ = r.signerKey(nil)
@@ -53,7 +53,7 @@ func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	return g, nil
 }
 
-// ClockLag returns how far a clock that shows now is behind the newest entry, or 0.
+// ClockLag returns how far the time now is behind the newest entry. It returns 0 if that is within the tolerance.
 func (g QuickCheck) ClockLag(now time.Time) time.Duration {
 	if late := g.Newest.Sub(now); late > clockTolerance {
 		return late

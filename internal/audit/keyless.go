@@ -12,19 +12,19 @@ import (
 	"retort/internal/core"
 )
 
-// StatusKeys is the Status of an erasure entry that names the keys that are about to be destroyed.
+// StatusKeys is the Status of an erasure entry that lists the keys which are about to be destroyed.
 const StatusKeys = "keys"
 
-// erasedKeys has the facts of an erasure entry with StatusKeys.
+// erasedKeys holds the facts of an erasure entry with StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
 
-// namedAtOnce is the largest number of keys in one entry.
+// namedAtOnce bounds the number of keys that one erasure entry lists.
 const namedAtOnce = 500
 
-// recordErasure adds an audit log entry that names the keys about to be destroyed. Without this entry, verification
-// would report their loss as tampering. If it cannot be written, nothing is destroyed.
+// recordErasure writes an entry that lists the keys which are about to be destroyed. Without it, verification would
+// report the missing keys as tampering. If it returns an error, the caller must not destroy any key.
 func (r *LogReader) recordErasure(ids []string) error {
 	if r.Erasing == nil {
 		return nil
@@ -38,24 +38,25 @@ func (r *LogReader) recordErasure(ids []string) error {
 	return nil
 }
 
-// keylessBodies collects the bodies that cannot be decrypted, and the erasure entries that explain why.
+// keylessBodies collects the bodies that cannot be decrypted, and the erasures that explain why.
 type keylessBodies struct {
 	lost   map[string]lostKey // by chain and id
 	erased map[string]int64   // when, by id
 }
 
-// lostKey represents a missing key, with the first entry that needs it or, for a session's key, the last.
+// lostKey represents a missing key, with one entry that needs it: the first one, or the last one if it is the key of
+// a session.
 type lostKey struct {
 	chain, id string
 	seq, at   int64
 	shared    bool // the key is that of a session, so that a new one follows an erasure
 }
 
-// erasureGrace is the time after an erasure in which an engine may still encrypt with the destroyed key. It allows for a
-// difference between the clocks of the engine and of the erasing command.
+// erasureGrace is the time after an erasure in which an engine may still encrypt bodies with the destroyed key. It
+// includes a minute for the difference between the clocks of the engine and of the erasing command.
 const erasureGrace = 2*ringReadPause + time.Minute
 
-// collectKeyless collects the bodies in rows that cannot be decrypted, and the keys that erasures name.
+// collectKeyless collects, from rows, the bodies that cannot be decrypted and the keys that erasure entries list.
 func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	for i := range rows {
 		k.collectErasure(&rows[i])
@@ -83,8 +84,8 @@ func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	return nil
 }
 
-// keyOf reports a fault if an entry's key belongs to a different owner than the entry, according to the table of
-// keys. Erasures find keys by owner.
+// keyOf adds a fault if the table of keys names another session or principal for a key than the entry does. Erasures
+// find keys by session and principal, so they would miss such a key.
 func (k *chainCheck) keyOf(r *LogRow) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]
@@ -109,8 +110,8 @@ func (k *chainCheck) collectErasure(r *LogRow) {
 	}
 }
 
-// canOpen reports whether a body can be decrypted. If the wrapping key is not available, it only reports whether the
-// body's own key exists.
+// canOpen reports whether a body can be decrypted. If the owner's key is not available, it only reports whether the
+// key of the body still exists.
 func (o *bodyOpener) canOpen(r *LogRow) bool {
 	id := keyIn(r.Chain, keyID(r))
 	if o.wrap == nil {
@@ -120,7 +121,7 @@ func (o *bodyOpener) canOpen(r *LogRow) bool {
 	return body != nil
 }
 
-// findUnaccountedKeys reports missing keys that no erasure entry explains.
+// findUnaccountedKeys adds a finding for each chain with missing keys that no erasure entry explains.
 func (v *recordVerifier) findUnaccountedKeys() {
 	byChain := map[string][]lostKey{}
 	for _, l := range v.keyless.lost {
@@ -137,16 +138,16 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	}
 }
 
-// StoreChecker represents a Store that can check its tables against the entries.
+// StoreChecker is a LogStore that can compare its tables with its entries.
 type StoreChecker interface {
-	// Check returns one sentence for each fault: damage of the file, incomplete indexes, unknown tables, or a table
-	// of chains that contradicts the entries.
+	// Check returns one sentence for each fault that it finds. Faults are a damaged file, incomplete indexes, unknown
+	// tables, or a table of chains that contradicts the entries.
 	Check(ctx context.Context) ([]string, error)
 	// Standing returns the head of a chain and its open executions, both read at the same moment.
 	Standing(ctx context.Context, chain string) (ChainHead, []string, error)
 }
 
-// checkTables checks the tables of all stores against the entries.
+// checkTables adds a finding for each fault in the tables of the stores.
 func (v *recordVerifier) checkTables(ctx context.Context) error {
 	for _, s := range v.record.Stores {
 		c, ok := s.(StoreChecker)
@@ -164,7 +165,8 @@ func (v *recordVerifier) checkTables(ctx context.Context) error {
 	return nil
 }
 
-// checkChainTables compares a chain's owner, end and open executions in the tables with the entries.
+// checkChainTables adds a fault if the tables contradict the entries about a chain's owner, its end or its open
+// executions.
 func (k *chainCheck) checkChainTables(ctx context.Context) error {
 	c, ok := k.c.store.(StoreChecker)
 	if !ok || k.foreign || k.unread || k.found {
@@ -202,7 +204,7 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 	return nil
 }
 
-// firstNames formats the first five names and the number of remaining ones.
+// firstNames formats the first five names and says how many more there are.
 func firstNames(names []string) string {
 	const most = 5
 	if len(names) == 0 {

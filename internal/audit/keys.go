@@ -16,7 +16,7 @@ const keySize = 32
 
 func encodeHex(b []byte) string { return hex.EncodeToString(b) }
 
-// deriveKey derives the key for one use from a master key.
+// deriveKey derives the key for one purpose, named by use, from a master key.
 func deriveKey(key []byte, use string) ([]byte, error) {
 	if len(key) != keySize {
 		return nil, fmt.Errorf("a key has %d bytes and needs %d", len(key), keySize)
@@ -24,7 +24,7 @@ func deriveKey(key []byte, use string) ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, "retort audit "+use, keySize)
 }
 
-// newAEAD returns an AES-256-GCM cipher.
+// newAEAD returns an AES-256-GCM cipher with this key.
 func newAEAD(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -34,7 +34,7 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 }
 
 // sealText encrypts a text with AES-256-GCM. The result begins with the nonce. place is authenticated as additional
-// data, so that a ciphertext cannot be moved to another place.
+// data, so that nobody can move the ciphertext to another place unnoticed.
 func sealText(c cipher.AEAD, plain []byte, place string) []byte {
 	out := make([]byte, c.NonceSize(), c.NonceSize()+len(plain)+c.Overhead())
 	_, _ = rand.Read(out) // never fails
@@ -49,13 +49,14 @@ func openText(c cipher.AEAD, text []byte, place string) ([]byte, error) {
 	return c.Open(nil, text[:n], text[n:], []byte(place))
 }
 
-// LogKeys provides the secret keys of the audit log's owner. Each key has 32 bytes and is read when it is first needed.
+// LogKeys provides the secret keys of the audit log's owner. Each key has 32 bytes and is read only when it is first
+// needed.
 type LogKeys struct {
 	Bodies func() ([]byte, error) // wraps the keys of bodies
 	Codes  func() ([]byte, error) // seals hashes and signs checkpoints; lies where no server can write
 }
 
-// wrapCipher returns the cipher that encrypts the keys of bodies.
+// wrapCipher returns the cipher that encrypts the keys with which bodies are encrypted.
 func (k LogKeys) wrapCipher() (cipher.AEAD, error) {
 	master, err := k.Bodies()
 	if err != nil {
@@ -68,7 +69,7 @@ func (k LogKeys) wrapCipher() (cipher.AEAD, error) {
 	return newAEAD(key)
 }
 
-// signingKeys has the keys for MACs, for signing checkpoints, and for digests.
+// signingKeys holds the keys for the MACs of entries, for signing checkpoints, and for digests.
 type signingKeys struct {
 	mac    []byte
 	sign   ed25519.PrivateKey
@@ -92,10 +93,10 @@ func (k LogKeys) signingKeys() (signingKeys, error) {
 	return signingKeys{mac, ed25519.NewKeyFromSeed(seed), digest}, err
 }
 
-// publicKey returns the public key that verifies signatures.
+// publicKey returns the public key that verifies the signatures of checkpoints and archives.
 func (c signingKeys) publicKey() ed25519.PublicKey { return c.sign.Public().(ed25519.PublicKey) }
 
-// OwnerID returns an identifier of the audit log's owner. It is derived from a key but does not reveal the key.
+// OwnerID returns an identifier of the audit log's owner. It is derived from the owner's key but does not reveal it.
 func (k LogKeys) OwnerID() (string, error) {
 	c, err := k.signingKeys()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// Options configures a Log. Keys is required.
+// Options configures a Log. Only Keys is required.
 type Options struct {
 	Keys LogKeys
 	// Checkpoints is the folder of signed checkpoints. It must be a folder where upstream servers cannot write.
@@ -24,17 +24,17 @@ type Options struct {
 	Every       time.Duration     // between two lines of checkpoints at most; a minute if 0
 	Tell        func(line []byte) // is given each line, too; may be nil. It must not wait
 	// Renew opens another store with an empty chain. It is called when the current store fails with ErrUnsynced or
-	// ErrGone. If it is nil, nothing more is written after such a failure.
+	// ErrGone. If Renew is nil, nothing more is written after such a failure.
 	Renew func(ctx context.Context) (LogStore, error)
 	// All makes the log refuse every action that cannot be recorded. Without it, programs that only read may continue
-	// as long as their unwritten entries fit into memory.
+	// as long as the unwritten entries fit into memory.
 	All bool
-	// User is the operating system's user, which entries without a principal name. "" leaves it out.
+	// User is the operating system's user, whom entries without a principal name. If it is "", they name nobody.
 	User string
 	// Mask removes values that must not be recorded, such as secrets, from JSON text. If it is nil, nothing is
 	// removed.
 	Mask func(json []byte) []byte
-	// Seen is called for each accepted event. It may be nil, and must not block.
+	// Seen is called for each event that the log has accepted. It may be nil, and it must not block.
 	Seen func(core.AuditEvent)
 	Log  *slog.Logger
 	Now  func() time.Time // time.Now if nil
@@ -46,12 +46,12 @@ const (
 	maxBatch        = 2048                  // rows
 	maxQueue        = 32 << 20              // bytes of rows that are not written yet
 	rowOverhead     = 256                   // of a row, in memory
-	// endPatience bounds how long the result of an execution waits until its end entry is written.
+	// endPatience bounds how long the result of an execution waits for its end entry to be written.
 	endPatience    = 3 * time.Second
 	clockTolerance = 2 * time.Minute // that a clock may be behind the record
 )
 
-// Log writes one chain. It is safe for concurrent use.
+// Log writes one chain of the audit log. It is safe for concurrent use.
 type Log struct {
 	o      Options
 	codes  signingKeys
@@ -61,7 +61,8 @@ type Log struct {
 	owner  string // of the chain
 	leaves atomic.Bool
 
-	// points writes the checkpoints. Only the writing goroutine uses this field and the other fields of this group.
+	// points writes the checkpoints. This field and the others of its group are used only by the goroutine that
+	// writes entries.
 	points checkpointWriter
 	unsure *unconfirmedBatch
 	lost   error      // why the store cannot be relied on any more
@@ -84,7 +85,7 @@ type Log struct {
 	last    time.Time // of the newest entry
 }
 
-// queuedRow represents a row in the write queue.
+// queuedRow represents a row that waits to be written.
 type queuedRow struct {
 	row     LogRow
 	key     *bodyKey // of its body, or of the execution that it opens
@@ -101,9 +102,9 @@ type queuedRow struct {
 	err       *core.Error
 }
 
-// Open continues the chain of a store. It records the end, with status outcome_unknown, of executions that a crashed
-// engine left open. If the chain contradicts its checkpoint, Open writes nothing and returns an error that wraps
-// ErrCut.
+// Open opens the log and continues the chain of a store. It adds end entries, with status outcome_unknown, for
+// executions that a crashed engine left open. If the chain contradicts its checkpoint, Open writes nothing and
+// returns an error that wraps ErrCut.
 func Open(ctx context.Context, store LogStore, o Options) (*Log, error) {
 	l := &Log{store: store, o: o, keys: map[string]*bodyKey{}, ended: make(chan struct{})}
 	l.ready.L, l.close = &l.mu, sync.OnceValue(l.closeChain)
@@ -131,10 +132,10 @@ func Open(ctx context.Context, store LogStore, o Options) (*Log, error) {
 	return l, nil
 }
 
-// ErrCut means that a chain has changed since its last checkpoint.
+// ErrCut is wrapped by errors about a chain that was changed after its last checkpoint, for example truncated.
 var ErrCut = errors.New("the audit log has changed since it was last written")
 
-// resumeChain reads the head of the chain and compares it with the checkpoint.
+// resumeChain reads the end of the chain and compares it with the last checkpoint.
 func (l *Log) resumeChain(ctx context.Context) (err error) {
 	if l.head, err = l.store.Head(ctx); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (l *Log) newCheckpointWriter(chain string) checkpointWriter {
 	return checkpointWriter{dir: l.o.Checkpoints, chain: chain, home: l.o.Home, sign: l.codes.sign, every: l.o.Every, tell: l.o.Tell}
 }
 
-// verifyTail verifies the entries since the last checkpoint. Only this log can have added them.
+// verifyTail verifies the entries after the last checkpoint. Only an owner of the key can have added them.
 func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 	var before []byte
 	for r, err := range l.store.Walk(ctx, l.head.Chain, max(noted.Seq, l.head.Base+1, 1)) {
@@ -188,8 +189,8 @@ func truncatedError(h ChainHead, noted Checkpoint) error {
 		WithHint("retort audit verify says more")
 }
 
-// Record implements core.EventRecorder. If the request entry of an execution is refused, the execution gets no end
-// entry.
+// Record implements core.EventRecorder. If it refuses the request entry of an execution, the execution gets no end
+// entry either.
 func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	if e.At.IsZero() {
 		e.At = l.o.Now()
@@ -210,13 +211,13 @@ func (l *Log) Record(e core.AuditEvent, durable bool) *core.Error {
 	return refused
 }
 
-// isRetractable reports whether entries of a kind announce an action that is not carried out if the entry cannot be
-// written.
+// isRetractable reports whether an entry of this kind announces an action. If the entry cannot be written, the action
+// is not carried out.
 func isRetractable(k core.EventKind) bool {
 	return k == core.EventRequest || k == core.EventCall || k == core.EventReveal
 }
 
-// sealEvent converts an event to a row with an encrypted body.
+// sealEvent converts an event to a row for the queue, with secrets masked and the body encrypted.
 func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	if l.o.User != "" && e.Principal == "" && namesUser(e.Kind) {
 		e.Facts = withFact(e.Facts, "user", l.o.User)
@@ -247,8 +248,8 @@ func (l *Log) sealEvent(e core.AuditEvent) (*queuedRow, error) {
 	return it, nil
 }
 
-// maskNames masks secrets in the names that come from clients, servers and programs, because a row stores them
-// unencrypted.
+// maskNames masks secrets in the plain fields of a row that clients, servers and programs choose, because rows store
+// these unencrypted.
 func (l *Log) maskNames(row *LogRow) {
 	if l.o.Mask == nil {
 		return
@@ -310,7 +311,7 @@ func (l *Log) unwrittenError(cause *core.Error) *core.Error {
 }
 
 // waitWritten waits until a row is written or has failed. For the end of an execution it waits at most 3 s and leaves
-// the row in the queue: the execution is over, and a store that does not respond must not delay its result.
+// the row in the queue. Such an execution is over, so a store that does not respond must not delay its result.
 func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	late := false
 	if it.closes {
@@ -337,11 +338,11 @@ func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	return it.err
 }
 
-// Close writes the queued entries and an entry about the end of the engine.
+// Close writes the queued entries and an entry that the engine has ended.
 func (l *Log) Close() error { return l.close() }
 
-// CloseQuietly closes the log without an entry about the engine's end. It is for processes that only repaired the chain of
-// another engine.
+// CloseQuietly closes the log without an entry that the engine has ended. It is for processes that only repaired the
+// chain of another engine.
 func (l *Log) CloseQuietly() error {
 	l.leaves.Store(true)
 	return l.close()
@@ -367,8 +368,8 @@ func (l *Log) closeChain() error {
 	return errors.Join(failed, l.store.Close())
 }
 
-// Digest returns a keyed digest of a text, which does not reveal the text. Equal texts in the same audit log have
-// equal digests.
+// Digest returns a keyed digest of a text. It does not reveal the text, and equal texts have equal digests in the
+// same audit log.
 func (l *Log) Digest(text []byte) string {
 	h := hmac.New(sha256.New, l.codes.digest)
 	h.Write(text)

@@ -42,7 +42,7 @@ func end(id string) core.AuditEvent {
 	return core.AuditEvent{Kind: core.EventEnd, Execution: id, Session: "s", Status: "ok"}
 }
 
-// chained fails the test if rows are no chain from the first on.
+// chained fails the test unless the rows form a valid chain that begins with entry 1.
 func chained(t *testing.T, rows []LogRow) {
 	t.Helper()
 	keys, _ := testKeys().signingKeys()
@@ -55,7 +55,7 @@ func chained(t *testing.T, rows []LogRow) {
 	}
 }
 
-// readable fails the test unless each body can be opened.
+// readable fails the test unless every body in the store can be decrypted.
 func readable(t *testing.T, m *memory) {
 	t.Helper()
 	wrap, _ := testKeys().wrapCipher()
@@ -114,8 +114,8 @@ func groups(t *testing.T) {
 	}
 }
 
-// What was acknowledged is there after the loss of power, and an execution that was open
-// gets one end, once.
+// TestPower checks that acknowledged entries survive a power loss, and that an execution that was open gets exactly
+// one end entry.
 func TestPower(t *testing.T) { synctest.Test(t, losePower) }
 
 func losePower(t *testing.T) {
@@ -240,7 +240,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A key that was to be written with a call that was taken back comes with the next body.
+// TestKeyOfWhatWasTakenBack checks that the key of an execution is stored with its next body if the entry that
+// carried the key could not be written.
 func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
@@ -257,7 +258,8 @@ func TestKeyOfWhatWasTakenBack(t *testing.T) {
 	chained(t, m.all())
 }
 
-// The next body may be in the queue already.
+// TestKeyOfWhatWasTakenBackInAQueue checks the same as TestKeyOfWhatWasTakenBack if the next body is already in the
+// queue.
 func TestKeyOfWhatWasTakenBackInAQueue(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
@@ -302,7 +304,8 @@ func TestNothingBeginsUnrecorded(t *testing.T) {
 	}
 }
 
-// An answer that is lost on its way: the batch is there, and was not written twice.
+// TestAmbiguous checks that a batch is not written twice if the store wrote it but returned an error. If the log
+// could not find out at once, a refusal entry must say that the call did not happen.
 func TestAmbiguous(t *testing.T) {
 	lost := errors.New("connection reset")
 	for _, blind := range []bool{false, true} {
@@ -338,7 +341,8 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// An execution that was opened by a batch of unknown fate is closed.
+// TestAmbiguousBegin checks that an execution gets an end entry if its request entry was written although it was
+// refused.
 func TestAmbiguousBegin(t *testing.T) {
 	lost := errors.New("connection reset")
 	m := newMemory("c1")
@@ -362,8 +366,8 @@ func TestAmbiguousBegin(t *testing.T) {
 	chained(t, m.all())
 }
 
-// TestFrozenStore checks that the answer of an execution that only reads does not wait for a store that does not
-// answer, that its end is written when the store answers again, and that a call with effects waits until it is known.
+// TestFrozenStore checks three things while the store does not respond. The result of an execution that only reads is
+// not delayed, its end is written later, and a call with effects waits.
 func TestFrozenStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("c1")
@@ -519,7 +523,7 @@ func TestClock(t *testing.T) {
 	chained(t, m.all())
 }
 
-// A chain that was cut, or to which somebody has added without the key, is not gone on with.
+// TestCut checks that Open does not continue a chain that was truncated, rewritten, or extended without the key.
 func TestCut(t *testing.T) {
 	fresh := func() (*memory, Options) {
 		m, o := newMemory("c1"), options(t)
@@ -570,7 +574,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A key that is destroyed while its execution goes on opens nothing that comes later.
+// TestErasedWhileItGoesOn checks that a key destroyed during its execution is not stored again, so that later bodies
+// of the execution cannot be read.
 func TestErasedWhileItGoesOn(t *testing.T) {
 	m, c := newMemory("c1"), newClock()
 	o := options(t)
@@ -602,7 +607,7 @@ func TestErasedWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// Of the entries of an execution that come after its end the key is the same.
+// TestAfterTheEnd checks that entries of an execution that follow its end use the same key and can be read.
 func TestAfterTheEnd(t *testing.T) {
 	m := newMemory("c1")
 	l := opening(t, m, options(t))
@@ -613,7 +618,8 @@ func TestAfterTheEnd(t *testing.T) {
 	readable(t, m)
 }
 
-// Nobody is left waiting, whatever fails and when.
+// TestStress checks that every caller gets an answer and the chain stays valid if writes fail, or seem to fail, at
+// random.
 func TestStress(t *testing.T) {
 	m := newMemory("c1")
 	var n atomic.Int64
@@ -664,8 +670,8 @@ func TestStress(t *testing.T) {
 	told(t, rows, &acknowledged)
 }
 
-// told fails the test unless each execution is told once, and a call that did not
-// happen is taken back.
+// told fails the test unless each execution has the expected sequence of entries: a call that was refused has a
+// refusal entry or no entry.
 func told(t *testing.T, rows []LogRow, acknowledged *sync.Map) {
 	t.Helper()
 	kinds := map[string]string{}

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// checkpointMark is the sequence number and hash in a checkpoint.
+// checkpointMark holds the sequence number and hash of a checkpoint.
 type checkpointMark struct {
 	seq  int64
 	hash [32]byte
@@ -32,7 +32,7 @@ func (m *checkpointIndex) lastMark() checkpointMark {
 	return m.all[len(m.all)-1]
 }
 
-// contradictsRow reports whether a checkpoint contradicts a row. It must be called with the rows in order.
+// contradictsRow reports whether a checkpoint has another hash for a row. It must be called with the rows in order.
 func (m *checkpointIndex) contradictsRow(r *LogRow) (yes bool) {
 	for ; m.at < len(m.all) && m.all[m.at].seq <= r.Seq; m.at++ {
 		yes = yes || m.all[m.at].seq == r.Seq && string(m.all[m.at].hash[:]) != string(r.Hash)
@@ -44,7 +44,7 @@ func sortedMarks(all map[string]*checkpointIndex) []*checkpointIndex {
 	return slices.SortedFunc(maps.Values(all), func(a, b *checkpointIndex) int { return cmp.Compare(a.chain, b.chain) })
 }
 
-// readMarks reads the checkpoints of this machine and those in the files of VerifyOptions.
+// readMarks reads the checkpoints of this machine and those in the files that VerifyOptions lists.
 func (v *recordVerifier) readMarks() error {
 	v.marks = map[string]*checkpointIndex{}
 	if v.record.Checkpoints != "" {
@@ -73,7 +73,7 @@ func (v *recordVerifier) markAll(path string, all iter.Seq2[Checkpoint, error]) 
 	}
 }
 
-// addCheckpoint adds a checkpoint if it is valid.
+// addCheckpoint adds a checkpoint if its signature is valid, otherwise a finding. err is the error of reading it.
 func (v *recordVerifier) addCheckpoint(path string, c Checkpoint, err error) {
 	of := ""
 	if path != "" {

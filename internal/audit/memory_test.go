@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// memory is a Store that forgets when the test ends. Its faults are what a disk or a
-// network may do.
+// memory is a LogStore in memory for tests. It can simulate the faults of a disk or a network.
 type memory struct {
 	mu     sync.Mutex
 	chain  string
@@ -36,7 +35,7 @@ func newMemory(chain string) *memory {
 	return &memory{chain: chain, rows: map[string][]LogRow{}, bases: map[string]int64{}, keys: map[string]BodyKey{}}
 }
 
-// killed is what is left on disk when the machine loses power.
+// killed returns a copy of what would be on disk if the machine lost power now.
 func (m *memory) killed() *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +172,7 @@ func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Log
 	}
 }
 
-// Groups gives each row a group of its own.
+// Groups returns a group for each row instead of adding rows up.
 func (m *memory) Groups(ctx context.Context, f Filter) ([]UsageGroup, error) {
 	var all []UsageGroup
 	for r := range m.Find(ctx, f) {
@@ -250,14 +249,14 @@ func (m *memory) Size(context.Context) (n int64, _ error) {
 
 func (m *memory) Close() error { return nil }
 
-// all are the rows of the own chain.
+// all returns the rows of the store's own chain.
 func (m *memory) all() []LogRow {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.rows[m.chain])
 }
 
-// testKeys are keys as a person has them.
+// testKeys returns the keys of a fictitious owner.
 func testKeys() LogKeys {
 	key := func(b byte) func() ([]byte, error) {
 		return func() ([]byte, error) { return bytes.Repeat([]byte{b}, keySize), nil }
@@ -265,7 +264,7 @@ func testKeys() LogKeys {
 	return LogKeys{Bodies: key(1), Codes: key(2)}
 }
 
-// clock is a clock that stands until it is set.
+// clock is a clock that changes only when a test sets it.
 type clock struct {
 	mu sync.Mutex
 	at time.Time

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// rowSource yields the rows of a store or an archive, newest first. The source is opened when its first row is
-// needed.
+// rowSource yields the rows of a store or an archive, newest first. It opens the store or archive when the first row
+// is needed.
 type rowSource struct {
 	newest RowPosition // none of its rows is newer
 	open   func() iter.Seq2[LogRow, error]
@@ -71,8 +71,8 @@ func (r *LogReader) mergedRows(ctx context.Context, f Filter) iter.Seq2[LogRow, 
 	}
 }
 
-// newestOf returns the index of the source to read next. Among sources that may have the newest row, one that is not
-// opened yet comes first.
+// newestOf returns the index of the source to read next, which may have the newest row. Among several, it prefers one
+// that is not opened yet, because its rows are not known.
 func newestOf(sources []*rowSource) int {
 	best := 0
 	for i, s := range sources {

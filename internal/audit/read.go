@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// Query selects entries.
+// Query selects the entries of one page.
 type Query struct {
 	Filter        // but Before, Limit and Bare
 	Text   string // that an entry has, in whatever case, in its fields, its facts or its body
@@ -21,7 +21,7 @@ type Query struct {
 	Cursor string // of the page before; empty: the newest
 }
 
-// Page is one page of entries, newest first.
+// Page holds one page of entries, newest first.
 type Page struct {
 	Entries  []Entry  `json:"entries"`
 	Cursor   string   `json:"cursor,omitempty"` // for what comes after, if there is more
@@ -34,7 +34,7 @@ const (
 	keptKeys  = 1024
 )
 
-// Find returns a page of entries. An invalid cursor is an error of the kind invalid_arguments.
+// Find returns a page of entries. The error for an invalid cursor is of kind invalid_arguments.
 func (r *LogReader) Find(ctx context.Context, q Query) (Page, error) {
 	if q.Limit <= 0 {
 		q.Limit = pageSize
@@ -81,8 +81,8 @@ func placeFrom(cursor string) (*RowPosition, error) {
 	return p, nil
 }
 
-// StreamEntries streams matching entries, newest first, with decrypted bodies. few is the expected number of entries, or 0
-// if unknown. Parts that could not be read are added to warnings.
+// StreamEntries streams matching entries with decrypted bodies, newest first. few is the expected number of entries,
+// or 0 if unknown. It adds a warning for each part that cannot be read.
 func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)
@@ -98,8 +98,8 @@ func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, fe
 	}
 }
 
-// streamEntries yields the entries of rows, with their bodies. It returns false after an error or when the consumer
-// stops.
+// streamEntries yields rows as entries with decrypted bodies, if they contain text. It returns false after an error
+// or when the consumer stops.
 func (o *bodyOpener) streamEntries(rows iter.Seq2[LogRow, error], text string, size int, yield func(Entry, error) bool) bool {
 	give := func(rows []LogRow) bool {
 		entries, err := o.openEntries(rows)
@@ -130,7 +130,7 @@ func (o *bodyOpener) streamEntries(rows iter.Seq2[LogRow, error], text string, s
 	return give(batch)
 }
 
-// bodyOpener decrypts bodies of entries.
+// bodyOpener decrypts the bodies of entries and caches their keys.
 type bodyOpener struct {
 	ctx    context.Context
 	record *LogReader
@@ -172,8 +172,8 @@ func (o *bodyOpener) openEntries(rows []LogRow) ([]Entry, error) {
 	return all, nil
 }
 
-// openBody returns the decrypted body of a row. It reports a body as erased if the body's key is missing or does not
-// fit; a key does not fit if the original was destroyed and replaced.
+// openBody returns the decrypted body of a row. It reports the body as erased if its key is missing, or if the key
+// does not fit because the original one was destroyed and replaced.
 func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 	if len(r.Body) == 0 || o.wrap == nil {
 		return nil, false
@@ -193,7 +193,7 @@ func (o *bodyOpener) openBody(r *LogRow) (body json.RawMessage, erased bool) {
 	return text, false
 }
 
-// loadKeys loads the keys that decrypt the bodies of these rows into the cache.
+// loadKeys loads the keys for the bodies of these rows into the cache.
 func (o *bodyOpener) loadKeys(rows []LogRow) error {
 	if len(o.keys) > keptKeys {
 		clear(o.keys)
@@ -219,11 +219,11 @@ func (o *bodyOpener) loadKeys(rows []LogRow) error {
 	return nil
 }
 
-// keyIn returns the map key for a body key in a chain. It includes the chain, because an execution that continues in
+// keyIn returns the map key for the key of a body. It includes the chain, because an execution that continues in
 // another chain has another key there.
 func keyIn(chain, id string) string { return chain + "\x00" + id }
 
-// readKeys reads keys from the store of a chain.
+// readKeys reads keys from the store that holds a chain.
 func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	s := storeOf(o.chains, chain)
 	if s == nil {
@@ -250,7 +250,8 @@ func (o *bodyOpener) readKeys(chain string, ids []string) error {
 	return err
 }
 
-// containsText reports whether an entry contains text, ignoring case. text is in lower case.
+// containsText reports whether any field, the facts or the body of an entry contain text, ignoring case. text must be
+// in lower case.
 func (e *Entry) containsText(text string) bool {
 	for _, s := range [...]string{string(e.Kind), e.Execution, e.Session, e.Principal, e.Server, e.Tool, e.Status, e.Chain} {
 		if strings.Contains(strings.ToLower(s), text) {
@@ -261,7 +262,7 @@ func (e *Entry) containsText(text string) bool {
 	return anyText(e.Facts, has) || anyText(e.Body, has)
 }
 
-// anyText reports whether is returns true for a whole document or for any name or string in its JSON.
+// anyText reports whether the function is returns true for the whole document or for any name or string in its JSON.
 func anyText(document json.RawMessage, is func(string) bool) bool {
 	if len(document) == 0 {
 		return false

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// two is a record of two engines that ran at the same time, with an archive of the first.
+// two returns an audit log of two engines that ran at the same time. The first one has an archive.
 func two(t *testing.T) (*LogReader, []*memory) {
 	t.Helper()
 	r := &LogReader{Archives: t.TempDir(), Checkpoints: t.TempDir(), Home: "home", Keys: testKeys()}
@@ -108,7 +108,7 @@ func TestFindWithoutKey(t *testing.T) {
 	}
 }
 
-// erasing has erasures recorded in a chain of its own, which is part of the record when seen is called.
+// erasing makes r record erasures in a chain of its own. Calling seen adds that chain to the stores of r.
 func erasing(t *testing.T, r *LogReader) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})
@@ -174,8 +174,8 @@ func TestEraseMentions(t *testing.T) {
 	}
 }
 
-// An engine that runs writes a moment later what it had taken in when somebody was
-// erased.
+// TestEraseWhatIsOnItsWay checks that EraseSession also erases entries that a running engine had queued but not yet
+// written.
 func TestEraseWhatIsOnItsWay(t *testing.T) {
 	m, o := newMemory("c1"), options(t)
 	l := opening(t, m, o)
@@ -192,7 +192,8 @@ func TestEraseWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// In a store that many share, what is another person's is neither wrong nor erased.
+// TestAnotherPerson checks that in a shared store the entries of another owner are neither reported as faulty nor as
+// erased.
 func TestAnotherPerson(t *testing.T) {
 	m := newMemory("c1")
 	mine := Options{Keys: testKeys(), Checkpoints: t.TempDir(), Home: "home"}

@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// LogReader is the reading side of the audit log: the chains of all stores of a data directory, with their archives. It
-// can read, verify and erase while engines write.
+// LogReader reads, verifies and erases an audit log: the chains of all stores of a data directory, with their
+// archives. Engines may write meanwhile.
 type LogReader struct {
 	Stores      []LogStore
 	Archives    string  // folder
@@ -22,7 +22,7 @@ type LogReader struct {
 	Home        string  // as it is named in checkpoints
 	Keys        LogKeys // either may fail: then less is read, or proved
 
-	// Erasing durably writes the entry that names the keys about to be destroyed. It may be nil.
+	// Erasing durably writes the entry that lists the keys which are about to be destroyed. It may be nil.
 	Erasing func(e core.AuditEvent) error
 
 	unread  unreadFiles
@@ -30,7 +30,7 @@ type LogReader struct {
 	trusted []LogStore // as sound has found them
 }
 
-// recordChain is one chain of an audit log, with the store that has it.
+// recordChain represents one chain of an audit log, with the store that contains it.
 type recordChain struct {
 	ChainHead
 	store  LogStore // nil: it has archives only
@@ -75,7 +75,7 @@ func (r *LogReader) listChains(ctx context.Context) ([]*recordChain, error) {
 	return all, nil
 }
 
-// damagedArchiveError is the error for an archive that cannot be read.
+// damagedArchiveError is the error for an archive that cannot be read or is not valid.
 type damagedArchiveError struct {
 	archiveFile
 	err error
@@ -85,8 +85,8 @@ func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
 // walkChain yields the rows of a chain from sequence number next on: first from archives, then from the store. After
-// a *damagedArchiveError it continues with the rows after that archive. seals is called with each seal that is read;
-// it may be nil.
+// a *damagedArchiveError it continues with the rows after that archive. It calls seals with each archive's seal that
+// it reads, unless seals is nil.
 func (r *LogReader) walkChain(ctx context.Context, c *recordChain, next int64, seals func(ArchiveSeal)) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		for moved := true; moved; {
@@ -114,7 +114,7 @@ func (r *LogReader) isArchived(chain string, seq int64) bool {
 	return ok
 }
 
-// archiveWith returns the archive that contains an entry.
+// archiveWith returns the archive that contains an entry, and whether there is one.
 func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {
@@ -125,8 +125,8 @@ func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, err
 	return archiveFile{}, false, err
 }
 
-// walkArchives yields archived rows from next on. It returns the sequence number after them. ok is false if the
-// consumer has stopped.
+// walkArchives yields archived rows from next on, and returns the sequence number that follows them. ok is false if
+// the consumer has stopped.
 func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSeal), yield func(LogRow, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.archiveWith(chain, next)
@@ -178,8 +178,8 @@ func storeOf(all []*recordChain, name string) LogStore {
 	return nil
 }
 
-// signerKey returns the signing keys and the public key that verifies checkpoints and archives. The public key is
-// given or, if that is nil, the owner's. It is nil if neither is known.
+// signerKey returns the owner's signing keys, and the public key that verifies checkpoints and archives. The public
+// key is the given one or, if that is nil, the owner's. It is nil if neither is known.
 func (r *LogReader) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return signingKeys{}, given, errors.New("there is no key")
@@ -191,7 +191,7 @@ func (r *LogReader) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.Pub
 	return c, given, err
 }
 
-// CountArchives counts the archives that exist, and those that retention has deleted.
+// CountArchives returns the number of archives that exist and of those that were deleted because of their age.
 func (r *LogReader) CountArchives() (there, deleted int, err error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {

@@ -20,11 +20,11 @@ var (
 	ErrGone = errors.New("its file was deleted or replaced while it was open")
 )
 
-// StatusLost is the Status of a gap entry that begins a new chain because the file of the previous chain is
-// unreliable.
+// StatusLost is the Status of the gap entry with which a chain begins that continues another, because that chain's
+// file became unreliable.
 const StatusLost = "lost"
 
-// continuationFacts has the facts of a gap entry with StatusLost.
+// continuationFacts holds the facts of a gap entry with StatusLost.
 type continuationFacts struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued
@@ -32,18 +32,18 @@ type continuationFacts struct {
 	Executions []string `json:"executions"` // that began in that chain and go on in this one
 }
 
-// isLost reports whether a store can no longer be relied on.
+// isLost reports whether an error means that the store can no longer be relied on.
 func isLost(err error) bool { return errors.Is(err, ErrUnsynced) || errors.Is(err, ErrGone) }
 
-// currentStore returns the store and the chain that entries are written to.
+// currentStore returns the store and the chain to which entries are written.
 func (l *Log) currentStore() (LogStore, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store, l.head.Chain
 }
 
-// startNewChain continues the log in a new chain of another store, and moves the queued entries there. If it fails,
-// nothing changes, and nothing is written until a later attempt succeeds.
+// startNewChain continues the log in a new chain of another store, which the queued entries are written to. If it
+// fails, nothing changes, and nothing is written until a later attempt succeeds.
 func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)
@@ -70,7 +70,7 @@ func (l *Log) startNewChain() *core.Error {
 	return nil
 }
 
-// openEmptyStore opens a new store. It returns an error unless the store's chain is empty.
+// openEmptyStore opens a new store. It returns an error unless the chain of the store is empty.
 func (l *Log) openEmptyStore(ctx context.Context) (LogStore, ChainHead, error) {
 	store, err := l.o.Renew(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *Log) openEmptyStore(ctx context.Context) (LogStore, ChainHead, error) {
 	return store, head, nil
 }
 
-// switchStore makes all further entries go to store, and returns the previous store.
+// switchStore makes store the one to which all further entries are written, and returns the previous store.
 func (l *Log) switchStore(store LogStore, head ChainHead, cause error) (old LogStore) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *Log) switchStore(store LogStore, head ChainHead, cause error) (old LogS
 	return old
 }
 
-// newGapEntry returns the gap entry with which a chain begins that continues another.
+// newGapEntry returns the first entry of a chain that continues another one.
 func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,
@@ -116,7 +116,8 @@ func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	return &queuedRow{row: row, continues: c.Executions, size: rowOverhead + len(row.Facts)}
 }
 
-// underWay returns the executions whose first entry is written and whose last is not. The caller must hold l.mu.
+// underWay returns the executions whose request entry is written and whose end entry is not. The caller must hold
+// l.mu.
 func (l *Log) underWay() []string {
 	open := []string{}
 	for id := range l.keys {
@@ -129,8 +130,8 @@ func (l *Log) underWay() []string {
 	return open
 }
 
-// adoptEntry prepares an entry from an earlier chain for the current chain. It encrypts the body again, with a key
-// that the current store has. The caller must hold l.mu.
+// adoptEntry prepares an entry that was made for an earlier chain for the current chain. It encrypts the body again,
+// with a key that will be in the current store. The caller must hold l.mu.
 func (l *Log) adoptEntry(it *queuedRow) {
 	if it.row.Chain == l.head.Chain {
 		return

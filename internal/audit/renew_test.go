@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// renewing returns a log over a store that can be given up, and what comes after it.
+// renewing returns a log on the store first that will continue in the store second if first fails.
 func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	t.Helper()
 	first, second = newMemory("c1"), newMemory("c2")
@@ -24,7 +24,7 @@ func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	return opening(t, first, o), first, second, o
 }
 
-// gives has a store fail from now on.
+// gives makes every write to the store fail with this error from now on.
 func (m *memory) gives(err error) {
 	m.set(func() {
 		m.fails = func(WriteBatch) error { return fmt.Errorf("the audit log: %w", err) }
@@ -32,8 +32,8 @@ func (m *memory) gives(err error) {
 	})
 }
 
-// TestRenew checks that what happens goes on in a new chain when the file of the first is gone or was not synced: each
-// call is recorded once, its body can be read, and both chains hold.
+// TestRenew checks that the log continues in a new chain if the file of the first one is gone or could not be synced.
+// Each call must be recorded once, every body must be readable, and both chains must be valid.
 func TestRenew(t *testing.T) {
 	for _, cause := range []error{ErrGone, ErrUnsynced} {
 		l, first, second, o := renewing(t)
@@ -73,9 +73,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestUsageAfterRenew checks that executions and calls are counted once that two chains tell of: an
-// engine that opens the old file afterwards closes what went on elsewhere, and the kernel may have
-// kept what the disk did not confirm. What is open in the old chain and nowhere else counts.
+// TestUsageAfterRenew checks that an execution or call that two chains contain is counted only once. This happens if
+// an engine later opens the old file and ends executions there, or if the failed file kept unconfirmed entries.
 func TestUsageAfterRenew(t *testing.T) {
 	l, first, second, o := renewing(t)
 	record := func(l *Log, e core.AuditEvent) {
@@ -129,8 +128,8 @@ func TestUsageAfterRenew(t *testing.T) {
 	_ = l.Close()
 }
 
-// TestRenewFails checks that nothing happens that cannot be recorded while no other file can be begun, and that it
-// goes on when one can.
+// TestRenewFails checks that calls are refused while no new file can be created, and that recording continues once
+// that works.
 func TestRenewFails(t *testing.T) {
 	l, first, second, _ := renewing(t)
 	var mu sync.Mutex
@@ -159,7 +158,8 @@ func TestRenewFails(t *testing.T) {
 	readable(t, second)
 }
 
-// TestRenewUnderLoad checks that nothing is lost or written twice while many record.
+// TestRenewUnderLoad checks that no entry is lost or written twice if the store is replaced while many goroutines
+// record.
 func TestRenewUnderLoad(t *testing.T) {
 	l, first, second, _ := renewing(t)
 	var all sync.WaitGroup
@@ -200,7 +200,8 @@ func TestRenewUnderLoad(t *testing.T) {
 	}
 }
 
-// TestUnreadStore checks that a store that cannot be read keeps nobody from reading the others, and is named.
+// TestUnreadStore checks that the other stores can be read if one store is damaged, and that a warning names the
+// damaged one.
 func TestUnreadStore(t *testing.T) {
 	_, r, _, _ := written(t, 10)
 	r.Stores = append([]LogStore{broken{newMemory("c9")}}, r.Stores...)
@@ -230,7 +231,7 @@ func TestUnreadStore(t *testing.T) {
 	}
 }
 
-// broken is a store whose file is damaged.
+// broken is a LogStore whose file is damaged.
 type broken struct{ *memory }
 
 var errBroken = errors.New("the audit log record-7.db: database disk image is malformed")

@@ -11,10 +11,10 @@ import (
 	"retort/internal/core"
 )
 
-// ReplayEvents yields the events since a time from all chains of the same owner, in order of time and without bodies. It
-// reads this log's store and others, and at most the newest most events of each chain. From its own chain it yields
-// only the events before Open. It verifies each event by hash and MAC; if that fails, it yields an error that wraps
-// ErrCut and skips the rest of that chain.
+// ReplayEvents yields the events since a time from all chains of the same owner, in order of time and without bodies.
+// It reads this log's store and others, and from each chain at most the most newest events. From its own chain it
+// yields only the events before Open. It verifies each event by hash and MAC. If that fails, it yields an error that
+// wraps ErrCut and skips the rest of that chain.
 func (l *Log) ReplayEvents(ctx context.Context, since time.Time, most int64, others ...LogStore) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		var heads []*replayedChain
@@ -48,7 +48,7 @@ func (l *Log) ReplayEvents(ctx context.Context, since time.Time, most int64, oth
 	}
 }
 
-// replayedChain is the reading position in a chain during Replay.
+// replayedChain holds the reading position in one chain during ReplayEvents.
 type replayedChain struct {
 	event core.AuditEvent
 	err   error
@@ -82,7 +82,7 @@ func (l *Log) replayChain(ctx context.Context, s LogStore, h ChainHead, since ti
 	return r
 }
 
-// chainEvents yields the verified events of a chain up to entry last.
+// chainEvents yields the verified events of a chain up to the entry with number last.
 func (l *Log) chainEvents(ctx context.Context, s LogStore, h ChainHead, last int64, since time.Time, most int64) iter.Seq2[core.AuditEvent, error] {
 	return func(yield func(core.AuditEvent, error) bool) {
 		from, err := firstSequence(ctx, s, h, last, since, most)
@@ -111,8 +111,8 @@ func (l *Log) chainEvents(ctx context.Context, s LogStore, h ChainHead, last int
 	}
 }
 
-// firstSequence returns the sequence number of the entry before the first one to replay. That entry is read only
-// because the first replayed entry must follow its hash.
+// firstSequence returns the sequence number at which replaying a chain begins. It is one before the first event to
+// yield, because that event's hash is verified with the hash before it.
 func firstSequence(ctx context.Context, s LogStore, h ChainHead, last int64, since time.Time, most int64) (int64, error) {
 	from := max(h.Base+1, last-most, 1)
 	if since.IsZero() {

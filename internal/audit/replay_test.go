@@ -9,8 +9,7 @@ import (
 	"retort/internal/core"
 )
 
-// replayed writes entries a minute apart into a chain, and is what a log that opens its store
-// afterwards replays.
+// past writes n entries, a minute apart, into the chain of a store and closes it.
 func past(t *testing.T, m *memory, o Options, n int, at time.Time) {
 	t.Helper()
 	o.Now = func() time.Time { return at.Add(24 * time.Hour) }
@@ -72,7 +71,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// What somebody has changed in the store is not replayed, nor what follows it.
+// TestReplayHoldsWhatItGives checks that an entry that was changed in the store is not replayed, and neither are the
+// entries after it.
 func TestReplayHoldsWhatItGives(t *testing.T) {
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	for name, change := range map[string]func(r *LogRow){

@@ -15,8 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// RetentionPolicy says how long entries are kept in the store and in archives. Zero durations and sizes mean no limit. An
-// empty Dir disables archiving.
+// RetentionPolicy says how long entries stay in the store and in archives. Durations and sizes of zero mean no limit.
+// If Dir is empty, nothing is archived.
 type RetentionPolicy struct {
 	Dir      string        // of archives
 	Keep     time.Duration // in the store; then in archives
@@ -24,7 +24,7 @@ type RetentionPolicy struct {
 	Archives time.Duration // from the newest entry of one on; then it is deleted
 }
 
-// RetainResult counts the entries that Retain has archived and deleted.
+// RetainResult counts what ApplyRetention has archived and deleted.
 type RetainResult struct {
 	Archived int64 // entries
 	Deleted  int64 // entries, in archives that were deleted
@@ -37,9 +37,9 @@ const (
 	newestRows   = 1_000    // stay in the store, however large it is
 )
 
-// ApplyRetention moves old entries of the log's chain into archives, and deletes old archives. If the clock has jumped since
-// the last run, nothing counts as old. If the process is killed, the next run continues the work; nothing is lost or
-// duplicated. It may run while entries are written.
+// ApplyRetention moves old entries of the log's chain into archives, and deletes old archives. If the clock has
+// jumped since the last run, no entry counts as old. If the process is killed, the next run continues the work, and
+// nothing is lost or duplicated. Entries may be written meanwhile.
 func (l *Log) ApplyRetention(ctx context.Context, p RetentionPolicy) (RetainResult, error) {
 	k := &retentionRun{Log: l, p: p, now: l.o.Now()}
 	k.store, k.chain = l.currentStore()
@@ -61,7 +61,7 @@ func (l *Log) ApplyRetention(ctx context.Context, p RetentionPolicy) (RetainResu
 	return k.out, nil
 }
 
-// retentionRun is one run of Retain.
+// retentionRun holds the state of one call of ApplyRetention.
 type retentionRun struct {
 	*Log
 	store LogStore // and chain: those of the log when the work began
@@ -71,10 +71,10 @@ type retentionRun struct {
 	out   RetainResult
 }
 
-// stampPath returns the file that stores the time of the last run.
+// stampPath returns the path of the file that records the time of the last run.
 func (k *retentionRun) stampPath() string { return filepath.Join(k.p.Dir, "."+k.chain) }
 
-// archiveOld moves old rows into archives, a limited number at a time.
+// archiveOld moves old rows into archives, each with a limited number of rows.
 func (k *retentionRun) archiveOld(ctx context.Context) error {
 	if k.p.Dir == "" {
 		return nil
@@ -108,7 +108,7 @@ func (k *retentionRun) archiveOld(ctx context.Context) error {
 	}
 }
 
-// removeLeftovers removes temporary files over an hour old, which killed runs left behind.
+// removeLeftovers removes temporary files that killed runs left behind, if they are over an hour old.
 func (k *retentionRun) removeLeftovers() {
 	left, _ := filepath.Glob(filepath.Join(k.p.Dir, tempArchivePrefix+"*"))
 	for _, path := range left {
@@ -129,8 +129,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 	return ChainHead{Chain: k.chain}, err
 }
 
-// nextArchive returns the archive that already contains the first row of the store, and whether there is such an
-// archive. An earlier run left it if it was killed after writing the archive and before deleting the rows.
+// nextArchive returns the archive that already contains the first row of the store, and whether there is one. A run
+// that is killed after writing an archive and before deleting the rows leaves such an archive.
 func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)
@@ -140,7 +140,7 @@ func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	return a, there, err
 }
 
-// selectPortion selects the oldest rows for the next archive. It returns their seal and their number.
+// selectPortion selects the oldest rows for the next archive. It returns their unsigned seal and their number.
 func (k *retentionRun) selectPortion(ctx context.Context, head ChainHead) (s ArchiveSeal, n int64, err error) {
 	surplus, err := k.surplusBytes(ctx)
 	if err != nil || surplus <= 0 && k.p.Keep <= 0 {
@@ -172,8 +172,8 @@ func (k *retentionRun) selectPortion(ctx context.Context, head ChainHead) (s Arc
 	return found, n, nil
 }
 
-// hashBefore returns the hash that the first row of the store must follow: that of the last row in the archive before
-// it.
+// hashBefore returns the hash of the entry before the first row of the store, which is the last one in the archives.
+// It returns an error if the first row does not follow that hash.
 func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error) {
 	var before []byte
 	if head.Base > 0 {
@@ -195,8 +195,8 @@ func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error)
 	return encodeHex(before), nil
 }
 
-// surplusBytes returns how many bytes to move out of a store that exceeds the policy's size. Afterwards the store has
-// 90 % of that size.
+// surplusBytes returns how many bytes to move out of the store if it exceeds the policy's size, and 0 otherwise.
+// Moving them leaves 90 % of that size.
 func (k *retentionRun) surplusBytes(ctx context.Context) (int64, error) {
 	if k.p.Size <= 0 {
 		return 0, nil
@@ -234,8 +234,8 @@ func (k *retentionRun) verifyArchive(ctx context.Context, a archiveFile) error {
 	return nil
 }
 
-// deleteOld deletes the archives that are older than the policy allows, oldest first, together with the keys that no
-// other entry needs.
+// deleteOld deletes the archives that are older than the policy allows, oldest first. It also destroys the keys that
+// no other entry needs.
 func (k *retentionRun) deleteOld(ctx context.Context) error {
 	if k.p.Archives <= 0 {
 		return nil
@@ -259,8 +259,8 @@ func (k *retentionRun) deleteOld(ctx context.Context) error {
 	return nil
 }
 
-// deleteArchive deletes an archive. It first stores the archive's seal separately and removes the archive last, so
-// that the next run repeats an interrupted deletion.
+// deleteArchive deletes an archive and the keys of its executions. It stores the archive's seal first and removes the
+// file last, so that the next run can repeat an interrupted deletion.
 func (k *retentionRun) deleteArchive(ctx context.Context, a archiveFile) error {
 	var s ArchiveSeal
 	var ended []string

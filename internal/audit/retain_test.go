@@ -27,13 +27,13 @@ func retained(t *testing.T, m *memory, o Options, p RetentionPolicy) (RetainResu
 	return l.retain(t, p)
 }
 
-// retain is Retain with a clock that has not jumped.
+// retain calls ApplyRetention as if the clock had not jumped since the last run.
 func (l *Log) retain(t testing.TB, p RetentionPolicy) (RetainResult, error) {
 	seal.IsClockSteady((&retentionRun{Log: l, chain: l.head.Chain, p: p}).stampPath(), l.o.Now().Add(-time.Hour))
 	return l.ApplyRetention(context.Background(), p)
 }
 
-// Who sets the clock of a machine ahead has nothing deleted.
+// TestRetainAfterJump checks that nothing is deleted if the machine's clock was set forward by years.
 func TestRetainAfterJump(t *testing.T) {
 	m, r, o, c := written(t, 100)
 	p := RetentionPolicy{Dir: r.Archives, Keep: time.Hour, Archives: 2 * time.Hour}
@@ -52,7 +52,7 @@ func TestRetainAfterJump(t *testing.T) {
 	}
 }
 
-// seqs are the places of all entries that a reader finds, newest first.
+// seqs returns the sequence numbers of all entries that a reader finds, newest first.
 func seqs(t *testing.T, r *LogReader, f Filter) (all []int64) {
 	t.Helper()
 	for e, err := range r.StreamEntries(t.Context(), f, "", 0, nil) {
@@ -64,7 +64,7 @@ func seqs(t *testing.T, r *LogReader, f Filter) (all []int64) {
 	return all
 }
 
-// complete fails the test unless entries 1 to last are found, each once.
+// complete fails the test unless the reader finds the entries from first to last, each exactly once.
 func complete(t *testing.T, r *LogReader, first, last int64) {
 	t.Helper()
 	all := seqs(t, r, Filter{})
@@ -132,7 +132,8 @@ func TestRetainSize(t *testing.T) {
 	}
 }
 
-// Killed between any two steps, nothing is lost or there twice, and the next run goes on.
+// TestRetainKilled checks that nothing is lost or duplicated if retention is killed between any two steps, and that
+// the next run finishes the work.
 func TestRetainKilled(t *testing.T) {
 	killed := errors.New("killed")
 	for name, kill := range map[string]func(t *testing.T, m *memory, dir string){
@@ -169,7 +170,7 @@ func TestRetainKilled(t *testing.T) {
 	}
 }
 
-// A deletion that was cut off is gone on with.
+// TestDeletionKilled checks that the next run finishes the deletion of an archive that was interrupted.
 func TestDeletionKilled(t *testing.T) {
 	m, r, o, c := written(t, 600)
 	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
@@ -224,7 +225,7 @@ func TestRetainWhileItIsWritten(t *testing.T) {
 	}
 }
 
-// Rows that move into an archive while somebody walks are neither missed nor given twice.
+// TestWalkWhileRowsMove checks that walkChain yields each row exactly once while rows are moved to an archive.
 func TestWalkWhileRowsMove(t *testing.T) {
 	m, r, o, _ := written(t, 600)
 	m.walks = func() {
@@ -248,8 +249,8 @@ func TestWalkWhileRowsMove(t *testing.T) {
 	}
 }
 
-// What somebody does to archives is found, and rows that are not in one as they were do
-// not leave the store.
+// TestTamperingWithArchives checks that changes to archives are found, and that rows stay in the store if their
+// archive differs from them.
 func TestTamperingWithArchives(t *testing.T) {
 	m, r, o, c := written(t, 600)
 	if _, err := retained(t, m, o, RetentionPolicy{Dir: r.Archives, Keep: 5 * time.Hour}); err != nil {
@@ -326,7 +327,7 @@ func TestTamperingWithArchives(t *testing.T) {
 	}
 }
 
-// Rows of whatever bytes come back as they were.
+// TestArchivedRows checks that rows with arbitrary bytes are read unchanged from an archive.
 func TestArchivedRows(t *testing.T) {
 	keys, _ := testKeys().signingKeys()
 	odd := "\xff\x00<é\u2028\"\\"

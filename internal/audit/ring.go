@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// bodyKey represents a key that encrypts bodies. If it is destroyed in the store while its execution runs, the engine goes on
-// using it until the execution ends; bodies that it encrypts can never be read.
+// bodyKey holds a key that encrypts bodies. If the key is destroyed in the store while its execution runs, the engine
+// goes on using it. Bodies that it then encrypts can never be read.
 type bodyKey struct {
 	BodyKey
 	aead cipher.AEAD
@@ -21,11 +21,11 @@ type bodyKey struct {
 	lost bool      // it is never to be there
 }
 
-// ringReadPause is how long a session's key is used before checking again that it still exists in the store.
+// ringReadPause is how long a session's key is used before the log checks again that the store still has it.
 const ringReadPause = time.Minute
 
-// keyID returns the id of the key that encrypts the body of a row: that of its execution, else of its session, else
-// of its chain.
+// keyID returns the ID of the key for the body of a row. It is the key of the execution, otherwise of the session,
+// otherwise of the chain.
 func keyID(r *LogRow) string {
 	switch {
 	case r.Execution != "":
@@ -66,7 +66,8 @@ func (l *Log) keyOf(r *LogRow) (*bodyKey, error) {
 	return made, nil
 }
 
-// cachedKey returns a key from memory, or nil if it is not there or must be checked again.
+// cachedKey returns a key from memory. It returns nil if the key is not there, or if the store must be asked again
+// whether it still exists.
 func (l *Log) cachedKey(id string, r *LogRow) *bodyKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,12 +78,12 @@ func (l *Log) cachedKey(id string, r *LogRow) *bodyKey {
 	return k
 }
 
-// isStale reports whether the existence of a session's key must be checked again in the store.
+// isStale reports whether it must be checked again that a session's key still exists in the store.
 func (l *Log) isStale(k *bodyKey) bool {
 	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > ringReadPause
 }
 
-// sweepKeys removes stale session keys from memory when there are many. The caller holds l.mu.
+// sweepKeys removes stale session keys from memory if it holds many keys. The caller must hold l.mu.
 func (l *Log) sweepKeys() {
 	if len(l.keys) < 4096 {
 		return
@@ -104,8 +105,8 @@ func (l *Log) newKey(r *LogRow, lost bool) (*bodyKey, error) {
 	return k, err
 }
 
-// foundKey reads a key from the store, or creates one if it is missing. If the execution already has entries, its key
-// was destroyed; the new key is then never stored.
+// foundKey reads a key from the store, and creates one if it is missing. If the execution already has entries, its
+// key was destroyed, so the new key is never stored.
 func (l *Log) foundKey(r *LogRow) (*bodyKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -132,7 +133,7 @@ func (l *Log) foundKey(r *LogRow) (*bodyKey, error) {
 	return l.newKey(r, lost)
 }
 
-// unwrapKey returns the cipher that decrypts bodies encrypted with a key.
+// unwrapKey decrypts the key of a body and returns a cipher that uses it.
 func unwrapKey(wrap cipher.AEAD, k BodyKey) (cipher.AEAD, error) {
 	secret, err := openText(wrap, k.Wrapped, k.ID)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// IndexChecker represents a Store that answers Find and Groups from indexes.
+// IndexChecker is a LogStore that uses indexes for Find and Groups.
 type IndexChecker interface {
 	// Indexes returns an error if the store's indexes do not match its entries.
 	Indexes(ctx context.Context) error
 }
 
-// soundStores returns the stores for queries. A store with unreliable indexes is wrapped so that it reads all
+// soundStores returns the stores for queries. A store with unreliable indexes is replaced by a wrapper that reads all
 // entries.
 func (r *LogReader) soundStores(ctx context.Context) []LogStore {
 	r.checked.Do(func() {
@@ -30,7 +30,7 @@ func (r *LogReader) soundStores(ctx context.Context) []LogStore {
 	return r.trusted
 }
 
-// scannedStore wraps a store whose indexes are unreliable: it reads all entries for each query.
+// scannedStore wraps a store whose indexes are unreliable, and reads all of its entries for each query.
 type scannedStore struct{ LogStore }
 
 func (s scannedStore) scanRows(ctx context.Context, f Filter) iter.Seq2[LogRow, error] {
@@ -86,7 +86,7 @@ func (s scannedStore) Groups(ctx context.Context, f Filter) ([]UsageGroup, error
 	return all, nil
 }
 
-// newestFirst sorts matching rows, which may come in any order, and yields them newest first.
+// newestFirst yields the rows that match the filter, newest first. rows can be in any order.
 func newestFirst(rows iter.Seq2[LogRow, error], f Filter) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		order := func(a, b LogRow) int { return placeOf(&b).compareTo(placeOf(&a)) }

@@ -1,6 +1,6 @@
 package audit
 
-// QueueLength returns the number of entries that are not on disk yet, and the error if writing fails.
+// QueueLength returns the number of entries that are not on disk yet, and reports whether writing fails at present.
 func (l *Log) QueueLength() (queued int, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

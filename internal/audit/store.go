@@ -30,7 +30,7 @@ type LogRow struct {
 	Code      []byte // with which the hash is sealed
 }
 
-// BodyKey is the encrypted key of the bodies of an execution, a session or a chain. Deleting it erases these bodies.
+// BodyKey is the encrypted key for the bodies of an execution, a session or a chain. Deleting it erases these bodies.
 type BodyKey struct {
 	ID        string // of the execution; of the chain for what belongs to none
 	Session   string
@@ -38,7 +38,7 @@ type BodyKey struct {
 	Wrapped   []byte
 }
 
-// WriteBatch represents a set of rows and keys that is written completely or not at all.
+// WriteBatch holds rows and keys that a store writes either completely or not at all.
 type WriteBatch struct {
 	Rows   []LogRow // of one chain, in order, right after its head
 	Keys   []BodyKey
@@ -46,7 +46,7 @@ type WriteBatch struct {
 	Closed []string
 }
 
-// ChainHead is the end of a chain. Seq 0 means that the chain is new.
+// ChainHead describes the end of a chain. If Seq is 0, the chain is new.
 type ChainHead struct {
 	Chain string
 	Seq   int64
@@ -55,7 +55,7 @@ type ChainHead struct {
 	Owner string // who writes it, as the store was told
 }
 
-// Filter selects rows. Zero fields select all.
+// Filter selects rows. Fields with zero values select all.
 type Filter struct {
 	Chain      string
 	From, To   time.Time // From is in, To is not
@@ -67,7 +67,7 @@ type Filter struct {
 	Tool       string
 	Statuses   []string
 	MinRisk    int64
-	// Before selects only rows older than this place.
+	// Before selects only rows that are older than this position.
 	Before *RowPosition
 	Limit  int  // 0: all
 	Bare   bool // without Facts and Body
@@ -80,7 +80,7 @@ type RowPosition struct {
 	Seq   int64
 }
 
-// UsageGroup is the sum of all rows with the same day, kind, server, tool and status.
+// UsageGroup holds the sums of all rows with the same day, kind, server, tool and status.
 type UsageGroup struct {
 	Day, Kind, Server, Tool, Status string // Day as 2006-01-02, UTC
 	Count, Micros, Bytes            int64
@@ -88,24 +88,23 @@ type UsageGroup struct {
 	MaxRisk                         int64
 }
 
-// BriefFinder represents a Store that can return entries without reading all their columns.
+// BriefFinder is a LogStore that can return rows without reading all their columns.
 type BriefFinder interface {
 	// Brief works like Find, but ignores Before and fills in only At, Seq, Principal, Status, Micros, Returned and
 	// Avoided of each row.
 	Brief(ctx context.Context, f Filter) ([]LogRow, error)
 }
 
-// LogStore keeps rows durably: rows that Append has written without an error survive a power loss. Each writer of a
-// store has its own chain. A second writer of the same store gets another chain, or an error that names the owner. A
-// Store is safe for concurrent use, but calls of Append must not overlap.
+// LogStore keeps rows durably: rows that Append has written without an error survive a power loss. Each writer has
+// its own chain. A second writer of the same store gets another chain, or an error that names the owner. A LogStore
+// is safe for concurrent use, but calls of Append must not overlap.
 type LogStore interface {
 	// Head returns the end of this store's own chain, read from disk.
 	Head(ctx context.Context) (ChainHead, error)
 	// Append writes a batch. It writes nothing if the batch's first row does not follow the head, or if one of its
 	// keys already exists. After any other error, the caller must ask Head whether the batch was written, because the
-	// failure may have come at the very end, for example when a connection is lost. After an error that wraps
-	// ErrUnsynced or ErrGone, neither the written rows nor Head can be trusted, and every later write returns the
-	// same error.
+	// connection may have been lost after the write. After an error that wraps ErrUnsynced or ErrGone, neither the
+	// written rows nor Head can be trusted, and every later write returns the same error.
 	Append(ctx context.Context, b WriteBatch) error
 	// Open returns the executions in this store's own chain that have begun and not ended.
 	Open(ctx context.Context) ([]string, error)
@@ -117,13 +116,13 @@ type LogStore interface {
 	Walk(ctx context.Context, chain string, from int64) iter.Seq2[LogRow, error]
 	// Groups adds up the matching rows by day, kind, server, tool and status.
 	Groups(ctx context.Context, f Filter) ([]UsageGroup, error)
-	// Keys returns those of the keys with these ids that exist.
+	// Keys returns the keys with these IDs. IDs without a key are omitted.
 	Keys(ctx context.Context, ids []string) (map[string]BodyKey, error)
-	// KeysOf returns the ids of the keys of a principal's session.
+	// KeysOf returns the IDs of all keys that belong to a principal's session.
 	KeysOf(ctx context.Context, principal, session string) ([]string, error)
 	// Forget deletes keys so that the store's files contain no trace of them. It returns the number of deleted keys.
 	Forget(ctx context.Context, ids []string) (int, error)
-	// Drop deletes the rows of a chain up to a sequence number, and sets Head.Base to that number.
+	// Drop deletes the rows of a chain up to a sequence number, and sets ChainHead.Base to that number.
 	Drop(ctx context.Context, chain string, upTo int64) error
 	// Size returns the size of the store in bytes.
 	Size(ctx context.Context) (int64, error)

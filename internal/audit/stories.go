@@ -6,7 +6,7 @@ import (
 	"retort/internal/core"
 )
 
-// openExecutions tracks the executions of a chain that have begun and not ended.
+// openExecutions tracks which executions of a chain have begun and not ended.
 type openExecutions struct {
 	whole bool // the chain was read from its beginning
 	open  map[string]*executionState
@@ -18,7 +18,8 @@ type executionState struct {
 	calls map[string]int // those that have no answer, by tool
 }
 
-// applyRow processes the next row. It returns a description if the row contradicts earlier ones, or "".
+// applyRow processes the next row. If the row contradicts earlier ones, it returns a description of the
+// contradiction, otherwise "".
 func (s *openExecutions) applyRow(r *LogRow) string {
 	if r.Execution == "" {
 		return ""
@@ -42,7 +43,7 @@ func (s *openExecutions) applyRow(r *LogRow) string {
 	return ""
 }
 
-// goOn adds executions that began in another chain and continue in this one.
+// goOn marks executions as open that began in another chain and continue in this one.
 func (s *openExecutions) goOn(executions []string) {
 	if s.open == nil {
 		s.open = map[string]*executionState{}

@@ -10,11 +10,10 @@ import (
 	"retort/internal/core"
 )
 
-// ErrEmpty means that a store that was opened for reading is empty, for example because the disk was full when it was
-// created.
+// ErrEmpty means that the file of a store is empty, for example because the disk was full when it was created.
 var ErrEmpty = errors.New("it has no entries and no tables")
 
-// unreadFiles collects the errors of files that could not be read. It is safe for concurrent use.
+// unreadFiles collects the errors of files that cannot be read. It is safe for concurrent use.
 type unreadFiles struct {
 	mu  sync.Mutex
 	all []error
@@ -28,11 +27,11 @@ func (u *unreadFiles) addError(err error) {
 	}
 }
 
-// LeaveOut records that a file of the audit log could not be opened. The other files are still read, and every reader
-// reports the missing file.
+// LeaveOut records that a file of the audit log cannot be read. The other files are still read, and everything that
+// reads the log reports the missing file.
 func (r *LogReader) LeaveOut(err error) { r.unread.addError(err) }
 
-// UnreadErrors returns the errors of all files, or parts of files, that could not be read so far.
+// UnreadErrors returns the errors of the files, or parts of files, that could not be read so far.
 func (r *LogReader) UnreadErrors() []error {
 	r.unread.mu.Lock()
 	defer r.unread.mu.Unlock()
@@ -47,7 +46,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// skipsStore records the error of a store. It reports whether to continue without that store, which is false if ctx
+// skipsStore records the error of a store and reports whether to continue without that store. It returns false if ctx
 // is done.
 func (r *LogReader) skipsStore(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
@@ -57,7 +56,7 @@ func (r *LogReader) skipsStore(ctx context.Context, err error) bool {
 	return true
 }
 
-// addWarnings adds a warning for each part that could not be read. warnings may be nil.
+// addWarnings adds a warning for each part that could not be read. It does nothing if warnings is nil.
 func (r *LogReader) addWarnings(warnings *[]string) {
 	if warnings == nil {
 		return
@@ -69,7 +68,7 @@ func (r *LogReader) addWarnings(warnings *[]string) {
 	}
 }
 
-// damageError returns an error if any files could not be read, apart from empty ones.
+// damageError returns an error if any file could not be read. Empty files do not count.
 func (r *LogReader) damageError() error {
 	var all []error
 	for _, err := range r.UnreadErrors() {
@@ -93,7 +92,7 @@ func (r *LogReader) SumUsage(ctx context.Context, s UsageSpan, ends bool) (Usage
 	return SumUsageOf(ctx, sound, s, ends)
 }
 
-// reportDamage reports files that could not be read.
+// reportDamage adds a finding for each file that could not be read, and a note for each empty one.
 func (v *recordVerifier) reportDamage() {
 	for _, err := range v.record.UnreadErrors() {
 		if errors.Is(err, ErrEmpty) {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// UsageSpan selects the entries that usage is counted for. Zero fields select all.
+// UsageSpan selects the entries from which usage is counted. Fields with zero values select all.
 type UsageSpan struct {
 	From, To           time.Time
 	Session, Principal string
@@ -86,8 +86,8 @@ const (
 	newestFacts = 10_000  // of which the facts are read
 )
 
-// SumUsageOf adds up the entries of stores. If ends is set, it also reads the end entries of the newest executions, which
-// Duration, Principals and CacheHits need.
+// SumUsageOf adds up the usage in stores. If ends is set, it also reads the end entries of the newest executions,
+// which Duration, Principals and CacheHits need.
 func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) (Usage, error) {
 	a := usageSum{
 		twice: map[rowPlace]bool{}, usage: Usage{ByStatus: map[string]int64{}, Approvals: map[string]int64{}},
@@ -119,10 +119,10 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	return a.totalUsage(), nil
 }
 
-// rowPlace identifies a row by the columns that Brief returns.
+// rowPlace identifies a row by two of the columns that BriefFinder.Brief returns.
 type rowPlace struct{ at, seq int64 }
 
-// usageSum accumulates Usage.
+// usageSum adds up a Usage.
 type usageSum struct {
 	twice   map[rowPlace]bool // rows that are not counted: what they tell is counted elsewhere
 	usage   Usage
@@ -152,8 +152,8 @@ func (a *usageSum) addGroup(g UsageGroup) {
 	}
 }
 
-// addCall adds calls. A call with effects has a call entry and an answer entry; the answer entry has the status. A
-// call that only reads has one call entry with its status.
+// addCall adds the calls of a group. A call with effects has a call entry and an answer entry, and the answer entry
+// has the status. A call that only reads has one call entry with its status.
 func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
@@ -165,7 +165,7 @@ func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	}
 }
 
-// isFailed reports whether calls with this status returned errors. Calls without a status are still in progress.
+// isFailed reports whether the calls of a group returned errors. Calls without a status are still running.
 func isFailed(g UsageGroup) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
 func (t *ToolUsage) addGroup(g UsageGroup) {
@@ -187,7 +187,7 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 	return m[key]
 }
 
-// addNewestEnds adds the totals that need end entries. It reads the end entries of the newest executions.
+// addNewestEnds reads the end entries of the newest executions and adds the totals that need them.
 func (a *usageSum) addNewestEnds(ctx context.Context, stores []LogStore, f Filter) error {
 	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
 	var all []LogRow
@@ -215,7 +215,7 @@ func (a *usageSum) addNewestEnds(ctx context.Context, stores []LogStore, f Filte
 	return nil
 }
 
-// briefRows returns the rows that match f, with only the columns that usage needs.
+// briefRows returns the rows that match f, if possible with only the columns that usage needs.
 func briefRows(ctx context.Context, store LogStore, f Filter) ([]LogRow, error) {
 	if b, ok := store.(BriefFinder); ok {
 		return b.Brief(ctx, f)
@@ -287,7 +287,7 @@ func computeQuantiles(micros []int64) *Quantiles {
 	return &Quantiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: at(1)}
 }
 
-// totalUsage returns the sums, with days by time and tools by number of calls.
+// totalUsage returns the totals, with days sorted by date and tools by number of calls.
 func (a *usageSum) totalUsage() Usage {
 	u := a.usage
 	for _, counts := range []map[string]int64{u.ByStatus, u.Approvals} {
@@ -300,7 +300,7 @@ func (a *usageSum) totalUsage() Usage {
 	return u
 }
 
-// busiestTools returns the tools, the most frequently called first.
+// busiestTools returns the tools sorted by number of calls, the most frequent first.
 func busiestTools(usage iter.Seq[*ToolUsage]) []ToolUsage {
 	all := []ToolUsage{}
 	for t := range usage {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// The kinds of findings.
+// Each VerifyFinding has one of these kinds.
 const (
 	Edited    = "edited"    // an entry is not what it was
 	Deleted   = "deleted"   // entries are missing
@@ -28,7 +28,7 @@ const (
 	Told      = "story"     // an execution is not told once, from its beginning to its end
 )
 
-// VerifyFinding is one fault found in an audit log.
+// VerifyFinding describes one fault found in an audit log.
 type VerifyFinding struct {
 	Chain string `json:"chain,omitempty"`
 	Seq   int64  `json:"seq,omitempty"` // of the first entry that it is about
@@ -36,7 +36,7 @@ type VerifyFinding struct {
 	Says  string `json:"says"`
 }
 
-// VerifyResult is the result of verifying an audit log.
+// VerifyResult holds the result of verifying an audit log.
 type VerifyResult struct {
 	OK          bool            `json:"ok"`
 	Entries     int64           `json:"entries"`
@@ -48,7 +48,7 @@ type VerifyResult struct {
 	Notes       []string        `json:"notes,omitempty"` // what could not be looked at, and what is no longer there by rule
 }
 
-// ChainVerdict is the result of verifying one chain.
+// ChainVerdict holds the result of verifying one chain.
 type ChainVerdict struct {
 	Chain   string    `json:"chain"`
 	Entries int64     `json:"entries"`
@@ -60,7 +60,8 @@ type ChainVerdict struct {
 	Foreign bool      `json:"foreign,omitempty"` // another person's, so that its codes were not checked
 }
 
-// VerifyOptions has external evidence to compare the audit log with: saved checkpoints and a public key.
+// VerifyOptions holds evidence from outside to compare the audit log with: checkpoints that were saved elsewhere, and
+// a public key.
 type VerifyOptions struct {
 	Checkpoints []string          // files with checkpoints that were kept elsewhere
 	Key         ed25519.PublicKey // that checkpoints are signed with, for who has not the person's own key
@@ -72,7 +73,7 @@ const (
 	jobRows     = 512
 )
 
-// Verify checks everything about the audit log that can be proved. Faults of the log are in the result; an error
+// Verify checks everything that can be proved about the audit log. Faults of the log are in the result. An error
 // means that the log could not be read.
 func (r *LogReader) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, error) {
 	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
@@ -115,7 +116,7 @@ func (r *LogReader) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, 
 	return v.out, nil
 }
 
-// recordVerifier verifies an audit log.
+// recordVerifier holds the state of one call of Verify.
 type recordVerifier struct {
 	record  *LogReader
 	o       VerifyOptions
@@ -142,7 +143,8 @@ func (v *recordVerifier) addFinding(f VerifyFinding) {
 	}
 }
 
-// findMissingChains reports chains that are named by checkpoints of this data directory but do not exist.
+// findMissingChains adds a finding for each chain that a checkpoint of this data directory names but that does not
+// exist.
 func (v *recordVerifier) findMissingChains() {
 	for _, m := range sortedMarks(v.marks) {
 		if !m.here || m.lastMark().seq == 0 {
@@ -155,7 +157,7 @@ func (v *recordVerifier) findMissingChains() {
 	}
 }
 
-// chainCheck verifies one chain.
+// chainCheck verifies one chain, row by row.
 type chainCheck struct {
 	*recordVerifier
 	c       *recordChain
@@ -245,7 +247,8 @@ func (j *verifyJob) verifyHashes(mac []byte) {
 	}
 }
 
-// readJobs reads a chain and sends its rows in batches to both channels.
+// readJobs reads a chain in batches. It sends each batch to work, to be hashed, and to ordered, to be checked in
+// order.
 func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJob) {
 	defer close(ordered)
 	defer close(work)
@@ -290,7 +293,8 @@ func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJ
 	send(nil)
 }
 
-// reportReadError handles an error that was read instead of rows.
+// reportReadError handles an error that occurred while rows were read. A damaged archive becomes a finding, after
+// which the check continues.
 func (k *chainCheck) reportReadError(ctx context.Context, err error) error {
 	var d *damagedArchiveError
 	if !errors.As(err, &d) {
@@ -305,7 +309,7 @@ func (k *chainCheck) reportReadError(ctx context.Context, err error) error {
 	return nil
 }
 
-// applyJob checks the rows of a hashed batch in order.
+// applyJob checks the rows of a batch in order. Their hashes have already been computed.
 func (k *chainCheck) applyJob(ctx context.Context, j *verifyJob) error {
 	if j.seal != nil {
 		k.checkSeal(*j.seal)
@@ -372,7 +376,7 @@ func (k *chainCheck) checkRow(ctx context.Context, r *LogRow, loose, forged bool
 	return nil
 }
 
-// goesOn handles the gap entry at the start of a chain that continues another chain. It adds a note that names the
+// goesOn handles the gap entry at the beginning of a chain that continues another one. It adds a note that names the
 // other chain.
 func (k *chainCheck) goesOn(r *LogRow) {
 	var c continuationFacts
@@ -386,8 +390,8 @@ func (k *chainCheck) goesOn(r *LogRow) {
 	)
 }
 
-// isForeignChain reports whether a chain of a shared store belongs to another owner: no checkpoint of this owner names it,
-// and none of its MACs was made with this owner's key.
+// isForeignChain reports whether a chain in a shared store belongs to another owner. That is assumed if no checkpoint
+// of this owner names it and none of its MACs was made with this owner's key.
 func (k *chainCheck) isForeignChain(r *LogRow) bool {
 	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
 		k.foreign = true
@@ -397,7 +401,7 @@ func (k *chainCheck) isForeignChain(r *LogRow) bool {
 	return k.foreign
 }
 
-// addFault adds a finding. Only the first finding of each chain is kept, because later ones may be its consequences.
+// addFault adds a finding, but only the first one of each chain, because later ones may be consequences of it.
 func (k *chainCheck) addFault(seq int64, what, says string) {
 	if k.found {
 		return
@@ -412,7 +416,8 @@ func (k *chainCheck) reportGap(seq int64) {
 	k.addFault(k.next, Deleted, fmt.Sprintf("entries %d to %d of chain %s are missing", k.next, seq-1, k.c.Chain))
 }
 
-// reportForged reports an entry that is linked to the previous entry, but whose MAC was not made with the key.
+// reportForged adds a fault for an entry that follows the previous one by its hash, but whose MAC was not made with
+// the owner's key.
 func (k *chainCheck) reportForged(ctx context.Context, r *LogRow) error {
 	switch {
 	case k.found:
@@ -449,7 +454,8 @@ func (k *chainCheck) reportForged(ctx context.Context, r *LogRow) error {
 	return nil
 }
 
-// checkSeal compares the seal of an existing or deleted archive with the archive's rows and the key.
+// checkSeal checks the seal of an existing or deleted archive: its signature and, for a deleted one, its place in the
+// chain.
 func (k *chainCheck) checkSeal(s ArchiveSeal) {
 	switch before := encodeHex(k.before); {
 	case !s.isSignedBy(k.signer):
@@ -477,7 +483,7 @@ func (k *chainCheck) checkSeal(s ArchiveSeal) {
 	k.out.Last = s.Last
 }
 
-// checkEnd reports a chain that ends before its last checkpoint or its stored head.
+// checkEnd adds a fault if a chain ends before its last checkpoint or before the head that its store records.
 func (k *chainCheck) checkEnd() {
 	if k.unread {
 		return // damages tells of it

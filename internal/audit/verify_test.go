@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// written is a record of some executions, an hour old at its beginning.
+// written returns an audit log with some executions, a minute apart.
 func written(t testing.TB, executions int) (*memory, *LogReader, Options, *clock) {
 	t.Helper()
 	m, c := newMemory("c1"), newClock()
@@ -69,10 +69,10 @@ func TestVerify(t *testing.T) {
 	_ = m
 }
 
-// tamper changes rows, which are a copy.
+// tamper returns changed rows. Its argument is a copy, which it may modify.
 type tamper func(rows []LogRow) []LogRow
 
-// rehash recomputes the hashes of rows from an index on, as an attacker without the key would.
+// rehash recomputes the hashes of rows from an index on, as an attacker without the owner's key could.
 func rehash(rows []LogRow, from int) []LogRow {
 	var before []byte
 	if from > 0 {
@@ -162,7 +162,8 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// TestTamperingWithTheKey checks that checkpoints reveal entries that an attacker with the key hashed and sealed again.
+// TestTamperingWithTheKey checks that checkpoints reveal changed entries even if the attacker has the owner's key and
+// recomputed all hashes and MACs.
 func TestTamperingWithTheKey(t *testing.T) {
 	m, r, _, _ := written(t, 200)
 	away := filepath.Join(t.TempDir(), "away.jsonl")
@@ -227,7 +228,8 @@ func TestForgedCheckpoint(t *testing.T) {
 	}
 }
 
-// A story that is not told as it should is found, though the chain holds.
+// TestStories checks that Verify finds impossible sequences of entries, such as an end without a beginning, in an
+// otherwise valid chain.
 func TestStories(t *testing.T) {
 	for want, events := range map[string][]core.AuditEvent{
 		"second time":    {request("x"), request("x")},
@@ -254,7 +256,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// Verifying a record that is written meanwhile finds nothing.
+// TestVerifyWhileItIsWritten checks that Verify finds no fault in a log to which entries are added at the same time.
 func TestVerifyWhileItIsWritten(t *testing.T) {
 	m, o := newMemory("c1"), options(t)
 	l := opening(t, m, o)

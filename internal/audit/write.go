@@ -9,14 +9,14 @@ import (
 	"retort/internal/core"
 )
 
-// unconfirmedBatch represents a batch of entries whose write was neither confirmed nor refused by the database.
+// unconfirmedBatch is a batch whose write returned an error, although the store may have written it.
 type unconfirmedBatch struct {
 	items []*queuedRow
 	seq   int64 // of its last row
 	hash  []byte
 }
 
-// writeLoop is the writing goroutine: it writes the queue in batches until the log is closed.
+// writeLoop writes the queue in batches until the log is closed. It runs in its own goroutine.
 func (l *Log) writeLoop() {
 	defer close(l.ended)
 	for {
@@ -44,8 +44,8 @@ func (l *Log) writeLoop() {
 	}
 }
 
-// nextBatch waits for rows in the queue and returns them. Unless a caller waits for one of them, it waits 10 ms
-// longer for more. It returns nil when the log is closed and the queue is empty.
+// nextBatch waits until the queue has rows and returns them. Unless a caller waits for one of them, it waits 10 ms
+// longer for more. It returns nil if the log is closed and the queue is empty.
 func (l *Log) nextBatch() []*queuedRow {
 	l.mu.Lock()
 	for len(l.queue) == 0 && !l.closed {
@@ -66,7 +66,7 @@ func (l *Log) nextBatch() []*queuedRow {
 	return batch
 }
 
-// waitForMore waits for the time d, or until a caller waits for a row or the log is closed.
+// waitForMore waits for the duration d. It returns earlier if a caller waits for a row or the log is closed.
 func (l *Log) waitForMore(d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		l.mu.Lock()
@@ -82,8 +82,8 @@ func (l *Log) waitForMore(d time.Duration) {
 	}
 }
 
-// backOff waits after a failed write, or until a caller waits for a row. If the log is closed, it returns false, and
-// the unwritten entries are lost.
+// backOff waits after a failed write. It returns earlier if a caller waits for a row. If the log is closed, it
+// returns false at once, and the unwritten entries are lost.
 func (l *Log) backOff(d time.Duration) bool {
 	l.mu.Lock()
 	closed := l.closed
@@ -101,7 +101,7 @@ func (l *Log) backOff(d time.Duration) bool {
 	return !closed
 }
 
-// commitBatch assigns sequence numbers and hashes to items, and writes them.
+// commitBatch assigns sequence numbers and hashes to the rows, and writes them to the store.
 func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 	b := WriteBatch{Rows: make([]LogRow, 0, len(items))}
 	seq, hash := l.head.Seq, l.head.Hash
@@ -141,7 +141,7 @@ func (l *Log) commitBatch(items []*queuedRow) *core.Error {
 	return nil
 }
 
-// isBatchWritten reports whether a batch is in the store although its write returned an error.
+// isBatchWritten reports whether the unconfirmed batch is in the store although its write returned an error.
 func (l *Log) isBatchWritten() (bool, *core.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -165,8 +165,8 @@ func (l *Log) isBatchWritten() (bool, *core.Error) {
 		WithHint("another process writes to it, or it was replaced by an old copy: run retort audit verify, then restart the engine")
 }
 
-// resolveUnconfirmed finds out whether an unconfirmed batch was written. Until that is known nothing else can be
-// written, because the next entry's position depends on it.
+// resolveUnconfirmed finds out whether an unconfirmed batch was written. Until then nothing else can be written,
+// because the position of the next entry depends on it.
 func (l *Log) resolveUnconfirmed() *core.Error {
 	if l.lost != nil {
 		return l.startNewChain()
@@ -196,7 +196,7 @@ func (l *Log) resolveUnconfirmed() *core.Error {
 	return nil
 }
 
-// retractionOf returns the entry that says that a recorded action did not happen.
+// retractionOf returns the entry which says that an action that was recorded did not happen.
 func retractionOf(it *queuedRow) *queuedRow {
 	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
@@ -210,7 +210,7 @@ func retractionOf(it *queuedRow) *queuedRow {
 	return &queuedRow{row: row, closes: it.opens, size: rowOverhead}
 }
 
-// advanceHead sets the head after a write.
+// advanceHead sets the head of the chain after a successful write.
 func (l *Log) advanceHead(seq int64, hash []byte) {
 	l.unsure = nil
 	l.mu.Lock()
@@ -218,7 +218,7 @@ func (l *Log) advanceHead(seq int64, hash []byte) {
 	l.mu.Unlock()
 }
 
-// writeCheckpoint writes a checkpoint of the chain's end.
+// writeCheckpoint writes a checkpoint of the chain's current end.
 func (l *Log) writeCheckpoint(end bool) {
 	if l.head.Seq == 0 || l.o.Checkpoints == "" {
 		return
@@ -231,7 +231,7 @@ func (l *Log) writeCheckpoint(end bool) {
 }
 
 // finishBatch informs the callers that wait for a batch. After an error, unwritten entries stay in the queue, except
-// entries of actions that are refused because of the error.
+// those of actions that are refused because of the error.
 func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +247,7 @@ func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.recordRecovery()
 }
 
-// markWritten marks an item as durable.
+// markWritten marks a row as durable, so that the caller that waits for it can continue.
 func (l *Log) markWritten(it *queuedRow) {
 	it.settled = true
 	l.size -= it.size
@@ -259,8 +259,8 @@ func (l *Log) markWritten(it *queuedRow) {
 	}
 }
 
-// failBatch informs all waiting callers of an error. It removes from the queue the entries of actions that are
-// refused because of it.
+// failBatch informs all waiting callers of an error, and removes the entries of actions that are refused because of
+// it.
 func (l *Log) failBatch(err *core.Error) {
 	if l.failed == nil {
 		l.since = l.o.Now()
@@ -292,8 +292,8 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey makes the first queued row that needs a key carry it into the store. If no queued row needs it, the next
-// such row will carry it.
+// attachKey makes the first queued row that needs a key store the key with it. If there is none yet, the next such
+// row will do so.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {
@@ -303,7 +303,7 @@ func attachKey(queue []*queuedRow, k *bodyKey) {
 	}
 }
 
-// recordRecovery adds an entry that says that writing works again.
+// recordRecovery adds a gap entry which says that writing works again, if it failed before.
 func (l *Log) recordRecovery() {
 	if l.failed == nil {
 		return
@@ -319,7 +319,7 @@ func (l *Log) recordRecovery() {
 	}
 }
 
-// closeOrphans adds end entries for executions that a crashed engine left open.
+// closeOrphans adds end entries for the executions that a crashed engine left open.
 func (l *Log) closeOrphans(ctx context.Context) {
 	store, chain := l.currentStore()
 	open, err := store.Open(ctx)
