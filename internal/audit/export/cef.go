@@ -27,7 +27,7 @@ type cefWriter struct {
 	buf     []byte
 }
 
-// maxFieldLength is the largest size of a custom text field, in bytes, according to the CEF dictionary.
+// maxFieldLength bounds a custom text field, in bytes, as the CEF dictionary demands.
 const maxFieldLength = 4000
 
 func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
@@ -70,7 +70,7 @@ func (c *cefWriter) encodeLine(e *audit.Entry) []byte {
 	return c.buf
 }
 
-// addCustom adds a custom field with its label. It adds nothing if value is empty.
+// addCustom adds a custom field together with its label. It adds nothing if the value is empty.
 func (c *cefWriter) addCustom(key, label, value string) {
 	if value != "" {
 		c.addField(key+"Label", label)
@@ -78,7 +78,8 @@ func (c *cefWriter) addCustom(key, label, value string) {
 	}
 }
 
-// addField adds a field to the extension. It adds nothing if the value is empty.
+// addField adds a field to the extension, the part of a CEF line after the header. It adds nothing if the value is
+// empty.
 func (c *cefWriter) addField(key, value string) {
 	if value == "" {
 		return
@@ -100,7 +101,7 @@ func (c *cefWriter) addField(key, value string) {
 	}
 }
 
-// appendHeader appends a header field as one line, with vertical bars escaped.
+// appendHeader appends a field of the header, in one line and with vertical bars escaped.
 func appendHeader(buf []byte, value string) []byte {
 	for _, r := range value {
 		switch {
@@ -115,7 +116,7 @@ func appendHeader(buf []byte, value string) []byte {
 	return buf
 }
 
-// visibleRune returns r, or U+FFFD if r is a control character or changes the direction of text.
+// visibleRune returns r, or U+FFFD if r is a control character or reverses the direction of text.
 func visibleRune(r rune) rune {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:

@@ -11,8 +11,8 @@ import (
 	"retort/internal/audit"
 )
 
-// csvTable formats entries as CSV by RFC 4180: text in quotes, numbers without, CR LF at the end of each line, and
-// one entry in each line.
+// csvTable formats entries as CSV according to RFC 4180. Text is in quotes and numbers are not. Each entry is one
+// line, which ends with CR LF.
 type csvTable struct {
 	bodies bool
 	buf    []byte
@@ -64,9 +64,9 @@ func (t *csvTable) appendText(s string) {
 	t.buf = append(t.buf, `",`...)
 }
 
-// neutralizeFormula returns a text that no spreadsheet interprets as a formula. It puts an apostrophe wherever a
-// spreadsheet may see a cell that begins with a formula: at the beginning of the text or after a possible separator.
-// It escapes unprintable characters, so that the text stays in one line.
+// neutralizeFormula changes a text so that no spreadsheet interprets a part of it as a formula. It inserts an
+// apostrophe wherever a formula could begin: at the beginning of the text or after a possible separator. It also
+// escapes unprintable characters, so that the text stays in one line.
 func neutralizeFormula(s string) string {
 	if isPlain(s) {
 		return s
@@ -86,19 +86,19 @@ func neutralizeFormula(s string) string {
 	return string(b)
 }
 
-// formulaStarters are the characters that can begin a formula, including full-width, small and mathematical forms.
+// formulaStarters lists the characters that can begin a formula, including full-width, small and mathematical forms.
 const formulaStarters = "=+-@＝＋－＠﹢﹣﹦﹫−"
 
 // isSeparator reports whether a spreadsheet may interpret a character as the end of a cell.
 func isSeparator(r rune) bool { return r == ',' || r == ';' || r == '|' || r >= '\t' && r <= '\r' }
 
-// isSkipped reports whether a spreadsheet may ignore a character before a formula.
+// isSkipped reports whether a spreadsheet may ignore a character in front of a formula.
 func isSkipped(r rune) bool {
 	return r == '"' || r == '\'' || r == '`' || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) ||
 		unicode.Is(unicode.Zs, r)
 }
 
-// isPlain reports whether a text has only characters that need no escaping. Most texts do.
+// isPlain reports whether a text has only characters that need no escaping, which is true of most texts.
 func isPlain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -109,7 +109,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// appendVisible appends a character, escaped if it is invisible or would end the line.
+// appendVisible appends a character. It escapes the character if it is invisible or would end the line.
 func appendVisible(b []byte, r rune) []byte {
 	switch {
 	case r >= ' ' && r < utf8.RuneSelf-1:

@@ -1,5 +1,5 @@
-// Package export writes entries of the audit log in formats for other systems. It keeps only one entry in memory.
-// Values are escaped, so that a value cannot break out of its cell, field, line or document.
+// Package export writes entries of the audit log in formats for other systems. It keeps only one entry in memory. It
+// escapes all values, so that none can end its cell, field, line or document early.
 package export
 
 import (
@@ -15,10 +15,10 @@ import (
 	"retort/internal/core"
 )
 
-// Format represents an export format.
+// Format selects the format in which entries are written.
 type Format string
 
-// Export formats.
+// Entries can be exported in these formats.
 const (
 	JSONL Format = "jsonl" // the entries themselves, one object in a line
 	OCSF  Format = "ocsf"  // events of the Open Cybersecurity Schema Framework, one object in a line
@@ -35,15 +35,15 @@ type Options struct {
 	Bodies  bool   // code, arguments and messages, too
 }
 
-// Writer writes entries in the order of the calls to Write.
+// Writer writes entries in one format, in the order in which they are passed to Write.
 type Writer struct {
 	out    *bufio.Writer
 	encode func(*audit.Entry) error
 	bodies bool
 }
 
-// New returns a Writer, and writes the header if the format has one. For an unknown format the error is of kind
-// invalid_arguments.
+// New returns a Writer for a format, and writes the header if the format has one. The error for an unknown format is
+// of kind invalid_arguments.
 func New(w io.Writer, f Format, o Options) (*Writer, error) {
 	out := &Writer{out: bufio.NewWriterSize(w, 256<<10), bodies: o.Bodies}
 	lines := json.NewEncoder(out.out)
@@ -90,8 +90,8 @@ func (w *Writer) writeLine(b []byte) error {
 	return err
 }
 
-// validDocument returns valid JSON unchanged. Invalid JSON, which only a changed audit log contains, is returned as a
-// JSON string.
+// validDocument returns valid JSON unchanged, and any other text as a JSON string. Only an audit log that was
+// tampered with contains invalid JSON.
 func validDocument(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || json.Valid(raw) && utf8.Valid(raw) {
 		return raw
@@ -100,7 +100,7 @@ func validDocument(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// entryFacts holds the facts of an entry that at least one export format writes as separate fields.
+// entryFacts holds those facts of an entry that at least one format writes as a separate field.
 type entryFacts struct {
 	Client   string `json:"client"`
 	Effect   string `json:"effect"`
@@ -119,7 +119,7 @@ func factsOf(e *audit.Entry) (f entryFacts) {
 	return f
 }
 
-// hasSucceeded reports whether the action of an entry succeeded. known is false if the entry has no result.
+// hasSucceeded reports whether the action that an entry records succeeded. known is false if the entry has no result.
 func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	switch e.Kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventEnd, core.EventErasure, core.EventKept, core.EventLogin:
@@ -142,12 +142,12 @@ func hasSucceeded(e *audit.Entry) (ok, known bool) {
 	return false, false
 }
 
-// hasEnded reports whether an entry about a job records the job's end, as opposed to its progress.
+// hasEnded reports whether an entry about a job records the end of the job and not its progress.
 func hasEnded(e *audit.Entry) bool {
 	return e.Status != "begun" && core.TaskStatus(e.Status).HasEnded() && !slices.Contains(core.TaskPhases(), core.TaskPhase(e.Status))
 }
 
-// severityOf returns the severity of an entry, from 0 (needs no attention) to 10.
+// severityOf returns how much attention an entry needs, from 0 (none) to 10.
 func severityOf(e *audit.Entry, f *entryFacts) int {
 	risk := 0
 	if e.Risk != nil {
@@ -201,5 +201,5 @@ func toolOf(e *audit.Entry) string {
 	return e.Server + "." + e.Tool
 }
 
-// placeOf returns the position of an entry in the audit log, as CHAIN:SEQ.
+// placeOf returns the position of an entry in the audit log in the form CHAIN:SEQ.
 func placeOf(e *audit.Entry) string { return audit.ReadPositions{e.Chain: e.Seq}.String() }

@@ -21,7 +21,7 @@ import (
 	"retort/internal/core"
 )
 
-// kinds are one entry of each kind, and some of another outcome.
+// kinds returns entries of every kind, some with several outcomes.
 func kinds() []audit.Entry {
 	risk := 87
 	at := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
@@ -142,7 +142,7 @@ func TestNoFormat(t *testing.T) {
 	}
 }
 
-// csvTable reads CSV, and holds it to its form: each record is one line.
+// csvTable parses CSV. The test fails unless there is exactly one line for each entry and one for the header.
 func csvTable(t testing.TB, text string, entries int) [][]string {
 	t.Helper()
 	if strings.Count(text, "\r\n") != entries+1 || strings.Count(text, "\n") != entries+1 || strings.Count(text, "\r") != entries+1 {
@@ -171,7 +171,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// A spreadsheet runs what begins like a formula, wherever it believes that a cell begins.
+// TestFormulas checks that no exported cell begins with a formula, wherever a spreadsheet may see the beginning of a
+// cell.
 func TestFormulas(t *testing.T) {
 	for _, evil := range []string{
 		`=cmd|'/C calc'!A0`, "+1", "-1+2", "@SUM(1)", "\t=1", "\r=1", "\n=1", `"=1`, `""=1`, " =1", "\u00a0=1", "\u200b=1", "\ufeff=1", "＝1", "＋1", "－1", "＠x",
@@ -193,8 +194,8 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// dangerous looks for a formula in a plainer way than the code does: it takes every separator for
-// one, leaves out what readers leave out, and looks at the first character.
+// dangerous reports whether a cell contains a formula, by a simpler and stricter rule than the tested code. It treats
+// every possible separator as the end of a cell and ignores leading blanks and quotes.
 func dangerous(cell string) bool {
 	for _, part := range strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(";,|\t\r\n", r) }) {
 		part = strings.TrimLeft(part, " \"\u00a0\u200b\ufeff\x00\u3000")
@@ -205,7 +206,7 @@ func dangerous(cell string) bool {
 	return false
 }
 
-// parseCEF reads a line as a reader of the format does.
+// parseCEF parses a CEF line as other systems do. It returns the header and the fields.
 func parseCEF(line string) (head []string, fields map[string]string, err error) {
 	rest, ok := strings.CutPrefix(line, "CEF:0|")
 	if !ok {
@@ -298,8 +299,8 @@ func TestEscapesCEF(t *testing.T) {
 	}
 }
 
-// Whatever a field holds, it ends neither its cell, nor its field, nor its line, nor its
-// document, and says nothing in the place of another.
+// FuzzFields checks that no value can end its cell, field, line or document early, or appear as the value of another
+// field.
 func FuzzFields(f *testing.F) {
 	f.Add("a,b", `=1"`, "x\n\r|\\=", `{"a":1}`)
 	f.Add("\xff\xfe", "\u2028", "suser=root cs1=x", "not json\n")

@@ -8,11 +8,11 @@ import (
 	"retort/internal/core"
 )
 
-// ocsfVersion is the version of the OCSF schema that events declare. Events use nothing that versions up to 1.8 have
-// removed or restricted.
+// ocsfVersion is the version of the OCSF schema that events declare. Events use only what versions up to 1.8 have
+// neither removed nor restricted.
 const ocsfVersion = "1.2.0"
 
-// eventClass represents an event class of the OCSF schema, with the activity of an entry.
+// eventClass holds the event class of the OCSF schema and the activity that describe an entry.
 type eventClass struct {
 	uid      int
 	name     string
@@ -28,7 +28,7 @@ const (
 	detectionFinding = 2004
 )
 
-// Activities of the classes API Activity and Entity Management.
+// These activities apply to the classes API Activity and Entity Management. Their numbers come from the OCSF schema.
 const (
 	unknown = 0
 	creates = 1
@@ -107,7 +107,7 @@ func classOf(e *audit.Entry, f *entryFacts) eventClass {
 	return api(other, string(e.Kind))
 }
 
-// tokenClass returns the class of an entry about an access token.
+// tokenClass returns the event class of an entry about an access token, by the entry's status.
 func tokenClass(status string) eventClass {
 	entity := func(activity int, does string) eventClass {
 		return eventClass{entityManagement, "Entity Management", activity, does}
@@ -136,7 +136,7 @@ func isFinding(e *audit.Entry) bool {
 	return false
 }
 
-// ocsfEvent represents an OCSF event, with the attributes that entries can fill.
+// ocsfEvent holds an OCSF event with those attributes that entries can fill.
 type ocsfEvent struct {
 	ActivityID   int          `json:"activity_id"`
 	ActivityName string       `json:"activity_name"`
@@ -238,7 +238,7 @@ type (
 	}
 )
 
-// ocsfMapper converts entries to OCSF events.
+// ocsfMapper converts entries to OCSF events that name this version of Retort.
 type ocsfMapper struct{ version string }
 
 func (m ocsfMapper) toEvent(e *audit.Entry) *ocsfEvent {
@@ -284,8 +284,8 @@ func (m ocsfMapper) newProduct() ocsfProduct {
 	return ocsfProduct{Name: "Retort", Vendor: "Retort", Version: m.version}
 }
 
-// fillFinding sets the attributes of a finding. The profile security_control says whether the action was allowed or
-// blocked.
+// fillFinding sets the attributes of a finding, which records a refusal, an anomaly or a gap. The profile
+// security_control adds whether the action was allowed or blocked.
 func (m ocsfMapper) fillFinding(out *ocsfEvent, e *audit.Entry, f *entryFacts, by *ocsfActor) {
 	const allowed, denied, blocked, delayed, detected = 1, 2, 2, 14, 15
 	action := denied
@@ -324,7 +324,7 @@ func apiOf(e *audit.Entry, f *entryFacts) *ocsfAPI {
 	return a
 }
 
-// entityOf returns the entity that was changed.
+// entityOf returns the entity that an entry records a change of, such as a skill or a tool definition.
 func entityOf(e *audit.Entry, f *entryFacts) *ocsfEntity {
 	switch e.Kind {
 	case core.EventSkill:
@@ -342,7 +342,7 @@ func entityOf(e *audit.Entry, f *entryFacts) *ocsfEntity {
 	return &ocsfEntity{string(e.Kind), "configuration", ""}
 }
 
-// severityID converts a severity from 0 to 10 to the OCSF scale: 1 (informational) to 5 (critical).
+// severityID converts a severity from 0 to 10 to the OCSF scale, which goes from 1 (informational) to 5 (critical).
 func severityID(severity int) int {
 	switch {
 	case severity <= 1:

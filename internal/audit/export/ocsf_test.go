@@ -12,16 +12,15 @@ import (
 	"retort/internal/core"
 )
 
-// shape is what version 1.2.0 of the schema says of an object or a class, as far as
-// events use it: attributes with their types, * for what is required, and those of which there
-// is at least one.
+// shape describes the attributes of an OCSF class or object in version 1.2.0, as far as events use them. Each
+// attribute has a type, with * if it is required. At least one of the attributes in oneOf must be present.
 type shape struct {
 	attributes string
 	oneOf      string
 }
 
-// The types: s text, i whole number, t milliseconds, o anything, and names of objects;
-// [] before one is a list.
+// ocsfObjects holds the attributes of the objects in the schema. The types are s for text, i for integers, t for
+// milliseconds, o for anything, and names of objects. The prefix [] means a list.
 var ocsfObjects = map[string]shape{
 	"metadata":         {"version:s* product:product* uid:s sequence:i log_name:s event_code:s correlation_uid:s profiles:[]s", ""},
 	"product":          {"name:s vendor_name:s* version:s", ""},
@@ -51,7 +50,7 @@ var ocsfClasses = map[int]struct {
 	2004: {"Detection Finding", ocsfBase + "finding_info:finding_info* evidences:[]evidences action_id:i* disposition_id:i risk_score:i", []int{0, 1, 2, 3, 99}, ""},
 }
 
-// complaints hold an object to its shape.
+// complaints returns what is wrong with an object according to its shape.
 func complaints(path string, s shape, object map[string]any) (all []string) {
 	seen := map[string]bool{}
 	for word := range strings.FieldsSeq(s.attributes) {
@@ -156,7 +155,8 @@ func TestOCSF(t *testing.T) {
 	}
 }
 
-// mapping is kind, status and type_uid of each entry: the class and, in the last two digits, the activity.
+// mapping lists the kind, the status and the expected type_uid of each entry. The last two digits of type_uid are the
+// activity, the others are the class.
 const mapping = `anomaly rate 200401
 answer tool_error 600303
 call ok 600302
@@ -195,7 +195,7 @@ token revoked 300404
 verdict ok 600399
 verdict syntax 200401`
 
-// A check that finds nothing must be able to.
+// TestOCSFCheck checks that the schema check of these tests detects events which violate the schema.
 func TestOCSFCheck(t *testing.T) {
 	for name, breaks := range map[string]func(map[string]any){
 		"required":   func(o map[string]any) { delete(o, "time") },
@@ -214,7 +214,8 @@ func TestOCSFCheck(t *testing.T) {
 	}
 }
 
-// What becomes of a task is found by its ID, and how it ended counts as that of an execution does.
+// TestTasksInOCSF checks that the events of a job contain its ID, and that its end has the same result and severity
+// as that of an execution.
 func TestTasksInOCSF(t *testing.T) {
 	want := map[string][3]float64{ // activity, status, severity
 		"queued": {1, 0, 1}, "begun": {3, 0, 1}, "discover": {3, 0, 1}, "ok": {3, 1, 1}, "timeout": {3, 2, 3},

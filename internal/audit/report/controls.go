@@ -1,13 +1,13 @@
 package report
 
-// standardControl is one control of a compliance standard, with the functions that provide its evidence.
+// standardControl holds one control of a compliance standard, with the functions that provide evidence for it.
 type standardControl struct {
 	id, name       string
 	does, operator string
 	evidence       []evidenceFunc
 }
 
-// standardControls lists the controls of a compliance standard. The field not lists requirements that Retort cannot
+// standardControls holds the controls of one compliance standard. Its field not lists requirements that Retort cannot
 // cover.
 type standardControls struct {
 	title    string
@@ -15,7 +15,7 @@ type standardControls struct {
 	not      []string
 }
 
-// notCovered lists what no report covers, whatever the standard.
+// notCovered lists what no report covers, whichever standard it is for.
 var notCovered = []string{
 	"What happens beside Retort: servers that a client calls directly, people who work with the same systems themselves.",
 	"What the model, its provider and the client do with what they are sent. Retort ends where its answer leaves it.",

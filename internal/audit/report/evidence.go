@@ -2,7 +2,7 @@ package report
 
 import "fmt"
 
-// evidenceFunc returns one piece of evidence for a control, taken from a report.
+// evidenceFunc derives one piece of evidence for a control from a report.
 type evidenceFunc func(r *PeriodReport) ControlEvidence
 
 func (r *PeriodReport) evaluateControl(c standardControl) ControlResult {
@@ -13,7 +13,7 @@ func (r *PeriodReport) evaluateControl(c standardControl) ControlResult {
 	return out
 }
 
-// recordingEvidence returns evidence that executions and calls are recorded.
+// recordingEvidence returns evidence that executions and calls were recorded.
 func recordingEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
 	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s while this is written.",
@@ -43,7 +43,7 @@ func integrityEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
-// mayCall returns evidence about which principals may do what.
+// mayCall returns evidence about the permissions of principals and the executions of each.
 func mayCall(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
@@ -75,7 +75,7 @@ func refusalEvidence(r *PeriodReport) ControlEvidence {
 		r.queryCommand("--kind refusal")}
 }
 
-// approvalEvidence returns evidence on the approvals that people were asked for.
+// approvalEvidence returns evidence about the approvals that people were asked for and their answers.
 func approvalEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity.Approvals
 	says := fmt.Sprintf(
@@ -97,7 +97,7 @@ func changeEvidence(r *PeriodReport) ControlEvidence {
 	)}
 }
 
-// totalOf returns the length of a list before it was shortened.
+// totalOf returns how many events a list had before it was shortened.
 func (r *PeriodReport) totalOf(name string, list []SettingChange) int64 {
 	return int64(len(list)) + r.Activity.More[name]
 }
@@ -180,14 +180,14 @@ func sandboxEvidence(r *PeriodReport) ControlEvidence {
 	}
 }
 
-// sealedKey returns evidence about the encryption of the audit log and the place of its key.
+// sealedKey returns evidence that the audit log is encrypted, and where its key is.
 func sealedKey(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
 		r.settingValue("pii.key") +
 		"."}
 }
 
-// loginEvidence returns evidence on logins at servers and on access tokens.
+// loginEvidence returns evidence about logins at servers, and about access tokens for Retort's own HTTP listener.
 func loginEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{
 		fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))),

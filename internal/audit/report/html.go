@@ -5,8 +5,8 @@ import (
 	"html"
 )
 
-// The beginning of a page, before its title and after it. This package avoids html/template: a program that uses it
-// links every method of every type, which would add 20 MB.
+// The beginning of an HTML page and its style are embedded. This package avoids html/template: a program that uses it
+// must keep all methods of all types, which would add 20 MB.
 var (
 	//go:embed head.html
 	head string
@@ -14,7 +14,7 @@ var (
 	style string
 )
 
-// escapeHTML escapes a text for HTML, in one line.
+// escapeHTML escapes a text for HTML and makes it one line.
 func escapeHTML(s string) string { return html.EscapeString(oneLine(s)) }
 
 func (p *pageWriter) writeHTML(format string, says ...string) {

@@ -30,7 +30,7 @@ func (p *pageWriter) renderMarkdown() {
 	}
 }
 
-// writeCommand writes a command as inline code, unless it is empty.
+// writeCommand writes a command as inline code in the given format. It writes nothing if the command is empty.
 func (p *pageWriter) writeCommand(format, command string) {
 	if command != "" {
 		p.writeFormat(oneLine, format, command)

@@ -1,6 +1,8 @@
-// Package report builds compliance reports from the audit log for a period. A report has counts with the queries that
-// list the entries behind them, the verification of the log, the settings in force, and the controls of a standard
-// with evidence for each. It says what is unknown and never estimates a number.
+// Package report builds compliance reports about a period from the audit log.
+//
+// A report contains counts, together with the queries that list the entries behind them. It also contains the
+// verification of the log, the settings in force, and the controls of a standard with evidence for each. It states
+// what is unknown and never estimates a number.
 package report
 
 import (
@@ -12,10 +14,10 @@ import (
 	"retort/internal/core"
 )
 
-// ReportStandard selects the controls of a report.
+// ReportStandard selects the compliance standard whose controls a report contains.
 type ReportStandard string
 
-// Standards of a report.
+// A report contains the controls of one of these standards.
 const (
 	Summary ReportStandard = "summary" // none: what happened
 	GDPR    ReportStandard = "gdpr"
@@ -23,36 +25,36 @@ const (
 	HIPAA   ReportStandard = "hipaa"
 )
 
-// ReportFormat is the output format of a report.
+// ReportFormat selects the format in which a report is written.
 type ReportFormat string
 
-// Formats of a report.
+// A report can be written in these formats. Markdown and HTML are for people, JSON is for programs.
 const (
 	Markdown ReportFormat = "markdown"
 	HTML     ReportFormat = "html"
 	JSON     ReportFormat = "json"
 )
 
-// EntrySource represents an audit log that can be read and verified.
+// EntrySource is an audit log whose entries can be read and verified. It is implemented by *audit.LogReader.
 type EntrySource interface {
 	After(ctx context.Context, f audit.Filter, text string, places audit.ReadPositions, warnings *[]string) iter.Seq2[audit.Entry, error]
 	Verify(ctx context.Context, o audit.VerifyOptions) (audit.VerifyResult, error)
 	CountArchives() (there, deleted int, err error)
 }
 
-// SettingValue is one setting in force when the report is built.
+// SettingValue holds the name and value of one setting in force when the report is built.
 type SettingValue struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// PrincipalAccess represents a principal in the settings, with its permissions.
+// PrincipalAccess describes the permissions of one principal in the settings.
 type PrincipalAccess struct {
 	Name string `json:"name"` // empty: everybody whom the settings don't name
 	May  string `json:"may"`  // in words
 }
 
-// ReportInput has facts about the machine and the settings that the audit log does not contain.
+// ReportInput holds facts about the machine and the settings that the audit log does not contain.
 type ReportInput struct {
 	Version    string // of Retort
 	Now        time.Time
@@ -71,7 +73,8 @@ type Options struct {
 	Progress func(what string, entries int64)
 }
 
-// PeriodReport represents a compliance report for a period. Its JSON has version 1; later releases may add fields to it.
+// PeriodReport holds a compliance report about a period. Its JSON has version 1, and later releases may add fields to
+// it.
 type PeriodReport struct {
 	Version    int                `json:"version"`
 	Standard   ReportStandard     `json:"standard"`
@@ -90,7 +93,7 @@ type PeriodReport struct {
 	NotCovered []string           `json:"not_covered"`
 }
 
-// RetentionSummary says how long entries are kept and how many there are.
+// RetentionSummary says how long entries are kept, and how many were archived and deleted.
 type RetentionSummary struct {
 	KeepDays     float64    `json:"keep_days"`    // 0: for ever
 	ArchiveDays  float64    `json:"archive_days"` // likewise
@@ -101,7 +104,7 @@ type RetentionSummary struct {
 	EntriesGone  int64      `json:"entries_deleted"`  // likewise
 }
 
-// ControlResult is one control of a standard, with its evidence.
+// ControlResult holds one control of a standard with its evidence.
 type ControlResult struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
@@ -110,13 +113,14 @@ type ControlResult struct {
 	Operator string            `json:"operator"` // what is left to whoever runs it
 }
 
-// ControlEvidence is one statement based on the audit log or the settings.
+// ControlEvidence holds one statement that the audit log or the settings prove.
 type ControlEvidence struct {
 	Says  string `json:"says"`
 	Query string `json:"query,omitempty"` // the command that lists what is behind it
 }
 
-// BuildReport builds a report. It reads no encrypted bodies.
+// BuildReport builds a report from an audit log. It needs no keys for encrypted bodies, because it does not read
+// them.
 func BuildReport(ctx context.Context, from EntrySource, s ReportInput, o Options) (*PeriodReport, error) {
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {

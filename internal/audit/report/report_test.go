@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// told is a record that is made up.
+// told is an audit log with made-up entries.
 type told struct {
 	entries []audit.Entry // oldest first
 	verdict audit.VerifyResult
@@ -51,7 +51,7 @@ func (h *told) CountArchives() (int, int, error) { return 3, 1, nil }
 
 var begin = time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
 
-// add adds an entry, some minutes after the one before.
+// add adds an entry that is some minutes later than the one before.
 func (h *told) add(kind core.EventKind, status string, facts map[string]any, change func(*audit.Entry)) {
 	e := audit.Entry{Chain: "00c1", Seq: int64(len(h.entries) + 1), At: begin.Add(time.Duration(len(h.entries)) * 7 * time.Minute), Kind: kind, Status: status, Hash: "h"}
 	if facts != nil {
@@ -63,7 +63,7 @@ func (h *told) add(kind core.EventKind, status string, facts map[string]any, cha
 	h.entries = append(h.entries, e)
 }
 
-// history is thirty days of an office, more or less.
+// history returns an audit log of 300 executions, with all kinds of other events in between.
 func history() *told {
 	h := &told{}
 	r := rand.New(rand.NewPCG(7, 7))
@@ -96,7 +96,7 @@ func history() *told {
 
 func crm(e *audit.Entry) { e.Server, e.Tool = "crm", "delete_record" }
 
-// execution adds all entries of one.
+// execution adds all entries of one execution.
 func (h *told) execution(r *rand.Rand, i int) {
 	risk := r.IntN(100)
 	of := func(more func(*audit.Entry)) func(*audit.Entry) {
@@ -188,7 +188,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The numbers are held against a count that is made otherwise.
+// TestNumbers checks the numbers of a report against a separate, simpler count of the same entries.
 func TestNumbers(t *testing.T) {
 	h := history()
 	o := options(report.Summary)
@@ -271,7 +271,7 @@ func TestBrokenRecord(t *testing.T) {
 	}
 }
 
-// hostile are texts that would do something in a page.
+// hostile lists texts that would have an effect in a page if they were not escaped, such as links and scripts.
 var hostile = []string{
 	"<script>alert(1)</script>", "[x](javascript:alert(1))", "![x](http://evil.example/a.png)", "| a | b |\n|---|", "http://evil.example", "www.evil.example", "a@evil.example",
 	"`code` **bold** _it_ ~~no~~", "</td><td>", "# title", "- item\n1. item", "&lt;img src=x onerror=1&gt;", "\u202egnp.exe", "\x1b[31m", "<https://evil.example>", "`` ` ``", "a\\|b", "{{.}}", "$x$",
@@ -318,7 +318,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// checkMarkdown looks for what a name must not bring in.
+// checkMarkdown fails the test if a name from the log has added markup, such as a link or a table cell, to the page.
 func checkMarkdown(t testing.TB, page string) {
 	t.Helper()
 	columns := 0
@@ -365,7 +365,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// What nobody can see one by one is counted, and memory does not grow with it.
+// TestBounded checks that long lists are cut but counted completely, so that a report of a large log stays small.
 func TestBounded(t *testing.T) {
 	h := &told{verdict: audit.VerifyResult{OK: true}}
 	for i := range 5000 {

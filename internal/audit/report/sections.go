@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// reportSection is one section of a report for people. Its text is unescaped and may come from an untrusted source;
-// the writer of the page escapes it.
+// reportSection holds one section of a report for people. Its text is not escaped and may come from an untrusted
+// source, so the writer of the page must escape it.
 type reportSection struct {
 	Title string
 	Text  []string
@@ -18,7 +18,7 @@ type reportSection struct {
 	Query string // the command that lists what is behind it
 }
 
-// allSections returns the sections of a report, in order.
+// allSections returns the sections of a report in order, without those that are empty.
 func (r *PeriodReport) allSections() []reportSection {
 	all := []reportSection{
 		r.totalsSection(), r.callsSection(), r.risksSection(), r.violationsSection(), r.approvalsSection(), r.highRisk(),
@@ -40,7 +40,7 @@ func formatOptionalTime(t *time.Time) string {
 
 func formatNumber(n int64) string { return fmt.Sprint(n) }
 
-// countRows returns counts as table rows. If some were left out, a last row gives their number.
+// countRows returns counts as rows of a table. If it omits some, the last row gives their number and total.
 func countRows(all []NamedCount) (rows [][]string) {
 	for i, c := range all {
 		if i == maxListedLines {

@@ -54,7 +54,7 @@ type ActivitySummary struct {
 	millis            float64 // of all executions that ended
 }
 
-// HighRiskAction represents a call with an irreversible effect.
+// HighRiskAction describes one call with an irreversible effect.
 type HighRiskAction struct {
 	At        time.Time `json:"at"`
 	Execution string    `json:"execution"`
@@ -69,13 +69,13 @@ type HighRiskActions struct {
 	List  []HighRiskAction `json:"list"`
 }
 
-// NamedCount represents a name with the number of its occurrences.
+// NamedCount holds a name and how often it occurs.
 type NamedCount struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 }
 
-// ExecutionSummary represents an execution in a list.
+// ExecutionSummary describes one execution in a list.
 type ExecutionSummary struct {
 	ID        string    `json:"execution"`
 	At        time.Time `json:"at"`
@@ -91,14 +91,14 @@ type ExecutionList struct {
 	List  []ExecutionSummary `json:"list"`
 }
 
-// SettingChange represents a rare event that is listed with its time.
+// SettingChange describes one rare event, such as a changed setting or an erasure, that a report lists with its time.
 type SettingChange struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
 	How  string    `json:"how,omitempty"`
 }
 
-// ApprovalSummary counts approval questions and their answers.
+// ApprovalSummary counts the approvals that people were asked for and their answers.
 type ApprovalSummary struct {
 	Asked     int64        `json:"asked"`
 	Automatic int64        `json:"automatic"` // programs that the settings have approved
@@ -122,7 +122,7 @@ const (
 	othersName          = "(others)"
 )
 
-// entryTally counts entries, which it receives oldest first.
+// entryTally adds up entries, which must be added oldest first.
 type entryTally struct {
 	ActivitySummary
 	counts map[*[]NamedCount]map[string]int64
@@ -141,7 +141,7 @@ func newTally() *entryTally {
 	return t
 }
 
-// entryFacts holds the facts of an entry that a report uses.
+// entryFacts holds those facts of an entry that a report uses.
 type entryFacts struct {
 	Effect   string                 `json:"effect"`
 	DryRun   bool                   `json:"dry_run"`
@@ -167,7 +167,8 @@ type entryFacts struct {
 	Approval string                 `json:"approval"`
 }
 
-// addCount adds n to the count of a name in a list. After 1000 different names, new names count together as others.
+// addCount adds n to the count of a name in a list. To bound the memory, all new names after the first 1000 are
+// counted together.
 func (t *entryTally) addCount(list *[]NamedCount, name string, n int64) {
 	m := t.counts[list]
 	if m == nil {
@@ -268,8 +269,8 @@ func (x *ExecutionList) addExecution(e ExecutionSummary) {
 	x.List = append(makeRoom(x.List), e)
 }
 
-// addCall counts a call once. A call that only reads has one entry. A call with effects has a call entry and, after
-// its response, an answer entry.
+// addCall counts a call. A call that only reads has one entry. A call with effects has a call entry and, after its
+// response, an answer entry, of which only the former counts as a call.
 func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventCall {
 		t.addCount(&t.Effects, cmp.Or(f.Effect, "not known"), 1)
@@ -324,7 +325,7 @@ func (t *entryTally) addPersonal(list *[]NamedCount, f *entryFacts, to string) {
 	}
 }
 
-// addChange lists an event that is rare enough to be read individually.
+// addChange adds a rare event, such as a changed setting, to the list of its kind.
 func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventErasure && e.Status == audit.StatusKeys {
 		return // it announces the erasure that follows
@@ -351,7 +352,7 @@ func (t *entryTally) addChange(e *audit.Entry, f *entryFacts) {
 	*list = append(makeRoom(*list), c)
 }
 
-// makeRoom removes the oldest element of a full list before another is appended.
+// makeRoom removes the oldest element of a list if the list is full.
 func makeRoom[T any](list []T) []T {
 	if len(list) < maxListedLines {
 		return list
@@ -359,7 +360,7 @@ func makeRoom[T any](list []T) []T {
 	return slices.Delete(list, 0, 1)
 }
 
-// toActivity returns the counts, with the newest first in each list.
+// toActivity returns the totals. Each list begins with the newest event or the largest count.
 func (t *entryTally) toActivity() ActivitySummary {
 	a := t.ActivitySummary
 	at := func(list *[]NamedCount) []NamedCount { return sortedCounts(t.counts[list]) }
@@ -386,7 +387,7 @@ func (t *entryTally) toActivity() ActivitySummary {
 	return a
 }
 
-// sortedCounts returns counts, most frequent first.
+// sortedCounts returns the counts, largest first.
 func sortedCounts(m map[string]int64) []NamedCount {
 	all := []NamedCount{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -87,12 +87,12 @@ func (r *PeriodReport) periodFlags() string {
 	return " --since " + r.From.Format(time.RFC3339) + " --until " + r.To.Format(time.RFC3339)
 }
 
-// queryCommand returns the retort command that lists the entries of the period that flags select.
+// queryCommand returns the retort command that lists the entries of the report's period, restricted by further flags.
 func (r *PeriodReport) queryCommand(flags string) string {
 	return strings.Join(strings.Fields("retort audit query "+flags+r.periodFlags()), " ")
 }
 
-// joinCounts formats the first 8 counts in one line.
+// joinCounts formats the first 8 counts in one line and says how many others there are.
 func joinCounts(all []NamedCount) string {
 	const most = 8
 	var parts []string
@@ -123,7 +123,7 @@ func countOf(all []NamedCount, name string) int64 {
 	return 0
 }
 
-// settingValue returns the value of a setting in force, or "not known" if it was not given.
+// settingValue returns the value of a setting in force, or "not known" if the report does not have it.
 func (r *PeriodReport) settingValue(name string) string {
 	for _, s := range r.Settings {
 		if s.Name == name {
@@ -133,7 +133,7 @@ func (r *PeriodReport) settingValue(name string) string {
 	return "not known"
 }
 
-// formatSeconds formats a duration in seconds.
+// formatSeconds formats a number of seconds as a duration.
 func formatSeconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < time.Minute {

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// pageWriter writes a report for people, as Markdown or HTML.
+// pageWriter writes a report for people as Markdown or HTML.
 type pageWriter struct {
 	*PeriodReport
 	title    string
@@ -20,7 +20,7 @@ type pageWriter struct {
 	out      *bufio.Writer
 }
 
-// Write writes a report. For an unknown format the error is of kind invalid_arguments.
+// Write writes a report in the given format. The error for an unknown format is of kind invalid_arguments.
 func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
 	p := pageWriter{PeriodReport: r, title: "Retort: " + standards[r.Standard].title, sections: r.allSections(), out: bufio.NewWriter(w)}
 	switch f {
@@ -40,8 +40,8 @@ func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
 	).WithHint("formats are markdown, html and json")
 }
 
-// writeFormat writes a format string in which each %s is replaced by one of says, escaped by the function as. Flush
-// reports write errors.
+// writeFormat writes format with each %s replaced by one of says, escaped by the function as. It ignores write
+// errors, because the buffered writer's Flush returns them.
 func (p *pageWriter) writeFormat(as func(string) string, format string, says ...string) {
 	args := make([]any, len(says))
 	for i, s := range says {
@@ -50,8 +50,8 @@ func (p *pageWriter) writeFormat(as func(string) string, format string, says ...
 	fmt.Fprintf(p.out, format, args...)
 }
 
-// oneLine replaces line breaks, control characters and invisible characters, including those that reverse the
-// direction of text.
+// oneLine replaces characters that could break a line or disturb the display of a text. These are line breaks,
+// control characters and invisible ones, including those that reverse the direction of text.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
@@ -61,7 +61,8 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// escapeMarkdown escapes a text for Markdown, so that it cannot form a link, HTML, a table cell, emphasis or a list.
+// escapeMarkdown escapes a text for Markdown, so that it cannot become a link, HTML, a table cell, emphasis or a
+// list.
 func escapeMarkdown(s string) string {
 	if s == "-" { // nothing, in a cell
 		return s
@@ -99,7 +100,7 @@ func allDigits(rs []rune) bool {
 	return true
 }
 
-// tableRow formats one row of a Markdown table.
+// tableRow returns the cells as one row of a Markdown table.
 func tableRow(row []string) string {
 	var b strings.Builder
 	for _, c := range row {
@@ -110,7 +111,7 @@ func tableRow(row []string) string {
 
 func dividerRow(row []string) string { return strings.Repeat("|---", len(row)) + "|" }
 
-// Period describes the period of the report.
+// Period returns the period of the report in words.
 func (r *PeriodReport) Period() string {
 	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + ", the latter not included"
 }

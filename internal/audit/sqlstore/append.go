@@ -19,14 +19,15 @@ const (
 	closeOne     = "DELETE FROM opened WHERE chain = ? AND execution = ?"
 )
 
-// statementChange is one statement of a transaction.
+// statementChange holds one SQL statement of a transaction with its arguments.
 type statementChange struct {
 	statement string
 	args      []any
 	missed    error // of the transaction, if the statement changes nothing; nil: it may
 }
 
-// ensureWriter opens the connection for writing, unless one is open and alive. The caller must hold mu.
+// ensureWriter opens the connection for writing and claims a chain, unless a live connection is open. The caller must
+// hold mu.
 func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	if s.reads {
 		return core.Errorf(core.KindInternal, "store.write", "the audit log was opened for reading")
@@ -45,8 +46,8 @@ func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	return s.checkWrite(err)
 }
 
-// checkWrite returns err, the result of a write. If the write has made the file unreliable, it closes the connection
-// and returns the reason instead; every later write then fails with that reason. The caller must hold mu.
+// checkWrite returns err, the result of a write, unless the write has made the file unreliable. If it has, checkWrite
+// closes the connection and returns the reason, with which every later write fails too. The caller must hold mu.
 func (s *sqlStore) checkWrite(err error) error {
 	if lost := s.lostFileError(err); lost != nil {
 		s.gone = lost
@@ -56,7 +57,8 @@ func (s *sqlStore) checkWrite(err error) error {
 	return err
 }
 
-// dropWriter closes the connection for writing, because its state is unknown after an error. The caller must hold mu.
+// dropWriter closes the connection for writing, because the state of a connection is unknown after an error. The
+// caller must hold mu.
 func (s *sqlStore) dropWriter() {
 	if s.w != nil {
 		s.releaseConnection(s.w, true)
@@ -87,7 +89,7 @@ func (s *sqlStore) Head(ctx context.Context) (audit.ChainHead, error) {
 	return h, s.wrapError("store.head", err)
 }
 
-// Append implements audit.LogStore. Once it has begun to write, it ignores the end of ctx.
+// Append implements audit.LogStore. It does not stop when ctx ends after it has begun to write.
 func (s *sqlStore) Append(ctx context.Context, b audit.WriteBatch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -114,7 +116,7 @@ func (s *sqlStore) Append(ctx context.Context, b audit.WriteBatch) error {
 	return nil
 }
 
-// checkSequence checks that rows belong to this store's chain and have consecutive numbers.
+// checkSequence returns an error unless the rows belong to this store's chain and have consecutive numbers.
 func (s *sqlStore) checkSequence(rows []audit.LogRow) error {
 	for i, r := range rows {
 		if r.Chain != chainName(s.chain) || r.Seq != rows[0].Seq+int64(i) || r.Seq < 1 || len(r.Hash) == 0 {
@@ -130,7 +132,7 @@ func (s *sqlStore) checkSequence(rows []audit.LogRow) error {
 	return nil
 }
 
-// appendBatch writes a batch in one transaction.
+// appendBatch writes the rows and keys of a batch in one transaction.
 func (s *sqlStore) appendBatch(ctx context.Context, b audit.WriteBatch) error {
 	ids, err := s.internAll(ctx, b)
 	if err != nil {
@@ -159,7 +161,7 @@ func (s *sqlStore) appendBatch(ctx context.Context, b audit.WriteBatch) error {
 	return s.runTransaction(ctx, s.w, all)
 }
 
-// internAll returns the numbers of all names in a batch. It adds names that are new.
+// internAll returns the numbers by which the names of a batch are stored. It adds names that are new.
 func (s *sqlStore) internAll(ctx context.Context, b audit.WriteBatch) (ids map[string]int64, err error) {
 	ids = map[string]int64{}
 	need := func(all ...string) {
@@ -178,7 +180,7 @@ func (s *sqlStore) internAll(ctx context.Context, b audit.WriteBatch) (ids map[s
 	return ids, err
 }
 
-// insertArguments returns the arguments of insertRow.
+// insertArguments returns the arguments of the statement insertRow for one row.
 func insertArguments(r *audit.LogRow, chain int64, ids map[string]int64) []any {
 	return []any{
 		chain, r.Seq, r.At, ids[r.Kind], []byte(r.Execution), ids[r.Session], ids[r.Principal], ids[r.Server], ids[r.Tool], ids[r.Status],

@@ -20,7 +20,7 @@ var (
 	_ audit.IndexChecker = (*sqlStore)(nil)
 )
 
-// inSnapshot runs f in a transaction that sees the database as it is at one moment.
+// inSnapshot runs f in a transaction that does not see changes made meanwhile.
 func (s *sqlStore) inSnapshot(ctx context.Context, f func(c *sql.Conn) error) error {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *sqlStore) Check(ctx context.Context) (says []string, err error) {
 	return says, s.wrapError("store.check", err)
 }
 
-// checkChains compares the table of chains with the entries.
+// checkChains returns one sentence for each chain whose row in the table of chains contradicts the entries.
 func (s *sqlStore) checkChains(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	names, err := queryList[int64](ctx, c, "SELECT name FROM chains ORDER BY name")
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *sqlStore) Indexes(ctx context.Context) error {
 
 func (e *sqliteEngine) snapshotBegin() string { return "BEGIN" }
 
-// checkIndexes has SQLite compare each index with its table. It also reports a file with more than one chain, because
-// an engine writes only one.
+// checkIndexes makes SQLite compare each index with its table. It also reports a file with more than one chain,
+// because an engine writes only one.
 func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	const most = 20
 	found, err := queryList[string](ctx, c, fmt.Sprintf("PRAGMA integrity_check(%d)", most))
@@ -144,8 +144,9 @@ func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []st
 	return says, nil
 }
 
-// maxComparedSize is the largest file, in bytes, whose indexes are compared with its entries before use. That takes
-// some tenths of a second. In larger files the entries are only counted.
+// maxComparedSize is the size, in bytes, up to which all indexes of a file are compared with its entries before use.
+// At this size the comparison takes some tenths of a second. In larger files the entries of each index are only
+// counted.
 const maxComparedSize = 16 << 20
 
 func (e *sqliteEngine) compareIndexes(ctx context.Context, c *sql.Conn) error {
@@ -163,7 +164,7 @@ func (e *sqliteEngine) compareIndexes(ctx context.Context, c *sql.Conn) error {
 	return err
 }
 
-// checkCounts checks that each index has as many entries as the chain.
+// checkCounts returns an error unless each index has as many entries as the chain.
 func (e *sqliteEngine) checkCounts(ctx context.Context, c *sql.Conn) error {
 	var seq, base int64
 	if err := c.QueryRowContext(ctx, "SELECT seq, base FROM chains").Scan(&seq, &base); err != nil {
@@ -192,7 +193,8 @@ func (e *sqliteEngine) indexError(what string) error {
 		WithHint("retort audit verify says more")
 }
 
-// newFileSchema returns the schema of a new database: the SQL statement that creates each object, by type and name.
+// newFileSchema returns the schema of a new database: for each object, by type and name, the SQL statement that
+// creates it.
 var newFileSchema = sync.OnceValues(func() (map[string]string, error) {
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", ":memory:")
@@ -224,8 +226,9 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	return all, rows.Err()
 }
 
-// checkSchema returns an error if the database has tables, indexes, views or triggers that Retort has not created: a
-// trigger could change entries as they are written, and an index could hide them as they are read.
+// checkSchema returns an error if the database lacks tables or indexes, or has any that Retort did not create,
+// including views and triggers. A foreign trigger could change entries as they are written, and a foreign index could
+// hide them as they are read.
 func (e *sqliteEngine) checkSchema(ctx context.Context, db *sql.DB) error {
 	made, err := newFileSchema()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// changed is a copy of an audit log with something changed behind Retort's back, and the audit log as others see it.
+// changed returns a reader of a copy of an audit log that another program has changed.
 func changed(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql.DB) error) *audit.LogReader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "record-1.db")
@@ -33,7 +33,7 @@ func changed(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql
 	return seen
 }
 
-// statements makes changes in SQL.
+// statements returns a change that executes SQL statements.
 func statements(all ...string) func(db *sql.DB) error {
 	return func(db *sql.DB) error {
 		for _, s := range all {
@@ -45,7 +45,7 @@ func statements(all ...string) func(db *sql.DB) error {
 	}
 }
 
-// keptLog is an audit log of some executions, closed, and its file.
+// keptLog returns an audit log with some executions, which is closed, and the content of its file.
 func keptLog(t *testing.T) (*audit.LogReader, []byte) {
 	t.Helper()
 	l, r, path := begun(t, Options{})
@@ -62,7 +62,7 @@ func keptLog(t *testing.T) (*audit.LogReader, []byte) {
 	return r, whole
 }
 
-// hide replaces the b-trees of all indexes by ones without an execution. What the schema says stays as it was.
+// hide returns a change that removes an execution from all indexes, while the schema stays the same.
 func hide(execution string) func(db *sql.DB) error {
 	return func(db *sql.DB) error {
 		made, err := schemaOf(background, db)
@@ -99,7 +99,8 @@ func hide(execution string) func(db *sql.DB) error {
 	}
 }
 
-// TestHiddenByIndexes checks that entries which indexes leave out are found nevertheless, and that the indexes are named.
+// TestHiddenByIndexes checks that entries which the indexes omit are still found, and that a warning names the
+// indexes.
 func TestHiddenByIndexes(t *testing.T) {
 	r, whole := keptLog(t)
 	seen := changed(t, r, whole, hide("x7"))
@@ -132,7 +133,7 @@ func TestHiddenByIndexes(t *testing.T) {
 	}
 }
 
-// TestCounts checks the look at indexes of a file that is too large for more.
+// TestCounts checks that counting entries, as for large files, detects indexes that omit some.
 func TestCounts(t *testing.T) {
 	r, whole := keptLog(t)
 	for want, change := range map[bool]func(*sql.DB) error{false: hide("x7"), true: statements()} {
@@ -146,7 +147,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestAlteredSchema checks that nothing is read of a file or written to it that has more or less than Retort made.
+// TestAlteredSchema checks that a file is neither read nor written if it has additional or missing tables, indexes,
+// views or triggers.
 func TestAlteredSchema(t *testing.T) {
 	r, whole := keptLog(t)
 	for _, s := range []string{
@@ -166,7 +168,7 @@ func TestAlteredSchema(t *testing.T) {
 	}
 }
 
-// TestTablesBesideEntries checks that verify finds what was changed in any table but that of entries.
+// TestTablesBesideEntries checks that Verify finds changes in every table other than that of the entries.
 func TestTablesBesideEntries(t *testing.T) {
 	r, whole := keptLog(t)
 	for _, s := range []string{
@@ -193,8 +195,8 @@ func TestTablesBesideEntries(t *testing.T) {
 	}
 }
 
-// TestErasureNamesKeys checks that keys which an erasure names may be gone, others may not, and that nothing is erased
-// that cannot be recorded.
+// TestErasureNamesKeys checks that Verify accepts missing keys only if an erasure entry lists them. If that entry
+// cannot be recorded, nothing must be erased.
 func TestErasureNamesKeys(t *testing.T) {
 	l, r, path := begun(t, Options{Forgets: true})
 	for i := range 1200 {

@@ -23,14 +23,13 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// places are where the contract is held, each in a store of its own that can be opened
-// again and again.
+// places maps each database to a function that returns the address of a new store, which can be opened repeatedly.
 var places = map[string]func(t testing.TB) (url string){
 	"postgres": database,
 	"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "record.db") },
 }
 
-// contract runs a test in every place.
+// contract runs a test once with each database.
 func contract(t *testing.T, f func(t *testing.T, url string)) {
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) { f(t, place(t)) })
@@ -74,7 +73,7 @@ func all(t testing.TB, rows iter.Seq2[audit.LogRow, error]) (list []audit.LogRow
 	return list
 }
 
-// next are n plain rows that follow the head.
+// next returns n simple rows that follow the head of the store's chain.
 func next(t testing.TB, s audit.LogStore, n int) (rows []audit.LogRow) {
 	h := head(t, s)
 	for i := range n {
@@ -111,7 +110,7 @@ func TestHead(t *testing.T) {
 	})
 }
 
-// Whatever the bytes: neither engine may change or refuse any.
+// TestRowsComeBackAsTheyWere checks that both databases return rows with arbitrary bytes unchanged.
 func TestRowsComeBackAsTheyWere(t *testing.T) {
 	odd := []string{"", "plain", "zürich 東京 🜔", "zero\x00byte\x00", "broken \xff\xfe\xc3(", "' \" ; -- \\", strings.Repeat("long", 5000)}
 	contract(t, func(t *testing.T, url string) {
@@ -196,7 +195,7 @@ func TestAppendRefuses(t *testing.T) {
 	})
 }
 
-// model is what Find must give of rows that are sorted newest first.
+// model returns the rows that Find must return. rows must be sorted newest first.
 func model(rows []audit.LogRow, f audit.Filter) (found []audit.LogRow) {
 	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
 	is := func(want, s string) bool { return want == "" || want == s }
@@ -220,7 +219,7 @@ func number(chain string) int64 {
 	return n
 }
 
-// mixed appends rows in which every column has few values and times repeat and go back.
+// mixed appends rows in which each column has few different values, and times repeat and are out of order.
 func mixed(t testing.TB, s audit.LogStore, n int, seed uint64) []audit.LogRow {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(values ...string) string { return values[r.IntN(len(values))] }
@@ -239,7 +238,7 @@ func mixed(t testing.TB, s audit.LogStore, n int, seed uint64) []audit.LogRow {
 	return rows
 }
 
-// anyFilter is a filter by chance.
+// anyFilter returns a random filter whose values mostly come from rows.
 func anyFilter(r *rand.Rand, rows []audit.LogRow) (f audit.Filter) {
 	like := rows[r.IntN(len(rows))]
 	some := func(set func()) {
@@ -301,7 +300,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// Pages neither leave a row out nor give one twice, and those who stop in the middle harm nobody.
+// TestFindBefore checks that reading page by page returns each row exactly once, and that a consumer may stop early.
 func TestFindBefore(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})
@@ -504,7 +503,7 @@ func TestDrop(t *testing.T) {
 	})
 }
 
-// Readers see what is written, whole batches, and hold nobody up.
+// TestReadersBesideAWriter checks that concurrent readers see only complete batches while another connection writes.
 func TestReadersBesideAWriter(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})

@@ -12,7 +12,7 @@ import (
 	"retort/internal/core"
 )
 
-// disk is a small one of its own.
+// disk mounts a small file system of its own and returns its folder.
 func disk(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -23,7 +23,7 @@ func disk(t *testing.T) (dir string) {
 	return dir
 }
 
-// fails appends, and expects an error with a word in its hint and the head as it was.
+// fails fails the test unless Append returns an error whose hint contains a word.
 func fails(t *testing.T, s audit.LogStore, b audit.WriteBatch, hint string) {
 	t.Helper()
 	err := s.Append(background, b)
@@ -45,7 +45,8 @@ func whole(t *testing.T, s audit.LogStore) {
 	}
 }
 
-// What does not fit is not written, and as soon as there is room the same store goes on.
+// TestFullDisk checks that a batch for which the disk has no room is not written, and that the same store works again
+// once there is room.
 func TestFullDisk(t *testing.T) {
 	dir := disk(t)
 	s := open(t, filepath.Join(dir, "r.db"), Options{})
@@ -110,7 +111,8 @@ func TestReadOnlyDisk(t *testing.T) {
 	read()
 }
 
-// A disk that fails under a store that is open.
+// TestDiskFails checks that after a failed write the store's chain is unchanged, and that the store reconnects for
+// the next write.
 func TestDiskFails(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "r.db"), Options{})
 	must(t, s.Append(background, audit.WriteBatch{Rows: next(t, s, 10)}))
@@ -127,8 +129,7 @@ func TestDiskFails(t *testing.T) {
 	whole(t, s)
 }
 
-// TestFullDiskLeavesNoFile checks that a file for which there is no room is not there at all, so that nobody takes it
-// for an audit log later.
+// TestFullDiskLeavesNoFile checks that no incomplete file remains if the disk has no room for a new one.
 func TestFullDiskLeavesNoFile(t *testing.T) {
 	dir := disk(t)
 	must(t, os.Mkdir(filepath.Join(dir, "audit"), 0o700))

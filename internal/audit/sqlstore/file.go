@@ -18,11 +18,11 @@ import (
 	"retort/internal/core"
 )
 
-// sidecarSuffixes lists the suffixes of the files that SQLite keeps next to an open database: its
-// write-ahead log and the index of the log.
+// sidecarSuffixes lists the suffixes of the files that SQLite keeps next to an open database: its write-ahead log and
+// the index of that log.
 var sidecarSuffixes = [2]string{"-wal", "-shm"}
 
-// createFile creates the file if it is missing or empty, and refuses a file that is not an audit log.
+// createFile creates the file if it is missing or empty. It returns an error for a file that is not an audit log.
 func (e *sqliteEngine) createFile(ctx context.Context) error {
 	fresh, err := e.inspectHeader()
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *sqliteEngine) createFile(ctx context.Context) error {
 	return seal.SyncDir(filepath.Dir(e.path))
 }
 
-// makeDatabase creates a file with all tables and an empty write-ahead log.
+// makeDatabase creates a database file with all tables and no entries, in write-ahead mode.
 func (e *sqliteEngine) makeDatabase(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -80,7 +80,7 @@ func syncPath(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// removeUnfinished removes the files of an incompletely created database.
+// removeUnfinished removes the files of a database whose creation was not completed.
 func removeUnfinished(path string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		_ = os.Remove(path + suffix)
@@ -88,8 +88,9 @@ func removeUnfinished(path string) {
 }
 
 // inspectHeader reads the beginning of the file without opening it as a database, which could change it. fresh is
-// true if the file is missing or empty. It must not be called while this process has the file open as a database,
-// because closing any descriptor of a file releases all locks that the process holds on it.
+// true if the file is missing or empty. The error says if the file is not an audit log. It must not be called while
+// this process has the file open as a database, because closing any descriptor of a file releases all locks that the
+// process holds on it.
 func (e *sqliteEngine) inspectHeader() (fresh bool, err error) {
 	f, err := seal.OpenFile(e.path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +118,8 @@ func (e *sqliteEngine) foreignFileError() error {
 		WithHint("nothing was changed; move the file away, or choose another path for the audit log")
 }
 
-// moveLog moves entries that an earlier process left in the write-ahead log into the file. That also syncs them
-// again: a process whose last sync failed may have left entries only in the page cache.
+// moveLog moves entries that an earlier process left in the write-ahead log into the file. This also syncs them
+// again: if that process's last sync failed, the entries may have been only in the page cache.
 func (e *sqliteEngine) moveLog(ctx context.Context, db *sql.DB) error {
 	info, err := os.Lstat(e.path + "-wal")
 	if err != nil || info.Size() == 0 {
@@ -128,8 +129,8 @@ func (e *sqliteEngine) moveLog(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &log, &moved)
 }
 
-// noteFiles stores the identities of the database file, its log and its index. The connection for writing must be
-// open, so that all three exist.
+// noteFiles stores the identities of the database file, its log and its index, so that later checks notice if one was
+// replaced. The connection for writing must be open, so that all three exist.
 func (e *sqliteEngine) noteFiles() (err error) {
 	if err := e.checkSameFile(e.path, e.file); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (e *sqliteEngine) noteFiles() (err error) {
 	return nil
 }
 
-// checkSameFile returns an error unless path still names the same file as described by was.
+// checkSameFile returns an error unless path still names the file that was describes.
 func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {
@@ -152,8 +153,8 @@ func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 		WithHint("find out what removes files below the data directory; retort audit verify says what is missing")
 }
 
-// lostFileError returns an error if the database or one of its log files was deleted or replaced. The check costs
-// three calls of lstat, little compared with the sync of a write.
+// lostFileError returns an error if err is a failed sync, or if the database or one of its log files was deleted or
+// replaced. The check costs three calls of lstat, which is little compared with the sync of a write.
 func (e *sqliteEngine) lostFileError(err error) error {
 	if isSyncError(err) {
 		return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %w", e.path, audit.ErrUnsynced, err).
@@ -170,7 +171,7 @@ func (e *sqliteEngine) lostFileError(err error) error {
 	return e.checkSameFile(e.path, e.file)
 }
 
-// isSyncError reports whether a sync of a file or of its folder failed.
+// isSyncError reports whether an error of SQLite means that a file or its folder could not be synced.
 func isSyncError(err error) bool {
 	const fsync, dirFsync = 10 | 4<<8, 10 | 5<<8 // SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC
 	var known *sqlite3.Error

@@ -9,18 +9,18 @@ import (
 	"retort/internal/audit"
 )
 
-// rowsPerRead is the number of rows read at once. Between two reads no transaction is open, so that a slow reader
-// does not keep the write-ahead log growing.
+// rowsPerRead is the number of rows that are read at once. Between two reads no transaction is open, so that a slow
+// reader does not make the write-ahead log grow.
 const rowsPerRead = 1000
 
-// columnCondition requires a column to have one of several values.
+// columnCondition demands that a column has one of several values.
 type columnCondition struct {
 	column string
 	values []any
 	empty  bool // one of values is the empty name, which not all indices have
 }
 
-// filterQuery represents a filter translated to columns and the numbers of names.
+// filterQuery holds a filter translated to SQL: conditions on columns, in which names are replaced by their numbers.
 type filterQuery struct {
 	conditions []columnCondition
 	where      string // what is asked besides
@@ -41,7 +41,8 @@ func (c columnCondition) whereClause(column string) (string, []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
-// whereExcept returns all conditions except the one at index lead as SQL, and their arguments.
+// whereExcept returns all conditions except the one with index lead as SQL, together with their arguments. written
+// returns the SQL expression for a column.
 func (q *filterQuery) whereExcept(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
@@ -53,7 +54,7 @@ func (q *filterQuery) whereExcept(lead int, written func(column string) string) 
 	return where, args
 }
 
-// moveIndexedFirst moves the conditions that an index can answer to the front, and returns their number.
+// moveIndexedFirst moves the conditions for which an index can be used to the front, and returns their number.
 func (q *filterQuery) moveIndexedFirst() (n int) {
 	for i, c := range q.conditions {
 		if !c.empty {
@@ -64,7 +65,7 @@ func (q *filterQuery) moveIndexedFirst() (n int) {
 	return n
 }
 
-// translateFilter translates all fields of a filter except Before.
+// translateFilter translates a filter to SQL conditions. It omits the field Before.
 func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filterQuery, err error) {
 	if f.Chain != "" {
 		chain, ok := chainOf(f.Chain)
@@ -119,7 +120,7 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 // maxRisk is the highest risk score of an entry.
 const maxRisk = 100
 
-// addNameCondition adds the condition that column has one of the names in all. It adds nothing if all is empty.
+// addNameCondition adds the condition that a column has one of the names in all. It adds nothing if all is empty.
 func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column string, all []string) error {
 	if len(all) == 0 {
 		return nil
@@ -139,8 +140,8 @@ func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column 
 	return nil
 }
 
-// indexCondition returns the SQL condition that a column equals ?, written so that the database uses the column's
-// index, which may be partial.
+// indexCondition returns the SQL condition that a column equals a parameter. It is written so that the database can
+// use the column's index, which may omit empty values.
 func indexCondition(column, empty string) string {
 	switch column {
 	case "execution":

@@ -10,7 +10,8 @@ import (
 	"retort/internal/audit"
 )
 
-// TestFileIsGone checks that a batch which went into a file that nobody can find does not count as written.
+// TestFileIsGone checks that Append returns ErrGone if the file, its log or its index was deleted or replaced before
+// the write.
 func TestFileIsGone(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"file":   os.Remove,
@@ -47,7 +48,7 @@ func TestFileIsGone(t *testing.T) {
 	}
 }
 
-// TestFresh checks that a chain that is there already is never taken for a new one.
+// TestFresh checks that Open with Options.Fresh never continues an existing chain.
 func TestFresh(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "audit")
 	first := open(t, dir+"/", Options{})
@@ -62,7 +63,7 @@ func TestFresh(t *testing.T) {
 	_ = refusedIn(t, filepath.Join(dir, "record-1.db"), Options{Fresh: true}, "already")
 }
 
-// TestCutOff checks that what is left of a file that was not finished keeps nobody from making it.
+// TestCutOff checks that a file can be created although an interrupted creation left files behind.
 func TestCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record-1.db")
 	for _, suffix := range []string{"", ".new", ".new-journal", ".new-wal"} {

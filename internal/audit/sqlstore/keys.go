@@ -7,10 +7,11 @@ import (
 	"retort/internal/audit"
 )
 
-// maxIDsPerStatement is the largest number of ids in one statement.
+// maxIDsPerStatement bounds the number of key IDs in one SQL statement.
 const maxIDsPerStatement = 500
 
-// eachPart calls f for each part of ids, with a list of SQL placeholders and their values.
+// eachPart splits ids into parts of at most maxIDsPerStatement. It calls f for each part with a list of SQL
+// placeholders and their values.
 func eachPart(ids []string, f func(list string, args []any) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), maxIDsPerStatement)
@@ -88,7 +89,7 @@ func (s *sqlStore) KeysOf(ctx context.Context, principal, session string) ([]str
 	return names, s.wrapError("store.keys", err)
 }
 
-// Forget implements audit.LogStore. After an error it can be called again with the same ids.
+// Forget implements audit.LogStore. After an error the caller can repeat it with the same IDs.
 func (s *sqlStore) Forget(ctx context.Context, ids []string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *sqlStore) Forget(ctx context.Context, ids []string) (int, error) {
 	return n, s.wrapError("store.forget", err)
 }
 
-// forgetReadOnly deletes keys while another process writes entries.
+// forgetReadOnly deletes keys from a store that was opened for reading, while another process may write entries.
 func (s *sqlStore) forgetReadOnly(ctx context.Context, ids []string) (int, error) {
 	c, err := s.db.Conn(ctx)
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *sqlStore) forgetReadOnly(ctx context.Context, ids []string) (int, error
 	return n, s.wrapError("store.forget", err)
 }
 
-// maxRowsPerDelete is the largest number of rows that one transaction deletes, because writers wait for it.
+// maxRowsPerDelete bounds the number of rows that one transaction deletes, because writers must wait for it.
 const maxRowsPerDelete = 2000
 
 func (s *sqlStore) Drop(ctx context.Context, chain string, upTo int64) error {
@@ -141,7 +142,8 @@ func (s *sqlStore) Drop(ctx context.Context, chain string, upTo int64) error {
 	return s.wrapError("store.drop", s.reclaimSpace(ctx, s.w))
 }
 
-// dropRows deletes up to maxRowsPerDelete rows. more reports whether there are more to delete.
+// dropRows deletes the oldest rows of a chain, at most maxRowsPerDelete. more reports whether further rows up to upTo
+// remain.
 func (s *sqlStore) dropRows(ctx context.Context, chain, upTo int64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// wouldBlock reports whether another process holds the lock.
+// wouldBlock reports whether a lock could not be acquired because another process holds it.
 func wouldBlock(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
 func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// maxNames bounds the cache of names. A full cache is emptied.
+// maxNames bounds the number of names in the cache. The cache is emptied when it is full.
 const maxNames = 1 << 16
 
-// nameCache caches the numbers of names: strings that repeat are stored once. A name keeps its number forever. It is
-// safe for concurrent use.
+// nameCache caches the numbers by which the database stores names. Strings that repeat, such as tool names, are
+// stored once and referred to by number. A name keeps its number forever. It is safe for concurrent use.
 type nameCache struct {
 	mu   sync.RWMutex
 	ids  map[string]int64
@@ -47,7 +47,7 @@ func (n *nameCache) addName(id int64, name string) {
 	n.ids[name], n.text[id] = id, name
 }
 
-// nameOf returns the name with the number id.
+// nameOf returns the name that has the number id.
 func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	if name, ok := s.names.lookupName(id); ok {
 		return name, nil
@@ -60,12 +60,12 @@ func (s *sqlStore) nameOf(ctx context.Context, id int64) (string, error) {
 	return string(name), err
 }
 
-// rowQuerier represents a connection pool, a connection or a transaction.
+// rowQuerier is implemented by connection pools, connections and transactions.
 type rowQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// findName returns the number of a name. ok is false if the database does not have the name.
+// findName returns the number of a name. ok is false if the database does not contain the name.
 func (s *sqlStore) findName(ctx context.Context, q rowQuerier, name string) (id int64, ok bool, err error) {
 	if id, ok := s.names.lookupID(name); ok {
 		return id, true, nil
@@ -80,8 +80,8 @@ func (s *sqlStore) findName(ctx context.Context, q rowQuerier, name string) (id 
 	return id, err == nil, err
 }
 
-// internName returns the number of a name, adding it if it is new. It runs outside of the writer's
-// transaction, because all writers must get the same number.
+// internName returns the number of a name, and adds the name if it is new. It runs outside of the transaction that
+// writes entries, so that all writers see the new number at once.
 func (s *sqlStore) internName(ctx context.Context, c *sql.Conn, name string) (int64, error) {
 	id, ok, err := s.findName(ctx, c, name)
 	if ok || err != nil {

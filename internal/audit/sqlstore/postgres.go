@@ -21,15 +21,15 @@ import (
 // schemaName is the name of the PostgreSQL schema that contains the tables.
 const schemaName = "retort"
 
-// writeTimeout bounds a statement that writes: a server that vanished must not block the engine forever.
+// writeTimeout bounds each statement that writes, so that an unreachable server does not block the engine forever.
 const writeTimeout = 30 * time.Second
 
-// sessionPollInterval is the interval between checks whether the server has ended a session.
+// sessionPollInterval is how often it is checked whether the server has ended a terminated session.
 const sessionPollInterval = 20 * time.Millisecond
 
-// postgresEngine represents a PostgreSQL database to which several engines write, each its own chain. An engine claims its
-// chain with an advisory lock of its connection. Therefore the connection must be direct or go through a pooler in
-// session mode.
+// postgresEngine implements databaseEngine with a PostgreSQL database, to which several engines may write, each its
+// own chain. An engine claims its chain with an advisory lock, which belongs to its connection. Therefore the
+// connection must be direct or go through a pooler in session mode.
 type postgresEngine struct {
 	where   string // without a password
 	owner   string
@@ -127,7 +127,7 @@ func (e *postgresEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Con
 	return c, chain, err
 }
 
-// chooseChain locks a chain of the owner that no running engine uses, or creates a new one.
+// chooseChain locks a chain of the owner that no running engine uses. If there is none, it creates a new one.
 func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, error) {
 	chains, err := queryList[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {
@@ -154,9 +154,9 @@ func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, e
 	}
 }
 
-// reacquireLock reacquires the lock of the chain after the connection that held it was lost. If the server
-// still considers the old session alive, it terminates that session and waits until it has
-// ended, which releases the lock.
+// reacquireLock acquires the lock of the chain again after the connection that held it was lost. If the server still
+// considers the old session alive, reacquireLock terminates that session. It then waits until the session has ended,
+// which releases the lock.
 func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -192,7 +192,7 @@ func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 	}
 }
 
-// holderPID returns the id of the server process that holds the lock of the chain, or 0.
+// holderPID returns the process ID of the server process that holds the lock of the chain, or 0 if none does.
 func (e *postgresEngine) holderPID(ctx context.Context, c *sql.Conn) (backend int, err error) {
 	err = c.QueryRowContext(ctx, `SELECT COALESCE(max(pid), 0) FROM pg_locks
 		WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = $1 AND objid = $2
@@ -205,11 +205,11 @@ func tryLock(ctx context.Context, c *sql.Conn, chain int64) (got bool, err error
 	return got, err
 }
 
-// recheckIdleAge is how long a connection may be unused before it is checked again.
+// recheckIdleAge is how long a connection may be unused before isAlive tests it.
 const recheckIdleAge = time.Second
 
-// isAlive reports whether the connection is still open. It checks only a connection that was unused for a while,
-// because the server or the network may have closed it.
+// isAlive reports whether the connection is still open. It tests only a connection that was unused for a while, which
+// the server or the network may have closed.
 func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	defer func() { e.used = time.Now() }()
 	if time.Since(e.used) < recheckIdleAge {
@@ -220,8 +220,8 @@ func (e *postgresEngine) isAlive(c *sql.Conn) bool {
 	return c.PingContext(ctx) == nil
 }
 
-// releaseConnection unlocks the chain for the next engine. The server also does so, but only when it notices that the
-// connection has ended.
+// releaseConnection unlocks the chain for the next engine. The server would also unlock it, but only when it notices
+// that the connection has ended.
 func (e *postgresEngine) releaseConnection(c *sql.Conn, failed bool) {
 	if failed {
 		return
@@ -231,7 +231,7 @@ func (e *postgresEngine) releaseConnection(c *sql.Conn, failed bool) {
 	_, _ = c.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", e.chain)
 }
 
-// isReusable reports whether the connection is idle again after the server has rolled back the transaction.
+// isReusable reports whether the connection is open and idle, which it is after the transaction was rolled back.
 func (e *postgresEngine) isReusable(c *sql.Conn, _ error) (idle bool) {
 	err := c.Raw(func(dc any) error {
 		conn := dc.(*stdlib.Conn).Conn()
@@ -241,7 +241,7 @@ func (e *postgresEngine) isReusable(c *sql.Conn, _ error) (idle bool) {
 	return err == nil && idle
 }
 
-// runTransaction sends the whole transaction at once.
+// runTransaction sends all statements of a transaction at once, to save round trips. It commits if all succeed.
 func (e *postgresEngine) runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -267,7 +267,7 @@ func (e *postgresEngine) runTransaction(ctx context.Context, c *sql.Conn, all []
 	})
 }
 
-// readResults reads the answers to BEGIN and to each change.
+// readResults reads the server's responses to BEGIN and to each statement.
 func readResults(sent pgx.BatchResults, all []statementChange) (err error) {
 	defer func() { err = cmp.Or(err, sent.Close()) }()
 	if _, err := sent.Exec(); err != nil {
@@ -285,7 +285,7 @@ func readResults(sent pgx.BatchResults, all []statementChange) (err error) {
 	return nil
 }
 
-// lostFileError returns nil: a PostgreSQL server that cannot sync stops by itself, and recovers a consistent state
+// lostFileError returns nil. A PostgreSQL server that cannot sync stops by itself, and recovers a consistent state
 // when it restarts.
 func (e *postgresEngine) lostFileError(error) error { return nil }
 
@@ -320,7 +320,7 @@ func (e *postgresEngine) countColumn(column string) string {
 
 func (e *postgresEngine) countTable() string { return "entries" }
 
-// unindexedColumn returns an expression for a column's value that keeps PostgreSQL from using an index.
+// unindexedColumn returns an SQL expression for a column that prevents PostgreSQL from using the column's index.
 func (e *postgresEngine) unindexedColumn(column string) string {
 	if column == "execution" {
 		return column
@@ -347,7 +347,7 @@ func (e *postgresEngine) beforeCondition(p audit.RowPosition) (condition string,
 	return "(at, chain) <= (?, ?)", []any{p.At, largestChainBelow(p.Chain)}
 }
 
-// largestChainBelow returns the largest number among the chains whose names sort before name.
+// largestChainBelow returns the number of the last chain whose name would sort before name.
 func largestChainBelow(name string) (chain int64) {
 	for bit := int64(1) << 62; bit > 0; bit >>= 1 {
 		if chainName(chain|bit) < name {
@@ -361,8 +361,8 @@ func (e *postgresEngine) chainCondition(chain int64) (condition string, args []a
 	return "chain = ?", []any{chain}, true
 }
 
-// forgetKeys deletes keys and rewrites their table, because deleted rows would stay in its pages. Copies in the
-// server's log and backups remain.
+// forgetKeys deletes keys and then rewrites their table, because deleted rows would stay in its pages. It cannot
+// remove copies in the server's log and in backups.
 func (e *postgresEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
 	err = inTransaction(ctx, c, "BEGIN", func() error {
 		return eachPart(ids, func(list string, args []any) error {
@@ -381,10 +381,10 @@ func (e *postgresEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []stri
 	return n, err
 }
 
-// reclaimSpace does nothing: the server reuses the space itself.
+// reclaimSpace does nothing, because the server reuses the space itself.
 func (e *postgresEngine) reclaimSpace(context.Context, *sql.Conn) error { return nil }
 
-// checkIndexes does nothing: only the server can write to its files, so programs on this machine cannot tamper with
+// checkIndexes does nothing. Only the server can write to its files, so programs on this machine cannot tamper with
 // the indexes.
 func (e *postgresEngine) checkIndexes(context.Context, *sql.Conn) ([]string, error) { return nil, nil }
 

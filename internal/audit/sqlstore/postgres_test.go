@@ -18,7 +18,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// server is one for all tests, started by the first that needs it.
+// server returns the PostgreSQL server that all tests share. The first test that needs it starts it.
 var server = sync.OnceValues(testenv.StartPostgres)
 
 var databases atomic.Int64
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// database is a new one.
+// database creates a new database and returns its address.
 func database(t testing.TB) (url string) {
 	t.Helper()
 	n := databases.Add(1)
@@ -52,7 +52,7 @@ func database(t testing.TB) (url string) {
 	return p.URL(name)
 }
 
-// direct is a connection past the store.
+// direct returns a connection to the database that bypasses the store.
 func direct(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(background, url)
@@ -61,8 +61,8 @@ func direct(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// cut terminates the connections that own a chain, as a network failure does. It waits until the
-// server has released the chains, because the server does not end a session at once.
+// cut terminates the connections that own a chain, as a network failure would. It waits until the server has released
+// the chains, because the server does not end a session at once.
 func cut(t *testing.T, url string) {
 	t.Helper()
 	c := direct(t, url)
@@ -75,7 +75,8 @@ func cut(t *testing.T, url string) {
 	})
 }
 
-// Engines write one database, each its own chain, and a chain is gone on with.
+// TestChainsOfPostgres checks that several engines can write to one database, each its own chain, and that a chain is
+// continued later.
 func TestChainsOfPostgres(t *testing.T) {
 	url := database(t)
 	stores := make([]audit.LogStore, 4)
@@ -134,8 +135,7 @@ func TestChainsOfPostgres(t *testing.T) {
 	}
 }
 
-// TestIdleConnection checks that an entry is written over a new connection when the old one was cut while nothing was
-// written, and nothing is refused.
+// TestIdleConnection checks that an entry is written over a new connection if the old one was cut while it was idle.
 func TestIdleConnection(t *testing.T) {
 	url := database(t)
 	s := open(t, url, Options{})
@@ -189,7 +189,8 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// A connection that the server still believes in is ended there by the one that had it.
+// TestHalfLostConnection checks that the store takes its chain back if its old connection is lost but the server
+// still considers it open.
 func TestHalfLostConnection(t *testing.T) {
 	s := open(t, database(t), Options{})
 	own := s.(*sqlStore)
@@ -239,7 +240,8 @@ func TestForgottenKeysAreGoneFromTheTable(t *testing.T) {
 	}
 }
 
-// The next version, when there is one, is reached from each before it.
+// TestMigrations checks that a database is migrated to a newer schema, and that a failed migration leaves it
+// unchanged.
 func TestMigrations(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})

@@ -26,7 +26,7 @@ func keys() audit.LogKeys {
 	return audit.LogKeys{Bodies: key(1), Codes: key(2)}
 }
 
-// begun is a log in a new file, and the record as others see it.
+// begun returns a log that writes to a new file, a reader for it, and the path of the file.
 func begun(t testing.TB, o Options) (*audit.Log, *audit.LogReader, string) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "record-1.db")
@@ -119,7 +119,7 @@ func chainOnly(t *testing.T, r *audit.LogReader) string {
 	return all[0].Chain
 }
 
-// found reports in which files below a folder some bytes are.
+// found returns the names of the files below a folder that contain the given bytes.
 func found(t *testing.T, dir string, what []byte) (files []string) {
 	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -134,8 +134,9 @@ func found(t *testing.T, dir string, what []byte) (files []string) {
 	return files
 }
 
-// While an engine runs, somebody is erased by another process: afterwards neither text nor
-// keys are in any file, what the execution that goes on still says cannot be read, and all holds.
+// TestErasedBesideAnEngine checks that another process can erase a person's entries while an engine is writing.
+// Afterwards no file contains the text or the keys, later bodies of the running execution cannot be read, and the log
+// is still valid.
 func TestErasedBesideAnEngine(t *testing.T) {
 	l, r, path := begun(t, Options{Forgets: true})
 	dir := filepath.Dir(path)
@@ -231,7 +232,8 @@ func BenchmarkRecord(b *testing.B) {
 	})
 }
 
-// Who only reads may forget, beside the one who writes, and write nothing else.
+// TestForgetBeside checks that a read-only store with Options.Forgets can delete keys, but nothing else, while
+// another process writes.
 func TestForgetBeside(t *testing.T) {
 	contract(t, func(t *testing.T, url string) {
 		s := open(t, url, Options{})

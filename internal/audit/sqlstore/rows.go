@@ -14,7 +14,7 @@ import (
 	"retort/internal/audit"
 )
 
-// queryList returns the values of a query's only column.
+// queryList returns the values of a query that selects only one column.
 func queryList[T any](ctx context.Context, q interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, statement string, args ...any) (all []T, err error) {
@@ -33,7 +33,7 @@ func queryList[T any](ctx context.Context, q interface {
 	return all, rows.Err()
 }
 
-// rawRow represents a row with the numbers of its names instead of the names.
+// rawRow holds a row as stored: it has the numbers of names instead of the names.
 type rawRow struct {
 	audit.LogRow
 	chain                                          int64
@@ -75,7 +75,7 @@ func readRawRows(rows *sql.Rows, all []rawRow, bare bool) ([]rawRow, error) {
 	return all, rows.Err()
 }
 
-// resolveNames replaces the numbers in a row by the names.
+// resolveNames fills in the names for the numbers in a row.
 func (s *sqlStore) resolveNames(ctx context.Context, r *rawRow) (err error) {
 	r.Chain = chainName(r.chain)
 	for _, n := range []struct {
@@ -119,7 +119,8 @@ func (s *sqlStore) Walk(ctx context.Context, chain string, from int64) iter.Seq2
 	}
 }
 
-// yieldRows completes rows and yields them. It returns false if the consumer has stopped.
+// yieldRows fills in the names in rows and yields them. It returns false after an error or if the consumer has
+// stopped.
 func (s *sqlStore) yieldRows(ctx context.Context, all []rawRow, yield func(audit.LogRow, error) bool) bool {
 	for i := range all {
 		if err := s.resolveNames(ctx, &all[i]); err != nil {
@@ -164,7 +165,8 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	}
 }
 
-// readPage reads the n newest matching rows that are older than before.
+// readPage reads the n newest matching rows that are older than before. It uses the index of the condition with
+// number lead.
 func (s *sqlStore) readPage(
 	ctx context.Context, q *filterQuery, lead int, before *audit.RowPosition, n int, bare bool,
 ) (all []rawRow, err error) {
@@ -207,11 +209,11 @@ func (s *sqlStore) readPage(
 	return all, nil
 }
 
-// maxCountedMatches bounds the counting of rows that match a condition, when searching for the condition with the fewest.
+// maxCountedMatches bounds how many matching rows are counted to find the condition with the fewest matches.
 const maxCountedMatches = 4096
 
 // leadCondition returns the index of the condition that matches the fewest rows, as far as that can be determined
-// quickly, or -1. The database reads that condition's index and checks the other conditions on its rows.
+// quickly, or -1. The database uses that condition's index and checks the other conditions on the rows that it finds.
 func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int, err error) {
 	able := q.moveIndexedFirst()
 	if able < 2 {
@@ -233,7 +235,7 @@ func (s *sqlStore) leadCondition(ctx context.Context, q *filterQuery) (lead int,
 	return s.rarestCondition(ctx, q.conditions[:able])
 }
 
-// rarestCondition returns the condition that matches the fewest rows in a random sample.
+// rarestCondition returns the index of the condition that matches the fewest rows of a random sample.
 func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (lead int, err error) {
 	fits := make([]string, len(of))
 	var args []any
@@ -260,7 +262,7 @@ func (s *sqlStore) rarestCondition(ctx context.Context, of []columnCondition) (l
 	return lead, err
 }
 
-// countUpTo counts the rows that match a condition, up to limit.
+// countUpTo counts the rows that match a condition, but stops at limit.
 func (s *sqlStore) countUpTo(ctx context.Context, c columnCondition, limit int64) (n int64, err error) {
 	statement := s.bindParameters(s.countColumn(c.column))
 	for _, v := range c.values {

@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// schemaFiles has the migrations: the statements in file n migrate a database from version n-1 to version n, for n = 1,
-// 2, … A released migration is never changed.
+// schemaFiles holds the migrations: file n migrates a database from version n-1 to version n, for n = 1, 2, … A
+// released migration must never be changed.
 //
 //go:embed schema/*.sql
 var schemaFiles embed.FS
@@ -26,8 +26,8 @@ func migrationSteps(dialect string) (all []string) {
 	}
 }
 
-// runMigrations migrates a database to the newest schema, in a transaction that keeps other processes from doing the
-// same.
+// runMigrations migrates a database to the newest schema. The caller must have begun a transaction that keeps other
+// processes from migrating at the same time.
 func runMigrations(ctx context.Context, c *sql.Conn, name string, steps []string) error {
 	if _, err := c.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)"); err != nil {
 		return err
@@ -54,7 +54,7 @@ func runMigrations(ctx context.Context, c *sql.Conn, name string, steps []string
 	return err
 }
 
-// versionOf returns the schema version of a database, 0 for a new one.
+// versionOf returns the schema version of a database. It is 0 for a new database.
 func versionOf(ctx context.Context, c rowQuerier) (version int, err error) {
 	err = c.QueryRowContext(ctx, "SELECT version FROM version").Scan(&version)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -63,7 +63,7 @@ func versionOf(ctx context.Context, c rowQuerier) (version int, err error) {
 	return version, err
 }
 
-// checkVersion returns an error unless version is the newest.
+// checkVersion returns an error unless version is the newest one. The error tells how to continue.
 func checkVersion(name string, version, newest int) error {
 	switch {
 	case version > newest:
@@ -92,7 +92,7 @@ func checkSchema(ctx context.Context, db *sql.DB, name, dialect string) error {
 	return checkVersion(name, version, len(all))
 }
 
-// inTransaction runs f in a transaction.
+// inTransaction runs f in a transaction that the statement begin starts. It rolls back if f returns an error.
 func inTransaction(ctx context.Context, c *sql.Conn, begin string, f func() error) error {
 	_, err := c.ExecContext(ctx, begin)
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 	notDatabase   = 26 // SQLITE_NOTADB
 )
 
-// sqliteEngine is one SQLite database file. Committed entries are in the file or in its write-ahead log PATH-wal,
-// from which SQLite moves them into the file from time to time.
+// sqliteEngine implements databaseEngine with one SQLite file. Committed entries are in the file or in its
+// write-ahead log PATH-wal, from which SQLite moves them into the file from time to time.
 type sqliteEngine struct {
 	path   string
 	owner  string
@@ -71,7 +71,7 @@ func openSQLite(ctx context.Context, path string, o Options, lockTimeout time.Du
 	return s, e.openForWriting(ctx, s, lockTimeout)
 }
 
-// fileURI returns the file's URI with parameters, given as pairs of names and values.
+// fileURI returns the file's URI with parameters, which are given as pairs of names and values.
 func (e *sqliteEngine) fileURI(parameters ...string) string {
 	q := url.Values{"_busy_timeout": {"10000"}}
 	for i := 0; i < len(parameters); i += 2 {
@@ -119,7 +119,8 @@ func (e *sqliteEngine) openForWriting(ctx context.Context, s *sqlStore, lockTime
 	return s.ensureWriter(ctx)
 }
 
-// lockFile keeps other processes from writing the file. The error names the process that holds the lock.
+// lockFile locks the file, so that no other process writes to it. If another process holds the lock, the error names
+// it.
 func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 	name := e.path + ".lock"
 	unlock, err := seal.Lock(name, lockTimeout)
@@ -142,7 +143,7 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 		WithHint("stop that process, or give each its own file; reading, as retort audit does, works at any time")
 }
 
-// writeLockHolder writes this process's id into a lock file, so that another process can name it in an error.
+// writeLockHolder writes this process's ID into a lock file, so that errors of other processes can name it.
 func writeLockHolder(name string) error {
 	f, err := seal.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -152,8 +153,8 @@ func writeLockHolder(name string) error {
 	return f.Close()
 }
 
-// checkRegular returns an error unless all files that SQLite opens are regular files. Opening a named pipe would
-// block.
+// checkRegular returns an error unless all files that SQLite opens are regular files. Opening a named pipe, for
+// example, would block.
 func (e *sqliteEngine) checkRegular() error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
 		if err := seal.CheckRegular(e.path + suffix); err != nil {
@@ -206,7 +207,7 @@ func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn,
 
 func (e *sqliteEngine) isAlive(*sql.Conn) bool { return true }
 
-// releaseConnection closes the prepared statements. While they are open, the connection cannot close.
+// releaseConnection closes the prepared statements, because the connection cannot be closed while they are open.
 func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	for _, p := range e.put {
 		_ = p.Close()
@@ -214,8 +215,8 @@ func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	e.of, e.put = nil, nil
 }
 
-// isReusable reports whether err came from Retort's own checks. After an error of the disk, the connection's view of
-// the file is unreliable.
+// isReusable reports whether err comes from Retort's own checks. After any other error, such as that of a disk, the
+// connection's view of the file is unreliable.
 func (e *sqliteEngine) isReusable(_ *sql.Conn, err error) bool {
 	var ours *core.Error
 	return errors.As(err, &ours)
@@ -273,7 +274,7 @@ func (e *sqliteEngine) countColumn(column string) string {
 	return "SELECT count(*) FROM (SELECT 1 FROM entries INDEXED BY by_" + column + " WHERE " + indexCondition(column, "x''") + " LIMIT ?)"
 }
 
-// countTable returns the index of kinds, which contains all columns that are summed.
+// countTable returns the index by_kind, which contains all columns that are added up.
 func (e *sqliteEngine) countTable() string { return "entries INDEXED BY by_kind" }
 
 func (e *sqliteEngine) unindexedColumn(column string) string { return column }
@@ -305,8 +306,8 @@ func (e *sqliteEngine) chainCondition(chain int64) (condition string, args []any
 	return "", nil, chain == e.chain
 }
 
-// forgetKeys overwrites keys with zeros. Then it moves the write-ahead log, which has copies of them, into the file
-// and empties the log.
+// forgetKeys overwrites keys with zeros. Then it moves the write-ahead log, which contains copies of them, into the
+// file and empties the log.
 func (e *sqliteEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (n int, err error) {
 	err = inTransaction(ctx, c, "BEGIN IMMEDIATE", func() error {
 		return eachPart(ids, func(list string, args []any) error {
@@ -358,7 +359,7 @@ func (e *sqliteEngine) storedBytes(context.Context, *sql.DB) (n int64, err error
 	return n, nil
 }
 
-// openForReading opens an existing file. It also works in a folder where this process cannot write.
+// openForReading opens an existing file for reading. It also works in a folder in which this process may not write.
 func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	info, err := os.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -391,7 +392,7 @@ func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	return e.checkAndOpen(ctx, s.db)
 }
 
-// checkAndOpen checks that the file is an audit log with the current schema, and reads its chain.
+// checkAndOpen checks that the file is an audit log with the current schema, and reads the name of its chain.
 func (e *sqliteEngine) checkAndOpen(ctx context.Context, db *sql.DB) error {
 	db.SetMaxOpenConns(maxReadConns)
 	db.SetMaxIdleConns(maxReadConns)

@@ -19,7 +19,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// refusedIn opens, and expects an error with all of words in it or its hint.
+// refusedIn fails the test unless Open returns an error that contains all words in its message or hint.
 func refusedIn(t *testing.T, url string, o Options, words ...string) error {
 	t.Helper()
 	s, err := Open(background, url, o)
@@ -91,7 +91,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// What is no record stays as it is.
+// TestForeignFiles checks that Open refuses files that are not audit logs of this version, and does not change them.
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "foreign.db")
@@ -161,7 +161,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// contents are all bytes of the files of a record.
+// contents returns all bytes of the files of an audit log.
 func contents(t *testing.T, path string) (data []byte) {
 	t.Helper()
 	files, err := filepath.Glob(path + "*")
@@ -174,7 +174,8 @@ func contents(t *testing.T, path string) (data []byte) {
 	return data
 }
 
-// Of a key that was forgotten nothing is in any file, whatever was written before and since.
+// TestForgottenKeysAreGone checks that no file contains any part of a deleted key, whatever was written before and
+// after the deletion.
 func TestForgottenKeysAreGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	s := open(t, path, Options{})
@@ -228,7 +229,8 @@ func TestForgottenKeysAreGone(t *testing.T) {
 	}
 }
 
-// A process that is killed while it writes leaves what it was told is written, and no part of a batch.
+// TestKilled checks that a process that is killed while it writes leaves all acknowledged batches, and no part of any
+// other batch.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	total := 0
@@ -253,7 +255,7 @@ func TestKilled(t *testing.T) {
 
 const killedVariable = "RETORT_STORE_KILLED"
 
-// appendUntilKilled prints the sequence number of each batch after it was written.
+// appendUntilKilled writes batches in a loop. After each it prints the sequence number of its last row.
 func appendUntilKilled(path string) {
 	s, err := Open(context.Background(), path, Options{})
 	for err == nil {

@@ -20,14 +20,14 @@ import (
 	"retort/internal/core"
 )
 
-// Options configures Open.
+// Options configures how Open opens a store.
 type Options struct {
 	// ReadOnly opens an existing store without claiming a chain, even while another process writes to it. Head and
 	// all writing methods return an error.
 	ReadOnly bool
 	// Owner identifies the owner of the audit log. A chain of another owner is not continued.
 	Owner string
-	// Left opens an existing chain that no process is writing. Without such a chain, the error wraps ErrNone.
+	// Left opens an existing chain that no process is writing to. If there is none, the error wraps ErrNone.
 	Left bool
 	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
 	Fresh bool
@@ -35,17 +35,17 @@ type Options struct {
 	Forgets bool
 }
 
-// ErrTaken means that another process or user has the file, or that the file exists although Options.Fresh is set.
+// ErrTaken means that another process writes to the file, or that the file exists although Options.Fresh is set.
 var ErrTaken = errors.New("another process writes it")
 
 // ErrNone means that there is no chain to continue.
 var ErrNone = errors.New("no chain was left open there")
 
-// maxFiles is the largest number of engines that can share a folder.
+// maxFiles bounds the number of files, and thus of engines at the same time, in one folder.
 const maxFiles = 64
 
-// Open opens a store: "postgres://..." (or "postgresql://"), "sqlite:PATH" or a path. For a path
-// that ends in a slash or is a folder it calls OpenFolder. Errors are *core.Error.
+// Open opens a store. The address is "postgres://...", "postgresql://...", "sqlite:PATH" or a path. If the path ends
+// in a slash or is a folder, Open calls OpenFolder. Errors are of type *core.Error.
 func Open(ctx context.Context, url string, o Options) (audit.LogStore, error) {
 	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
 		return openPostgres(ctx, url, o)
@@ -62,13 +62,13 @@ func Open(ctx context.Context, url string, o Options) (audit.LogStore, error) {
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFile opens one of the files that ListFiles returns.
+// OpenFile opens one of the files whose paths ListFiles returns.
 func OpenFile(ctx context.Context, path string, o Options) (audit.LogStore, error) {
 	return openSQLite(ctx, path, o, lockTimeout)
 }
 
-// OpenFolder opens the first file in a folder to which no other process writes, or a new file. Engines that share a
-// folder each write their own file.
+// OpenFolder opens the first file in a folder to which no other process writes, or creates a new file. Engines that
+// share a folder therefore each write to their own file.
 func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	if o.ReadOnly {
 		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "%s is a folder; its files are read one by one", dir)
@@ -89,10 +89,10 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, err
 		WithHint("stop some of them, or give each user a separate data directory with --home")
 }
 
-// nameOf returns the name of file n of a folder, counted from 1.
+// nameOf returns the name of the file with number n in a folder. The first file has the number 1.
 func nameOf(n int) string { return fmt.Sprintf("record-%d.db", n) }
 
-// openLeft opens the first file of a folder that has a chain and that no process writes.
+// openLeft opens the first file in a folder that contains a chain and to which no process writes.
 func openLeft(ctx context.Context, dir string, o Options) (audit.LogStore, error) {
 	files, err := ListFiles(dir)
 	if err != nil {
@@ -114,8 +114,8 @@ func openLeft(ctx context.Context, dir string, o Options) (audit.LogStore, error
 	return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
 }
 
-// ListFiles returns the files that OpenFolder has created in a folder, in the order of their numbers. For a missing
-// folder it returns none.
+// ListFiles returns the paths of the files that OpenFolder has created in a folder, ordered by number. If the folder
+// does not exist, it returns none.
 func ListFiles(dir string) ([]string, error) {
 	all, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -137,57 +137,58 @@ func ListFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// databaseEngine has the operations that differ between SQLite and PostgreSQL.
+// databaseEngine contains the operations that differ between SQLite and PostgreSQL.
 type databaseEngine interface {
-	// bindParameters returns a statement in the database's syntax. In statement, parameters are written as ?.
+	// bindParameters converts a statement, in which parameters are written as ?, to the syntax of the database.
 	bindParameters(statement string) string
-	// selectStatement returns the SQL that selects entries that meet conditions, newest first. The last parameter is
-	// the maximum number. It uses the index of the condition lead.
+	// selectStatement returns SQL that selects entries that meet conditions, newest first, and uses the index of the
+	// condition lead. The last parameter of the statement is the maximum number of entries.
 	selectStatement(columns, lead, conditions string) string
-	// countColumn returns the SQL that counts entries with a given value of a column, up to a maximum. Both are
-	// parameters.
+	// countColumn returns SQL that counts the entries with a given value in a column, up to a maximum. The value and
+	// the maximum are the parameters of the statement.
 	countColumn(column string) string
-	// countTable returns the table or index from which entries are summed.
+	// countTable returns the table or index from which sums are computed.
 	countTable() string
-	// unindexedColumn returns an expression for a column's value that keeps the database from using an index.
+	// unindexedColumn returns an SQL expression for a column that prevents the database from using the column's
+	// index.
 	unindexedColumn(column string) string
 	// sampleTable returns a table expression for a random sample of entries.
 	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)
 	// beforeCondition returns the SQL condition that an entry is older than p.
 	beforeCondition(p audit.RowPosition) (condition string, args []any)
 	// chainCondition reports whether the store can contain a chain. If only the database can decide that, it returns
-	// an SQL condition for it.
+	// an SQL condition that selects the chain.
 	chainCondition(chain int64) (condition string, args []any, maybe bool)
-	// claimChain returns a connection that may write the chain, and the chain's number. It creates the chain if the
-	// store has none. The error may wrap ErrTaken or ErrNone.
+	// claimChain returns a connection for writing a chain, and the number of that chain. It creates a chain if there
+	// is none to continue. The error may wrap ErrTaken or ErrNone.
 	claimChain(ctx context.Context, db *sql.DB) (*sql.Conn, int64, error)
-	// isAlive reports whether the connection for writing is still open, as far as that is known without sending
-	// anything. A statement sent over a broken connection might be executed or not.
+	// isAlive reports whether the connection for writing is still open. It must find out before a statement is sent,
+	// because a statement sent over a broken connection might be executed or not.
 	isAlive(c *sql.Conn) bool
 	// releaseConnection releases what claimChain has acquired, before the connection is closed. If failed is set, it
-	// does not use the connection.
+	// must not use the connection.
 	releaseConnection(c *sql.Conn, failed bool)
 	// isReusable reports whether the connection can still be used after an error of runTransaction.
 	isReusable(c *sql.Conn, err error) bool
-	// lostFileError returns the reason why the store's file has become unreliable, or nil. err is the error of a
-	// write and may be nil. The returned error wraps audit.ErrUnsynced or audit.ErrGone.
+	// lostFileError returns the reason why the store's file has become unreliable, or nil if it has not. err is the
+	// error of a write and may be nil. The returned error wraps audit.ErrUnsynced or audit.ErrGone.
 	lostFileError(err error) error
-	// runTransaction makes all changes durable, or none of them.
+	// runTransaction executes all statements durably, or none of them.
 	runTransaction(ctx context.Context, c *sql.Conn, all []statementChange) error
-	// onWritten is called after each batch. The caller holds the lock for writing.
+	// onWritten is called after each batch that was written. The caller holds the lock for writing.
 	onWritten(ctx context.Context, rows int)
-	// forgetKeys deletes keys beyond recovery.
+	// forgetKeys deletes keys so that they cannot be recovered from the store's files. It returns their number.
 	forgetKeys(ctx context.Context, c *sql.Conn, ids []string) (int, error)
-	// reclaimSpace gives the space of deleted rows back to the file system.
+	// reclaimSpace returns the space of deleted rows to the file system.
 	reclaimSpace(ctx context.Context, c *sql.Conn) error
-	// checkIndexes returns one sentence for each fault in stored data other than the entries.
+	// checkIndexes returns one sentence for each fault that it finds in the indexes or in the file.
 	checkIndexes(ctx context.Context, c *sql.Conn) ([]string, error)
 	// compareIndexes returns an error if the indexes are known not to match the entries.
 	compareIndexes(ctx context.Context, c *sql.Conn) error
 	// snapshotBegin returns the SQL that begins a transaction with an unchanging view of the database.
 	snapshotBegin() string
 	storedBytes(ctx context.Context, db *sql.DB) (int64, error)
-	// explainError wraps an error of the database in a message with a hint.
+	// explainError wraps an error of the database in a *core.Error with a hint.
 	explainError(op string, err error) error
 	closeEngine()
 }
@@ -227,7 +228,7 @@ func (s *sqlStore) Size(ctx context.Context) (int64, error) {
 	return n, s.wrapError("store.size", err)
 }
 
-// wrapError turns err into a *core.Error; nil stays nil.
+// wrapError converts err to a *core.Error. It returns nil for nil.
 func (s *sqlStore) wrapError(op string, err error) error {
 	var known *core.Error
 	if err == nil || errors.As(err, &known) {
@@ -236,17 +237,17 @@ func (s *sqlStore) wrapError(op string, err error) error {
 	return s.explainError(op, err)
 }
 
-// newChain returns a random chain number of 63 bits, so that it is never negative in a database.
+// newChain returns a random chain number of 63 bits, because databases store signed integers.
 func newChain() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
 }
 
-// chainName returns a chain's 16 hexadecimal digits.
+// chainName returns the name of a chain: its number as 16 hexadecimal digits.
 func chainName(chain int64) string { return fmt.Sprintf("%016x", uint64(chain)) }
 
-// chainOf parses the name of a chain. ok is false if no store can have a chain of this name.
+// chainOf parses the name of a chain. ok is false if the name is not that of any possible chain.
 func chainOf(name string) (chain int64, ok bool) {
 	n, err := strconv.ParseInt(name, 16, 64)
 	return n, err == nil && n >= 0 && chainName(n) == name

@@ -17,7 +17,7 @@ import (
 	"retort/internal/core"
 )
 
-// syncsFail has every fsync and fdatasync of this process answered EIO from now on.
+// syncsFail makes every fsync and fdatasync of this process fail with EIO from now on.
 func syncsFail(t *testing.T) {
 	t.Helper()
 	number, known := map[string]uintptr{"amd64": 317, "arm64": 277}[runtime.GOARCH]
@@ -47,8 +47,8 @@ func syncsFail(t *testing.T) {
 	}
 }
 
-// TestSyncFails checks that nothing counts as written while the disk does not confirm it. The kernel may have dropped
-// what it could not write, and says nothing of it the next time, so neither the head nor a second attempt is believed.
+// TestSyncFails checks that nothing counts as written if the disk does not confirm it. The kernel may drop what it
+// could not write and report success the next time, so neither the head nor a second attempt is trusted.
 func TestSyncFails(t *testing.T) {
 	const child = "RETORT_TEST_SYNC_FAILS"
 	if dir := os.Getenv(child); dir != "" {

@@ -20,15 +20,15 @@ import (
 	"retort/internal/core"
 )
 
-// busy is how long this process has computed: others may use the machine.
+// busy returns the CPU time that this process has used. Other processes on the machine do not affect it.
 func busy() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A million entries are added up in two seconds. It takes a minute to write them, so it is
-// only done where a folder for them is named.
+// BenchmarkUsage measures SumUsageOf with a million entries, which should take at most two seconds. Writing them
+// takes a minute, so it runs only if RETORT_BENCH_RECORD names a folder for them.
 func BenchmarkUsage(b *testing.B) {
 	dir := os.Getenv("RETORT_BENCH_RECORD")
 	if dir == "" {
@@ -69,7 +69,7 @@ func BenchmarkUsage(b *testing.B) {
 	}
 }
 
-// told records a known history of two days and says what it adds up to.
+// told records a known history of two days, and returns the log, its store and the usage that must result.
 func told(t *testing.T) (*audit.Log, audit.LogStore, audit.Usage, []int64) {
 	t.Helper()
 	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "record.db"), Options{})
