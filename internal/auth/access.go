@@ -1,6 +1,7 @@
-// Package auth identifies callers on the network: by one of Retort's own tokens, or by a token
-// that an OAuthOptions authorization server issued for Retort. It does not decide what a principal may do.
-// Tokens are never passed on, and no error contains one.
+// Package auth authenticates callers on the network, either by one of Retort's own tokens or by a token that an OAuth
+// authorization server issued for Retort.
+//
+// It does not decide what a principal may do. Tokens are never passed on to other servers, and no error contains one.
 package auth
 
 import (
@@ -15,7 +16,7 @@ import (
 	"retort/internal/core"
 )
 
-// AuthenticatedPrincipal represents an authenticated caller.
+// AuthenticatedPrincipal describes a caller whose token was accepted.
 type AuthenticatedPrincipal struct {
 	Name    string    // as the settings name principals
 	Scopes  []string  // of a token of the authorization server
@@ -23,14 +24,14 @@ type AuthenticatedPrincipal struct {
 	Token   string    // id of one of our own tokens
 }
 
-// The causes of errors of Authenticate, for errors.Is.
+// Every error of Authenticate wraps one of these causes, which errors.Is finds.
 var (
 	ErrToken       = errors.New("the token does not count")               // 401 invalid_token
 	ErrScope       = errors.New("the token lacks a required scope")       // 403 insufficient_scope
 	ErrUnavailable = errors.New("the token cannot be judged at the time") // 503
 )
 
-// maxToken is the size of the largest token that is examined, in bytes.
+// maxToken bounds the length of tokens that are examined, in bytes.
 const maxToken = 16 << 10
 
 // Guard authenticates callers. It is safe for concurrent use.
@@ -39,10 +40,11 @@ type Guard struct {
 	oauth  *JWTVerifier // nil: there is no authorization server
 }
 
-// NewGuard returns a Guard that accepts the tokens of both sources. Either may be nil.
+// NewGuard returns a Guard that accepts Retort's own tokens and those of an authorization server. Either argument may
+// be nil.
 func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tokens, oauth} }
 
-// Authenticate returns the principal of a token. The error is a *core.Error that wraps ErrToken,
+// Authenticate returns the principal to whom a token belongs. The error is a *core.Error that wraps ErrToken,
 // ErrScope or ErrUnavailable.
 func (g *Guard) Authenticate(ctx context.Context, bearer string) (AuthenticatedPrincipal, error) {
 	switch {
@@ -63,8 +65,8 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (AuthenticatedP
 	return g.oauth.authenticateToken(ctx, bearer)
 }
 
-// IsValid reports whether the token of an authenticated principal is still valid, neither revoked nor
-// expired. Long requests call it; it is cheap enough to call every second.
+// IsValid reports whether the token of an authenticated principal is still valid: neither revoked nor expired. It is
+// cheap enough to be called every second during long requests.
 func (g *Guard) IsValid(p AuthenticatedPrincipal) bool {
 	if p.Token != "" {
 		return g.tokens != nil && g.tokens.HasValid(p.Token)
@@ -72,7 +74,7 @@ func (g *Guard) IsValid(p AuthenticatedPrincipal) bool {
 	return g.oauth != nil && g.oauth.now().Before(p.Expires.Add(clockLeeway))
 }
 
-// Challenge returns the WWW-Authenticate header for a request without a token.
+// Challenge returns the value of the WWW-Authenticate header for a request without a token.
 func (g *Guard) Challenge(*http.Request) string { return g.challengeHeader("", "") }
 
 func (g *Guard) challengeHeader(code, description string) string {
@@ -89,7 +91,7 @@ func (g *Guard) challengeHeader(code, description string) string {
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// toQuotable removes the characters that RFC 6750 does not allow in an error description.
+// toQuotable replaces each character that RFC 6750 does not allow in an error description by an apostrophe.
 func toQuotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r > 0x7e || r == '"' || r == '\\' {
@@ -99,8 +101,8 @@ func toQuotable(s string) string {
 	}, s)
 }
 
-// Refuse answers a request whose token was refused with the error err. The response has a status, a challenge, and
-// JSON that names the cause.
+// Refuse writes the response to a request whose token Authenticate refused with the error err. The response has a
+// status, a challenge, and JSON that names the cause.
 func (g *Guard) Refuse(w http.ResponseWriter, err error) {
 	status, code := HTTPStatusOf(err)
 	e := core.AsError(err)
@@ -120,7 +122,7 @@ func (g *Guard) Refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(body) // if it fails, the client has gone
 }
 
-// HTTPStatusOf returns the HTTP status and the OAuthOptions error code for an error of Authenticate.
+// HTTPStatusOf returns the HTTP status and the OAuth error code for an error of Authenticate.
 func HTTPStatusOf(err error) (status int, code string) {
 	switch {
 	case errors.Is(err, ErrScope):
@@ -131,7 +133,7 @@ func HTTPStatusOf(err error) (status int, code string) {
 	return http.StatusUnauthorized, "invalid_token"
 }
 
-// refusedError returns an error that wraps about, which is ErrToken, ErrScope or ErrUnavailable.
+// refusedError returns an error with this message that wraps about, which is ErrToken, ErrScope or ErrUnavailable.
 func refusedError(about error, format string, args ...any) *core.Error {
 	kind := core.KindPolicy
 	if about == ErrUnavailable {
@@ -142,7 +144,7 @@ func refusedError(about error, format string, args ...any) *core.Error {
 	return e
 }
 
-// ValidName reports whether s can name a principal.
+// ValidName reports whether s is a valid name for a principal: 1 to 128 printable bytes without surrounding blanks.
 func ValidName(s string) bool {
 	return strings.TrimSpace(s) == s && s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

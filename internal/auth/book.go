@@ -26,7 +26,7 @@ const (
 	expiredListTime = 30 * 24 * time.Hour // for which a token is listed that has expired
 )
 
-// Token describes a token without its secret.
+// Token describes one of Retort's own tokens without its secret.
 type Token struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"` // of the principal
@@ -35,19 +35,21 @@ type Token struct {
 	Used    string    `json:"used,omitempty"`   // the last day, in UTC: 2026-05-04
 }
 
-// Expired reports whether the token is no longer valid at now.
+// Expired reports whether the token has expired at the time now.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
-// storedToken represents a token as the file stores it.
+// storedToken represents a token as the file stores it, with a digest of the secret.
 type storedToken struct {
 	Token
 	Digest []byte `json:"sha256"`
 }
 
-// TokenStore stores Retort's own tokens in a file. The file is sealed with a key stored elsewhere, and the number of
-// writes is stored next to the key, so that an MCP server that can write to the file can neither add a token nor
-// restore a revoked one. If the file was tampered with, no token is valid. TokenStore is safe for concurrent use, and
-// processes may share the file.
+// TokenStore stores Retort's own tokens in a file. It is safe for concurrent use, and several processes may share the
+// file.
+//
+// The file is sealed with a key that is stored elsewhere, and the number of writes is stored next to that key.
+// Therefore an MCP server that can write to the file can neither add a token nor restore a revoked one. If the file
+// was tampered with, no token is valid.
 type TokenStore struct {
 	path, key, aside string // aside: the file with the number of writes; the lock is next to it
 	now              func() time.Time
@@ -60,7 +62,7 @@ type TokenStore struct {
 	notes bool              // a goroutine writes days of use
 }
 
-// storeState represents the content of the file when it was last read.
+// storeState holds the content of the file when it was last read.
 type storeState struct {
 	file, aside seal.FileStamp
 	writes      uint64
@@ -69,12 +71,13 @@ type storeState struct {
 }
 
 // isUnchanged reports whether a file exists and has not changed since it was read. A missing file counts as changed,
-// so that it is looked for again.
+// so that the next call looks for it again.
 func isUnchanged(was seal.FileStamp, path string) bool {
 	return was.FileExists() && was.IsSame(seal.StampOf(path))
 }
 
-// OpenBook returns the store for the tokens in a file. key is the path of the key, which need not exist yet.
+// OpenBook returns the store for the tokens in the file at path. key is the path of the file with the key, which need
+// not exist yet.
 func OpenBook(path, key string) *TokenStore {
 	sum := sha256.Sum256([]byte(path))
 	b := &TokenStore{
@@ -85,7 +88,7 @@ func OpenBook(path, key string) *TokenStore {
 	return b
 }
 
-// Close waits until pending dates of use are written.
+// Close waits until the pending dates of last use are written.
 func (b *TokenStore) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,8 +112,8 @@ func withoutSecrets(all []storedToken) []Token {
 	return tokens
 }
 
-// CreateToken creates a token and returns its text, which is not stored. It calls permit right before the token becomes
-// valid. If permit fails, Create returns its error and creates no token.
+// CreateToken creates a token and returns its text, which is not stored. It calls permit right before the token
+// becomes valid. If permit fails, CreateToken returns that error and creates no token.
 func (b *TokenStore) CreateToken(name string, life time.Duration, permit func(Token) error) (text string, made Token, err error) {
 	if !ValidName(name) {
 		return "", Token{}, core.Errorf(
@@ -139,8 +142,8 @@ func (b *TokenStore) CreateToken(name string, life time.Duration, permit func(To
 	return text, made, nil
 }
 
-// RevokeTokens removes the tokens of this name, or the one with this id. Running engines refuse their
-// next request, and end requests in progress within a second.
+// RevokeTokens removes the tokens with this name, or the one with this ID. Running engines then refuse requests with
+// them, and end requests in progress within a second.
 func (b *TokenStore) RevokeTokens(which string) (gone []Token, err error) {
 	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(k storedToken) bool {
@@ -163,7 +166,8 @@ func (b *TokenStore) RevokeTokens(which string) (gone []Token, err error) {
 	return gone, nil
 }
 
-// RevokeAll starts a new file without tokens, even if the old one is damaged.
+// RevokeAll replaces the file by one without tokens, even if it is damaged, and returns the removed tokens that it
+// could read.
 func (b *TokenStore) RevokeAll() (gone []Token, err error) {
 	err = b.runLocked(func() error {
 		s := b.readFile()
@@ -197,19 +201,20 @@ func (b *TokenStore) authenticateToken(text string) (AuthenticatedPrincipal, err
 	return AuthenticatedPrincipal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
 }
 
-// HasValid reports whether the token with this id is valid.
+// HasValid reports whether the token with this ID exists and has not expired.
 func (b *TokenStore) HasValid(id string) bool {
 	now := b.now()
 	return slices.ContainsFunc(b.currentState().tokens, func(k storedToken) bool { return k.ID == id && !k.Expired(now) })
 }
 
-// IsEmpty reports whether no token was ever created. Once there has been a token, callers must have one.
+// IsEmpty reports whether no token was ever created. After the first one was created, all callers must present a
+// token.
 func (b *TokenStore) IsEmpty() bool {
 	s := b.currentState()
 	return s.writes == 0 && s.err == nil
 }
 
-// findToken returns the token with the given hash. Its time does not depend on which token matches.
+// findToken returns the token with the given hash. The time that it takes does not reveal which token matches.
 func findToken(all []storedToken, sum tokenDigest) (found *storedToken) {
 	for i := range all {
 		if subtle.ConstantTimeCompare(all[i].Digest, sum[:]) == 1 {
@@ -219,7 +224,7 @@ func findToken(all []storedToken, sum tokenDigest) (found *storedToken) {
 	return found
 }
 
-// noteUse stores the date of a token's last use, at most once a day.
+// noteUse records the date of a token's last use. It causes at most one write a day for each token.
 func (b *TokenStore) noteUse(t Token, now time.Time) {
 	day := now.UTC().Format(time.DateOnly)
 	b.mu.Lock()
@@ -234,7 +239,8 @@ func (b *TokenStore) noteUse(t Token, now time.Time) {
 	}
 }
 
-// writeUses writes the pending dates of use to the file. Failures are ignored, because only a date is missing then.
+// writeUses writes the pending dates of last use to the file. It ignores failures, because then only a date is
+// missing.
 func (b *TokenStore) writeUses() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -256,7 +262,7 @@ func (b *TokenStore) writeUses() {
 	b.idle.Broadcast()
 }
 
-// currentState returns the content of the file, which it reads again if it has changed.
+// currentState returns the content of the file. It reads the file again if it has changed.
 func (b *TokenStore) currentState() storeState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -266,7 +272,7 @@ func (b *TokenStore) currentState() storeState {
 	return b.state
 }
 
-// changeTokens applies f to the current tokens and writes the result.
+// changeTokens applies f to the current tokens and writes the result, under the lock of the file.
 func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) error {
 	return b.runLocked(func() error {
 		s := b.readFile()
@@ -281,8 +287,8 @@ func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) 
 	})
 }
 
-// runLocked runs f while it holds a lock between processes. The lock file is next to the key, where no server can
-// hold it to keep a person from revoking tokens.
+// runLocked runs f while it holds the lock that all processes share. The lock file is next to the key. There no MCP
+// server can hold it to prevent a person from revoking tokens.
 func (b *TokenStore) runLocked(f func() error) error {
 	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
 	if err != nil {
@@ -292,7 +298,7 @@ func (b *TokenStore) runLocked(f func() error) error {
 	return f()
 }
 
-// tokensFile represents the stored form of the tokens.
+// tokensFile represents the JSON of the token file.
 type tokensFile struct {
 	Writes uint64          `json:"writes"`
 	Tokens json.RawMessage `json:"tokens"`
@@ -317,7 +323,7 @@ func (b *TokenStore) readFile() storeState {
 	return s
 }
 
-// writeCount returns how often the file was written, according to the count next to the key.
+// writeCount returns how often the file was written, as recorded next to the key.
 func (b *TokenStore) writeCount() (uint64, error) {
 	text, err := seal.ReadFile(b.aside, 64)
 	if errors.Is(err, fs.ErrNotExist) {

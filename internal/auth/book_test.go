@@ -14,7 +14,7 @@ import (
 
 func permit(Token) error { return nil }
 
-// desk is a book with its files, and a clock.
+// desk is a TokenStore with its folder, and a clock that the test sets.
 type desk struct {
 	*TokenStore
 	t   *testing.T
@@ -29,7 +29,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// again is the book as another process has it.
+// again returns another TokenStore for the same file, as a second process would open it.
 func (d *desk) again() *TokenStore {
 	b := OpenBook(filepath.Join(d.dir, "home", "access", "tokens.json"), filepath.Join(d.dir, "keys", "key"))
 	b.now = func() time.Time { return d.at }
@@ -85,7 +85,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What cannot be recorded is not created.
+// TestNotPermitted checks that no token is created if permit fails or if the name is invalid.
 func TestNotPermitted(t *testing.T) {
 	d := newDesk(t)
 	if _, _, err := d.CreateToken("anna", 0, func(Token) error { return errors.New("full") }); err == nil {
@@ -101,7 +101,8 @@ func TestNotPermitted(t *testing.T) {
 	}
 }
 
-// The day of the last use is noted once, and expired tokens go after a while.
+// TestUsed checks that the day of the last use is written once a day, and that expired tokens are removed after a
+// while.
 func TestUsed(t *testing.T) {
 	d := newDesk(t)
 	text, _ := d.make("anna", 48*time.Hour)
@@ -130,7 +131,7 @@ func TestUsed(t *testing.T) {
 	}
 }
 
-// Nothing counts in a file that something else has written, or put there again.
+// TestTampering checks that no token is valid if the file was edited, removed, or replaced by an old version.
 func TestTampering(t *testing.T) {
 	for name, tamper := range map[string]func(d *desk, old []byte){
 		"edited":      func(d *desk, _ []byte) { d.edit("anna", "root") },
@@ -193,7 +194,7 @@ func (d *desk) edit(from, to string) {
 	d.put(d.path, []byte(strings.ReplaceAll(string(text), from, to)))
 }
 
-// Without the key with which it was sealed nothing of a file counts.
+// TestAnotherKey checks that no token is valid without the key with which the file was sealed.
 func TestAnotherKey(t *testing.T) {
 	d := newDesk(t)
 	text, _ := d.make("anna", 0)
@@ -211,7 +212,8 @@ func TestAnotherKey(t *testing.T) {
 	}
 }
 
-// A file that was tampered with can be replaced by a new one, which has nothing of the old one.
+// TestBeginAnew checks that RevokeAll replaces a file that was tampered with, and that the old file is not accepted
+// afterwards.
 func TestBeginAnew(t *testing.T) {
 	d := newDesk(t)
 	text, _ := d.make("anna", 0)
@@ -239,7 +241,7 @@ func TestBeginAnew(t *testing.T) {
 	}
 }
 
-// Many processes create and revoke at once, and nothing is lost.
+// TestTogether checks that no change is lost if many processes create and revoke tokens at the same time.
 func TestTogether(t *testing.T) {
 	d := newDesk(t)
 	var wg sync.WaitGroup

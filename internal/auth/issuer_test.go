@@ -25,7 +25,7 @@ const audience = "https://retort.example.com/mcp"
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// issuer is an authorization server with real keys.
+// issuer is an authorization server for tests. It signs with real keys.
 type issuer struct {
 	*httptest.Server
 	t       *testing.T
@@ -81,7 +81,7 @@ func (s *issuer) set(f func()) {
 	f()
 }
 
-// resource is one that believes s, at a time that can be moved.
+// resource returns a verifier that accepts the tokens of s, with a clock that the test sets.
 func (s *issuer) resource(change func(*OAuthOptions)) *clocked {
 	s.t.Helper()
 	o := OAuthOptions{Issuer: s.URL, Audience: audience}
@@ -111,12 +111,12 @@ func (c *clocked) shows(token string) error {
 	return err
 }
 
-// claimed are the claims of a good token.
+// claimed returns the claims of a valid token.
 func (s *issuer) claimed() map[string]any {
 	return map[string]any{"iss": s.URL, "aud": audience, "sub": "anna", "exp": noon.Add(time.Hour).Unix(), "iat": noon.Unix(), "scope": "mcp:tools openid"}
 }
 
-// with are the claims of a good token but for one; nil removes it.
+// with returns the claims of a valid token with one claim changed, or removed if value is nil.
 func (s *issuer) with(claim string, value any) map[string]any {
 	c := s.claimed()
 	if c[claim] = value; value == nil {
@@ -125,7 +125,7 @@ func (s *issuer) with(claim string, value any) map[string]any {
 	return c
 }
 
-// sign makes a token. Headers may be nil.
+// sign returns a signed token with these claims. headers may be nil.
 func (s *issuer) sign(algorithm string, key any, id string, headers map[jose.HeaderKey]any, claims map[string]any) string {
 	s.t.Helper()
 	o := (&jose.SignerOptions{}).WithHeader("kid", id)

@@ -33,7 +33,7 @@ const (
 	minRSA          = 2048
 )
 
-// issuerKeys caches the public keys of a token issuer. It fetches them when a token needs them.
+// issuerKeys caches the public keys of a token issuer. It fetches them only when a token needs them.
 type issuerKeys struct {
 	issuer, url string
 	client      *http.Client
@@ -57,7 +57,7 @@ func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
 	}
 }
 
-// sameOrigin refuses redirects to another origin, because that origin could supply any keys.
+// sameOrigin refuses redirects to another origin, because that origin could supply false keys.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return errors.New("it redirects to elsewhere")
@@ -65,7 +65,8 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// isTrustworthy reports whether answers from an address can be trusted, because it uses https or names this machine.
+// isTrustworthy reports whether responses from an address can be trusted, because it uses https or is on this
+// machine.
 func isTrustworthy(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
@@ -75,7 +76,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// findKeys returns the keys that may have signed a token. Its errors are those of Authenticate.
+// findKeys returns the keys that may have signed a token with this key ID and algorithm. It waits for newer keys if
+// they are being fetched. Its errors are those of Authenticate.
 func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	found, age, flight := k.lookupKeys(id, algorithm)
 	if flight != nil {
@@ -100,15 +102,16 @@ func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose
 	return nil, refusedError(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
 }
 
-// isDown reports whether the last attempt to fetch has failed or has not ended.
+// isDown reports whether the last attempt to fetch the keys has failed or is still running.
 func (k *issuerKeys) isDown() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.failed || k.flight != nil
 }
 
-// lookupKeys returns the cached keys that fit, and the age of the cache. If newer keys could help and are being
-// fetched, flight is a channel that is closed when the attempt ends.
+// lookupKeys returns the cached keys that fit, and the age of the cache. It starts to fetch newer keys if they could
+// help. While they are being fetched, flight is a channel that is closed when the attempt ends. Otherwise it may be
+// nil.
 func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -130,7 +133,7 @@ func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, 
 	return found, age, k.flight
 }
 
-// fetchShared fetches the keys and closes flight when it has finished.
+// fetchShared fetches the keys for all callers that wait for them, and then closes flight.
 func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), keyFetchTimeout)
 	defer cancel()
@@ -146,7 +149,8 @@ func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	close(flight)
 }
 
-// fittingKeys returns the keys with this id that fit the algorithm. Without an id it returns all keys that fit.
+// fittingKeys returns the keys with this ID that can be used with the algorithm. If the ID is empty, keys with any ID
+// fit.
 func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSONWebKey) {
 	for _, key := range set {
 		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) && canSign(key, algorithm) {
@@ -156,7 +160,7 @@ func fittingKeys(set []jose.JSONWebKey, id, algorithm string) (found []jose.JSON
 	return found
 }
 
-// canSign reports whether a public key can be used with the algorithm.
+// canSign reports whether signatures of this algorithm can be verified with a public key.
 func canSign(key jose.JSONWebKey, algorithm string) bool {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:
@@ -199,7 +203,8 @@ func (k *issuerKeys) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return set, nil
 }
 
-// discoverAddress asks the issuer for the address of its keys, by RFC 8414, then by OpenID Connect.
+// discoverAddress asks the issuer for the address of its keys, first as RFC 8414 describes, then as OpenID Connect
+// does.
 func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 	u, err := url.Parse(k.issuer)
 	if err != nil {
@@ -230,7 +235,7 @@ func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// getDocument reads a JSON document of bounded size.
+// getDocument fetches a JSON document of bounded size and decodes it into v.
 func (k *issuerKeys) getDocument(ctx context.Context, address string, v any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

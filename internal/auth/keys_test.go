@@ -14,7 +14,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// rotate lets the issuer sign with another key only.
+// rotate replaces the keys of the issuer by a single other key.
 func (s *issuer) rotate(id string) {
 	s.set(func() { s.keys = []jose.JSONWebKey{{Key: otherRSA().Public(), KeyID: id, Use: "sig"}} })
 }
@@ -39,7 +39,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A key that was withdrawn counts no more, though nobody has shown one that is unknown.
+// TestWithdrawn checks that a key which the issuer no longer publishes is refused after a while, even if no token
+// with an unknown key is presented.
 func TestWithdrawn(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(nil)
@@ -54,7 +55,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// Tokens with keys that nobody knows make few requests at the issuer.
+// TestUnknownKeys checks that many tokens with unknown keys cause only one request to the issuer.
 func TestUnknownKeys(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(nil)
@@ -80,7 +81,7 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// An issuer that is down, or answers with rubbish, takes nobody's access for a while.
+// TestIssuerDown checks that tokens stay valid for a limited time if the issuer is down or returns invalid responses.
 func TestIssuerDown(t *testing.T) {
 	broken := map[string]func(http.ResponseWriter, *http.Request) bool{
 		"an error": func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true },
@@ -140,7 +141,8 @@ func TestIssuerDown(t *testing.T) {
 	}
 }
 
-// What the issuer answers is bounded, and it can send nobody elsewhere.
+// TestHostileIssuer checks that oversized responses of the issuer, redirects to another origin and unsuitable keys
+// are refused.
 func TestHostileIssuer(t *testing.T) {
 	elsewhere := newIssuer(t)
 	only := func(path string, f http.HandlerFunc) func(http.ResponseWriter, *http.Request) bool {
@@ -182,7 +184,8 @@ func TestHostileIssuer(t *testing.T) {
 	}
 }
 
-// Keys are not read from where anybody on the way could put others.
+// TestKeysOverHTTP checks that keys are not fetched over plain http from another machine, because anyone on the way
+// could replace them.
 func TestKeysOverHTTP(t *testing.T) {
 	s := newIssuer(t)
 	s.intercept = func(w http.ResponseWriter, r *http.Request) bool {
@@ -194,7 +197,7 @@ func TestKeysOverHTTP(t *testing.T) {
 	}
 }
 
-// A key that can't be read takes nothing from those that can.
+// TestOddKeys checks that keys which cannot be parsed do not affect the others.
 func TestOddKeys(t *testing.T) {
 	s := newIssuer(t)
 	s.intercept = func(w http.ResponseWriter, r *http.Request) bool {

@@ -17,16 +17,16 @@ import (
 	"retort/internal/core"
 )
 
-// clockLeeway is how much the clocks of two machines may differ.
+// clockLeeway is the tolerance for differences between the clocks of two machines.
 const clockLeeway = time.Minute
 
-// SignatureAlgorithms returns the accepted signature algorithms. All of them use a public key: with a shared secret, anyone
-// able to check a token could also create one.
+// SignatureAlgorithms returns the accepted signature algorithms. All of them use a public key. With a shared secret,
+// anyone able to verify a token could also create one.
 func SignatureAlgorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
 
-// OAuthOptions configures whose tokens are accepted and which claims they must have.
+// OAuthOptions configures whose tokens are accepted and what they must contain.
 type OAuthOptions struct {
 	Issuer     string   // of the tokens, exactly as they name it
 	Audience   string   // that tokens must be for
@@ -37,7 +37,7 @@ type OAuthOptions struct {
 	Algorithms []string // of signatures; RS256, PS256, ES256 and EdDSA if empty
 }
 
-// JWTVerifier checks tokens in the role of an OAuthOptions 2.1 resource server.
+// JWTVerifier verifies tokens in the role of an OAuth 2.1 resource server.
 type JWTVerifier struct {
 	o           OAuthOptions
 	algorithms  []jose.SignatureAlgorithm
@@ -49,7 +49,7 @@ type JWTVerifier struct {
 }
 
 // NewResource returns a JWTVerifier, or an error if o is invalid. It fetches nothing before the first token is
-// checked. If keys cannot be fetched, the reason is written to log, because callers must not see it.
+// verified. If keys cannot be fetched, it writes the reason only to log, because callers must not see it.
 func NewResource(o OAuthOptions, log *slog.Logger) (*JWTVerifier, error) {
 	wrong := func(what, value, hint string) error {
 		return core.Errorf(core.KindInvalidArguments, "access.oauth", "http.oauth: %s %q %s", what, value, hint)
@@ -76,13 +76,14 @@ func NewResource(o OAuthOptions, log *slog.Logger) (*JWTVerifier, error) {
 	return r, r.describeResource()
 }
 
-// IsTrustworthyURL reports whether answers from an address can be trusted: it uses https or names this machine.
+// IsTrustworthyURL reports whether responses from an address can be trusted, because it uses https or is on this
+// machine.
 func IsTrustworthyURL(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" && isTrustworthy(u)
 }
 
-// tokenClaims holds the claims of a token that are checked.
+// tokenClaims holds those claims of a token that are checked.
 type tokenClaims struct {
 	jwt.Claims
 	Scope        textOrList      `json:"scope"`
@@ -129,9 +130,8 @@ func (r *JWTVerifier) authenticateToken(ctx context.Context, bearer string) (Aut
 	return AuthenticatedPrincipal{Name: name, Scopes: scopes, Expires: c.Expiry.Time()}, nil
 }
 
-// verifyToken parses a token and checks that the issuer has signed it. Of the token's header it uses only the
-// algorithm, the type and the key id; it ignores a key in the header. It fetches keys only if the token names the
-// expected issuer.
+// verifyToken parses a token and verifies that the issuer has signed it. From the token's header it uses only the
+// algorithm, the type and the key ID, and ignores a key. It fetches keys only if the token names the expected issuer.
 func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenClaims, named map[string]any, err error) {
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 	return c, nil, refusedError(ErrToken, "the token's signature is wrong, or its claims can't be read")
 }
 
-// isAccess reports whether kind, the type in a token's header, is allowed for an access token.
+// isAccess reports whether an access token may have this type in its header.
 func isAccess(kind string) bool {
 	switch strings.ToLower(kind) {
 	case "", "jwt", "at+jwt", "application/at+jwt":
@@ -169,7 +169,7 @@ func isAccess(kind string) bool {
 }
 
 // checkClaims returns an error unless the token is valid now and meant for this server. It also refuses a token that
-// only the holder of a key may use (claim cnf), because this server cannot check that the client holds the key.
+// is bound to a key of its holder (claim cnf), because this server cannot check that the client holds that key.
 func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {
@@ -197,8 +197,8 @@ func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 
 func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
 
-// principalName returns the name of the principal. It refuses an email address that is not verified: many servers let
-// users enter any.
+// principalName returns the name of the principal from the configured claim. It refuses an e-mail address that is not
+// verified, because many authorization servers let users enter any address.
 func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string, error) {
 	name, ok := named[r.o.Principal].(string)
 	if !ok || !ValidName(name) {
@@ -216,7 +216,7 @@ func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// describeResource prepares the resource metadata of RFC 9728.
+// describeResource prepares the resource metadata that RFC 9728 defines.
 func (r *JWTVerifier) describeResource() (err error) {
 	u, err := url.Parse(r.o.Resource)
 	if err != nil {
@@ -234,9 +234,9 @@ func (r *JWTVerifier) describeResource() (err error) {
 	return err
 }
 
-// MetadataHandler returns the paths of the resource metadata (RFC 9728) and the handler that serves it. Both are nil without
-// an authorization server. The handler needs no token. The first path is for clients that do not know the resource's
-// own path.
+// MetadataHandler returns the paths of the resource metadata (RFC 9728) and the handler that serves it without a
+// token. Both are nil if there is no authorization server. The first path is for clients that do not know the
+// resource's own path.
 func (g *Guard) MetadataHandler() (paths []string, h http.Handler) {
 	if g.oauth == nil {
 		return nil, nil

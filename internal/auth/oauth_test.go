@@ -45,7 +45,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// forged puts another header before the payload of a token.
+// forged returns a token with another header and signature but the same payload.
 func forged(t *testing.T, header map[string]any, token, signature string) string {
 	t.Helper()
 	text, err := json.Marshal(header)
@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What has not come to an end of the payload counts as changed.
+// TestChangedPayload checks that a token is refused if its payload does not match its signature.
 func TestChangedPayload(t *testing.T) {
 	s := newIssuer(t)
 	r := s.resource(nil)
@@ -209,7 +209,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// What a client sees of each refusal.
+// TestRefuse checks the status, the challenge and the body of the response for each cause of refusal.
 func TestRefuse(t *testing.T) {
 	s := newIssuer(t)
 	d := newDesk(t)
@@ -252,7 +252,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// A request that lasts ends with its token.
+// TestHolds checks that IsValid returns false as soon as a token is revoked or has expired, so that long requests
+// end.
 func TestHolds(t *testing.T) {
 	s, d := newIssuer(t), newDesk(t)
 	r := s.resource(nil)
@@ -294,7 +295,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// Whatever is shown, there is an answer and no panic, and nobody gets in.
+// FuzzAuthenticate checks that every text other than a valid token is refused without a panic.
 func FuzzAuthenticate(f *testing.F) {
 	t := &testing.T{}
 	s := newIssuer(t)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A token consists of the prefix and 56 letters and digits. They encode 32 random bytes and a checksum of three
+// A token consists of the prefix and 56 letters and digits, which encode 32 random bytes and a checksum of three
 // bytes. A double click selects the whole token, and its form makes it easy to find in texts.
 const (
 	tokenPrefix = "rtk_"
@@ -19,8 +19,8 @@ const (
 
 var tokenEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// tokenDigest is the hash of a token. Only the hash is stored. A fast hash is enough, because a token has 256 random
-// bits and cannot be guessed.
+// tokenDigest is the SHA-256 hash of a token, which is stored instead of the token. A fast hash is enough, because a
+// token has 256 random bits and cannot be guessed.
 type tokenDigest [sha256.Size]byte
 
 var errTypo = errors.New("the token is incomplete, or has a typo: its checksum is wrong")
@@ -34,8 +34,8 @@ func newToken() string {
 	return tokenPrefix + tokenEncoding.EncodeToString(secret[:])
 }
 
-// parseToken returns the digest of a token. It returns an error if the token is mistyped, which the checksum shows,
-// so that a typing error is not reported as an unknown token.
+// parseToken returns the digest of a token. It returns an error if the checksum shows that the token is mistyped, so
+// that it is not reported as unknown.
 func parseToken(text string) (tokenDigest, error) {
 	encoded, ok := strings.CutPrefix(text, tokenPrefix)
 	if !ok || len(encoded) != encodedSize {

@@ -25,7 +25,7 @@ func TestTypos(t *testing.T) {
 	}
 }
 
-// No two texts are the same token, and nothing that is not one is taken for one.
+// FuzzParseToken checks that parseToken accepts only texts in the exact form of a token.
 func FuzzParseToken(f *testing.F) {
 	token := newToken()
 	for _, seed := range []string{"", tokenPrefix, token, token[:20], strings.Repeat("rtk_", 100), tokenPrefix + strings.Repeat("a", encodedSize), "eyJhbGciOiJub25lIn0.e30."} {

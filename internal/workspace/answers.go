@@ -16,9 +16,9 @@ import (
 	"retort/internal/base/seal"
 )
 
-// AnswerCache caches answers of tools for a limited time. Each is a file in a folder for its server. Damaged files, old
-// ones and those with a time in the future count as missing. It is safe for concurrent use, also by several
-// processes.
+// AnswerCache caches results of tools for a limited time. Each result is a file in a folder for its server. Damaged
+// files, old ones and those with a time in the future count as missing. It is safe for concurrent use, also by
+// several processes.
 type AnswerCache struct {
 	dir  string
 	life time.Duration
@@ -29,17 +29,17 @@ type AnswerCache struct {
 	added int64 // bytes added since the size was last measured; negative if it never was
 }
 
-// maxAnswer bounds the size of one answer, in bytes. It must be small because reading cached answers does not count
-// towards a memory budget.
+// maxAnswer bounds the size of one cached result, in bytes. It must be small, because the memory for reading cached
+// results is not limited otherwise.
 const maxAnswer = 1 << 20
 
-// NewAnswers returns a cache in dir. life is how long answers are kept. most bounds the cache in bytes; each answer
-// counts entryCost in addition to its size.
+// NewAnswers returns a cache in dir. life is how long results are kept. most bounds the cache in bytes, and each
+// result counts entryCost in addition to its size.
 func NewAnswers(dir string, life time.Duration, most int64) *AnswerCache {
 	return &AnswerCache{dir: dir, life: life, most: most, now: time.Now, added: -1}
 }
 
-// answerHeader is the first line of a cached answer's file.
+// answerHeader is the first line of the file of a cached result.
 type answerHeader struct {
 	At  time.Time `json:"at"`
 	Sum string    `json:"sum"` // SHA-256 of what follows
@@ -50,7 +50,7 @@ func (a *AnswerCache) filePath(server, key string) string {
 	return filepath.Join(a.dir, folderName(server), hex.EncodeToString(sum[:16]))
 }
 
-// Get returns the cached answer of a server for a key.
+// Get returns the cached result of a server for a key, and false if there is none.
 func (a *AnswerCache) Get(server, key string) (json.RawMessage, bool) {
 	data, err := seal.ReadFile(a.filePath(server, key), maxAnswer+1<<10)
 	if err != nil {
@@ -70,7 +70,7 @@ func checksumHex(value []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// Put stores an answer. If that fails, the answer is not cached.
+// Put stores a result. If that fails, the result is not cached.
 func (a *AnswerCache) Put(server, key string, value json.RawMessage) {
 	if len(value) > maxAnswer || int64(len(value)) > a.most {
 		return
@@ -84,7 +84,7 @@ func (a *AnswerCache) Put(server, key string, value json.RawMessage) {
 	}
 }
 
-// Forget removes all answers of a server.
+// Forget removes all cached results of a server.
 func (a *AnswerCache) Forget(server string) {
 	dir := filepath.Join(a.dir, folderName(server))
 	if _, err := os.Stat(dir); err == nil {
@@ -92,7 +92,8 @@ func (a *AnswerCache) Forget(server string) {
 	}
 }
 
-// trimIfGrown checks the total size from time to time and removes the oldest answers if it is too large.
+// trimIfGrown adds bytes to the estimated growth of the cache. If it has grown much, trimIfGrown measures it. It then
+// removes expired results, and the oldest ones if the cache is too large.
 func (a *AnswerCache) trimIfGrown(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

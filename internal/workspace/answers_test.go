@@ -42,7 +42,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Cut anywhere, or with any byte changed, an answer is not there.
+// TestAnswersThatAreDamaged checks that a cached result counts as missing if its file is truncated or any byte was
+// changed.
 func TestAnswersThatAreDamaged(t *testing.T) {
 	a := NewAnswers(t.TempDir(), time.Hour, 1<<20)
 	a.Put("crm", "k", []byte(`{"name":"x"}`))
@@ -85,7 +86,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// Answers of a few bytes take room too, so that their number is bounded.
+// TestSmallAnswersAreBounded checks that the number of very small results is bounded, too.
 func TestSmallAnswersAreBounded(t *testing.T) {
 	const most = 32
 	dir := t.TempDir()

@@ -14,26 +14,26 @@ import (
 	"retort/internal/core"
 )
 
-// maxCopy is the size of the largest file that is copied, in bytes.
+// maxCopy bounds the size of the files that are copied, in bytes.
 const maxCopy = 64 << 20
 
-// WithCopies sets the folder in which CopyOut writes copies; each session has a folder below it. Removing a file or a
-// session also removes its copies.
+// WithCopies sets the folder in which CopyOut writes copies, each session in a folder of its own. Removing a file or
+// a session also removes its copies.
 func (s *WorkspaceStore) WithCopies(dir string) *WorkspaceStore {
 	s.copies = dir
 	return s
 }
 
-// CopyResult is the result of CopyOut.
+// CopyResult holds the result of CopyOut.
 type CopyResult struct {
 	Restored int     // files that were written with other content than in the workspace
 	Kept     []error // why files were copied as they are, or not at all
 }
 
-// CopyOut makes the copies of a workspace's files up to date, for a person to read. render returns the content of a
-// copy; a file that render refuses is copied unchanged. Programs, commands and models never read the copies, so their
-// content, size and number reveal nothing to them. Copies take at most the workspace's quota more space than the
-// files. CopyOut reads only files that have changed since the last time.
+// CopyOut updates the copies of a workspace's files that a person reads. render returns the content of a copy. A file
+// that render refuses is copied unchanged. Programs, commands and models never read the copies, so the copies reveal
+// nothing to them. Copies take at most the workspace's quota more space than the files. CopyOut reads only files that
+// have changed since the last time.
 func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (CopyResult, error) {
 	c := copyRun{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
 	if w.store.copies == "" || w.draft {
@@ -50,7 +50,7 @@ func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out
 	return c.done, nil
 }
 
-// EraseCopies removes the copies of all sessions. It waits until a running CopyOut of any engine has ended.
+// EraseCopies removes the copies of all sessions. It first waits until no engine is running CopyOut.
 func (s *WorkspaceStore) EraseCopies() error {
 	unlock, err := seal.Lock(s.copiesLock(), time.Minute)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *WorkspaceStore) EraseCopies() error {
 
 func (s *WorkspaceStore) copiesLock() string { return s.lockPath(".copies") }
 
-// removeCopy removes the copy of a file or session. name is its path below the folder of all workspaces.
+// removeCopy removes the copy of a file, or all copies of a session. name is the path below the folder of all
+// workspaces.
 func (s *WorkspaceStore) removeCopy(name string) error {
 	if s.copies == "" {
 		return nil
@@ -70,7 +71,7 @@ func (s *WorkspaceStore) removeCopy(name string) error {
 	return os.RemoveAll(filepath.Join(s.copies, name))
 }
 
-// copyRun is one run of CopyOut.
+// copyRun holds the state of one call of CopyOut.
 type copyRun struct {
 	workspace *Workspace
 	render    func(name string, data []byte, most int) ([]byte, bool, *core.Error)
@@ -103,7 +104,7 @@ func (c *copyRun) updateCopies(dir string) error {
 	return nil
 }
 
-// pruneCopies removes copies of files that no longer exist, and empty folders.
+// pruneCopies removes the copies of files that no longer exist, and empty folders.
 func (c *copyRun) pruneCopies(files []core.FileEntry) error {
 	known := make(map[string]bool, len(files))
 	for _, f := range files {
@@ -131,7 +132,7 @@ func (c *copyRun) pruneCopies(files []core.FileEntry) error {
 	return err
 }
 
-// copyFile updates the copy of one file. The copy gets the modification time of the file.
+// copyFile updates the copy of one file, which gets the modification time of the file.
 func (c *copyRun) copyFile(name string) error {
 	info, err := c.workspace.root.Stat(name)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *copyRun) copyFile(name string) error {
 	return c.to.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// renderContent returns the content of the copy of a file.
+// renderContent returns what the copy of a file must contain.
 func (c *copyRun) renderContent(name string, data []byte) []byte {
 	out, restored, refused := c.render(name, data, len(data)+int(max(0, min(c.more, maxCopy))))
 	if refused != nil {

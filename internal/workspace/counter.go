@@ -10,17 +10,17 @@ import (
 	"retort/internal/base/seal"
 )
 
-// usageCounter represents a file that holds a session's usage, shared by all engines of one data directory. An engine that
-// changes a workspace locks the file, reads the usage and writes the new one. During the change the file is marked as
-// unfinished. An engine that finds the mark measures the folder, because another engine has died during a change. On
-// systems without file locks there is no counter, and each engine counts for itself.
+// usageCounter is a file that holds the space used by a session, shared by all engines of one data directory. An
+// engine that changes a workspace locks the file, reads the usage and writes the new one. During the change the file
+// is marked as unfinished. If an engine finds that mark, another engine has died during a change, so it measures the
+// folder. On systems without file locks there is no counter, and each engine counts for itself.
 type usageCounter struct{ file *os.File }
 
 const (
 	counterSize = 24 // bytes: a mark, the bytes of contents, the entries
 	countedMark = "counted\n"
 	unfinishedC = "changing"
-	// counterTimeout bounds how long one change by another engine may take.
+	// counterTimeout bounds how long an engine waits for a change that another engine is making.
 	counterTimeout = 10 * time.Second
 )
 
@@ -28,7 +28,7 @@ func (s *WorkspaceStore) counterPath(name string) string {
 	return filepath.Join(s.dir, lockFolder, name+".count")
 }
 
-// openCounter opens the counter of a session. It returns nil without an error if counters cannot be used.
+// openCounter opens the counter of a session. It returns nil without an error if the system has no file locks.
 func (s *WorkspaceStore) openCounter(name string) (*usageCounter, error) {
 	if !seal.Locks {
 		return nil, nil
@@ -49,7 +49,8 @@ func (c *usageCounter) closeCounter() {
 	}
 }
 
-// lockUsage waits for the lock and returns the usage. known is false if the usage must be measured.
+// lockUsage waits for the lock, returns the usage and marks the file as unfinished. known is false if the caller must
+// measure the usage.
 func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 	if err := seal.LockFile(c.file, counterTimeout); err != nil {
 		return spaceUsage{}, false, err
@@ -69,7 +70,7 @@ func (c *usageCounter) lockUsage() (used spaceUsage, known bool, err error) {
 	return used, true, nil
 }
 
-// storeUsage writes the usage and releases the lock. If it cannot be written, the next engine measures.
+// storeUsage writes the usage and releases the lock. If writing fails, the next engine measures the folder.
 func (c *usageCounter) storeUsage(used spaceUsage) {
 	var b [counterSize]byte
 	copy(b[:], countedMark)
@@ -81,8 +82,8 @@ func (c *usageCounter) storeUsage(used spaceUsage) {
 	_ = seal.UnlockFile(c.file)
 }
 
-// beginChange begins a change of the workspace; done ends it. In between, no other engine changes the workspace, and
-// w.used is the usage by all engines. name is the path for error messages.
+// beginChange begins a change of the workspace, which done ends. In between, no other engine changes the workspace,
+// and w.used is the space used by all engines. name is the path for error messages.
 func (w *Workspace) beginChange(name string) (done func(), err error) {
 	w.mu.Lock()
 	if err := w.loadUsage(); err != nil {

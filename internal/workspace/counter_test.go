@@ -14,7 +14,7 @@ import (
 	"retort/internal/core"
 )
 
-// engines returns the workspace of one session as so many engines of one data directory have it.
+// engines returns the workspace of one session, opened by n engines that share a data directory.
 func engines(t *testing.T, quota int64, n int) (all []*Workspace) {
 	t.Helper()
 	if !seal.Locks {
@@ -32,7 +32,7 @@ func engines(t *testing.T, quota int64, n int) (all []*Workspace) {
 	return all
 }
 
-// expectCount fails unless what all engines count is what is on disk.
+// expectCount fails the test unless the usage that all engines count equals what is on disk.
 func expectCount(t *testing.T, w *Workspace, after string) {
 	t.Helper()
 	done, err := w.beginChange(".")
@@ -43,8 +43,8 @@ func expectCount(t *testing.T, w *Workspace, after string) {
 	expectUsage(t, w, after)
 }
 
-// TestEnginesShareQuota has two engines fill one workspace, in turns and at once, each in every way
-// that takes room: together they get what one of them would.
+// TestEnginesShareQuota checks that two engines that fill one workspace at the same time together get no more than
+// the quota, whichever way they write.
 func TestEnginesShareQuota(t *testing.T) {
 	const room = 40
 	stream := func(w *Workspace, _ string) error {
@@ -90,8 +90,8 @@ func TestEnginesShareQuota(t *testing.T) {
 	}
 }
 
-// TestCounterOfDeadEngine checks that an engine that died within a change, and a counter that is cut,
-// deleted or stale, have the workspace measured.
+// TestCounterOfDeadEngine checks that the workspace is measured if an engine died during a change, or if the
+// counter's file is damaged.
 func TestCounterOfDeadEngine(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, w *Workspace, path string){
 		"died within a change": func(t *testing.T, w *Workspace, _ string) {
@@ -126,8 +126,8 @@ func TestCounterOfDeadEngine(t *testing.T) {
 	}
 }
 
-// TestCounterAfterRestart checks that the only engine measures a workspace that a person has changed
-// meanwhile, and that one which another engine uses is not measured.
+// TestCounterAfterRestart checks that an engine measures a workspace that a person has changed in the meantime,
+// unless another engine is using it.
 func TestCounterAfterRestart(t *testing.T) {
 	one := engines(t, 1<<20, 1)[0]
 	if err := one.Write("a", []byte("content")); err != nil {
@@ -153,7 +153,7 @@ func TestCounterAfterRestart(t *testing.T) {
 	expectCount(t, again, "a restart")
 }
 
-// TestCounterIsBusy checks that a change fails that cannot have the lock, and says why.
+// TestCounterIsBusy checks that a change that cannot get the lock fails with an error that says why.
 func TestCounterIsBusy(t *testing.T) {
 	all := engines(t, 1<<20, 2)
 	done, err := all[0].beginChange(".")
@@ -175,7 +175,7 @@ func TestCounterIsBusy(t *testing.T) {
 	}
 }
 
-// TestSweptSessionIsMeasured checks that what a sweep has removed counts no more.
+// TestSweptSessionIsMeasured checks that files which were erased no longer count as used space.
 func TestSweptSessionIsMeasured(t *testing.T) {
 	one := engines(t, 1<<20, 1)[0]
 	if err := one.Write("results/a", []byte("content")); err != nil {
@@ -194,7 +194,7 @@ func TestSweptSessionIsMeasured(t *testing.T) {
 	expectCount(t, w, "it was erased")
 }
 
-// BenchmarkChange is what it costs to count for all engines, without the change itself.
+// BenchmarkChange measures the cost of counting a change for all engines, without the change itself.
 func BenchmarkChange(b *testing.B) {
 	w, err := NewStore(b.TempDir(), 1<<20).Open("default")
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	abandonedAge = 24 * time.Hour
 )
 
-// NewDraft returns a workspace that starts with the current content of w. Changes to it do not affect w and are
-// discarded when it is closed.
+// NewDraft returns a workspace that begins with the current content of w, for a dry run. Changes to it do not affect
+// w and are discarded when it is closed.
 func (w *Workspace) NewDraft() (*Workspace, error) {
 	w.store.removeDryRuns()
 	name := path.Join(draftsFolder, strings.ToLower(rand.Text()[:13]))
@@ -39,8 +39,8 @@ func (w *Workspace) NewDraft() (*Workspace, error) {
 	return d, nil
 }
 
-// copyOf fills a draft with the files of the original. Files are shared (hard links) until they are written, because
-// only Append changes a file in place.
+// copyOf fills a draft with the files of the original. It uses hard links, which is safe because only AppendFile
+// changes a file in place.
 func (w *Workspace) copyOf(from *Workspace) error {
 	store, err := seal.OpenRoot(from.store.dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *Workspace) copyOf(from *Workspace) error {
 	})
 }
 
-// copyShared gives a draft its own copy of a file before the file is changed in place.
+// copyShared replaces a hard link in a draft by a copy of the file, before the file is changed in place.
 func (w *Workspace) copyShared(name string) error {
 	if !w.draft {
 		return nil

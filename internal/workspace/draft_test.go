@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// text is what a file holds, or why it can't be read.
+// text returns the content of a file, or the error if it cannot be read.
 func text(w *Workspace, name string) string {
 	data, _, err := w.ReadAt(name, 0, 100)
 	if err != nil {
@@ -16,7 +16,8 @@ func text(w *Workspace, name string) string {
 	return string(data)
 }
 
-// A draft can be read and written like what it is a draft of, which stays as it is.
+// TestDraft checks that a draft can be read and changed like the original workspace, and that the original stays
+// unchanged.
 func TestDraft(t *testing.T) {
 	w := open(t, 1<<20)
 	for name, data := range map[string]string{"a.txt": "a", "sub/b.txt": "b", "c.txt": "c", "d.txt": "d"} {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// IncomingFile represents a workspace file that is being written. It becomes visible as a whole with Commit. A caller that
-// does not commit must call Abort.
+// IncomingFile represents a workspace file that is being written. Programs see it only after Commit, and then
+// completely. A caller that does not commit it must call Abort.
 type IncomingFile struct {
 	workspace *Workspace
 	name      string
@@ -22,7 +22,7 @@ type IncomingFile struct {
 	done      bool
 }
 
-// Create begins a new file with a unique name in files/.
+// Create begins a new file in the folder files/, with a unique name that ends in suffix.
 func (w *Workspace) Create(_ context.Context, suffix string) (*IncomingFile, error) {
 	in := &IncomingFile{workspace: w, name: "files/" + strings.ToLower(rand.Text()[:12]) + suffix}
 	in.temp = in.name + "." + rand.Text()[:8] + ".tmp"

@@ -14,7 +14,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// killed is the variable that makes the test program the one that is killed.
+// killed names the environment variable that makes the test program the process to be killed.
 const killed = "WORKSPACE_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -25,10 +25,10 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Main(m))
 }
 
-// page is the content of the n-th write: one letter, repeatedly, so that a torn one shows.
+// page returns the content of the n-th write, which repeats one letter, so that a mixture of two writes is noticed.
 func page(n int) []byte { return bytes.Repeat([]byte{byte('a' + n%26)}, 1000+n%7*4000) }
 
-// scribble writes without end, and says on standard output what was acknowledged.
+// scribble writes files and values in an endless loop, and prints the number of each acknowledged write.
 func scribble(dir string) {
 	store, states := NewStore(filepath.Join(dir, "workspace"), 1<<30), NewStates(filepath.Join(dir, "state"))
 	w, err := store.Open("default")
@@ -45,8 +45,8 @@ func scribble(dir string) {
 	}
 }
 
-// Whenever the process is killed, files and values are those of one write, and what was
-// acknowledged is there.
+// TestKills checks that after a process was killed at any moment, each file and value comes from a single write, and
+// acknowledged writes are not lost.
 func TestKills(t *testing.T) {
 	kills := 40
 	if testenv.Full() {

@@ -12,7 +12,7 @@ const (
 	maxDepth   = 64      // folders inside of each other
 )
 
-// spaceUsage counts the space used by files and folders.
+// spaceUsage counts the space that files and folders use.
 type spaceUsage struct {
 	bytes   int64 // of the contents of files
 	entries int   // files, folders and anything else that has a name
@@ -25,11 +25,11 @@ func (u spaceUsage) subtractUsage(v spaceUsage) spaceUsage {
 	return spaceUsage{u.bytes - v.bytes, u.entries - v.entries}
 }
 
-// quotaBytes returns the number of bytes that count towards the quota.
+// quotaBytes returns how many bytes count towards the quota: the content, and a fixed cost for each entry.
 func (u spaceUsage) quotaBytes() int64 { return u.bytes + int64(u.entries)*entryCost }
 
-// entryUsage returns the space used by a file, or by a folder without its contents. It is zero if the entry does not
-// exist. Links are not followed.
+// entryUsage returns the space used by a file, or by a folder without its contents. It is zero if there is no such
+// entry. Links are not followed.
 func (w *Workspace) entryUsage(target string) spaceUsage {
 	info, err := w.root.Lstat(target)
 	switch {
@@ -41,8 +41,8 @@ func (w *Workspace) entryUsage(target string) spaceUsage {
 	return spaceUsage{entries: 1}
 }
 
-// treeUsage returns the space used by a file, or by a folder with all its contents. The root folder of the workspace
-// itself does not count.
+// treeUsage returns the space used by a file, or by a folder with all its contents. The workspace's own folder does
+// not count.
 func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 	info, err := w.root.Lstat(target)
 	if err != nil || !info.IsDir() {
@@ -75,8 +75,8 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and its parents if the quota has room for them and for a further usage, given as more.
-// It counts the created folders towards the quota even if it fails halfway; the caller must count more. name is the
+// makeFolders creates a folder and its parents if the quota has room for them and for more, the usage that the caller
+// adds next. It counts the created folders, even if it fails halfway, but the caller must count more. name is the
 // path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
@@ -104,8 +104,8 @@ func (w *Workspace) countMissing(folder string) (n int) {
 	return n
 }
 
-// fitsBelow returns an error if a folder or its contents would be too deep at target. A folder that does not become
-// deeper is not searched.
+// fitsBelow returns an error if moving a folder from source to target would nest any folder too deeply. It does not
+// search the folder if target is not deeper than source.
 func (w *Workspace) fitsBelow(name, source, target string, isFolder bool) error {
 	if !isFolder || folderDepth(target) <= folderDepth(source) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// expectUsage fails unless what is counted is what is on disk.
+// expectUsage fails the test unless the counted usage equals what is on disk.
 func expectUsage(t *testing.T, w *Workspace, after string) {
 	t.Helper()
 	if on := w.treeUsage("."); w.used != on {
@@ -18,7 +18,7 @@ func expectUsage(t *testing.T, w *Workspace, after string) {
 	}
 }
 
-// Each way to make a file or a folder counts it, so that none of them goes on without end.
+// TestEntriesCount checks that every way to create files or folders counts them, so that none can exceed the quota.
 func TestEntriesCount(t *testing.T) {
 	const room = 20
 	for name, make := range map[string]func(w *Workspace, i int) error{
@@ -59,14 +59,14 @@ func TestEntriesCount(t *testing.T) {
 	}
 }
 
-// makeUnderFile fails as a file is in the way, but not before it has made folders; only
-// the quota is an error here.
+// makeUnderFile tries to create folders below a file, which fails, and then a folder elsewhere. It returns the error
+// of the latter.
 func makeUnderFile(w *Workspace, i int) error {
 	_ = w.MkdirAll("first/below")
 	return w.MkdirAll(fmt.Sprintf("d%d", i))
 }
 
-// last returns the path of the file that TestEntriesCount began with, wherever it is.
+// last returns the current path of the file that TestEntriesCount created first.
 func last(w *Workspace) string {
 	files, _, _ := w.FindFiles("", "", 1)
 	return files[0].Path
@@ -112,7 +112,7 @@ func TestUsageFollowsChanges(t *testing.T) {
 	}
 }
 
-// errorOf returns the last error; those before it must be nil.
+// errorOf returns last. It panics if before is not nil.
 func errorOf(before, last error) error {
 	if before != nil {
 		panic(before)
@@ -165,7 +165,7 @@ func TestNumberOfEntriesIsBounded(t *testing.T) {
 	}
 }
 
-// Who opens a workspace that was left full finds it full, whatever is in it.
+// TestLeftEntriesCount checks that all kinds of existing entries count when a workspace is opened.
 func TestLeftEntriesCount(t *testing.T) {
 	store := NewStore(t.TempDir(), 10*entryCost)
 	dir := filepath.Join(store.dir, "s")

@@ -18,7 +18,7 @@ import (
 	"retort/internal/core"
 )
 
-// MaxState bounds the size of all keys and values of a session's state together, in bytes of JSON.
+// MaxState bounds the total size of all keys and values in a session's state, in bytes of JSON.
 const MaxState = 1 << 20
 
 const (
@@ -27,20 +27,21 @@ const (
 	stateStructure = 1                // version of the file
 )
 
-// StateStore stores small JSON values of sessions that must outlive a program. Each session has a file in one folder. It
-// is safe for concurrent use, also by several processes.
+// StateStore stores small JSON values that sessions keep from one program to the next. Each session has a file in one
+// folder. It is safe for concurrent use, also by several processes.
 type StateStore struct {
 	dir   string
 	mu    sync.Mutex
 	known map[string]*SessionState
 }
 
-// NewStates stores states in dir, which is created when the first value is set.
+// NewStates returns a store of states in dir. The folder is created when the first value is set.
 func NewStates(dir string) *StateStore {
 	return &StateStore{dir: dir, known: map[string]*SessionState{}}
 }
 
-// maxStates bounds the number of states in memory, because callers choose the names of sessions.
+// maxStates bounds the number of states kept in memory. A bound is needed because callers choose the names of
+// sessions.
 const maxStates = 128
 
 // StateFor returns the state of a session.
@@ -70,7 +71,8 @@ func (s *StateStore) removeState(folder string) error {
 	return err
 }
 
-// SessionState is the state of one session. When Set or Delete returns, the change is on disk.
+// SessionState holds the values of one session. When Set or DeleteKey returns without an error, the change is on
+// disk.
 type SessionState struct {
 	path string // empty: a draft, in memory only
 
@@ -79,13 +81,13 @@ type SessionState struct {
 	stamp  os.FileInfo                // of the file from which values were read; nil if there was none
 }
 
-// stateFile is the content of a state file.
+// stateFile represents the JSON of a state file.
 type stateFile struct {
 	Version int                        `json:"version"`
 	Values  map[string]json.RawMessage `json:"values"`
 }
 
-// NewDraft returns a state that starts with the current values of s. Changes to it do not affect s.
+// NewDraft returns a state that begins with the current values of s, for a dry run. Changes to it do not affect s.
 func (s *SessionState) NewDraft() (*SessionState, error) {
 	values, err := s.readValues()
 	return &SessionState{values: values}, err
@@ -98,7 +100,7 @@ func (s *SessionState) Get(key string) (value json.RawMessage, ok bool, err erro
 	return value, ok, err
 }
 
-// ListKeys returns all keys, sorted.
+// ListKeys returns all keys in sorted order.
 func (s *SessionState) ListKeys() ([]string, error) {
 	values, err := s.readValues()
 	keys := slices.AppendSeq([]string{}, maps.Keys(values))
@@ -159,8 +161,8 @@ func (s *SessionState) readValues() (map[string]json.RawMessage, error) {
 	return s.values, s.reloadIfChanged()
 }
 
-// changeValues applies do to a copy of the values while no other process can change them. If do or writing fails,
-// nothing is changed.
+// changeValues applies do to a copy of the values and stores the result, while no other process can change them. If
+// do or writing fails, nothing is changed.
 func (s *SessionState) changeValues(do func(values map[string]json.RawMessage) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

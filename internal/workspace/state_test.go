@@ -33,7 +33,8 @@ func get(t *testing.T, s *SessionState, key string) string {
 	return string(value)
 }
 
-// What was set is there for whoever opens the session next, digits and order of keys too.
+// TestState checks that values can be read after the session was opened again, with all digits and the order of keys
+// preserved.
 func TestState(t *testing.T) {
 	dir := t.TempDir()
 	s := NewStates(dir).StateFor("default")
@@ -58,7 +59,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Engines that share a home lose nothing of each other.
+// TestStateIsShared checks that engines that share a data directory do not lose values of each other.
 func TestStateIsShared(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
@@ -95,7 +96,8 @@ func TestStateBounds(t *testing.T) {
 	}
 }
 
-// A file that is damaged, or of a later version, is neither read nor written over.
+// TestStateIsNotGuessed checks that a state file that is damaged or of a later version is neither read nor
+// overwritten.
 func TestStateIsNotGuessed(t *testing.T) {
 	for _, text := range []string{`{"version":1,"val`, `{"version":2,"values":{}}`, ``} {
 		dir := t.TempDir()

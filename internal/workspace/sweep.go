@@ -16,15 +16,15 @@ import (
 	"retort/internal/core"
 )
 
-// RetentionPolicy says how long files are kept. Zero fields mean for ever.
+// RetentionPolicy says how long files of sessions are kept. Fields that are zero set no limit.
 type RetentionPolicy struct {
 	Results  time.Duration // results that were too large to return: results/ and files/
 	Sessions time.Duration // all data of a session that was not used for this time
 	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
-// SessionUse describes how much a session stores. Its name is that of the session's folder, which equals the
-// session's name unless that is not safe as a file name.
+// SessionUse describes how much a session stores. It is identified by its folder, whose name is that of the session
+// unless that name is not safe for a file.
 type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
@@ -34,7 +34,8 @@ type SessionUse struct {
 	Busy    bool      `json:"busy,omitempty"`
 }
 
-// SweepResult counts the files that were removed or, in a dry run, would be removed. It names the affected sessions.
+// SweepResult counts the files that were removed or, in a dry run, would be removed. It also names the affected
+// sessions.
 type SweepResult struct {
 	Files    int      `json:"files"`
 	Bytes    int64    `json:"bytes"`
@@ -43,7 +44,7 @@ type SweepResult struct {
 	Left     int64    `json:"left"`               // remaining bytes
 }
 
-// sweepRun represents one pass over all sessions.
+// sweepRun holds the state of one pass over all sessions.
 type sweepRun struct {
 	store  *WorkspaceStore
 	states *StateStore
@@ -60,8 +61,8 @@ type agedFile struct {
 	at   time.Time
 }
 
-// SweepSessions removes files that have been kept for long enough. If dry is set, it only reports them. It skips sessions
-// that a program of any process uses.
+// SweepSessions removes files that have been kept for longer than the policy says. If dry is set, it only reports
+// them. It skips sessions that a program of any process is using.
 func (s *WorkspaceStore) SweepSessions(states *StateStore, keep RetentionPolicy, now time.Time, dry bool) (SweepResult, error) {
 	w := sweepRun{store: s, states: states, keep: keep, now: now, dry: dry}
 	var errs []error
@@ -97,7 +98,7 @@ func wrapError(err error) error {
 	return core.Errorf(core.KindInternal, "workspace.gc", "not everything could be removed: %w", err)
 }
 
-// SessionUses returns all sessions, the most recently used first.
+// SessionUses describes all sessions, the most recently used first.
 func (s *WorkspaceStore) SessionUses() []SessionUse {
 	var uses []SessionUse
 	for _, name := range s.sessionFolders() {
@@ -123,7 +124,7 @@ func laterTime(a, b time.Time) time.Time {
 	return a
 }
 
-// sessionFolders returns the folders of all sessions.
+// sessionFolders returns the names of the folders of all sessions.
 func (s *WorkspaceStore) sessionFolders() []string {
 	entries, _ := os.ReadDir(s.dir)
 	var names []string
@@ -162,13 +163,13 @@ func (s *WorkspaceStore) countFolders(name string) (n int) {
 	return n
 }
 
-// lockFolder is the name of a folder that cannot be that of a session. It has a lock file for each session; users of
-// a session hold a shared lock on it.
+// lockFolder is the name of the folder with a lock file for each session. No session's folder can have this name.
+// Whoever uses a session holds a shared lock on its file.
 const lockFolder = ".locks"
 
 func (s *WorkspaceStore) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
 
-// lockAlone takes the exclusive lock of a session. It returns an error if the session is in use.
+// lockAlone acquires the exclusive lock of a session. It returns an error if the session is in use.
 func (s *WorkspaceStore) lockAlone(name string) (unlock func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +219,7 @@ func totalBytes(files []agedFile) (bytes int64) {
 	return bytes
 }
 
-// lastUsed returns when anything in a session last changed.
+// lastUsed returns the time at which anything in a session last changed.
 func (w *sweepRun) lastUsed(name string, files []agedFile) (last time.Time) {
 	for _, path := range []string{w.states.stateFile(name), filepath.Join(w.store.dir, name)} {
 		if info, err := os.Stat(path); err == nil {
@@ -231,15 +232,15 @@ func (w *sweepRun) lastUsed(name string, files []agedFile) (last time.Time) {
 	return last
 }
 
-// isEngineFile reports whether the engine, and not a program, has written a file.
+// isEngineFile reports whether a file is in a folder to which the engine writes large results, and not only programs.
 func (w *sweepRun) isEngineFile(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")
 	return err == nil && below && (first == "results" || first == "files")
 }
 
-// isUnfinished reports whether a file is the temporary file of a write that was killed before it could rename the
-// file.
+// isUnfinished reports whether a file is a temporary one that a killed process left behind before it could be
+// renamed.
 func isUnfinished(path string) bool {
 	name, ok := strings.CutSuffix(path, ".tmp")
 	dot := strings.LastIndexByte(name, '.')
@@ -276,7 +277,7 @@ func (w *sweepRun) removeFile(f agedFile) error {
 	return nil
 }
 
-// removeOldest removes the oldest results while their total size is too large.
+// removeOldest removes the oldest results until all sessions together are within the policy's total size.
 func (w *sweepRun) removeOldest() error {
 	if w.keep.Bytes <= 0 {
 		return nil
@@ -303,7 +304,7 @@ func (w *sweepRun) removeOldest() error {
 	return nil
 }
 
-// SweepInBackground calls Sweep every hour until stop is called. report is called with the results and errors.
+// SweepInBackground calls SweepSessions every hour until stop is called. It passes the results and errors to report.
 func (s *WorkspaceStore) SweepInBackground(states *StateStore, keep RetentionPolicy, report func(SweepResult, error)) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -321,7 +322,7 @@ func (s *WorkspaceStore) SweepInBackground(states *StateStore, keep RetentionPol
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// SessionSize returns the number of a session's files and their size in bytes.
+// SessionSize returns the number of files of a session and their total size in bytes.
 func (s *WorkspaceStore) SessionSize(session string) (files int, bytes int64) {
 	for f := range s.sessionFiles(folderName(session)) {
 		files, bytes = files+1, bytes+f.size

@@ -10,7 +10,7 @@ import (
 
 const day = 24 * time.Hour
 
-// aging is a store with files that were last changed so many days before now.
+// aging returns a store with the given files, each of which was last changed the given number of days before now.
 func aging(t *testing.T, now time.Time, files map[string]int) (*WorkspaceStore, *StateStore) {
 	t.Helper()
 	store, states := NewStore(filepath.Join(t.TempDir(), "workspace"), 1<<20), NewStates(t.TempDir())
@@ -92,7 +92,7 @@ func TestSweepBySize(t *testing.T) {
 	}
 }
 
-// What is used is left alone: by this process, and by another one.
+// TestSweepLeavesWhatIsUsed checks that sessions are not swept while this process or another one uses them.
 func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	now := time.Now()
 	store, states := aging(t, now, map[string]int{"a/results/1": 100})

@@ -10,12 +10,12 @@ import (
 	"retort/internal/core"
 )
 
-// VirtualFolder represents a folder of generated files in the file tree that a program sees. It is read-only unless Write is
-// set.
+// VirtualFolder represents a folder of generated files in the file tree that a program sees. It is read-only unless
+// Write is set.
 type VirtualFolder struct {
-	// File returns the text of a file, given its path within the folder.
+	// File returns the text of a file and whether it exists. name is its path within the folder.
 	File func(name string) (string, bool)
-	// List returns the names in a folder. Names of folders end with a slash.
+	// List returns the names in a folder and whether the folder exists. Names of folders end with a slash.
 	List func(name string) ([]string, bool)
 	// Write writes or appends to a file in the folder. If it is nil, the folder is read-only. shown is the path as
 	// the program wrote it, for error messages.
@@ -23,28 +23,28 @@ type VirtualFolder struct {
 }
 
 // FileTree is the tree of files that a program sees. It consists of workspace/, which the program can read and write,
-// and other folders next to it, which are read-only unless they have a Write function. A relative path that begins
-// with none of these folders, such as out.csv or files/a.png, refers to a file in workspace/.
+// and other folders next to it. The latter are read-only unless they have a Write function. A relative path that
+// begins with none of these folders, such as out.csv or files/a.png, refers to a file in workspace/.
 type FileTree struct {
 	Workspace *Workspace
 	Folders   map[string]VirtualFolder // by name: "servers"
-	// May returns an error if a file or folder of the workspace must not be used in this way. Its name is clean and
-	// relative to the workspace. A nil May allows everything.
+	// May returns an error if the program must not use a file or folder of the workspace in this way. The name is a
+	// clean path relative to the workspace. If May is nil, everything is allowed.
 	May func(name string, use AccessKind) *core.Error
 }
 
-// AccessKind represents a kind of access to a file.
+// AccessKind says how a program uses a file.
 type AccessKind uint8
 
-// The kinds of access to a file.
+// FileTree.May decides about each of these kinds of access.
 const (
 	LookAt    AccessKind = iota // its name, size and place
 	ReadFile                    // also a part of it
 	WriteFile                   // also make, remove and rename
 )
 
-// checkAccess returns an error if a path within the workspace must not be used in this way. If access to files is
-// restricted, symbolic links on the path are refused, because they could lead to other files.
+// checkAccess returns an error if the program must not use a path within the workspace in this way. If access to
+// files is restricted, it refuses symbolic links on the path, because they could lead to other files.
 func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 	if t.May == nil {
 		return nil
@@ -59,7 +59,8 @@ func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 	return nil
 }
 
-// maxRead bounds one read, in bytes. The guest reads the rest with further calls.
+// maxRead bounds the result of one read, in bytes. The guest, which runs the program, reads the rest with further
+// calls.
 const maxRead = 4 << 20
 
 type pathArgument struct {
@@ -73,14 +74,14 @@ type pathArgument struct {
 	To        string `json:"to"`
 }
 
-// ReadAnswer represents the result of read_file.
+// ReadAnswer holds the result of the function read_file.
 type ReadAnswer struct {
 	Data  []byte `json:"data"`
 	Bytes int64  `json:"bytes"` // of the whole file
 	EOF   bool   `json:"eof"`
 }
 
-// FileFunctions returns the file functions that programs call, by name.
+// FileFunctions returns the functions with which programs use files, by name.
 func (t *FileTree) FileFunctions() map[string]func(context.Context, json.RawMessage) (any, error) {
 	return map[string]func(context.Context, json.RawMessage) (any, error){
 		"read_file":   withPath(t.readFile),
@@ -103,7 +104,8 @@ func withPath(f func(pathArgument) (any, error)) func(context.Context, json.RawM
 	}
 }
 
-// splitTree splits a path into the folder of the tree ("workspace", "servers", "" for the root) and the path within it.
+// splitTree splits a path into the top folder of the tree ("workspace", "servers", or "" for the root) and the path
+// within it.
 func (t *FileTree) splitTree(name string) (folder, rest string) {
 	if isBarePath(name) {
 		return "workspace", path.Clean(name)
@@ -113,13 +115,13 @@ func (t *FileTree) splitTree(name string) (folder, rest string) {
 	return folder, rest
 }
 
-// InWorkspace reports whether a path, as a program writes it, leads to the workspace.
+// InWorkspace reports whether a path, as a program writes it, refers to the workspace.
 func (t *FileTree) InWorkspace(name string) bool {
 	folder, _ := t.splitTree(name)
 	return folder == "workspace"
 }
 
-// isBarePath reports whether a path is relative and begins with none of the tree's folders, such as out.csv. It
+// isBarePath reports whether a path is relative and begins with none of the tree's folders, such as out.csv. It then
 // refers to a file in the workspace. The Python guest applies the same rule to its current folder.
 func isBarePath(name string) bool {
 	first, _, _ := strings.Cut(path.Clean(name), "/")
@@ -199,7 +201,7 @@ func (t *FileTree) listFolder(a pathArgument) (any, error) {
 	return nil, t.missingError(a.Path)
 }
 
-// visibleEntries returns the entries of a folder that may be seen.
+// visibleEntries returns those entries of a folder that the program may see.
 func (t *FileTree) visibleEntries(folder string, entries []FileEntry) []FileEntry {
 	if t.May == nil {
 		return entries
@@ -239,7 +241,8 @@ func (t *FileTree) statFile(a pathArgument) (any, error) {
 	return nil, t.missingError(a.Path)
 }
 
-// writablePath returns the path relative to the workspace, or an error if the program must not write to it.
+// writablePath converts a path to one relative to the workspace. It returns an error if the program must not write to
+// it.
 func (t *FileTree) writablePath(name string) (string, error) {
 	folder, rest := t.splitTree(name)
 	if folder == "workspace" {
@@ -311,7 +314,7 @@ func (t *FileTree) missingError(name string) error {
 		WithHint("a program sees ./servers/ and ./skills/ (read-only) and ./workspace/; a name without a folder is a file of ./workspace/")
 }
 
-// renamePathInError replaces the internal path in an error by the path that the program wrote.
+// renamePathInError replaces the internal path in an error message by the path that the program wrote.
 func renamePathInError(err error, inner, written string) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package workspace stores the files of sessions. Each session has a folder that is accessed only through os.Root and
-// bounded by a quota. Files are written atomically.
+// Package workspace stores the files of sessions. Each session has a folder, which is bounded by a quota and accessed
+// only through os.Root. Files are written atomically.
 package workspace
 
 import (
@@ -21,7 +21,7 @@ import (
 	"retort/internal/core"
 )
 
-// WorkspaceStore holds the workspaces of all sessions under one folder.
+// WorkspaceStore manages the workspaces of all sessions, each in a folder below one directory.
 type WorkspaceStore struct {
 	dir    string
 	quota  int64
@@ -31,13 +31,13 @@ type WorkspaceStore struct {
 	known map[string]*Workspace
 }
 
-// NewStore returns a Store of workspaces in dir, which is created when the first one is opened. quota bounds each
-// workspace, in bytes. Each file and folder counts entryCost bytes in addition to its content.
+// NewStore returns a store of workspaces in dir, which is created when the first workspace is opened. quota bounds
+// each workspace, in bytes. Each file and folder counts entryCost bytes in addition to its content.
 func NewStore(dir string, quota int64) *WorkspaceStore {
 	return &WorkspaceStore{dir: dir, quota: quota, known: map[string]*Workspace{}}
 }
 
-// Open returns the workspace of a session. The caller must close it. All callers of one session share the same
+// Open returns the workspace of a session, which the caller must close. All callers for one session share the same
 // workspace.
 func (s *WorkspaceStore) Open(session string) (*Workspace, error) {
 	s.mu.Lock()
@@ -56,7 +56,8 @@ func (s *WorkspaceStore) Open(session string) (*Workspace, error) {
 	return w, nil
 }
 
-// openFolder opens the folder. The first change measures its contents, unless another engine already counts them.
+// openFolder opens the folder of the session under a shared lock. The first change measures its contents, unless
+// another engine already counts them.
 func (w *Workspace) openFolder(first bool) (err error) {
 	if err := w.lockShared(first); err != nil {
 		return err
@@ -70,8 +71,8 @@ func (w *Workspace) openFolder(first bool) (err error) {
 	return err
 }
 
-// lockShared takes a shared lock that keeps the session from being swept while it is used. If first is set, it also
-// finds out whether another engine uses the session.
+// lockShared acquires a shared lock, so that the session is not swept while it is used. If first is set, it also
+// finds out whether another engine is using the session.
 func (w *Workspace) lockShared(first bool) (err error) {
 	w.leave = func() {}
 	if w.draft {
@@ -88,7 +89,7 @@ func (w *Workspace) lockShared(first bool) (err error) {
 	return err
 }
 
-// closeFiles closes the folder and what belongs to it.
+// closeFiles closes the counter and the folder, and releases the shared lock.
 func (w *Workspace) closeFiles() error {
 	w.counter.closeCounter()
 	w.counter = nil
@@ -97,8 +98,8 @@ func (w *Workspace) closeFiles() error {
 	return err
 }
 
-// Close releases the caller's use of the workspace. Its files stay, except those of a draft. The last user closes the
-// folder.
+// Close ends the caller's use of the workspace. The last user closes the folder. The files stay, except those of a
+// draft.
 func (w *Workspace) Close() error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
@@ -112,15 +113,15 @@ func (w *Workspace) Close() error {
 	return err
 }
 
-// isPlain reports whether a session's name can be a folder name: it has at most 64 bytes, consists of lower-case
-// letters, digits, "_" and "-", and begins with a letter or digit.
+// isPlain reports whether a session's name can be the name of its folder. It must have at most 64 bytes, consist of
+// lower-case letters, digits, "_" and "-", and begin with a letter or digit.
 func isPlain(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
 }
 
-// folderName returns the folder name of a session: the session's name if that is plain, or else a part of it with a hash,
-// so that no two sessions share a folder.
+// folderName returns the name of a session's folder. It is the session's name if that is plain. Otherwise it is a
+// part of the name with a hash, so that no two sessions share a folder.
 func folderName(session string) string {
 	if isPlain(session) {
 		return session
@@ -135,8 +136,8 @@ func folderName(session string) string {
 	return "_" + safe[:min(len(safe), 32)] + "." + hex.EncodeToString(sum[:8])
 }
 
-// Workspace has the files of one session. Paths are relative and use slashes. They cannot refer to anything outside
-// the folder.
+// Workspace gives access to the files of one session. Paths are relative and use slashes, and cannot refer to
+// anything outside the folder.
 type Workspace struct {
 	store *WorkspaceStore
 	dir   string
@@ -152,10 +153,10 @@ type Workspace struct {
 	counter    *usageCounter // nil until the first change, and on systems without counters
 }
 
-// Folder returns the folder on disk.
+// Folder returns the path of the workspace's folder on disk.
 func (w *Workspace) Folder() string { return w.dir }
 
-// FileEntry represents one entry of a listing.
+// FileEntry describes one file or folder.
 type FileEntry struct {
 	Name     string `json:"name"`
 	Dir      bool   `json:"dir"`
@@ -195,7 +196,7 @@ func (w *Workspace) ListFolder(name string) ([]FileEntry, error) {
 	return files, nil
 }
 
-// ReadAt reads at most length bytes from offset. size is the size of the whole file.
+// ReadAt reads at most length bytes from offset on. It also returns the size of the whole file.
 func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size int64, err error) {
 	f, err := seal.OpenIn(w.root, localPath(name), os.O_RDONLY, 0)
 	if errors.Is(err, seal.ErrIrregular) {
@@ -218,7 +219,7 @@ func (w *Workspace) ReadAt(name string, offset, length int64) (data []byte, size
 	return data[:n], size, nil
 }
 
-// Write replaces a file atomically: readers see the old content or the new. It creates missing folders.
+// Write replaces a file atomically: readers see either the old or the new content. It creates missing folders.
 func (w *Workspace) Write(name string, data []byte) error {
 	done, err := w.beginChange(name)
 	if err != nil {
@@ -241,7 +242,7 @@ func (w *Workspace) replaceFile(target string, data []byte) error {
 	return replaceIn(w.root, target, data)
 }
 
-// replaceIn replaces a file atomically: readers see either the old content or the new.
+// replaceIn replaces a file below root atomically: readers see either the old or the new content.
 func replaceIn(root *os.Root, target string, data []byte) (err error) {
 	temp := target + "." + rand.Text()[:8] + ".tmp"
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -263,7 +264,7 @@ func replaceIn(root *os.Root, target string, data []byte) (err error) {
 	return root.Rename(temp, target)
 }
 
-// AppendFile adds data to the end of a file. It creates a missing file.
+// AppendFile adds data to the end of a file. It creates the file and its folders if they are missing.
 func (w *Workspace) AppendFile(name string, data []byte) error {
 	done, err := w.beginChange(name)
 	if err != nil {
@@ -287,7 +288,7 @@ func (w *Workspace) AppendFile(name string, data []byte) error {
 	return explainError(name, errors.Join(err, f.Close()))
 }
 
-// MkdirAll creates a folder and those above it.
+// MkdirAll creates a folder and all missing parents.
 func (w *Workspace) MkdirAll(name string) error {
 	done, err := w.beginChange(name)
 	if err != nil {
@@ -297,7 +298,7 @@ func (w *Workspace) MkdirAll(name string) error {
 	return w.makeFolders(name, localPath(name), spaceUsage{})
 }
 
-// RemovePath removes a file or an empty folder or, if all is set, a whole tree.
+// RemovePath removes a file or an empty folder. If all is set, it removes a folder with its contents.
 func (w *Workspace) RemovePath(name string, all bool) error {
 	done, err := w.beginChange(name)
 	if err != nil {
@@ -353,7 +354,7 @@ func (w *Workspace) Save(_ context.Context, suffix string, data []byte) (string,
 	return name, w.Write(name, data)
 }
 
-// localPath converts a path in a program to one for os.Root, which refuses paths that lead outside.
+// localPath converts a path that a program uses to one for os.Root, which refuses paths that lead outside.
 func localPath(name string) string {
 	clean := path.Clean(strings.TrimPrefix(name, "/"))
 	if clean == "" || clean == "/" {
@@ -362,7 +363,7 @@ func localPath(name string) string {
 	return clean
 }
 
-// explainError converts a file system error to one that does not reveal where the workspace is on this machine.
+// explainError converts a file system error to one that does not reveal where on this machine the workspace is.
 func explainError(name string, err error) error {
 	var code, what string
 	switch {
@@ -403,7 +404,7 @@ func (w *Workspace) crossesLink(name string) bool {
 	return false
 }
 
-// IsPlain reports whether a clean path leads to a file or folder without a symbolic link on the way.
+// IsPlain reports whether a clean path names a file or folder and contains no symbolic link.
 func (w *Workspace) IsPlain(name string) bool {
 	if w.crossesLink(name) {
 		return false

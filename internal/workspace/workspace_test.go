@@ -23,7 +23,8 @@ func open(t *testing.T, quota int64) *Workspace {
 	return w
 }
 
-// A model can name as many sessions as it likes; descriptors are few.
+// TestClosedWorkspacesHoldNothing checks that a workspace keeps its folder open only while it has users, so that many
+// sessions need few file descriptors.
 func TestClosedWorkspacesHoldNothing(t *testing.T) {
 	s := NewStore(t.TempDir(), 100+2*entryCost)
 	first, err := s.Open("a")
@@ -145,7 +146,7 @@ func TestWriteReplacesWhole(t *testing.T) {
 	}
 }
 
-// call runs one function of a tree and returns its answer or error as text.
+// call runs one function of the file tree and returns its result or error as text.
 func call(tree *FileTree, function string, arguments string) string {
 	answer, err := tree.FileFunctions()[function](context.Background(), json.RawMessage(arguments))
 	if err != nil {
