@@ -168,7 +168,7 @@ func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	return c, err
 }
 
-// readSome returns the content of a file, but at most the first most bytes.
+// readSome reads a file from its beginning. The argument most bounds how many bytes it returns.
 func readSome(path string, most int64) ([]byte, error) {
 	f, err := seal.Open(path)
 	if err != nil {

@@ -53,7 +53,8 @@ func (l *Log) refuseClockBehind() *core.Error {
 		WithHint("correct the clock. If it is right now and was wrong before, run retort audit accept-clock")
 }
 
-// recordRewind adds an entry that a person has confirmed the clock, although it is behind the newest entry.
+// recordRewind adds an entry which says that a person has confirmed the clock, although it is behind the newest
+// entry.
 func (l *Log) recordRewind(now time.Time) *core.Error {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventClock, At: now, Facts: map[string]any{"behind_ms": l.last.Sub(now).Milliseconds()}})
 	if err != nil {

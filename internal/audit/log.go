@@ -338,11 +338,11 @@ func (l *Log) waitWritten(it *queuedRow) *core.Error {
 	return it.err
 }
 
-// Close writes the queued entries and an entry that the engine has ended.
+// Close writes the queued entries, and an entry which says that the engine has ended.
 func (l *Log) Close() error { return l.close() }
 
-// CloseQuietly closes the log without an entry that the engine has ended. It is for processes that only repaired the
-// chain of another engine.
+// CloseQuietly works like Close but adds no entry about the end of the engine. It is for processes that only repaired
+// the chain of another engine.
 func (l *Log) CloseQuietly() error {
 	l.leaves.Store(true)
 	return l.close()

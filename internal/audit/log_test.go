@@ -305,7 +305,7 @@ func TestNothingBeginsUnrecorded(t *testing.T) {
 }
 
 // TestAmbiguous checks that a batch is not written twice if the store wrote it but returned an error. If the log
-// could not find out at once, a refusal entry must say that the call did not happen.
+// cannot find out at once whether the batch was written, a refusal entry must say that the call did not happen.
 func TestAmbiguous(t *testing.T) {
 	lost := errors.New("connection reset")
 	for _, blind := range []bool{false, true} {
@@ -341,8 +341,8 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// TestAmbiguousBegin checks that an execution gets an end entry if its request entry was written although it was
-// refused.
+// TestAmbiguousBegin checks that an execution gets an end entry if its request entry was written although Record
+// returned an error.
 func TestAmbiguousBegin(t *testing.T) {
 	lost := errors.New("connection reset")
 	m := newMemory("c1")

@@ -262,7 +262,7 @@ func (e *Entry) containsText(text string) bool {
 	return anyText(e.Facts, has) || anyText(e.Body, has)
 }
 
-// anyText reports whether the function is returns true for the whole document or for any name or string in its JSON.
+// anyText reports whether is(text) returns true for the whole document or for any name or string in its JSON.
 func anyText(document json.RawMessage, is func(string) bool) bool {
 	if len(document) == 0 {
 		return false

@@ -20,8 +20,7 @@ var (
 	ErrGone = errors.New("its file was deleted or replaced while it was open")
 )
 
-// StatusLost is the Status of the gap entry with which a chain begins that continues another, because that chain's
-// file became unreliable.
+// StatusLost is the Status of the first entry of a chain that continues another one whose file became unreliable.
 const StatusLost = "lost"
 
 // continuationFacts holds the facts of a gap entry with StatusLost.
@@ -42,8 +41,8 @@ func (l *Log) currentStore() (LogStore, string) {
 	return l.store, l.head.Chain
 }
 
-// startNewChain continues the log in a new chain of another store, which the queued entries are written to. If it
-// fails, nothing changes, and nothing is written until a later attempt succeeds.
+// startNewChain continues the log in a new chain of another store, where the queued entries are written. If it fails,
+// nothing changes, and nothing is written until a later attempt succeeds.
 func (l *Log) startNewChain() *core.Error {
 	if l.o.Renew == nil {
 		return core.AsError(l.lost)

@@ -292,8 +292,8 @@ func (l *Log) failBatch(err *core.Error) {
 	}
 }
 
-// attachKey makes the first queued row that needs a key store the key with it. If there is none yet, the next such
-// row will do so.
+// attachKey makes the first queued row that needs a key carry the key into the store. If there is none yet, the next
+// such row will carry it.
 func attachKey(queue []*queuedRow, k *bodyKey) {
 	for _, it := range queue {
 		if it.key == k && it.row.Body != nil {

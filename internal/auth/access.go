@@ -144,7 +144,8 @@ func refusedError(about error, format string, args ...any) *core.Error {
 	return e
 }
 
-// ValidName reports whether s is a valid name for a principal: 1 to 128 printable bytes without surrounding blanks.
+// ValidName reports whether s is a valid name for a principal: 1 to 128 bytes of printable characters, without
+// surrounding blanks.
 func ValidName(s string) bool {
 	return strings.TrimSpace(s) == s && s != "" && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

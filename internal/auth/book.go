@@ -287,8 +287,8 @@ func (b *TokenStore) changeTokens(f func([]storedToken) ([]storedToken, error)) 
 	})
 }
 
-// runLocked runs f while it holds the lock that all processes share. The lock file is next to the key. There no MCP
-// server can hold it to prevent a person from revoking tokens.
+// runLocked runs f while it holds the lock that all processes share. The lock file is next to the key, so that no MCP
+// server can hold the lock to prevent a person from revoking tokens.
 func (b *TokenStore) runLocked(f func() error) error {
 	unlock, err := seal.Lock(b.aside+".lock", lockPatience)
 	if err != nil {

@@ -110,8 +110,7 @@ func (k *issuerKeys) isDown() bool {
 }
 
 // lookupKeys returns the cached keys that fit, and the age of the cache. It starts to fetch newer keys if they could
-// help. While they are being fetched, flight is a channel that is closed when the attempt ends. Otherwise it may be
-// nil.
+// help. While they are being fetched, flight is a channel that is closed when the attempt ends. Otherwise it is nil.
 func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

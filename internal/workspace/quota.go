@@ -75,9 +75,9 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and its parents if the quota has room for them and for more, the usage that the caller
-// adds next. It counts the created folders, even if it fails halfway, but the caller must count more. name is the
-// path for error messages.
+// makeFolders creates a folder and its parents if the quota has room for them and for more, which is the usage that
+// the caller will add. It counts the created folders, even if it fails halfway. The caller itself must count what it
+// adds. name is the path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)

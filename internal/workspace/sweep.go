@@ -23,8 +23,8 @@ type RetentionPolicy struct {
 	Bytes    int64         // total of all sessions; beyond it the oldest of results/ and files/ are removed
 }
 
-// SessionUse describes how much a session stores. It is identified by its folder, whose name is that of the session
-// unless that name is not safe for a file.
+// SessionUse describes how much a session stores. The session is identified by the name of its folder, which equals
+// its own name unless that is not safe as a file name.
 type SessionUse struct {
 	Session string    `json:"session"`
 	Files   int       `json:"files"`
@@ -163,8 +163,8 @@ func (s *WorkspaceStore) countFolders(name string) (n int) {
 	return n
 }
 
-// lockFolder is the name of the folder with a lock file for each session. No session's folder can have this name.
-// Whoever uses a session holds a shared lock on its file.
+// lockFolder is the name of the folder with a lock file for each session. No session's folder can have this name. The
+// users of a session hold a shared lock on its file.
 const lockFolder = ".locks"
 
 func (s *WorkspaceStore) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }
@@ -232,7 +232,7 @@ func (w *sweepRun) lastUsed(name string, files []agedFile) (last time.Time) {
 	return last
 }
 
-// isEngineFile reports whether a file is in a folder to which the engine writes large results, and not only programs.
+// isEngineFile reports whether a file is below results/ or files/, where the engine stores large results.
 func (w *sweepRun) isEngineFile(name, path string) bool {
 	inner, err := filepath.Rel(filepath.Join(w.store.dir, name), path)
 	first, _, below := strings.Cut(filepath.ToSlash(inner), "/")

@@ -324,7 +324,7 @@ func apiOf(e *audit.Entry, f *entryFacts) *ocsfAPI {
 	return a
 }
 
-// entityOf returns the entity that an entry records a change of, such as a skill or a tool definition.
+// entityOf returns the entity whose change an entry records, such as a skill or a tool definition.
 func entityOf(e *audit.Entry, f *entryFacts) *ocsfEntity {
 	switch e.Kind {
 	case core.EventSkill:

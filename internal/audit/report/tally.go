@@ -112,8 +112,7 @@ type ApprovalSummary struct {
 }
 
 const (
-	// HighRisk is the risk score from which on the risk level is high. The report lists executions with at least this
-	// score.
+	// HighRisk is the lowest risk score that counts as high. The report lists executions with at least this score.
 	HighRisk = 50
 
 	maxListedLines      = 50      // lines of a list

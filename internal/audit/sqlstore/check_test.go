@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// changed returns a reader of a copy of an audit log that another program has changed.
+// changed applies a change to a copy of an audit log, as another program could, and returns a reader of the copy.
 func changed(t *testing.T, r *audit.LogReader, whole []byte, change func(db *sql.DB) error) *audit.LogReader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "record-1.db")

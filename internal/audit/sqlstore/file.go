@@ -143,7 +143,8 @@ func (e *sqliteEngine) noteFiles() (err error) {
 	return nil
 }
 
-// checkSameFile returns an error unless path still names the file that was describes.
+// checkSameFile returns an error unless path still names the same file. The argument was holds the identity that the
+// file had before.
 func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	if was == nil || err == nil && os.SameFile(was, now) {

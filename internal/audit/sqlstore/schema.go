@@ -63,7 +63,7 @@ func versionOf(ctx context.Context, c rowQuerier) (version int, err error) {
 	return version, err
 }
 
-// checkVersion returns an error unless version is the newest one. The error tells how to continue.
+// checkVersion returns an error unless version is the newest one. The error's hint says what to do.
 func checkVersion(name string, version, newest int) error {
 	switch {
 	case version > newest:

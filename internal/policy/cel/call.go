@@ -7,11 +7,9 @@ import (
 	"strings"
 )
 
-// The supported functions and macros. The functions in methods may also be called as a method of their first
-// argument.
+// Conditions can call these functions and macros. Those in methods are called on their first argument, as in
+// name.startsWith('a').
 var (
-	// Conditions can call these functions and macros. Those in methods are called on their first argument, as in
-	// name.startsWith('a').
 	functions = []string{"has", "size", "matches", "int", "double", "string"}
 	methods   = []string{"startsWith", "endsWith", "contains", "matches", "size", "all", "exists", "exists_one", "filter", "map"}
 )

@@ -19,7 +19,7 @@ type ByHash struct {
 
 const (
 	shardBits = 10
-	// Few is the default number of places from which on a table counts as large.
+	// Few is the default number of places at which a table becomes a large one.
 	Few = 4096
 )
 
@@ -35,7 +35,7 @@ func splitHash(h uint64) (i int, tag uint16) {
 	return int(h >> (64 - shardBits)), uint16(h >> (48 - shardBits))
 }
 
-// FindOffset returns the first place stored for the hash that the function is accepts, or 0 if there is none.
+// FindOffset returns the first place stored for the hash for which is(place) returns true, or 0 if there is none.
 func (x *ByHash) FindOffset(h uint64, is func(place uint32) bool) uint32 {
 	if x.many == nil {
 		if place := x.few[h]; place != 0 && is(place) {

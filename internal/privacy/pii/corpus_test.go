@@ -21,10 +21,8 @@ type writer struct {
 
 type person_ struct{ first, last, company string }
 
-// Given names, family names and stems of companies: about half are in no list
-// that the scanner has.
+// Documents are filled with these names and companies. About half of them are in none of the scanner's lists.
 var (
-	// Documents are filled with these names and companies. About half of them are in none of the scanner's lists.
 	corpusFirst = strings.Fields("Hanne Jürgen Olivia Priya Łukasz Camille João Denise Torvald Ngozi Siobhán Xiomara Bojan Tove Kwame Ludmila Anouk Rashid Yevgenia Thaddeus Marisol Ebba Cillian Zeynep Aroha Babette Ottoline Keiko Sunniva Dragana Peter Maria Ahmed Linda Thomas Julia Andreas Sarah Ivan Sofia")
 	corpusLast  = strings.Fields("Halvorsen Müller Rivera Mehta Wójcik Girard Carvalho Okafor Brennan Achterberg Szymborska Quintanilla Haldane Petrosyan Vanterpool Ystad Mbeki Oyelaran Fitzwilliam Lindqvist Abernathy Castellanos Drăgulescu Eichhorn Grünwald Hashimoto Ilves Jankovic Kekkonen Lavigne Smith Schmidt García Rossi Nguyen Kowalska Jansen Silva Weber Tanaka")
 	corpusStems = strings.Fields("Halden Brightwater Ostra Kestrel Meridian Takumi Corvus Solstice Zephyr Castellan Northgate Verdant Yarrow Quillon Bexley Tamarack")

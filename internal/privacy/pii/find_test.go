@@ -71,8 +71,8 @@ func show(text string, fs []TypedSpan) (s []string) {
 	return s
 }
 
-// TestNearMisses checks that similar text is not taken for personal data: numbers with one wrong digit, without a
-// context word, or inside a longer text.
+// TestNearMisses checks that text which merely resembles personal data is not found. Examples are numbers with one
+// wrong digit, numbers without a context word, and numbers inside a longer text.
 func TestNearMisses(t *testing.T) {
 	s := New(Options{})
 	for _, text := range []string{

@@ -8,7 +8,8 @@ type labelledLine struct {
 	start, end int // of the value
 }
 
-// findLabels returns the labelled lines of a text, if any of them is about a person.
+// findLabels returns the lines of a text whose labels name a type of personal data. An ambiguous label such as "name"
+// counts as sure only if another line is about a person.
 func (w *documentWalker) findLabels(text []byte) (found []labelledLine) {
 	people, street := false, false
 	for i := 0; i < len(text); {
@@ -35,8 +36,8 @@ func (w *documentWalker) findLabels(text []byte) (found []labelledLine) {
 	return found
 }
 
-// keyOfLine returns the start and end of a line's label, and the start of its value. value is 0 if the line has no
-// label followed by a colon.
+// keyOfLine returns the offsets of a line's label and of the colon after it. value is 0 if the line has no label
+// followed by a colon.
 func keyOfLine(line []byte) (key, value int) {
 	for key < len(line) && key < 12 && bytes.IndexByte([]byte(" \t-*#>•|"), line[key]) >= 0 {
 		key++

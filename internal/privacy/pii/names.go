@@ -228,8 +228,8 @@ func (sc *textScan) roleOf(start, end int) uint16 {
 	return role
 }
 
-// nameRun returns the end and the number of the consecutive words at i that can form a name. It reads at most most
-// words.
+// nameRun returns the end and the number of the consecutive words at i that can form a name. The argument most bounds
+// their number.
 func (sc *textScan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
@@ -253,8 +253,8 @@ func (sc *textScan) nameRun(i, most int) (end, n int) {
 	return end, n
 }
 
-// takeName adds the name at i to the findings if it has at least least words. If known is set, a shorter name is
-// enough if it is a known given or family name.
+// takeName adds the name at i to the findings. The arguments least and most bound the number of its words. If known
+// is set, a shorter name is enough if it is a known given or family name.
 func (sc *textScan) takeName(i, least, most int, known bool) int {
 	if i >= len(sc.text) || i < 0 {
 		return 0

@@ -274,8 +274,8 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a number is probably machine data, because other numbers are next to it or because it is an
-// unquoted JSON value.
+// isCount reports whether a number is probably machine data, for example because other numbers are next to it or
+// because it is an unquoted JSON value.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
 	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' ||

@@ -59,8 +59,8 @@ type comparedValue struct {
 	sets [recentSets]uint32 // ids of the latest sorts that included it; 0 is unused
 }
 
-// chargeSort charges a principal for sorting values, or returns an error if the budget is not enough. Sorting values
-// again that were already sorted together is free, because it reveals nothing new.
+// chargeSort charges a principal for sorting values. It returns an error if the budget is not enough. Sorting the
+// same values together again is free, because it reveals nothing new.
 func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *comparisonBudget) chargeSort(principal string, values []valueKey) *core
 	return nil
 }
 
-// chargeEquality charges a principal for comparing two values for equality, or returns an error if the budget is not
+// chargeEquality charges a principal for comparing two values for equality. It returns an error if the budget is not
 // enough.
 func (c *comparisonBudget) chargeEquality(principal string, values []valueKey) *core.Error {
 	c.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// tokensOf has a server send texts and returns the tokens that a program sees for them.
+// tokensOf simulates that a server sends texts, and returns the tokens that a program sees for them.
 func tokensOf(t *testing.T, s *Session, server string, texts ...string) []string {
 	t.Helper()
 	document, err := json.Marshal(texts)

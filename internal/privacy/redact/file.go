@@ -27,7 +27,7 @@ const (
 // ShowFile returns a file's content for a person to read, with its tokens replaced by values, and reports whether
 // there were any tokens. The file was written by a program, so opening it could send the values elsewhere: through an
 // image in a web page, or a spreadsheet formula. Therefore ShowFile returns an error for a file with tokens if its
-// format is not plain data, if it contains formulas, or if the result would be longer than most bytes.
+// format is not plain data, if it contains formulas, or if the result would exceed the limit most, in bytes.
 func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, restored bool, err *core.Error) {
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, false, core.Errorf(core.KindInternal, "pii.files", "the tokens of this session cannot be read: %w", err)

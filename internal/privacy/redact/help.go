@@ -153,7 +153,7 @@ func (s *Session) ShowJSON(document []byte) []byte {
 }
 
 // replaceTokens replaces the tokens in a text by their values, each encoded by spell. The second result is false if
-// the text would become longer than most bytes.
+// the text would exceed the limit most, in bytes.
 func (s *Session) replaceTokens(text string, spell func(string) string, most int) (string, bool) {
 	var out strings.Builder
 	from := 0
@@ -176,8 +176,8 @@ func (s *Session) replaceTokens(text string, spell func(string) string, most int
 	return out.String() + text[from:], true
 }
 
-// SubjectMatcher returns a function that reports whether a value belongs to a person whose data is erased. A value
-// belongs to the person if it equals one of the given texts, ignoring case, blanks and punctuation.
+// SubjectMatcher returns a function that reports whether a value belongs to a person whose data is to be erased. A
+// value belongs to the person if it equals one of the given texts, ignoring case, blanks and punctuation.
 func SubjectMatcher(texts ...string) func(value string) bool {
 	plain := map[string]bool{}
 	for _, text := range texts {

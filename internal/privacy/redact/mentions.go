@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// MentionMatcher returns a function that reports whether a text mentions a person whose data is erased. It searches
-// for the given texts, ignoring case, blanks and punctuation, and also inside JSON and code. Texts of fewer than six
-// letters and digits must occur as whole words, because they occur inside many other words.
+// MentionMatcher returns a function that reports whether a text mentions a person whose data is to be erased. It
+// searches for the given texts, ignoring case, blanks and punctuation, and also inside JSON and code. Texts of fewer
+// than six letters and digits must occur as whole words, because they occur inside many other words.
 func MentionMatcher(subjects ...string) func(text string) bool {
 	var wanted [][]rune
 	for _, s := range subjects {

@@ -135,7 +135,8 @@ var carriers = []string{
 	"cmd", "sql", "expression", "log",
 }
 
-// canCarryAway reports whether the text around a token could send its value elsewhere.
+// canCarryAway reports whether the text around a token could send its value elsewhere, for example because it is a
+// URL.
 func (r *tokenRestorer) canCarryAway(text []byte) bool {
 	if bytes.Contains(text, []byte("://")) {
 		return true

@@ -241,7 +241,8 @@ func (m *documentVault) Mint(v pii.FoundValue) (string, bool) {
 	return token, true
 }
 
-// modeOf returns the mode of a type for this document. The treatment Hide makes it Sealed for that server's results.
+// modeOf returns the mode of a type for this document. It is Sealed if values of this type from the server have the
+// treatment Hide.
 func (m *documentVault) modeOf(t pii.Type) HideMode {
 	if !m.border && m.screen.treatmentOf(m.from[0], t) == Hide {
 		return Sealed
@@ -256,8 +257,8 @@ func (s *Redactor) treatmentOf(server string, t pii.Type) TypeTreatment {
 	return s.treats(server, t)
 }
 
-// SealedType returns the type of personal data that a property of a server's results holds if programs get tokens for
-// it. It returns "" if the name of the property does not determine a type, or if programs see no tokens there.
+// SealedType returns the type of personal data for which programs get tokens in a property of a server's results,
+// judged by the property's name. It returns "" if they get no tokens there.
 func (s *Redactor) SealedType(server, property string) string {
 	t := s.scanner.OfKey(property)
 	switch s.treatmentOf(server, t) {
@@ -323,8 +324,8 @@ func (m *documentVault) echoedValue(token string) (string, bool) {
 	return e.Value, true
 }
 
-// RedactIncoming returns a server's result with personal data replaced as programs may see it. If it returns an
-// error, personal data could not be hidden, and the result must not be used.
+// RedactIncoming replaces those personal values in a server's result that programs must not see, and returns the
+// result. If it returns an error, personal data could not be hidden, and the result must not be used.
 func (s *Session) RedactIncoming(server string, document []byte) ([]byte, error) {
 	return s.RedactAndCount(server, document, nil)
 }
@@ -340,8 +341,8 @@ func (s *Session) RedactAndCount(server string, document []byte, found *TypeCoun
 	return out, m.err
 }
 
-// RedactOutgoing returns a document as the model may see it, without personal data. If it returns an error, personal
-// data could not be hidden, and the document must not be shown.
+// RedactOutgoing replaces the personal data in a document that is sent to the model, and returns the document. If it
+// returns an error, personal data could not be hidden, and the document must not be shown.
 func (s *Session) RedactOutgoing(document []byte) ([]byte, error) {
 	m := &documentVault{Session: s, from: []string{programSource}, border: true}
 	out := m.replaceValues(document)

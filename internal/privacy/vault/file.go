@@ -46,7 +46,7 @@ const (
 	batchBytes = 1 << 20 // bytes that are written at once
 )
 
-// derivedAEAD returns an AES-256-GCM cipher whose key is derived from key for one purpose, which use names.
+// derivedAEAD returns an AES-256-GCM cipher for one purpose, which use names. It derives the cipher's key from key.
 func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {

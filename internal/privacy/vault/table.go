@@ -97,7 +97,7 @@ func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found fra
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// searchHash returns the first entry whose value has the hash h and is accepted by the function is. The place is 0 if
+// searchHash returns the first entry with this hash for whose value the function is returns true. The place is 0 if
 // there is none.
 func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) bool) (found frameRecord, place uint32, err error) {
 	place = c.values.FindOffset(h, func(place uint32) bool {
