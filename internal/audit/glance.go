@@ -13,8 +13,8 @@ type QuickCheck struct {
 	Findings []VerifyFinding // chains that end before a checkpoint, or are nowhere
 }
 
-// QuickCheck compares the ends of the chains with the checkpoints of this machine. It is much faster than Verify,
-// which also checks the entries.
+// QuickCheck compares the ends of the chains with the checkpoints of this machine. It is faster than Verify, which
+// also checks the entries.
 func (r *LogReader) QuickCheck(ctx context.Context) (QuickCheck, error) {
 	v := &recordVerifier{record: r}
 	_, v.signer, _ = r.signerKey(nil)

@@ -73,8 +73,9 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestUsageAfterRenew checks that an execution or call that two chains contain is counted only once. This happens if
-// an engine later opens the old file and ends executions there, or if the failed file kept unconfirmed entries.
+// TestUsageAfterRenew checks that an execution or call that two chains contain is counted only once, and that one
+// that is open only in the old chain is still counted. This happens if an engine later opens the old file and ends
+// executions there, or if the failed file kept unconfirmed entries.
 func TestUsageAfterRenew(t *testing.T) {
 	l, first, second, o := renewing(t)
 	record := func(l *Log, e core.AuditEvent) {

@@ -17,7 +17,7 @@ import (
 // ReportStandard selects the compliance standard whose controls a report contains.
 type ReportStandard string
 
-// A report contains the controls of one of these standards.
+// Each standard except Summary adds its controls to a report. Summary only says what happened.
 const (
 	Summary ReportStandard = "summary" // none: what happened
 	GDPR    ReportStandard = "gdpr"

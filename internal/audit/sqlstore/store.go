@@ -35,7 +35,8 @@ type Options struct {
 	Forgets bool
 }
 
-// ErrTaken means that another process writes to the file, or that the file exists although Options.Fresh is set.
+// ErrTaken means that another process or user has the file in use, or that the file exists although Options.Fresh is
+// set.
 var ErrTaken = errors.New("another process writes it")
 
 // ErrNone means that there is no chain to continue.

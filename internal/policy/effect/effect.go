@@ -1,6 +1,6 @@
 // Package effect determines how severe the effect of a tool call is: it only reads, it writes, or it is destructive
-// (it cannot be undone). The judgement uses only the tool's definition and the arguments. In cases of doubt it
-// chooses the more severe effect.
+// (it cannot be undone). The judgement uses only the tool's definition and the arguments. It reads no files and no
+// clock. In cases of doubt it chooses the more severe effect.
 package effect
 
 import (

@@ -9,8 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// FuzzName checks that adding a destructive verb to any name makes the tool destructive, and that a description which
-// says so never makes it milder.
+// FuzzName checks that a tool is judged destructive if a destructive verb is added to its name, or if its description
+// begins with "Permanently deletes".
 func FuzzName(f *testing.F) {
 	for _, name := range []string{"list", "snapshot", "getAll", "search_index", "view-", "APIs", "ｌｉｓｔ", "a.b/c"} {
 		f.Add(name, "Lists things.")

@@ -7,7 +7,7 @@ import (
 	"retort/internal/core"
 )
 
-// judgeGraphQL judges a GraphQL document by the names of its mutations. ok is false if the document has no mutation.
+// judgeGraphQL judges a GraphQL document by the fields of its mutations. ok is false if the document has no mutation.
 func judgeGraphQL(text string) (j textJudgement, ok bool) {
 	if !strings.Contains(text, "mutation") {
 		return textJudgement{}, false

@@ -112,6 +112,7 @@ func isDate(month, day int) bool {
 func isYear(y int) bool { return y >= 1900 && y <= 2035 }
 
 // isYYMMDD reports whether six digits are a year, a month and a day, in this order. Any two digits can be the year.
+// isDDMMYY does the same for the order day, month, year.
 func isYYMMDD(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[4:6])) }
 func isDDMMYY(d []byte) bool { return isDate(parseNumber(d[2:4]), parseNumber(d[:2])) }
 

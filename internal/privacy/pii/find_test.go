@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// published lists published example numbers, each with the context word that must precede it. IDs with a distinctive
+// published lists published example values, each with the context word that must precede it. IDs with a distinctive
 // spelling need no word.
 var published = []struct {
 	typ         Type
@@ -153,8 +153,8 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestOneDigitChanged checks that at most a third of the published IDs with a checksum are still found after one
-// digit was changed.
+// TestOneDigitChanged checks for each published ID with a checksum that at most a third of its variants with one
+// changed digit are still found.
 func TestOneDigitChanged(t *testing.T) {
 	s := New(Options{Off: []Type{Phone}})
 	for _, p := range published {

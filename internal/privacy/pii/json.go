@@ -127,8 +127,8 @@ func (d *jsonDoc) splitJSON(all bool) bool {
 	return false
 }
 
-// nextContainer returns the offset of the next { or [ that begins a line, apart from blanks. The text from i may
-// begin in the middle of a line. It returns the length of the text if there is none.
+// nextContainer returns the offset of the next { or [ that stands at i or begins a line. Blanks before it do not
+// count. It returns the length of the text if there is none.
 func nextContainer(text []byte, i int) int {
 	if j := skipSpace(text, i); j < len(text) && (text[j] == '{' || text[j] == '[') {
 		return j

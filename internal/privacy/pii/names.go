@@ -39,7 +39,8 @@ type roleLexicon struct {
 	starts [1 << 10]uint64
 }
 
-// hasRole reports whether a word with this hash may begin or end a name. It can return true although none does.
+// hasRole reports whether a word with this hash may have a role that begins or ends a name. It can return true
+// although it has none.
 func (l *roleLexicon) hasRole(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
 
 var people = sync.OnceValue(func() *roleLexicon {

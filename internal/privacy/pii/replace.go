@@ -436,7 +436,7 @@ func (w *documentWalker) walkNested(v textView) bool {
 type walkerPool = sync.Pool
 
 // growList makes room in a list that grows while n bytes are read, of which i have been read. It extrapolates the
-// final length of the list from these i bytes, so that it is seldom copied.
+// final length of the list from these i bytes, but allocates no more than they justify.
 func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list
