@@ -378,6 +378,29 @@ func TestClosedBeforeItBegan(t *testing.T) {
 	}
 }
 
+// TestMarkedJobIsNotRun checks that a job that is marked as begun is not run, although its file says that it is queued.
+// That is so after an engine died between writing the two, and after an older copy of the file was restored. A job that
+// is marked only after the queue was taken over stays unrun as well.
+func TestMarkedJobIsNotRun(t *testing.T) {
+	for _, marked := range []string{"before the queue is taken over", "afterwards"} {
+		q := open(t, options(t.TempDir()))
+		task := submit(t, q, "", core.Job{})
+		if marked == "afterwards" && !q.TryOwn() {
+			t.Fatal("another queue owns the folder")
+		}
+		if err := q.shelf.markBegun(task.ID); err != nil {
+			t.Fatal(err)
+		}
+		q.WorkOnAll(func(context.Context, *JobTurn) core.Outcome {
+			t.Errorf("marked %s: the job ran", marked)
+			return core.Outcome{Status: core.StatusOK}
+		})
+		if task := wait(t, q, task.ID); task.Status != core.TaskStatus(core.StatusOutcomeUnknown) {
+			t.Errorf("marked %s: %+v", marked, task)
+		}
+	}
+}
+
 // TestTwoEngines checks that only one engine runs jobs while others submit, wait and cancel, and that another engine
 // takes over when it ends.
 func TestTwoEngines(t *testing.T) { synctest.Test(t, twoEngines) }
