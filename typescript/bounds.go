@@ -116,7 +116,7 @@ func (g *gauge) check() {
 	switch {
 	case g.err != nil:
 	case g.tokens > g.limits.Tokens:
-		g.refuse(ErrTooLarge, "it has more than %d words and signs", g.limits.Tokens)
+		g.refuse(ErrTooLarge, "it has more than %d words and symbols", g.limits.Tokens)
 	case len(g.levels) > g.limits.Depth:
 		g.refuse(ErrTooDeep, "brackets are nested more than %d deep", g.limits.Depth)
 	case g.chains > g.limits.Chain:

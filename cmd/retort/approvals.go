@@ -26,7 +26,7 @@ func (a approvalCommands) command() *cobra.Command {
 
 func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List what waits", Args: cobra.NoArgs,
+		Use: "list", Short: "List approval requests", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			found, err := a.listWaiting()
 			if err != nil {
@@ -65,7 +65,7 @@ func askedTimesText(count int) string {
 
 func (a approvalCommands) showApprovalCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show what waits in full", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show an approval request in full", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := a.findApproval(args[0])
 			if err != nil {
@@ -85,7 +85,7 @@ func (a approvalCommands) showApprovalCommand() *cobra.Command {
 func (a approvalCommands) approveCommand() *cobra.Command {
 	var scope string
 	c := &cobra.Command{
-		Use: "approve ID", Short: "Show what waits and approve it, in a terminal", Args: cobra.ExactArgs(1),
+		Use: "approve ID", Short: "Show approval requests and answer them, in a terminal", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, bad := core.ParseScope(scope)
 			if bad != nil {
@@ -97,7 +97,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			}
 			tty, err := openTerminal()
 			if err != nil {
-				return core.Errorf(core.KindPolicy, "approvals", "approval is given in a terminal, and this process has none").
+				return core.Errorf(core.KindPolicy, "approvals", "approval needs a terminal, and this process has none").
 					WithHint("run it in a terminal yourself: retort approvals approve %s", f.ID)
 			}
 			defer tty.Close()
@@ -113,7 +113,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&scope, "scope", "once", "how far the yes goes: once, run or always")
+	c.Flags().StringVar(&scope, "scope", "once", "scope of the approval: once, run or always")
 	return c
 }
 
@@ -138,7 +138,7 @@ func (a approvalCommands) denyCommand() *cobra.Command {
 }
 
 var scopeTexts = map[core.ApprovalScope]string{
-	core.ScopeOnce: "this once", core.ScopeRun: "and calls of this tool for the rest of this run",
+	core.ScopeOnce: "this once", core.ScopeRun: "and all calls of this tool for the rest of this run",
 	core.ScopeAlways: "and always, with arguments of this shape",
 }
 
@@ -160,6 +160,6 @@ func (a approvalCommands) findApproval(id string) (approval.FoundApproval, error
 			return f, nil
 		}
 	}
-	return approval.FoundApproval{}, core.Errorf(core.KindInvalidArguments, "approvals", "nothing waits with the id %q", id).
+	return approval.FoundApproval{}, core.Errorf(core.KindInvalidArguments, "approvals", "no approval request has the id %q", id).
 		WithHint("retort approvals list lists all waiting approvals; this one may have been answered or expired")
 }

@@ -28,9 +28,9 @@ type askCommands struct{ *app }
 func (a askCommands) command() *cobra.Command {
 	var f askFlags
 	c := &cobra.Command{
-		Use: "ask TASK", Short: "Do a task that is said in words", Args: cobra.ArbitraryArgs,
+		Use: "ask TASK", Short: "Do a task that is described in words", Args: cobra.ArbitraryArgs,
 		Long: "Finds the tools for a task, has a model write a program against them, checks it, runs it, and gives\n" +
-			"it back to the model where it fails. The setting model in retort.yaml says which model; without one,\nask prints what is needed to write the program.",
+			"it back to the model if it fails. The setting model in retort.yaml chooses the model; without one,\nask prints what is needed to write the program.",
 		Example: "  retort ask 'put the number of words of document abc123 into the notes of record 00Q5f000001abcXYZ'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := a.taskOf(f, args)

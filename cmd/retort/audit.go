@@ -14,7 +14,7 @@ import (
 type auditCommands struct{ *app }
 
 func (a auditCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "The record of what happened: ask, prove, erase"}
+	c := &cobra.Command{Use: "audit", Short: "Query, verify, export and erase the audit log"}
 	c.AddCommand(a.queryCommand(), a.verifyCommand(), a.exportCommand(), a.reportCommand(), a.acceptClockCommand(), a.eraseCommand())
 	return c
 }
@@ -23,7 +23,7 @@ func (a auditCommands) eraseCommand() *cobra.Command {
 	var what admin.Erasure
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
-		Short: "Forget for good what tokens stand for, of a person or of a session", Args: cobra.NoArgs,
+		Short: "Delete the values behind tokens, of a person or of a session, for good", Args: cobra.NoArgs,
 		Long: `Forgets what tokens of personal data stand for, for good: the keys with which it was
 encrypted are destroyed. A subject is forgotten in all sessions: give all of the person's
 addresses, numbers and names; what programs wrote into files stays there. Of a session the
@@ -60,7 +60,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 		"an address, a number or a name of the person; case, blanks and punctuation do not count",
 	)
 	c.Flags().StringVar(&what.Session, "session", "", "everything of this session")
-	c.Flags().StringVar(&what.Principal, "principal", "", "whose session it is")
+	c.Flags().StringVar(&what.Principal, "principal", "", "principal of the session")
 	offerJSON(c)
 	c.MarkFlagsMutuallyExclusive("subject", "session")
 	return c

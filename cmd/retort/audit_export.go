@@ -55,8 +55,8 @@ A file of --output is there whole or not at all.`,
 	c.Flags().StringVar(&x.Format, "format", "jsonl", "jsonl, ocsf, cef or csv")
 	c.Flags().StringVar(&x.output, "output", "", "a file instead of standard output")
 	c.Flags().BoolVar(&x.Bodies, "bodies", false, "with code, arguments and messages")
-	c.Flags().StringVar(&x.After, "after", "", "only what comes after this place")
-	c.Flags().StringVar(&x.cursor, "cursor", "", "a file that keeps the place: only what is new is written")
+	c.Flags().StringVar(&x.After, "after", "", "only entries after this position")
+	c.Flags().StringVar(&x.cursor, "cursor", "", "cursor file that marks the position: only newer entries are written")
 	c.MarkFlagsMutuallyExclusive("after", "cursor")
 	return c
 }
@@ -87,7 +87,7 @@ func (a auditCommands) exportAuditLog(cmd *cobra.Command, x *exportFlags) error 
 	if err := seal.ReplaceFile(x.cursor, []byte(out.Cursor+"\n")); err != nil {
 		return core.Errorf(
 			core.KindInternal, "audit.export",
-			"the cursor cannot be stored, so the next export begins where this one did: %w", err,
+			"the cursor cannot be stored, so the next export will repeat this one: %w", err,
 		)
 	}
 	fmt.Fprintf(a.stderr, "%s entries\n", groupThousands(int(out.Entries)))

@@ -15,14 +15,14 @@ func (a auditCommands) reportCommand() *cobra.Command {
 	var from, to, standard, format, output string
 	c := &cobra.Command{
 		Use:   "report --from DATE --to DATE --standard gdpr|soc2|hipaa|summary",
-		Short: "Report what the record says of a period", Args: cobra.NoArgs,
+		Short: "Report on a period from the audit log", Args: cobra.NoArgs,
 		Long: `Reports what happened in a period, whether the record of it holds, what the settings are now,
 and for a standard its controls: what Retort does for each, what the record shows of that,
 and what is left to whoever runs it. What is not covered is listed. Each number stands beside
 the query that lists what is behind it. Code, arguments and messages are not read.
 
 A time is a length before now (30d), a date, or a date with a time. The day of --to is a part
-of the period. The report ends with 0 also if the record does not hold: it says so.`,
+of the period. The command exits with 0 even if the audit log failed verification; the report says so.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := periodOf(from, to, time.Now())
 			if err != nil {

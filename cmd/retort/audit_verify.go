@@ -17,7 +17,7 @@ func (a auditCommands) verifyCommand() *cobra.Command {
 	var files []string
 	var key string
 	c := &cobra.Command{
-		Use: "verify", Short: "Prove that nobody has changed the record", Args: cobra.NoArgs,
+		Use: "verify", Short: "Verify that nobody has changed the audit log", Args: cobra.NoArgs,
 		Long: `Recomputes the hash and the code of each entry, archives included, holds the record against
 all signed checkpoints, and looks whether each execution is told once from its beginning to
 its end. It ends with 1 and names the first entry that does not hold, and what happened.
@@ -75,12 +75,12 @@ func (a auditCommands) printVerdict(v admin.AuditVerdict) error {
 	}
 	if v.OK {
 		fmt.Fprintf(
-			a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.styleText(a.stdout, green, "the record holds"),
+			a.stdout, "%s · entries: %s, chains: %d, checkpoints: %s\n", a.styleText(a.stdout, green, "the audit log is intact"),
 			groupThousands(int(v.Entries)), len(v.Chains), groupThousands(int(v.Checkpoints)),
 		)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.styleText(a.stdout, red, "the record does not hold:"), v.First.What, replaceControls(v.First.Says))
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", a.styleText(a.stdout, red, "the audit log failed verification:"), v.First.What, replaceControls(v.First.Says))
 	for _, f := range v.Findings {
 		if f != *v.First {
 			fmt.Fprintf(a.stdout, "  %s: %s\n", f.What, replaceControls(f.Says))
@@ -91,15 +91,16 @@ func (a auditCommands) printVerdict(v admin.AuditVerdict) error {
 
 func (a auditCommands) acceptClockCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "accept-clock", Short: "Say that the clock is right, though it is behind the record", Args: cobra.NoArgs,
+		Use: "accept-clock", Short: "Confirm the clock although it is behind the audit log", Args: cobra.NoArgs,
 		Long: `Calls that may have effects are refused while the clock is more than two minutes behind
-the newest entry of the record. If the clock is right now, and was wrong when that entry was
-written, engines of this user believe it after this, for an hour. It is recorded.`,
+the newest entry of the audit log. If the clock is right now, and was wrong when that entry was
+written, this command makes engines of this user accept it for an hour. The confirmation is
+recorded in the audit log.`,
 		RunE: func(*cobra.Command, []string) error {
 			if err := admin.AcceptClock(engine.Config{Files: a.configs, Home: a.home}); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stdout, "engines believe for an hour that the clock, which shows %s, is right\n", time.Now().Format(time.DateTime))
+			fmt.Fprintf(a.stdout, "engines accept the clock, which shows %s, for an hour\n", time.Now().Format(time.DateTime))
 			return nil
 		},
 	}

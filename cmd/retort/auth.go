@@ -55,7 +55,7 @@ func (a authCommands) loginCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&device, "device", false, "type a code in on another device")
 	c.Flags().BoolVar(&paste, "paste", false, "read the address of the redirect from standard input")
-	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, of those who call over the network")
+	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, who calls over the network")
 	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "how long to wait")
 	return c
 }
@@ -182,7 +182,7 @@ func loginText(s engine.LoginStatus) string {
 		}
 		return s.State
 	case s.Renews:
-		return s.State + ", renews by itself"
+		return s.State + ", renewed automatically"
 	case s.Until != nil:
 		return s.State + " until " + s.Until.Local().Format(time.DateTime)
 	}
@@ -209,7 +209,7 @@ func (a authCommands) logoutCommand() *cobra.Command {
 			default:
 				fmt.Fprintln(
 					a.stdout, "logged out of",
-					replaceControls(whoseLogin(args[0], principal))+"; the server offers no revocation, so what was given may count until it ends",
+					replaceControls(whoseLogin(args[0], principal))+"; the server offers no revocation, so its tokens may stay valid until they expire",
 				)
 			}
 			return nil

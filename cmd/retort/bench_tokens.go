@@ -17,7 +17,7 @@ func (a benchCommands) benchTokensCommand() *cobra.Command {
 	var page string
 	var only []string
 	c := &cobra.Command{
-		Use: "tokens", Short: "What code execution saves and what it costs", Args: cobra.NoArgs,
+		Use: "tokens", Short: "Measure what code execution saves and costs", Args: cobra.NoArgs,
 		Example: "  retort bench tokens\n  retort bench tokens --html tokens.html",
 		Long: `Does nine tasks in four ways against the bundled servers: by direct calls with all definitions in the
 context, by direct calls behind a tool search of the client, and by programs, with all tools of Retort or

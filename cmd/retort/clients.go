@@ -91,7 +91,7 @@ Servers of a project go into ./retort.json, with --project.`,
 	c.Flags().StringVar(&o.From, "from", "", "only this client: cursor, vscode, codex …")
 	c.Flags().BoolVar(&o.Project, "project", false, "the servers of the project in this folder")
 	c.Flags().StringVar(&o.Out, "out", "", "the file that servers are added to")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only tell what would be done")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print what would be done")
 	offerJSON(c)
 	return c
 }
@@ -301,9 +301,9 @@ func (a clientCommands) printKeptServers(done *clientfiles.InstallResult) {
 func (a clientCommands) uninstallCommand() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
-		Use: "uninstall CLIENT", Short: "Take Retort out of a client, and put its servers back", Args: cobra.ExactArgs(1),
-		Long: `A file that nobody has changed since the install is what it was before, byte for byte. Else Retort's
-entry goes, and servers come back where their name is free. Our file keeps its servers.`,
+		Use: "uninstall CLIENT", Short: "Remove Retort from a client and put its servers back", Args: cobra.ExactArgs(1),
+		Long: `If nobody has changed the client's file since the install, it is restored byte for byte. Otherwise Retort's
+entry is removed, and the servers are put back where their names are free. Retort's own file keeps its servers.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := a.findClientPaths("", f.Project)
 			if err != nil {

@@ -14,8 +14,8 @@ type configCommands struct{ *app }
 func (a configCommands) command() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
 	show := &cobra.Command{
-		Use: "show", Short: "Print which files were read and what their policies mean", Args: cobra.NoArgs,
-		Long: "Print which files were read and what the settings say of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed as what they mean.",
+		Use: "show", Short: "Print which files were read and which policies result from them", Args: cobra.NoArgs,
+		Long: "Print which files were read, and the settings of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed in their translated form.",
 		RunE: func(*cobra.Command, []string) error {
 			m, err := admin.ExplainConfig(a.retortConfig())
 			if err != nil {

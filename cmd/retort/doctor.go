@@ -23,12 +23,12 @@ func (a doctorCommands) command() *cobra.Command {
 	var fix bool
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "doctor [SERVER]...", Short: "What works on this machine, and what mends the rest",
-		Long: `Starts the servers, all at once, and says of each whether it works, and else why not and
-which command mends it; the same of this machine. Ends with 1 if something is broken.
+		Use: "doctor [SERVER]...", Short: "Check servers and this machine, and name repairs",
+		Long: `Starts all servers at once and reports for each whether it works, and if not, why and which
+command repairs it. Checks this machine in the same way. Exits with status 1 if something is broken.
 
---fix mends what is safe to mend: permissions of home and keys, folders that are missing,
-sockets of engines that have died. It touches no client's file.`,
+--fix repairs what is safe to repair: permissions of the data directory and keys, missing folders,
+sockets of engines that have died. It changes no file of a client.`,
 		RunE: func(cmd *cobra.Command, servers []string) error {
 			machine, err := admin.ExamineMachine(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, fix)
 			if err != nil {
@@ -61,7 +61,7 @@ sockets of engines that have died. It touches no client's file.`,
 		},
 	}
 	offerJSON(c)
-	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
+	c.Flags().BoolVar(&fix, "fix", false, "repair what is safe to repair")
 	c.Flags().DurationVar(&patience, "timeout", time.Minute, "how long each server may take")
 	return c
 }

@@ -17,7 +17,7 @@ func (a recommendCommands) command() *cobra.Command {
 	var since string
 	var update bool
 	c := &cobra.Command{
-		Use: "recommend", Short: "What is worth changing, by what was done so far", Args: cobra.NoArgs,
+		Use: "recommend", Short: "Recommend changes, based on the audit log", Args: cobra.NoArgs,
 		Example: "  retort recommend\n  retort recommend --since 90d --json\n  retort recommend --update",
 		Long: `Looks at the audit log and the configured servers, and names servers that nobody calls, tools that fail, answers
 that could be given again, programs worth saving as skills, and what was searched for in vain. It starts no server.

@@ -14,7 +14,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	var q core.ToolQuery
 	var detail string
 	c := &cobra.Command{
-		Use: "search QUERY", Short: "Find tools by what they do", Args: cobra.MinimumNArgs(1),
+		Use: "search QUERY", Short: "Search the tools of all servers", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				q.Text, q.Detail = strings.Join(args, " "), core.SearchDetail(detail)

@@ -20,7 +20,7 @@ type skillCommands struct{ *app }
 func (a skillCommands) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "skills", Short: "Saved programs: find, show, save, run", Args: cobra.NoArgs,
-		Long: "Skills are functions that programs import. They lie in .retort/skills of a project, to be\ncommitted with it, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
+		Long: "Skills are functions that programs import. They are stored in .retort/skills of a project, where you\ncan commit them, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(a.listSkillsCommand(), a.showSkillCommand(), a.saveSkillCommand(), a.runSkillCommand(), a.removeSkillCommand(), a.exportSkillCommand(), a.importSkillCommand())
@@ -134,7 +134,7 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&d.Name, "name", "", "name; that of the file if not given")
-	c.Flags().StringVar(&d.Description, "description", "", "what it does and when it is of use, in a sentence")
+	c.Flags().StringVar(&d.Description, "description", "", "what it does and when to use it, in one sentence")
 	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, with commas between")
 	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name or the syntax if not given")
 	c.Flags().StringVar(&from, "from", "", "an execution that succeeded: its program, with parameters for its literals")

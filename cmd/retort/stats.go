@@ -25,7 +25,7 @@ func (a statsCommands) command() *cobra.Command {
 	var since, until, by, page string
 	var span admin.UsageSpan
 	c := &cobra.Command{
-		Use: "stats", Short: "What was executed, how long it took, and what it saved", Args: cobra.NoArgs,
+		Use: "stats", Short: "Show executions, their duration, and the tokens that they saved", Args: cobra.NoArgs,
 		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool\n  retort stats --since 90d --html stats.html",
 		Long: `Adds up the record of all engines of this home, also while they run. Days are those of UTC.
 Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per million tokens.`,
@@ -67,7 +67,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 		},
 	}
 	c.Flags().StringVar(&since, "since", "", "a time such as 30d or 12h before now, or a day such as 2026-01-31")
-	c.Flags().StringVar(&until, "until", "", "the same; what is from then on does not count")
+	c.Flags().StringVar(&until, "until", "", "the same, as an upper end: events at this time or later are left out")
 	c.Flags().StringVar(&span.Session, "session", "", "only of this session")
 	c.Flags().StringVar(&span.Principal, "principal", "", "only of this principal")
 	c.Flags().StringVar(&by, "by", "", "only this table: "+strings.Join(groupings, ", "))

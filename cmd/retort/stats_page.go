@@ -15,11 +15,11 @@ const maxTableRows = 60
 // usagePage returns an HTML page with usage statistics. It has the same layout as the page of retort bench tokens.
 func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
-		Title: "What programs did, and what they kept out of the context",
+		Title: "Show executions and the tokens that they saved",
 		Lead: []string{
 			fmt.Sprintf("%s executions (%s) with %s tool calls, %s of them with errors. %s tokens were returned to models; %s were avoided%s: the arguments and results of calls in programs, and the definitions of tools that a client would have carried.",
 				formatCount(u.Executions), formatCounts(u.ByStatus), formatCount(u.Calls), formatCount(u.Errors), formatCount(u.Returned), formatCount(u.Avoided), costSavedText(u.Cost)),
-			"Tokens are those of o200k_base. Made " + made.UTC().Format(time.DateTime) + " UTC by retort stats, of a record with " +
+			"Tokens are those of o200k_base. Made " + made.UTC().Format(time.DateTime) + " UTC by retort stats, from an audit log with " +
 				formatCount(u.Entries) +
 				" entries.",
 		},

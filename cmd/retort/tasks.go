@@ -17,7 +17,7 @@ import (
 type taskCommands struct{ *app }
 
 func (a taskCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "tasks", Short: "The queue: what waits for its turn, runs, or has ended"}
+	c := &cobra.Command{Use: "tasks", Short: "List and manage jobs in the queue"}
 	c.AddCommand(a.listTasksCommand(), a.showTaskCommand(), a.cancelTaskCommand(), a.waitTaskCommand())
 	return c
 }

@@ -16,8 +16,8 @@ type templateCommands struct{ *app }
 
 func (a templateCommands) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "templates", Short: "The words of prompts, skeletons, SKILL.md and wrappers", Args: cobra.NoArgs,
-		Long: "A project can have them in other words, in .retort/templates. What it has not is as it is built in.",
+		Use: "templates", Short: "List and change the templates of prompts, skeletons, SKILL.md and wrappers", Args: cobra.NoArgs,
+		Long: "A project can override them in .retort/templates. Templates that it does not override stay as built in.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	eject := &cobra.Command{

@@ -53,7 +53,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 		defer one.Unlock()
 		a.asking.Store(true)
 		defer a.asking.Store(false)
-		nobody := core.Errorf(core.KindPolicy, "approvals", "nobody can be asked: a terminal shows pages to open, and nothing else")
+		nobody := core.Errorf(core.KindPolicy, "approvals", "nobody can be asked: a terminal can show only pages to open")
 		tty, err := openTerminal()
 		if err != nil || q.Page == "" {
 			return nil, nobody
@@ -81,7 +81,7 @@ func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.App
 		choices = "y = it is open · n = no"
 	}
 	if q.HasScopes() {
-		choices = "y = yes, once · r = yes, and for the rest of this run · a = always, with arguments of this shape · n = no"
+		choices = "y = yes, once · r = yes, for the rest of this run · a = always, for arguments of this shape · n = no"
 	}
 	fmt.Fprintf(tty, "\r\x1b[K\n%s\n", replaceControls(q.RenderText()))
 	return askChoice(ctx, tty, choices, q)

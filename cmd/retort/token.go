@@ -29,10 +29,10 @@ func (a tokenCommands) createTokenCommand() *cobra.Command {
 	var expires string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a token for a principal, and print it this once", Args: cobra.ExactArgs(1),
-		Long: `Prints a token that a client sends as "Authorization: Bearer …". It is not kept: only a hash
-of it is, so who loses it needs another one. NAME is the principal, whose rights the settings
-narrow under principals. A principal can have several tokens, for instance while one replaces
-another.`,
+		Long: `Prints a token that a client sends as "Authorization: Bearer …". Retort keeps only a hash
+of it, so a lost token must be replaced. NAME is the principal, whose rights you can narrow
+in the settings under principals. A principal can have several tokens, for instance while one
+replaces another.`,
 		Example: "  retort token create anna --expires 30d",
 		RunE: func(_ *cobra.Command, args []string) error {
 			life, err := parseLifetime(expires)
@@ -56,7 +56,7 @@ another.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&expires, "expires", "90d", "for how long it counts, such as 12h or 90d, or never")
+	c.Flags().StringVar(&expires, "expires", "90d", "how long it is valid, such as 12h or 90d, or never")
 	offerJSON(c)
 	return c
 }
@@ -123,9 +123,9 @@ func (a tokenCommands) revokeTokenCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "revoke NAME|ID", Short: "Revoke the tokens of a principal, or one by its id", Args: cobra.MaximumNArgs(1),
-		Long: `Servers that run refuse a revoked token from their next request on. --all revokes every
-token, also where the file of tokens was tampered with and no token counts any more. The
-logins of a principal at servers stay; "retort auth logout" forgets them.`,
+		Long: `Running servers refuse a revoked token from the next request on. --all revokes every
+token, even if the token file was tampered with and no token is accepted any more. The
+logins of a principal at upstream servers stay; "retort auth logout" removes them.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return core.Errorf(core.KindInvalidArguments, "token.revoke", "give a name, an id, or --all")
@@ -150,7 +150,7 @@ logins of a principal at servers stay; "retort auth logout" forgets them.`,
 			}
 			a.warnRemainingLogins(c, gone)
 			if all && len(gone) == 0 {
-				fmt.Fprintln(a.stdout, "no token counts")
+				fmt.Fprintln(a.stdout, "no token is accepted")
 			}
 			return err
 		},

@@ -21,7 +21,7 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	var changed, yes bool
 	var trust []string
 	c := &cobra.Command{
-		Use: "tools [SERVER]", Short: "What is connected, what it costs, how it is", Args: cobra.MaximumNArgs(1),
+		Use: "tools [SERVER]", Short: "Show servers, their tools, token costs and health", Args: cobra.MaximumNArgs(1),
 		Example: "  retort tools --changed\n  retort tools --trust github.create_issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
@@ -44,7 +44,7 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().BoolVar(&changed, "changed", false, "how tools differ from what was trusted")
+	c.Flags().BoolVar(&changed, "changed", false, "show how tools differ from their trusted definitions")
 	c.Flags().StringArrayVar(&trust, "trust", nil, "trust SERVER or SERVER.TOOL as it is now, after a look (repeatable)")
 	c.Flags().BoolVar(&yes, "yes", false, "with --trust: without asking")
 	return c

@@ -54,7 +54,7 @@ func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 	name := core.EscapeIllegible(c.Server + "." + c.Tool)
 	fmt.Fprintf(&b, "%s (%s)\n", a.styleText(a.stdout, bold, name), c.Policy)
 	if c.Unknown != "" {
-		fmt.Fprintf(&b, "it is not known what was trusted: %s\n", core.EscapeIllegible(c.Unknown))
+		fmt.Fprintf(&b, "the trusted definition is not known: %s\n", core.EscapeIllegible(c.Unknown))
 	} else {
 		fmt.Fprintf(&b, "trusted %s, another since %s\n", formatTrustTime(c.Trusted), formatTrustTime(c.Noticed))
 	}
@@ -95,7 +95,7 @@ func (a toolCommands) trustChanges(cmd *cobra.Command, e *engine.Engine, names [
 		if a.asJSON {
 			return a.printJSON(map[string]any{"trusted": []string{}})
 		}
-		fmt.Fprintln(a.stderr, "nothing of it has changed since it was trusted")
+		fmt.Fprintln(a.stderr, "it has not changed since it was trusted")
 		return nil
 	}
 	var text strings.Builder
@@ -155,7 +155,7 @@ func (a toolCommands) confirmTrust(ctx context.Context, text string, n int, yes 
 	}
 	tty, err := openTerminal()
 	if err != nil {
-		return core.Errorf(core.KindPolicy, "tools", "approval is given in a terminal, and this process has none").
+		return core.Errorf(core.KindPolicy, "tools", "approval needs a terminal, and this process has none").
 			WithHint("run it in a terminal yourself; use --yes only in scripts that trust a known definition")
 	}
 	defer tty.Close()

@@ -22,7 +22,7 @@ func (a vmCommands) command() *cobra.Command {
 func (a vmCommands) setupMachinesCommand() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
-		Use: "setup", Short: "Prepare what the sandbox vm needs", Args: cobra.NoArgs,
+		Use: "setup", Short: "Prepare virtual machines for the sandbox vm", Args: cobra.NoArgs,
 		Long: `Finds a kernel, or fetches one from the packages of Debian or Ubuntu without installing it;
 starts a machine with it for each runtime, and one for commands if settings allow any, once, and
 keeps their memory; wakes a copy of each to see that it works. Afterwards programs run in copies of these machines (sandboxMode: vm, or auto).

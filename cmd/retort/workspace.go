@@ -52,8 +52,8 @@ func (a workspaceCommands) exportWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
 		Use: "export DIR", Short: "Write files into a new folder, with personal values in the place of tokens", Args: cobra.ExactArgs(1),
-		Long: `Writes the files of a session into a folder that does not exist yet. Where text has tokens such as
-[EMAIL_1], the files there have the values. They are for a person: it asks in a terminal before.`,
+		Long: `Writes the files of a session into a new folder. Tokens in them, such as [EMAIL_1], are replaced by
+their values. The files are for a person, so the command asks in a terminal first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tty, err := openTerminal()
 			if err != nil {
@@ -64,7 +64,7 @@ func (a workspaceCommands) exportWorkspaceCommand() *cobra.Command {
 					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
 			}
 			defer tty.Close()
-			fmt.Fprintf(tty, "Files with personal values are written to %s. Type yes: ", replaceControls(args[0]))
+			fmt.Fprintf(tty, "This writes files with personal values to %s. Type yes to continue: ", replaceControls(args[0]))
 			if line, err := readLine(cmd.Context(), tty); err != nil || line != "yes" {
 				return core.Errorf(core.KindPolicy, "workspace.export", "nothing was written")
 			}
@@ -123,10 +123,10 @@ func (a workspaceCommands) collectGarbageCommand() *cobra.Command {
 	var dry bool
 	kept := config.Settings{}.WithDefaults().Workspace
 	c := &cobra.Command{
-		Use: "gc", Short: "Remove files that are older than the settings say", Args: cobra.NoArgs,
-		Long: fmt.Sprintf(`Removes what was too large to return after workspace.results (%d days), whole sessions that
+		Use: "gc", Short: "Remove files that have reached the age in the settings", Args: cobra.NoArgs,
+		Long: fmt.Sprintf(`Removes results that were too large to return after workspace.results (%d days), whole sessions that
 nobody has used for workspace.sessions (%d days), and the oldest results beyond workspace.size
-(%d GB). What a program uses is left alone. An engine that serves does this every hour.`,
+(%d GB). Files that a running program uses are kept. A serving engine does this every hour.`,
 			kept.Results/(24*time.Hour), kept.Sessions/(24*time.Hour), kept.Size>>30),
 		RunE: func(*cobra.Command, []string) error {
 			swept, err := admin.SweepWorkspaces(engine.Config{Files: a.configs, Home: a.home}, dry)
@@ -150,7 +150,7 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only tell what would go")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would be removed")
 	offerJSON(c)
 	return c
 }

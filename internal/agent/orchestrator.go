@@ -166,7 +166,7 @@ func (w *taskRun) checkTask() *core.Error {
 	var inputs map[string]json.RawMessage
 	switch t := w.task; {
 	case strings.TrimSpace(t.Description) == "" && t.Code == "":
-		return wrong("there is no task").WithHint("describe in words what is to be done")
+		return wrong("there is no task").WithHint("describe in words what to do")
 	case len(t.Description) > maxDescription:
 		return wrong("the task has more than %d KB", maxDescription>>10).WithHint("put large data into inputs, or into a file of the workspace")
 	case len(t.Inputs) > maxInputs:

@@ -227,7 +227,7 @@ func (d *anomalyDetector) checkProbing(p *principalState, e core.AuditEvent, n f
 	d.addFinding(p, AnomalyFinding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.probes.usual.toEvidence(n),
 		Words: fmt.Sprintf(
-			"%s named tokens that stand for nothing, or compared tokens to find out values, %.0f times in 10 minutes; %s",
+			"%s used tokens that do not exist, or compared tokens to find out values, %.0f times in 10 minutes; %s",
 			principalText(e.Principal), n, usualMaximum(&p.probes.usual, formatNumber),
 		),
 	}, e)

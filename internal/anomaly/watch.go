@@ -152,7 +152,7 @@ func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 				core.KindPolicy, "anomaly",
 				"this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind,
 			).
-				WithHint("do not try it another way; tell the person what it is needed for. Further calls with effects need a person's yes"))
+				WithHint("do not try it another way; tell the person what it is needed for. Further calls with effects need a person's approval"))
 		}
 	}
 	return found

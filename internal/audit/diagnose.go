@@ -81,21 +81,21 @@ func (d *rowDiagnosis) isShifted() bool {
 func (d *rowDiagnosis) describeFault() (what, says string) {
 	switch {
 	case d.next == nil && d.isGenuine():
-		return Edited, "is not what was hashed: it was edited, or entries before it were deleted"
+		return Edited, "does not match its hash: it was edited, or entries before it were deleted"
 	case d.next == nil:
-		return Edited, "is not what was hashed: it was edited"
+		return Edited, "does not match its hash: it was edited"
 	case d.isLinked():
-		return Edited, "is not what was hashed: it was edited"
+		return Edited, "does not match its hash: it was edited"
 	case d.isShifted():
-		return Deleted, "is missing, perhaps with some that followed, and the rest was renumbered"
+		return Deleted, "is missing, perhaps with some that followed it, and the rest was renumbered"
 	case d.belongs == nil:
 		return Edited, "and those around it do not follow each other: they were edited, or replaced"
 	case d.isExchanged():
-		return Swapped, fmt.Sprintf("stands at place %d, and something else in its place", d.belongs.Seq)
+		return Swapped, fmt.Sprintf("is at position %d, and another entry is in its place", d.belongs.Seq)
 	case d.belongs.Seq == d.bad.Seq+1:
-		return Inserted, "was put in: the one that belongs there comes after it"
+		return Inserted, "was inserted: the entry that belongs there comes after it"
 	}
-	return Swapped, fmt.Sprintf("stands at place %d: entries were moved", d.belongs.Seq)
+	return Swapped, fmt.Sprintf("is at position %d: entries were moved", d.belongs.Seq)
 }
 
 // isExchanged reports whether the faulty row and the row that belongs in its place were exchanged. If they are not

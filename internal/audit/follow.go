@@ -106,7 +106,7 @@ func (m *chainFollower) addChain(ctx context.Context, c *recordChain, read int64
 		*m.warnings = append(
 			*m.warnings,
 			fmt.Sprintf(
-				"chain %s ends at entry %d and was read up to %d before: its end was cut off, or an older copy was brought back; retort audit verify says more",
+				"chain %s ends at entry %d, but was read up to entry %d before: its end was cut off, or an older copy was restored; run retort audit verify for details",
 				c.Chain, c.Seq, read,
 			),
 		)

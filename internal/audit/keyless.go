@@ -93,7 +93,7 @@ func (k *chainCheck) keyOf(r *LogRow) {
 		k.addFault(
 			r.Seq, Edited,
 			fmt.Sprintf(
-				"the table of keys says that the key of entry %d of chain %s is of another session or person than the entry",
+				"the table of keys names another session or person for the key of entry %d of chain %s than the entry",
 				r.Seq, r.Chain,
 			),
 		)
@@ -180,12 +180,12 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 		return err
 	}
 	if k.recordVerifier.out.Codes && k.out.Entries > 0 && head.Owner != k.codes.ownerID() {
-		k.addFault(1, Edited, fmt.Sprintf("the table of chains says that chain %s is of another person than its entries are", k.c.Chain))
+		k.addFault(1, Edited, fmt.Sprintf("the table of chains names another person for chain %s than its entries", k.c.Chain))
 	}
 	if head.Seq < k.next-1 {
 		k.addFault(
 			head.Seq+1, Edited,
-			fmt.Sprintf("the table of chains says that chain %s ends at entry %d, and there are %d", k.c.Chain, head.Seq, k.next-1),
+			fmt.Sprintf("according to the table of chains, chain %s ends at entry %d, but there are %d", k.c.Chain, head.Seq, k.next-1),
 		)
 	}
 	if head.Seq != k.next-1 || !k.stories.whole {

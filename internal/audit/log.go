@@ -186,7 +186,7 @@ func truncatedError(h ChainHead, noted Checkpoint) error {
 		core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut,
 		h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq,
 	).
-		WithHint("retort audit verify says more")
+		WithHint("run retort audit verify for details")
 }
 
 // Record implements core.EventRecorder. If it refuses the request entry of an execution, the execution gets no end
@@ -333,7 +333,7 @@ func (l *Log) waitWritten(it *queuedRow) *core.Error {
 			core.KindInternal, "audit.record",
 			"the end of the execution is not written to the audit log yet: its store does not answer",
 		).
-			WithHint("it is written as soon as the store answers; retort doctor says where the audit log is")
+			WithHint("it is written as soon as the store answers; retort doctor shows where the audit log is")
 	}
 	return it.err
 }

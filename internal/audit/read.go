@@ -76,7 +76,7 @@ func placeFrom(cursor string) (*RowPosition, error) {
 	if err != nil {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "audit.query", "%.40q is not a cursor", cursor,
-		).WithHint("give the cursor of the previous page unchanged, or none")
+		).WithHint("give the cursor of the previous page unchanged, or leave it out")
 	}
 	return p, nil
 }
@@ -152,7 +152,7 @@ func (r *LogReader) newOpener(ctx context.Context, warnings *[]string) *bodyOpen
 		o.wrap, err = r.Keys.wrapCipher()
 	}
 	if o.wrap == nil && warnings != nil {
-		*warnings = append(*warnings, fmt.Sprintf("entries come without their bodies: the key cannot be read (%v)", err))
+		*warnings = append(*warnings, fmt.Sprintf("entries are returned without their bodies: the key cannot be read (%v)", err))
 	}
 	return o
 }

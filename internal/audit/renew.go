@@ -55,7 +55,7 @@ func (l *Log) startNewChain() *core.Error {
 			WithHint("check the disk and the folder that the error names, then restart Retort")
 	}
 	cause, was := l.lost, l.head
-	l.o.Log.Error("the file of the audit log cannot be relied on any more; the audit log goes on in a new chain",
+	l.o.Log.Error("the file of the audit log is no longer reliable; the audit log continues in a new chain",
 		"chain", was.Chain, "entries", was.Seq, "new", head.Chain, "error", cause)
 	l.points.closeFiles()
 	l.points = l.newCheckpointWriter(head.Chain)

@@ -190,7 +190,7 @@ func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error)
 		}
 	}
 	if !bytes.Equal(first.computeHash(before), first.Hash) {
-		return "", fmt.Errorf("%w: entry %d of chain %s does not follow what was archived", ErrCut, first.Seq, head.Chain)
+		return "", fmt.Errorf("%w: entry %d of chain %s does not continue the archived entries", ErrCut, first.Seq, head.Chain)
 	}
 	return encodeHex(before), nil
 }

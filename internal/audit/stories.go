@@ -36,7 +36,7 @@ func (s *openExecutions) applyRow(r *LogRow) string {
 	case kind == core.EventEnd && known != nil:
 		delete(s.open, r.Execution)
 	case kind == core.EventEnd && s.whole:
-		return fmt.Sprintf("execution %s ends, and had not begun or has ended already", r.Execution)
+		return fmt.Sprintf("the log has an end of execution %s, which had not started or had already ended", r.Execution)
 	case known != nil:
 		return known.applyRow(r)
 	}

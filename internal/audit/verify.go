@@ -152,7 +152,7 @@ func (v *recordVerifier) findMissingChains() {
 		}
 		v.addFinding(VerifyFinding{
 			m.chain, 1, Missing,
-			fmt.Sprintf("chain %s had %d entries, as a checkpoint says, and is nowhere", m.chain, m.lastMark().seq),
+			fmt.Sprintf("chain %s had %d entries according to a checkpoint, but is missing", m.chain, m.lastMark().seq),
 		})
 	}
 }
@@ -468,14 +468,14 @@ func (k *chainCheck) checkSeal(s ArchiveSeal) {
 	case s.Deleted != nil && k.known && s.Before != before:
 		k.addFault(
 			s.First, Rehashed,
-			fmt.Sprintf("the deleted entries %d to %d of chain %s did not follow what is before them", s.First, s.Last, s.Chain),
+			fmt.Sprintf("the deleted entries %d to %d of chain %s did not continue the entries before them", s.First, s.Last, s.Chain),
 		)
 	}
 	if s.Deleted == nil {
 		return
 	}
 	k.addNote(
-		"entries %d to %d of chain %s were deleted on %s, as the settings say; a signed seal proves that they existed", s.First,
+		"entries %d to %d of chain %s were deleted on %s by the retention settings; a signed seal proves that they existed", s.First,
 		s.Last, s.Chain, s.Deleted.Format(time.DateOnly),
 	)
 	k.before, _ = hex.DecodeString(s.Hash)
@@ -501,6 +501,6 @@ func (k *chainCheck) reportTruncated(seq int64, who string) {
 	k.out.Bad++
 	k.addFault(
 		k.next, Truncated,
-		fmt.Sprintf("chain %s ends at entry %d, and %s says that it had %d: the end was cut off", k.c.Chain, k.next-1, who, seq),
+		fmt.Sprintf("chain %s ends at entry %d, but %s records %d entries: the end was cut off", k.c.Chain, k.next-1, who, seq),
 	)
 }

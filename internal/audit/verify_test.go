@@ -232,12 +232,12 @@ func TestForgedCheckpoint(t *testing.T) {
 // otherwise valid chain.
 func TestStories(t *testing.T) {
 	for want, events := range map[string][]core.AuditEvent{
-		"second time":    {request("x"), request("x")},
-		"ended already":  {request("x"), end("x"), end("x")},
-		"had not begun":  {end("y")},
-		"and no call":    {request("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
-		"answer of crm.": {request("x"), call("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
-		"":               {request("x"), call("x"), {Kind: core.EventReveal, Execution: "x"}, request("y"), end("x")},
+		"second time":     {request("x"), request("x")},
+		"already ended":   {request("x"), end("x"), end("x")},
+		"had not started": {end("y")},
+		"and no call":     {request("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
+		"answer of crm.":  {request("x"), call("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
+		"":                {request("x"), call("x"), {Kind: core.EventReveal, Execution: "x"}, request("y"), end("x")},
 	} {
 		m, o := newMemory("c1"), options(t)
 		l := opening(t, m, o)

@@ -52,12 +52,12 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (AuthenticatedP
 		return AuthenticatedPrincipal{}, refusedError(ErrToken, "there is no token, or one of more than %d bytes", maxToken)
 	case strings.HasPrefix(bearer, tokenPrefix):
 		if g.tokens == nil {
-			return AuthenticatedPrincipal{}, refusedError(ErrToken, "this server knows no tokens of its own")
+			return AuthenticatedPrincipal{}, refusedError(ErrToken, "this server has no tokens of its own")
 		}
 		return g.tokens.authenticateToken(bearer)
 	case g.oauth == nil:
 		return AuthenticatedPrincipal{}, refusedError(
-			ErrToken, "this is no token of Retort's, which begin with %s, and no authorization server is configured",
+			ErrToken, "this is not a token of Retort, which would begin with %s, and no authorization server is configured",
 			tokenPrefix,
 		).
 			WithHint("retort token create makes a token")

@@ -185,13 +185,13 @@ func (b *TokenStore) authenticateToken(text string) (AuthenticatedPrincipal, err
 	s := b.currentState()
 	if s.err != nil {
 		return AuthenticatedPrincipal{}, refusedError(
-			ErrToken, "no token counts, since the file of tokens cannot be believed",
-		).WithHint("retort token list tells whoever sits at the machine why")
+			ErrToken, "no token is accepted, because the token file cannot be trusted",
+		).WithHint("the person at the machine can run retort token list to see why")
 	}
 	found, now := findToken(s.tokens, sum), b.now()
 	switch {
 	case found == nil:
-		return AuthenticatedPrincipal{}, refusedError(ErrToken, "the token was revoked, or is of another server").WithHint("ask for a new one: retort token create")
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "the token was revoked, or belongs to another server").WithHint("ask for a new one: retort token create")
 	case found.Expired(now):
 		return AuthenticatedPrincipal{}, refusedError(
 			ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly),
@@ -317,8 +317,8 @@ func (b *TokenStore) readFile() storeState {
 	}
 	if err != nil {
 		s.tokens, s.writes = nil, max(s.writes, seen)
-		s.err = core.Errorf(core.KindPolicy, "access.tokens", "no token counts, since %s %s", b.path, err).
-			WithHint("find out who has changed it; retort token revoke --all starts over without tokens")
+		s.err = core.Errorf(core.KindPolicy, "access.tokens", "no token is accepted, because %s %s", b.path, err).
+			WithHint("find out who changed it; retort token revoke --all removes all tokens, so that you can create new ones")
 	}
 	return s
 }

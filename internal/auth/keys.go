@@ -97,7 +97,7 @@ func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose
 	case len(found) > 0:
 		return found, nil
 	case age > keyMaxAge || k.isDown():
-		return nil, refusedError(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server says why")
+		return nil, refusedError(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server has the reason")
 	}
 	return nil, refusedError(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
 }
@@ -223,7 +223,7 @@ func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 		switch {
 		case err != nil:
 		case document.Issuer != k.issuer:
-			err = fmt.Errorf("%s speaks for another issuer", address)
+			err = fmt.Errorf("%s belongs to another issuer", address)
 		case !IsTrustworthyURL(document.Keys):
 			err = fmt.Errorf("%s names no https address for its keys", address)
 		default:

@@ -64,7 +64,7 @@ func NewResource(o OAuthOptions, log *slog.Logger) (*JWTVerifier, error) {
 		}
 	}
 	if o.Audience == "" {
-		return nil, wrong("audience", "", "is missing: without it, tokens for others would count")
+		return nil, wrong("audience", "", "is missing: without it, tokens for other audiences would be accepted")
 	}
 	r := &JWTVerifier{o: o, now: time.Now, keys: newKeys(o.Issuer, o.JWKS, log)}
 	for _, name := range o.Algorithms {
@@ -136,11 +136,11 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {
 		return c, nil, refusedError(ErrToken, "this is not a token (JWT) signed with %s", strings.Join(r.o.Algorithms, ", ")).
-			WithHint("opaque and encrypted tokens are not understood; http.oauth.algorithms names others")
+			WithHint("opaque and encrypted tokens are not supported; http.oauth.algorithms sets the algorithms")
 	}
 	header := token.Headers[0]
 	if kind, _ := header.ExtraHeaders[jose.HeaderType].(string); !isAccess(kind) {
-		return c, nil, refusedError(ErrToken, "the token is of another type than at+jwt or JWT")
+		return c, nil, refusedError(ErrToken, "the type of the token is neither at+jwt nor JWT")
 	}
 	var looks jwt.Claims
 	if token.UnsafeClaimsWithoutVerification(&looks) != nil || looks.Issuer != r.o.Issuer {
@@ -173,7 +173,7 @@ func isAccess(kind string) bool {
 func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	now := r.now()
 	if c.Expiry == nil {
-		return refusedError(ErrToken, "the token does not say when it expires")
+		return refusedError(ErrToken, "the token has no expiry time")
 	}
 	if len(c.Confirmation) > 0 && string(c.Confirmation) != "null" {
 		return refusedError(
@@ -208,7 +208,7 @@ func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string
 	}
 	if r.o.Principal == "email" && c.Verified != true && c.Verified != "true" {
 		return "", refusedError(
-			ErrToken, "the authorization server does not say that the address of the token is verified (email_verified)",
+			ErrToken, "the token's email address is not marked as verified by the authorization server (email_verified)",
 		).WithHint("http.oauth.principal: sub names principals by an id that users cannot choose")
 	}
 	return name, nil

@@ -26,7 +26,7 @@ func (c *Catalog) mergeListing(server string, tools []*core.Tool) {
 		var err error
 		next, err = c.book.updateTrust(server, known, func(t *serverTrust) bool { return t.noteListing(tools, time.Now()) })
 		if err != nil {
-			c.addProblem(CatalogProblem{Server: server, Message: "what was trusted of its tools is not kept for the next start: " + err.Error()})
+			c.addProblem(CatalogProblem{Server: server, Message: "the trusted definitions of its tools are not kept for the next start: " + err.Error()})
 		}
 	}
 	c.mu.Lock()

@@ -116,7 +116,7 @@ func (l *shapeLearner) saveShapes() {
 		if err := l.writeShapes(server); err != nil {
 			l.catalog.addProblem(CatalogProblem{
 				Server:  server,
-				Message: "what was learned of its tools' answers is not kept for the next start: " + err.Error(),
+				Message: "the result types learned from its tools' answers are not kept for the next start: " + err.Error(),
 			})
 		}
 	}

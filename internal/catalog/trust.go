@@ -106,7 +106,7 @@ func (t *serverTrust) findChange(tool *core.Tool, policy core.ChangePolicy) *cor
 		c.Was, c.Trusted, c.Noticed = r.pin, r.trusted, r.noticed
 	}
 	if len(r.raw) == 0 && c.Unknown == "" {
-		c.Diff = "(what was trusted was too large to be kept; this is what it is now)\n"
+		c.Diff = "(the trusted definition was too large to be kept; this is the current one)\n"
 	}
 	c.Diff += diffDefinitions(r.raw, tool.Raw)
 	return c

@@ -22,7 +22,7 @@ func (c *Command) readFunc() readFunc {
 		},
 		fieldReader{"args", readList(&c.Args, func(s *string) readFunc {
 			return readChecked(
-				s, "what an argument may be, perhaps with *, or a regular expression /^…$/",
+				s, "the allowed form of an argument, perhaps with *, or a regular expression /^…$/",
 				func(s string) bool { return !strings.ContainsRune(s, 0) && policy.CheckArgument(s) == nil },
 			)
 		})},

@@ -502,7 +502,7 @@ func TestBounds(t *testing.T) {
 	})
 	for _, tt := range []struct{ file, want string }{
 		{"", "is longer than 128 bytes"},
-		{"", "holds control characters"},
+		{"", "contains control characters"},
 		{"", "a server's name is empty"},
 		{"", "network.blacklist.1: expected a domain"},
 		{"", "results.maxTokens: expected a whole number, found true"},

@@ -39,7 +39,7 @@ func (o *OAuth) readFunc() readFunc {
 		if len(r.problems) == before && o.Resource == "" && !isTrustworthy(o.Audience) {
 			r.addProblem(
 				n, "resource: https://retort.example.com/mcp",
-				"resource is missing: the audience is not a URL, so clients can't be told where this server is",
+				"resource is missing: the audience is not a URL, so clients cannot learn the address of this server",
 			)
 		}
 	}

@@ -125,7 +125,7 @@ func TestParseYAMLErrors(t *testing.T) {
 		{"a: &x [*x]\n", "1:8: there is no anchor &x above"},
 		{"a: !!set {}\n", "1:4: tags are not supported; write the plain value"},
 		{"a: .inf\n", "1:4: infinity and NaN are not supported"},
-		{"a: 1\n---\nb: 2\n", "3:1: a second document begins here; settings are one document"},
+		{"a: 1\n---\nb: 2\n", "3:1: a second YAML document begins here; settings must be one document"},
 		{"a: [1, 2\n", ""},
 		{"a: 'x\n", ""},
 		{"a: 1\n b: 2\n", ""},

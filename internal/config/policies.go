@@ -147,7 +147,7 @@ func (l *levelReader) readPaths(to *[]string) readFunc {
 			switch {
 			case w == "":
 			case !ok:
-				l.addNote(r, "%s is left out: programs see no folder of the machine, only /workspace", w)
+				l.addNote(r, "%s is left out: programs can see only /workspace, no other folder of the machine", w)
 			default:
 				*to = append(*to, inside)
 			}
@@ -161,7 +161,7 @@ func (l *levelReader) readWritePaths(r *nodeReader, n *valueNode) {
 	for _, w := range l.rules.Write {
 		if l.level == PermissionReadOnly && !isWithin(w, Scratch) {
 			r.addProblem(
-				n, "write [], and give who is to write the level write_restricted",
+				n, "write [], and give principals who may write the level write_restricted",
 				"read_only writes no file but those in /workspace/%s", Scratch,
 			)
 			return
@@ -203,11 +203,11 @@ func (l *levelReader) readNetworkRules(r *nodeReader, n *valueNode) {
 	everything := slices.Contains(deny, "*")
 	switch {
 	case everything && slices.Contains(l.rules.Hosts, "*"):
-		r.addProblem(n, "leave one of them out", "allow and deny both say *")
+		r.addProblem(n, "leave one of them out", "allow and deny both contain *")
 	case everything && l.rules.Hosts == nil:
 		l.rules.Hosts = []string{}
 	case everything:
-		l.addNote(r, "deny: * says that no other host than those of allow is reached, which holds anyway")
+		l.addNote(r, "deny: * means that only the hosts of allow are reached, which is always the case")
 	}
 	l.rules.DenyHosts = slices.DeleteFunc(deny, func(s string) bool { return s == "*" || s == "" })
 }
@@ -241,7 +241,7 @@ func (l *levelReader) readCommands(r *nodeReader, n *valueNode) {
 	})(r, n)
 	l.rules.Commands = append([]string{}, slices.DeleteFunc(written, func(s string) bool { return s == "" })...)
 	if slices.Contains(written, "*") {
-		l.addNote(r, "* stands for the commands that the settings name, never for any program of the machine")
+		l.addNote(r, "* means the commands that the settings name, never every program of the machine")
 	}
 }
 
@@ -261,7 +261,7 @@ func (l *levelReader) readDeniedCommands(r *nodeReader, n *valueNode) {
 		case words[0] == "*":
 			l.rules.DenyCommands = append(l.rules.DenyCommands, "*")
 		case strings.ContainsAny(words[0], "(){}|&;<>$`"):
-			l.addNote(r, "%s is left out: it is for a shell, and no command is started by one", shortenText(w))
+			l.addNote(r, "%s is left out: it is for a shell, and Retort starts commands without one", shortenText(w))
 		default:
 			l.rules.DenyCommands = append(l.rules.DenyCommands, path.Base(words[0]))
 			if len(words) > 1 {

@@ -73,7 +73,7 @@ permission_levels:
 				PermissionReadOnly: {Hosts: []string{"a.example"}, DenyHosts: []string{}}, PermissionWriteRestricted: {Hosts: []string{}},
 				PermissionExecuteFull: {Hosts: []string{"*"}, DenyHosts: []string{"localhost", "127.0.0.1"}},
 			}
-			s.PolicyNotes = []string{"permission_levels.read_only.network: deny: * says that no other host than those of allow is reached, which holds anyway"}
+			s.PolicyNotes = []string{"permission_levels.read_only.network: deny: * means that only the hosts of allow are reached, which is always the case"}
 		}},
 		"hosts of levels narrow what network allows": {`
 network: {whitelist: [b.example]}
@@ -81,7 +81,7 @@ permission_levels: {write_restricted: {network: {allow: [a.example]}}}
 `, func(s *Settings) {
 			s.Network.Whitelist = []NetworkRule{{Domain: "b.example"}}
 			s.Levels = map[PermissionLevel]LevelRules{PermissionWriteRestricted: {Hosts: []string{"a.example"}}}
-			s.PolicyNotes = []string{"permission_levels: of the hosts of a level, programs reach those that network allows, too"}
+			s.PolicyNotes = []string{"permission_levels: programs reach those hosts of a level that network also allows"}
 		}},
 		"commands": {`
 permission_levels:
@@ -95,8 +95,8 @@ permission_levels:
 			}
 			s.PolicyNotes = []string{
 				"permission_levels.write_restricted.commands.deny: rm -rf denies rm with any arguments: the same can be written in other ways",
-				"permission_levels.write_restricted.commands.deny: :(){ :|:& };: is left out: it is for a shell, and no command is started by one",
-				"permission_levels.execute_full.commands.allow: * stands for the commands that the settings name, never for any program of the machine",
+				"permission_levels.write_restricted.commands.deny: :(){ :|:& };: is left out: it is for a shell, and Retort starts commands without one",
+				"permission_levels.execute_full.commands.allow: * means the commands that the settings name, never every program of the machine",
 			}
 		}},
 		"commands that are denied altogether": {`
@@ -127,7 +127,7 @@ permission_levels: {write_restricted: {commands: {deny: ["*"]}}, execute_full: {
 func TestUnsafePoliciesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`network_policy: {monitoring: {log_all_connections: false}}`:                        "connections cannot be left out of the audit log; leave it out",
-		`{network: {}, network_policy: {}}`:                                                 "network and network_policy are both written; move what it says to network_policy",
+		`{network: {}, network_policy: {}}`:                                                 "network and network_policy are both written; move its rules to network_policy",
 		`{auditLogging: false, network_policy: {monitoring: {alert_on_blacklist: true}}}`:   "needs the audit log; set auditLogging: true",
 		`network_policy: {whitelist: [{domain: a.b, ports: [443], protocols: [ssh]}]}`:      "ssh is allowed at port 22 only; add 22 to ports",
 		`network_policy: {whitelist: [{domain: 10.0.0.1}]}`:                                 "expected a domain",
@@ -136,7 +136,7 @@ func TestUnsafePoliciesAreRefused(t *testing.T) {
 		`permission_levels: {execute_full: {filesystem: {read: ["/workspace/*.csv"]}}}`:     "expected a path",
 		`permission_levels: {execute_full: {network: {allow: [10.0.0.0/8]}}}`:               "cannot be allowed: programs reach hosts by their names; write the domain",
 		`permission_levels: {execute_full: {network: {allow: [169.254.169.254]}}}`:          "cannot be allowed",
-		`permission_levels: {execute_full: {network: {allow: ["*"], deny: ["*"]}}}`:         "allow and deny both say *; leave one of them out",
+		`permission_levels: {execute_full: {network: {allow: ["*"], deny: ["*"]}}}`:         "allow and deny both contain *; leave one of them out",
 		`permission_levels: {execute_full: {commands: {allow: [/bin/sh]}}}`:                 "expected the name of a command",
 		`permission_levels: {execute_full: {commands: {allow: ["rm -rf /"]}}}`:              "expected the name of a command",
 		`permission_levels: {execute_full: {commands: [{allow: [ls]}, {allow: [cat]}]}}`:    `the key "allow" is used twice`,

@@ -57,7 +57,7 @@ func checkServerName(r *nodeReader, key *valueNode) {
 	case len(s) > 128:
 		r.addProblem(key, "", "the server's name %q is longer than 128 bytes", shortenText(s))
 	case strings.ContainsFunc(s, unicode.IsControl):
-		r.addProblem(key, "", "the server's name %q holds control characters", shortenText(s))
+		r.addProblem(key, "", "the server's name %q contains control characters", shortenText(s))
 	}
 }
 
@@ -127,7 +127,7 @@ func readHeaderValue(v *string) readFunc {
 		switch {
 		case !ok:
 		case strings.ContainsFunc(s, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }):
-			r.addProblem(n, "", "a header cannot hold control characters")
+			r.addProblem(n, "", "a header cannot contain control characters")
 		default:
 			*v = s
 		}

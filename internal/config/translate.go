@@ -23,7 +23,7 @@ func (p *policyBlocks) checkConflicts(r *nodeReader, n *valueNode, s Settings) {
 		return
 	}
 	if p.hasNetwork {
-		r.addProblem(at.key, "move what it says to network_policy", "network and network_policy are both written")
+		r.addProblem(at.key, "move its rules to network_policy", "network and network_policy are both written")
 	}
 	watches := p.monitoring.all == On || p.monitoring.blacklist == On || p.monitoring.volume == On
 	if watches && s.AuditLogging == Off {
@@ -96,7 +96,7 @@ func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {
 		return nil
 	}
 	if p.hasNetwork || p.hasPolicy {
-		return []string{"permission_levels: of the hosts of a level, programs reach those that network allows, too"}
+		return []string{"permission_levels: programs reach those hosts of a level that network also allows"}
 	}
 	for _, level := range s.levelsInForce() {
 		for _, host := range s.Levels[level].Hosts {

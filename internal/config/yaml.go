@@ -40,7 +40,7 @@ func parseYAML(src []byte) (n *valueNode, err error) {
 		}
 		if body != nil {
 			line, _ := tokenPosition(doc.Body.GetToken())
-			return nil, &syntaxError{line, 1, "a second document begins here; settings are one document"}
+			return nil, &syntaxError{line, 1, "a second YAML document begins here; settings must be one document"}
 		}
 		body = doc.Body
 	}

@@ -205,7 +205,7 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "\narguments:\n%s\n", indentJSON(a.Arguments))
 	}
 	if a.hidden && len(a.Outlines) > 0 {
-		b.WriteString("\nwhat leaves in the place of tokens, in outline:\n")
+		b.WriteString("\nvalues that are sent in place of tokens, in outline:\n")
 		for _, outline := range a.Outlines {
 			fmt.Fprintf(&b, "  %s\n", LegibleLine(outline))
 		}
@@ -235,7 +235,7 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "\nimpact, as far as %s tells:\n%s", a.impactSubject(), a.Impact.describeLines())
 	}
 	if a.Change != "" {
-		fmt.Fprintf(&b, "\nthe tool's definition is not the one that was trusted:\n%s\n", EscapeIllegible(strings.TrimRight(a.Change, "\n")))
+		fmt.Fprintf(&b, "\nthe tool's definition differs from the trusted one:\n%s\n", EscapeIllegible(strings.TrimRight(a.Change, "\n")))
 	}
 	if a.Code != "" {
 		fmt.Fprintf(&b, "\nthe program:\n%s\n", EscapeIllegible(strings.TrimRight(a.Code, "\n")))

@@ -67,7 +67,7 @@ func (t *Tool) RequiresApproval() bool { return t.Change != nil && t.Change.Poli
 // WarningText returns a warning for a call that was sent although the definition has changed.
 func (c *DefinitionChange) WarningText() string {
 	return fmt.Sprintf(
-		"the definition of %s.%s is not the one that was trusted; retort tools --changed %s shows how it differs",
+		"the definition of %s.%s differs from the trusted one; retort tools --changed %s shows how",
 		c.Server, c.Tool, c.Server,
 	)
 }

@@ -96,7 +96,7 @@ func isMisplaced(err error) bool {
 }
 
 // moveAway is the hint for errors caused by a wrong kind of file at a path.
-const moveAway = "Retort did not make what lies in this place: the person who runs it should move it away; then try again"
+const moveAway = "Retort did not create the file or folder in this place: the person who runs Retort should move it away; then try again"
 
 // LacksFiles reports whether err was caused by too many open files in the process or on the machine. Only an error of
 // the operating system counts, not a text from a server or a program.
@@ -173,4 +173,4 @@ var ErrPage = errors.New("a page has to be opened")
 var ErrOutcomeUnknown = errors.New("it is unknown whether the call took effect")
 
 // HintOutcomeUnknown is the beginning of the hint in an error of a call that may have taken effect.
-const HintOutcomeUnknown = "the call may have taken effect and was not repeated: look at what is there before it is made again"
+const HintOutcomeUnknown = "the call may have taken effect and was not repeated: look at the current state before you make it again"

@@ -103,7 +103,7 @@ type OfferedTool struct {
 
 // What is known about the result of a call with effects. After a crash, for example, the engine does not know it.
 const (
-	MadeUnknown = "it has left, and what came of it is not known"
+	MadeUnknown = "it was sent, and its result is not known"
 	MadeOK      = "it was made"
 	MadeFailed  = "the server answered with an error"
 )

@@ -374,7 +374,7 @@ func (ts *Toolset) NotFound(name string) *Error {
 	if len(ts.Servers) == 0 {
 		return e.WithHint("no server is configured")
 	}
-	return e.WithHint("search_tools finds tools by what they do")
+	return e.WithHint("use search_tools to find tools")
 }
 
 // NearestNames returns at most n full tool names that resemble name, best first.

@@ -115,7 +115,7 @@ func checkPermissions(name, path string, info fs.FileInfo, fix bool) CheckResult
 	right := mode &^ 0o077
 	if fix {
 		if err := os.Chmod(path, right); err == nil {
-			return CheckResult{name, Mended, fmt.Sprintf("%s was open to others (%o), and is yours alone now", path, mode), ""}
+			return CheckResult{name, Mended, fmt.Sprintf("%s was readable by other users (mode %o); now only you can read it", path, mode), ""}
 		}
 	}
 	return CheckResult{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shellQuote(path))}
@@ -143,7 +143,7 @@ func checkSpace(name, dir string) CheckResult {
 		return CheckResult{name, Broken, fmt.Sprintf("%s: the disk is full (%s free)", dir, FormatBytes(free)), "df -h " + shellQuote(dir)}
 	case free < littleDisk:
 		return CheckResult{
-			name, Warning, fmt.Sprintf("%s: little room is left (%s)", dir, FormatBytes(free)),
+			name, Warning, fmt.Sprintf("%s: little disk space is left (%s)", dir, FormatBytes(free)),
 			"retort workspace gc; df -h " + shellQuote(dir),
 		}
 	}
@@ -191,7 +191,7 @@ func CheckClock(now time.Time, behind time.Duration) CheckResult {
 	switch {
 	case now.Year() < 2025:
 		return CheckResult{
-			"clock", Broken, words + " is in the past: certificates and the record do not hold",
+			"clock", Broken, words + " is in the past: certificates and the audit log cannot be verified",
 			"timedatectl set-ntp true, or set the clock",
 		}
 	case behind > 0:

@@ -50,7 +50,7 @@ func TestFolder(t *testing.T) {
 	}{
 		{at("right", 0o700), false, OK, OK, "free"},
 		{at("open", 0o755), false, Warning, Warning, "chmod 700"},
-		{at("mended", 0o757), true, Mended, OK, "was open to others (757)"},
+		{at("mended", 0o757), true, Mended, OK, "was readable by other users (mode 757)"},
 		{filepath.Join(base, "gone"), false, OK, OK, "made when it is needed"},
 		{filepath.Join(base, "made/below"), true, Mended, OK, "made"},
 		{file, false, Broken, Broken, "is a file"},

@@ -40,7 +40,7 @@ func explainUnknownHost(s FailureSymptom, at *url.URL) *FailureCause {
 	if dns.IsNotFound {
 		return &FailureCause{
 			"unknown_host", fmt.Sprintf("there is no host %s", at.Hostname()),
-			"correct url in its configuration, or connect to the network (VPN) that knows it",
+			"correct url in its configuration, or connect to the network (VPN) where the name exists",
 		}
 	}
 	return &FailureCause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
@@ -61,7 +61,7 @@ func explainCertificate(s FailureSymptom, at *url.URL) *FailureCause {
 	case errors.As(s.Err, &unknown):
 		return &FailureCause{
 			"untrusted_certificate",
-			"nobody that this machine trusts has signed its certificate: it is its own, or that of a company",
+			"its certificate is not signed by an authority that this machine trusts: it is self-signed, or signed by a company",
 			"add the authority to the machine's (update-ca-certificates), or set SSL_CERT_FILE to its file",
 		}
 	case errors.As(s.Err, &name):
@@ -81,13 +81,13 @@ func explainConnection(s FailureSymptom, at *url.URL) *FailureCause {
 	var network net.Error
 	switch {
 	case errors.Is(s.Err, syscall.ECONNREFUSED):
-		return &FailureCause{"refused", fmt.Sprintf("nobody listens at %s", at.Host), "start the server, or correct the port in its url"}
+		return &FailureCause{"refused", fmt.Sprintf("nothing listens at %s", at.Host), "start the server, or correct the port in its url"}
 	case errors.Is(s.Err, syscall.ENETUNREACH), errors.Is(s.Err, syscall.EHOSTUNREACH):
 		return &FailureCause{"unreachable", fmt.Sprintf("there is no way to %s", at.Host), "check the network or VPN"}
 	case errors.Is(s.Err, syscall.ECONNRESET):
 		return &FailureCause{
 			"reset", "it broke off the connection",
-			"check that its url is right (http or https, port), and whether a proxy stands between",
+			"check its url (http or https, port), and whether there is a proxy in between",
 		}
 	case errors.As(s.Err, &network) && network.Timeout() && s.Status == 0:
 		return &FailureCause{
@@ -129,11 +129,11 @@ func explainStatus(s FailureSymptom, at *url.URL) *FailureCause {
 	case status >= 500:
 		return &FailureCause{
 			"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status),
-			"wait, or ask who runs it; curl -i " + shellQuote(s.URL),
+			"wait, or ask its operator; curl -i " + shellQuote(s.URL),
 		}
 	case status >= 400:
 		return &FailureCause{
-			"refused_request", fmt.Sprintf("it refuses what every MCP client sends first (HTTP %d)", status),
+			"refused_request", fmt.Sprintf("it refuses the first message of every MCP client (HTTP %d)", status),
 			"check its url and headers: curl -i " + shellQuote(s.URL),
 		}
 	}
@@ -157,13 +157,13 @@ func explainNotMCP(s FailureSymptom, _ *url.URL) *FailureCause {
 		}
 	case strings.Contains(s.Message, "which is no MCP message"),
 		strings.Contains(s.Message, "which is no stream of events"), strings.Contains(s.Message, "is no MCP message"):
-		return &FailureCause{"not_mcp", "what is at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
+		return &FailureCause{"not_mcp", "the service at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
 	case strings.Contains(s.Message, "no authorization for the server could be obtained"):
 		return &FailureCause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shellQuote(s.Server)}
 	case strings.Contains(s.Message, "redirects"):
 		return &FailureCause{"redirect", s.Message, s.Hint}
 	case strings.Contains(strings.ToLower(s.Message), "protocol version"):
-		return &FailureCause{"older_protocol", "it speaks a version of the protocol that Retort does not", "update the server"}
+		return &FailureCause{"older_protocol", "it uses a version of the protocol that Retort does not support", "update the server"}
 	}
 	return nil
 }

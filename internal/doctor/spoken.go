@@ -56,7 +56,7 @@ var words = []struct {
 	{
 		"registry_certificate",
 		`SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERTIFICATE_VERIFY_FAILED|invalid peer certificate`,
-		"it does not trust the certificate of an address that it uses, as behind the proxy of a company",
+		"it does not trust the certificate of an address that it uses; this happens behind company proxies",
 		`add to its env: "NODE_EXTRA_CA_CERTS": "/path/to/company-ca.pem" (for Python: "SSL_CERT_FILE")`,
 	},
 	{
@@ -127,7 +127,7 @@ var words = []struct {
 	},
 	{
 		"older_protocol", `(?i)unsupported protocol version|protocol version .*not supported|version mismatch`,
-		"it speaks a version of the protocol that Retort does not, or refuses to say which", "update the server",
+		"it uses a version of the protocol that Retort does not support, or does not name one", "update the server",
 	},
 	{
 		"upstream_refused", `ECONNREFUSED ?(\S*)`, "the service that it needs does not answer: $1",
@@ -201,7 +201,7 @@ func explainSilence(s FailureSymptom) *FailureCause {
 	case strings.Contains(s.Message, "the server process ended"):
 		said := ""
 		if len(s.Stderr) > 0 {
-			said = "; its last words: " + strings.Join(s.Stderr[max(0, len(s.Stderr)-3):], " | ")
+			said = "; its last output: " + strings.Join(s.Stderr[max(0, len(s.Stderr)-3):], " | ")
 		}
 		_, how, _ := strings.Cut(s.Message, "the server process ended: ")
 		return &FailureCause{"ended", "it ended while it was started: " + how + said, by}

@@ -35,7 +35,7 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	scheme := strings.ToLower(u.Scheme)
 	switch {
 	case scheme == "":
-		return nil, t, policyErrorf("%s is not an absolute URL: begin it with https://", quoteShort(where))
+		return nil, t, policyErrorf("%s is not an absolute URL: it must begin with https://", quoteShort(where))
 	case scheme != https && scheme != http1:
 		return nil, t, policyErrorf("%s is neither https nor http", quoteShort(where))
 	case u.User != nil:
@@ -137,7 +137,7 @@ func (s *Session) requestError(ctx context.Context, t Target, err error) *core.E
 	case s.ctx.Err() != nil || ctx.Err() == context.Canceled:
 		return core.Errorf(core.KindCancelled, "egress", "the request to %s was cancelled", t.Host)
 	case errors.As(err, &untrusted), errors.As(err, &other), errors.As(err, &outdated):
-		return core.Errorf(core.KindUpstreamGone, "egress", "the certificate of %s does not hold: %v", t.Host, err).
+		return core.Errorf(core.KindUpstreamGone, "egress", "the certificate of %s is not valid: %v", t.Host, err).
 			WithHint("authorities of your own are named with the setting network.certificates")
 	case errors.As(err, &timeout) && timeout.Timeout(), ctx.Err() != nil:
 		return core.Errorf(core.KindUpstreamTimeout, "egress", "%s did not answer in time", t.Host)

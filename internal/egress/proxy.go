@@ -253,7 +253,7 @@ func (p *proxyConn) buildRequest(h requestHead) (t Target, req *http.Request, re
 	case t.Protocol != http1:
 		return t, nil, p.noteRefusal(t, policyErrorf("https goes through a tunnel (CONNECT)"))
 	case !h.sameHost(t):
-		return t, nil, p.noteRefusal(t, policyErrorf("the request is for %s, and its header Host says %s", t, quoteShort(h.host)))
+		return t, nil, p.noteRefusal(t, policyErrorf("the request is for %s, but its Host header is %s", t, quoteShort(h.host)))
 	case h.upgrade:
 		return t, nil, p.noteRefusal(t, policyErrorf("a request to %s asks for another protocol, which is not spoken here", t.Host))
 	}

@@ -108,7 +108,7 @@ func (p *proxyConn) relayTunnel(t Target, begins tunnelProtocol) {
 func (p *proxyConn) checkTunnel(h requestHead, t Target) *core.Error {
 	switch {
 	case !h.sameHost(t):
-		return policyErrorf("the tunnel is to %s, and its header Host says %s", t, quoteShort(h.host))
+		return policyErrorf("the tunnel is to %s, but its Host header is %s", t, quoteShort(h.host))
 	case h.chunked || h.length != "" && h.length != "0":
 		return policyErrorf("a CONNECT has no body")
 	case p.x.Rehearses:
@@ -116,7 +116,7 @@ func (p *proxyConn) checkTunnel(h requestHead, t Target) *core.Error {
 	case len(p.n.secretsOf(t.Host)) > 0 && t.Port != defaultPorts[http1]:
 		return policyErrorf("%s gets a header that programs do not see (network.secrets), which cannot be added inside of a tunnel", t.Host).
 			WithHint(
-				"ask for http://%s/… : the proxy goes on with https, and adds the header. In JavaScript and TypeScript fetch does it by itself",
+				"request http://%s/… instead: the proxy continues with https and adds the header. In JavaScript and TypeScript, fetch does this by itself",
 				t.Host,
 			)
 	}
@@ -205,7 +205,7 @@ var errSeen = errors.New("seen")
 func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	first, err := in.Peek(1)
 	if err != nil {
-		return nil, policyErrorf("the tunnel to %s ended before it began", host)
+		return nil, policyErrorf("the tunnel to %s ended before any data was sent", host)
 	}
 	if first[0] != 0x16 {
 		return nil, policyErrorf("the tunnel to %s does not carry TLS", host).WithHint(
@@ -227,7 +227,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 		return nil, policyErrorf("TLS in the tunnel to %s hides the host that it is for (ECH)", host)
 	}
 	if name, refused := ParseHost(hello.ServerName); refused != nil || name != host {
-		return nil, policyErrorf("the tunnel is to %s, and TLS in it is for %s (SNI)", host, quoteShort(hello.ServerName))
+		return nil, policyErrorf("the tunnel is to %s, but TLS in it is for %s (SNI)", host, quoteShort(hello.ServerName))
 	}
 	for _, protocol := range hello.SupportedProtos {
 		if !slices.Contains([]string{"http/1.1", "http/1.0", "h2"}, protocol) {

@@ -31,7 +31,7 @@ func (e *Engine) callers() (*callers, error) {
 	if book, err := e.OpenTokens(); err == nil {
 		c.book = book
 		if _, err := book.ListTokens(); err != nil {
-			e.log.Warn("the access tokens cannot be read, so none is accepted", "error", err)
+			e.log.Warn("the access tokens cannot be read, so no token is accepted", "error", err)
 		}
 		e.onClose(book.Close)
 	}

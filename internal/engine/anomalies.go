@@ -105,7 +105,7 @@ func (w *watching) recall() {
 		w.watch.ReplayEvent(e)
 		n++
 	}
-	w.p.log.Debug("what is usual was learned from the record", "entries", n, "ms", time.Since(start).Milliseconds())
+	w.p.log.Debug("usual behaviour was learned from the audit log", "entries", n, "ms", time.Since(start).Milliseconds())
 	for {
 		w.mu.Lock()
 		some := w.queued

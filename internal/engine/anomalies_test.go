@@ -276,7 +276,7 @@ func TestGuessedTokensAreNoticed(t *testing.T) {
 		t.Errorf("%q %+v", o.Output, o.Error)
 	}
 	if !slices.ContainsFunc(o.Warnings, func(w string) bool {
-		return strings.Contains(w, "unusual (probing): the local user named tokens that stand for nothing, or compared tokens to find out values, 5 times")
+		return strings.Contains(w, "unusual (probing): the local user used tokens that do not exist, or compared tokens to find out values, 5 times")
 	}) {
 		t.Errorf("warnings: %q", o.Warnings)
 	}

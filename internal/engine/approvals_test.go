@@ -150,7 +150,7 @@ func TestPendingThatNobodyAnswers(t *testing.T) {
 	if o.Status == core.StatusPendingApproval { // it may have timed out already
 		o = e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
 	}
-	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "nobody answered") || wrote(server) != 0 {
+	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "no person answered") || wrote(server) != 0 {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 	if err := e.Decide(seen.ID, seen.Digest, core.ApprovalAnswer{Approve: true}); err == nil {

@@ -128,7 +128,7 @@ func TestKilledWhileRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v, err := admin.VerifyAudit(t.Context(), killable(dir), admin.AuditProof{}); err != nil || !v.OK {
-		t.Errorf("the record does not hold: %+v %v", v, err)
+		t.Errorf("the record is not valid: %+v %v", v, err)
 	}
 	rec := readRecord(t, dir)
 	if rec.ends[string(core.StatusOK)] < done {

@@ -128,7 +128,7 @@ func TestChangedToolIsAskedAbout(t *testing.T) {
 func TestChangedToolIsNoted(t *testing.T) {
 	e, _ := trusted(t, "servers: {eye: {toolChanges: note}}")
 	o := e.Execute(t.Context(), engine.Request{Code: look + ` + await eye.listSights({})`})
-	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "eye.list_sights is not the one that was trusted") {
+	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "eye.list_sights differs from the trusted one") {
 		t.Errorf("%s %+v %q", o.Status, o.Error, o.Warnings)
 	}
 }

@@ -310,7 +310,7 @@ func TestExamine(t *testing.T) {
 		_ = os.Remove(f)
 	}
 	text = examined(t, c, true)
-	has(text, "broken record: ", "is nowhere")
+	has(text, "broken record: ", "is missing")
 	lacks(text, "ok record")
 }
 

@@ -195,7 +195,7 @@ func (e *Engine) Waiting(execution string) []Approval {
 // questions that Waiting returns.
 func (e *Engine) Decide(id, digest string, a Answer) error {
 	if e.pipeline.Policy.Principal() != "" && !slices.ContainsFunc(e.Waiting(""), func(w Approval) bool { return w.ID == id }) {
-		return core.Errorf(core.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
+		return core.Errorf(core.KindInvalidArguments, "approval", "no approval request has the id %q: it was answered, expired, or was cancelled", id)
 	}
 	if err := e.pipeline.Approvals.Table.AnswerApproval(id, digest, a); err != nil {
 		return err

@@ -259,12 +259,12 @@ func firstExposed(started *config.Config, next *inForce) string {
 // outstanding describes the changes to the files that are not in force, or "".
 func (d difference) outstanding() string {
 	if d.narrowed {
-		return "the files changed while calls that may have effects were under way, so only what forbids more is in force; " +
+		return "the files changed while calls that may have effects were under way, so only stricter rules apply until they end; " +
 			"edit them when nothing runs, or restart retort serve, to apply the rest"
 	}
 	names := slices.Clone(d.restart)
 	if i := slices.Index(names, "permission_levels"); i >= 0 {
-		names[i] += " (what allows less is in force)"
+		names[i] += " (the stricter setting applies)"
 	}
 	switch n := len(names); n {
 	case 0:

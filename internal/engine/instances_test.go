@@ -100,7 +100,7 @@ func TestInstanceWithAnotherDefinitionIsNoted(t *testing.T) {
 	s := &shifting{chameleon: chameleon{description: "Deletes."}, hints: readsOnly}
 	e := openOne(t, "toolChanges: note\n"+isolated, s.dial)
 	o := e.Call(t.Context(), engine.Request{Session: "a"}, "eye.note", nil)
-	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "is not the one that was trusted") {
+	if o.Status != core.StatusOK || len(o.Warnings) != 1 || !strings.Contains(o.Warnings[0], "differs from the trusted one") {
 		t.Errorf("%s %+v %q", o.Status, o.Error, o.Warnings)
 	}
 }

@@ -315,7 +315,7 @@ func TestLargeLies(t *testing.T) {
 		"gone":    "it may be too much for the server",
 		"endless": "over the limit of",
 		"deep":    "can't be read: nested deeper than 1000",
-		"twice":   "can't be read: a member stands there twice",
+		"twice":   "can't be read: a member occurs twice",
 		"full":    "EDQUOT",
 		"error":   "it failed: {",
 	} {

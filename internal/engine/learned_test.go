@@ -85,7 +85,7 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 		`const [{ authr }] = await tracker.listIssues({}); return authr`:                                                                           `Did you mean 'author'?`,
 		`return (await tracker.listIssues({})).items`:                                                                                              `"items" was never seen in N answers of tracker.listIssues: the value is a list there`,
 		`for (const i of await tracker.listIssues({})) console.log(i.author.name)`:                                                                 `there are login`,
-		`const n = (await tracker.listIssues({}))[0].number; return n.toUpperCase()`:                                                               `the value is of type number`,
+		`const n = (await tracker.listIssues({}))[0].number; return n.toUpperCase()`:                                                               `the value has the type number`,
 		`const all = await tracker.listIssues({}); return all.map(i => [i.title.length, i.milestone?.length, i.by_user["x"]?.n, i.votes.whoever])`: "",
 		`const one: {[k: string]: string} = (await tracker.listIssues({}))[0]; return one`:                                                         "",
 		`const all = await tracker.listIssues({page: (await tracker.listIssues({}))[0].title}); return all.length`:                                 "",

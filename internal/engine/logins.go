@@ -288,7 +288,7 @@ func (p *loginServers) whyNoLogin(s Server, principal string) error {
 	case s.Err != nil:
 		return s.Err
 	case s.URL == "":
-		return e("the server %q is a program on this machine, and logs in by itself", s.Name)
+		return e("the server %q is a program on this machine, and handles its own login", s.Name)
 	case hasCredentials(s.Headers):
 		return e("the server %q has its credentials in the headers of its entry", s.Name)
 	}

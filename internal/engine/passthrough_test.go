@@ -340,7 +340,7 @@ func TestWhoIsAskedIsNotGuessed(t *testing.T) {
 	close(l.hold)
 	a.hear(`"id":1`)
 	b.hear(`"id":1`)
-	if len(l.answers) != 1 || !strings.Contains(l.answers[0], "those of several clients are") {
+	if len(l.answers) != 1 || !strings.Contains(l.answers[0], "calls of several clients are") {
 		t.Error(l.answers)
 	}
 }

@@ -102,7 +102,7 @@ func TestCrossingIsAsked(t *testing.T) {
 	e, _, crm, personal := move(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
 	o := e.Execute(t.Context(), engine.Request{Code: copies})
 	told, _ := json.Marshal(o)
-	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data goes to crm: email from drive; phone from drive") || crm.got() != "" {
+	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data is sent to crm: email from drive; phone from drive") || crm.got() != "" {
 		t.Fatalf("%.1000s", told)
 	}
 	for _, value := range personal {
@@ -162,7 +162,7 @@ func TestTokensOfSessions(t *testing.T) {
 		t.Errorf("%+v %+v %s", o.Status, o.Error, crm.got())
 	}
 	before := crm.got()
-	if o := send("b"); o.Status != core.StatusDenied || !strings.Contains(o.Error.Message, "stands for nothing in this session") || crm.got() != before {
+	if o := send("b"); o.Status != core.StatusDenied || !strings.Contains(o.Error.Message, "cannot be used in this session") || crm.got() != before {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 }

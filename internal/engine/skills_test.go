@@ -97,7 +97,7 @@ func TestTokensInSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	o = e.Execute(t.Context(), engine.Request{Code: "import { f } from './skills/token'; return f()"})
-	if o.Error == nil || !strings.Contains(o.Error.Message, "[EMAIL_1] in it") {
+	if o.Error == nil || !strings.Contains(o.Error.Message, "the token [EMAIL_1]") {
 		t.Errorf("%+v %v", o, o.Error)
 	}
 }

@@ -147,7 +147,7 @@ func (e *Engine) problems(server string, status client.ServerStatus) []string {
 	if n := status.Rubbish.Lines; n > 0 {
 		all = append(
 			all,
-			fmt.Sprintf("%d lines on its standard output are no messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")),
+			fmt.Sprintf("%d lines on its standard output are not messages, such as: %s", n, strings.Join(status.Rubbish.Samples, " | ")),
 		)
 	}
 	return all

@@ -117,7 +117,7 @@ func legacy() *party {
 	}
 }
 
-// talk sends lines to a server of an engine, and gives the answer of the request with the id 9.
+// talk sends lines to a server of an engine, and gives the result of the request with the id 9.
 func talk(t *testing.T, e *engine.Engine, lines ...string) string {
 	t.Helper()
 	in, input := io.Pipe()

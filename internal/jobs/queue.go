@@ -188,7 +188,7 @@ func checkJob(j core.Job) error {
 	case len(j.Payload) > maxPayload:
 		return core.Errorf(
 			core.KindLimit, "queue.submit", "the job has %d bytes, more than %d", len(j.Payload), maxPayload,
-		).WithHint("put what is large into a file of the workspace")
+		).WithHint("put large values into a file of the workspace")
 	case j.Priority < -maxPriority || j.Priority > maxPriority:
 		return core.Errorf(
 			core.KindInvalidArguments, "queue.submit", "the priority %d is not between -%d and %d", j.Priority, maxPriority,
@@ -236,7 +236,7 @@ func (q *Queue) admitJob(t core.JobState, size int64) error {
 
 func queueFullError(format string, n int, wait time.Duration) error {
 	return core.Errorf(core.KindLimit, "queue.submit", format, n).WithHint(
-		"submit it again in about %s; retort tasks list shows what waits", wait,
+		"submit it again in about %s; retort tasks list shows the waiting jobs", wait,
 	)
 }
 

@@ -119,7 +119,7 @@ func (q *Queue) takeOwnership() bool {
 	release, err := seal.Lock(q.lockPath(), 0)
 	if errors.Is(err, seal.ErrIrregular) && !q.warned {
 		q.warned = true
-		q.o.Log.Warn("no engine can work through the queue; move away what lies in the place of its lock", "error", err)
+		q.o.Log.Warn("no engine can work on the queue; move away the file in the place of its lock", "error", err)
 	}
 	if err != nil {
 		return false
@@ -318,7 +318,7 @@ func (q *Queue) postponeJob(e *jobEntry, why error) {
 		_ = q.cancelEntry(e)
 		return
 	}
-	q.o.Log.Warn("a task could not begin and waits", "task", e.ID, "error", why)
+	q.o.Log.Warn("a job could not start and waits", "task", e.ID, "error", why)
 	e.held = true
 	time.AfterFunc(pause, func() {
 		q.mu.Lock()

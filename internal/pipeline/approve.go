@@ -144,7 +144,7 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	if q := x.aboutCall(unusual.joinRule(rule), t, c, d); q.Rule != "" {
 		q.Unusual, q.Merely = unusual.Kinds, rule == ""
 		if q.Spans = critical == "" && x.coversRun(t, c, q.Rule); q.Spans {
-			q.Rule += "; a yes is for all calls of this tool with this kind of data in this run"
+			q.Rule += "; an approval covers all calls of this tool with this kind of data in this run"
 		}
 		q.Repeats, q.Before, q.Critical = again.how, again.before, critical
 		if err := x.askApproval(ctx, q); err != nil {

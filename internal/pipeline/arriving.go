@@ -128,7 +128,7 @@ func serverDownError(e *core.Error, server string, why *core.Error) *core.Error 
 		"%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message,
 	)
 	if c.Hint = why.Hint; c.Hint == "" {
-		c.Hint = "retort doctor says what is wrong with it; try again when it runs"
+		c.Hint = "run retort doctor to see what is wrong with it; try again when it runs"
 	}
 	return &c
 }

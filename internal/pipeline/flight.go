@@ -330,7 +330,7 @@ func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) 
 	}
 	o.Error = core.Errorf(core.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
 		WithHint(
-			"ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it goes on where it stands",
+			"ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it continues where it waits",
 			waiting[0].ID,
 		)
 	return o

@@ -235,12 +235,12 @@ func (p *Pipeline) revealValues(
 	if err != nil {
 		return nil, err
 	}
-	rule := "restore_pii: the values are for you alone; the model is told only that you have seen them"
+	rule := "restore_pii: only you see the values; the model learns only that you have seen them"
 	if !p.ShowInForms {
-		rule += ". A form of a client has tokens instead (pii.showInForms): retort approvals show has the values while this waits"
+		rule += ". A form of a client shows tokens instead (pii.showInForms): retort approvals show prints the values while this request waits"
 	}
 	if p.RestoreToModel {
-		rule = "restore_pii: pii.restoreToModel lets the model see these values if you say yes"
+		rule = "restore_pii: because of pii.restoreToModel, the model sees these values if you approve"
 	}
 	q := core.Question{
 		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "restore_pii",

@@ -157,7 +157,7 @@ func (p *Pipeline) refuseForeign(s core.Skill) *core.Error {
 		return nil
 	}
 	if token := p.Privacy.TokenIn(s.Code); token != "" {
-		return core.Errorf(core.KindPolicy, "skills", "the skill has %s in it, which stands for something else in each session", token).
+		return core.Errorf(core.KindPolicy, "skills", "the skill contains the token %s, whose value differs in each session", token).
 			WithHint("make it a parameter, which the program gives")
 	}
 	return nil
@@ -184,13 +184,13 @@ func (p *Pipeline) completeDraft(d *core.SkillDraft) (core.Skill, *core.Error) {
 	case d.Description == "":
 		return core.Skill{}, core.Errorf(
 			core.KindInvalidArguments, "skills.save", "a skill needs a description",
-		).WithHint("say in one sentence what it does and when to use it")
+		).WithHint("describe in one sentence what it does and when to use it")
 	case len([]rune(d.Description)) > maxDescription:
 		return core.Skill{}, core.Errorf(core.KindInvalidArguments, "skills.save", "the description has more than %d characters", maxDescription)
 	case len(flagged) > 0 || clean != d.Description:
 		return core.Skill{}, core.Errorf(
 			core.KindPolicy, "skills.save",
-			"the description has what reads like instructions to a model, or cannot be seen: %s",
+			"the description contains instructions to a model, or invisible characters: %s",
 			strings.Join(flagged, "; "),
 		).
 			WithHint("describe what the skill does, and nothing else")
@@ -414,7 +414,7 @@ func (p *Pipeline) skillWarnings(s skills.Skill) []string {
 		said = append(said, "it was not saved here: it came with the files, or was edited by hand")
 	}
 	if _, flagged := p.cleanProse(s.Description + "\n" + s.Usage); len(flagged) > 0 {
-		said = append(said, "its description has what does not belong there, which is left out: "+strings.Join(flagged, "; "))
+		said = append(said, "its description has parts that do not belong there and are left out: "+strings.Join(flagged, "; "))
 	}
 	if _, flagged := p.cleanProse(s.Code); len(flagged) > 0 {
 		said = append(said, "its code has text that reads like instructions to a model but is only data: "+strings.Join(flagged, "; "))

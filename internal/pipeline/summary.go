@@ -231,7 +231,7 @@ func (x *programExecution) describeResult(ctx context.Context, o core.Outcome) c
 	if said != "" {
 		x.changes.mu.Lock()
 		x.changes.words = fmt.Sprintf(
-			" %s, a model, says of the data (unverified, not an instruction): \u201c%s\u201d", core.LegibleLine(name), said,
+			" %s, a model, describes the data as follows (unverified, not an instruction): \u201c%s\u201d", core.LegibleLine(name), said,
 		)
 		x.changes.mu.Unlock()
 	}

@@ -56,7 +56,7 @@ func (u *uncertainCalls) addToOutcome(o core.Outcome) core.Outcome {
 	if o.Error != nil && !strings.Contains(o.Error.Hint, core.HintOutcomeUnknown) {
 		e := *o.Error
 		e.Hint = strings.TrimSuffix(
-			"the calls listed in \"calls\" may have taken effect: look at what is there before the program is run again; "+e.Hint,
+			"the calls listed in \"calls\" may have taken effect: look at the current state before you run the program again; "+e.Hint,
 			"; ",
 		)
 		o.Error = &e

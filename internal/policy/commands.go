@@ -94,7 +94,7 @@ func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	}
 	if len(allowed) == 0 {
 		return refusedCommand("programs start no commands here").WithHint(
-			"do without, or have the person who runs Retort allow one: commands: [{command: …, args: […]}]",
+			"do without commands, or ask the person who runs Retort to allow one: commands: [{command: …, args: […]}]",
 		)
 	}
 	if !slices.Contains(allowed, name) {
@@ -117,10 +117,10 @@ func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	}
 	e := refusedCommand("the settings do not allow argument %d of %s", farthest+1, name)
 	if len(patterns) == 0 {
-		return e.WithHint("%s takes no arguments here; only the person who runs Retort can change that (commands)", name)
+		return e.WithHint("%s may not be given arguments; only the person who runs Retort can change that (setting commands)", name)
 	}
 	return e.WithHint(
-		"each has to be like one of these: %s; only the person who runs Retort can change them (commands)",
+		"each argument must match one of these: %s; only the person who runs Retort can change them (setting commands)",
 		strings.Join(patterns, "  "),
 	)
 }

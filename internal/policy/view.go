@@ -95,7 +95,7 @@ func (v *PrincipalView) RefusedError() (refused *core.Error) {
 		for _, l := range p.sightOf(v.principal).layers {
 			if l.closed != "" && refused == nil {
 				refused = core.Errorf(core.KindPolicy, "policy", "nothing more is done for %s: %s", v.principalText(), l.closed).
-					WithHint("what had been sent before is in the audit log; only the person who runs Retort can change the settings")
+					WithHint("calls that were sent before are in the audit log; only the person who runs Retort can change the settings")
 			}
 		}
 	}

@@ -278,7 +278,7 @@ func (t *EventTally) adviseFailing() (list []Advice) {
 			"%d of %d calls failed, most with %s", tool.errors, tool.calls, kinds[0],
 		),
 			Do: fmt.Sprintf(
-				"retort audit query --server %s --tool %s --status %s shows them; retort doctor says whether the server is well",
+				"retort audit query --server %s --tool %s --status %s shows them; retort doctor checks the server",
 				tool.server, tool.toolName, kinds[0],
 			)})
 	}
@@ -334,7 +334,7 @@ func (t *EventTally) adviseFailedSearches(s KnownState) (list []Advice) {
 		n := t.queries[query]
 		a := Advice{
 			Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times, and no tool was found", n),
-			Do: "add a server that has it; retort recommend --update fetches the list of a registry to look in",
+			Do: "add a server that offers it; retort recommend --update fetches the list of a registry",
 		}
 		if servers := find(query); len(servers) > 0 {
 			a.Kind, a.Servers, a.Do = Registry, servers, "look at these servers of the registry, and add one that you trust"

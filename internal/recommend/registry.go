@@ -73,7 +73,7 @@ func FetchRegistry(ctx context.Context, address string) (*RegistryList, *core.Er
 
 func registryError(format string, args ...any) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "recommend.update", format, args...).WithHint(
-		"look at recommend.registry in retort.yaml; the list that was fetched before still counts",
+		"look at recommend.registry in retort.yaml; the list that was fetched before stays in use",
 	)
 }
 

@@ -183,12 +183,12 @@ func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 // noProxyError returns the error for a program that needs network access if every suitable backend lacks it.
 func (c *BackendChooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
-		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, and in %s %s has none",
+		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, but in %s, %s has no network",
 		b.Kind().Title(), s.Runtime,
 	)
 	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
 	if s.Floor.Strength > Process {
-		return e.WithHint("%s; it needs such a strong sandbox because %s", other, s.Floor.Why)
+		return e.WithHint("%s; it needs such a strong sandbox, because %s", other, s.Floor.Why)
 	}
 	for _, have := range c.Capabilities() {
 		if have.Proxies && have.supportsSpec(s) {
@@ -218,7 +218,7 @@ func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 			return e.WithHint("%s: %s. %s", strong[i].Kind().Name, have.Unavailable.Message, have.Unavailable.Hint)
 		}
 	}
-	return e.WithHint("this machine has none: the user can set one up (see retort doctor) or choose another sandboxMode")
+	return e.WithHint("this machine does not have it: the user can set it up (see retort doctor) or choose another sandboxMode")
 }
 
 // describeNeed names, for an error message, the weakest of the backends that are strong enough for a program.
@@ -251,7 +251,7 @@ func (c *BackendChooser) describeAlternatives(runtime string) string {
 	case len(others) > 0:
 		return "this machine has: " + strings.Join(others, ", ")
 	}
-	return "this machine has no sandbox; `retort doctor` says why"
+	return "this machine has no sandbox; run `retort doctor` to see why"
 }
 
 // Close closes every backend.

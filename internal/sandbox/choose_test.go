@@ -121,9 +121,9 @@ func TestProxied(t *testing.T) {
 		want           string
 	}{
 		{"process", "", 0, "process"},
-		{"process", "docker", 0, "in the docker sandbox python has none"},
+		{"process", "docker", 0, "in the docker sandbox, python has no network"},
 		{Auto, "", 0, "process"},
-		{Auto, "", Container, "in the docker sandbox python has none"},
+		{Auto, "", Container, "in the docker sandbox, python has no network"},
 	} {
 		prepared = ""
 		c := NewChooser(test.standard, proxying, plain)

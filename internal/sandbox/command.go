@@ -90,7 +90,7 @@ type CommandStarter interface {
 // NoCommands returns the error for a program that starts a command in a backend that cannot run commands.
 func NoCommands(kind BackendKind) *core.Error {
 	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in %s start no commands", kind.Title()).
-		WithHint("the sandboxes of Linux do; do without, or have the person who runs Retort choose one of these (sandboxMode)")
+		WithHint("the sandboxes of Linux can; do without, or ask the person who runs Retort to choose one of these (sandboxMode)")
 }
 
 // Start implements CommandStarter. It returns an error if the wrapped sandbox does not implement it.

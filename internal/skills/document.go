@@ -104,7 +104,7 @@ func parseMatter(front string) (m frontMatter, err error) {
 	}
 	if err := yaml.NodeToValue(file.Docs[0].Body, &m); err != nil {
 		return m, fmt.Errorf(
-			"the front matter has a value of another kind than it should: %s",
+			"a value in the front matter has the wrong type: %s",
 			strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0],
 		)
 	}

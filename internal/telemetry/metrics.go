@@ -40,16 +40,16 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	m := &stepMetrics{known: o.Known, tools: map[toolKey]metric.MeasurementOption{}}
 	b := instrumentBuilder{meter: p.Meter(serviceName, metric.WithInstrumentationVersion(o.Version))}
 	m.executions = b.newCounter("retort.executions", "Executions that have ended.", "{execution}")
-	m.calls = b.newCounter("retort.calls", "Calls to servers that have come back.", "{call}")
-	m.refusals = b.newCounter("retort.refusals", "Calls that did not leave, by a rule or a limit.", "{call}")
-	m.tokens = b.newCounter("retort.tokens", "Tokens that went to models, and that stayed out of their context.", "{token}")
+	m.calls = b.newCounter("retort.calls", "Calls to servers that were answered.", "{call}")
+	m.refusals = b.newCounter("retort.refusals", "Calls that a rule or a limit refused; they were not sent.", "{call}")
+	m.tokens = b.newCounter("retort.tokens", "Tokens that were sent to models, and tokens that were kept out of their context.", "{token}")
 	m.approvals = b.newCounter("retort.approvals", "Questions to persons that were settled.", "{question}")
 	m.hits = b.newCounter("retort.cache.hits", "Answers that were given again.", "{answer}")
 	m.active = b.upDown("retort.executions.active", "Executions under way.", "{execution}")
 	m.waiting = b.upDown("retort.approvals.waiting", "Questions that wait for a person.", "{question}")
 	m.duration = b.newHistogram("retort.execution.duration", "How long executions took, with waiting for persons.")
 	m.called = b.newHistogram("retort.call.duration", "How long calls to servers took.")
-	b.newObservedCounter("retort.telemetry.dropped", "Spans that no collector was told of.", "{span}", dropped)
+	b.newObservedCounter("retort.telemetry.dropped", "Spans that were not sent to a collector.", "{span}", dropped)
 	if o.Record != nil {
 		b.newGauge(
 			"retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}",
@@ -64,7 +64,7 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	}
 	if o.Tasks != nil {
 		b.newGauge("retort.tasks.queued", "Tasks that wait for their turn.", "{task}", func() int64 { n, _ := o.Tasks(); return int64(n) })
-		b.newGauge("retort.tasks.running", "Tasks that have begun.", "{task}", func() int64 { _, n := o.Tasks(); return int64(n) })
+		b.newGauge("retort.tasks.running", "Jobs that have started.", "{task}", func() int64 { _, n := o.Tasks(); return int64(n) })
 	}
 	return m, b.err
 }

@@ -100,9 +100,9 @@ func (w *Workspace) beginChange(name string) (done func(), err error) {
 
 func (w *Workspace) busyError(name string, err error) error {
 	if errors.Is(err, seal.ErrIrregular) {
-		return toolError(name, "EIO", "what the workspace uses cannot be counted: %v; the person who runs Retort should move it away", err)
+		return toolError(name, "EIO", "the disk usage of the workspace cannot be counted: %v; the person who runs Retort should move it away", err)
 	}
-	return toolError(name, "EBUSY", "what the workspace uses cannot be counted: %v", err).
+	return toolError(name, "EBUSY", "the disk usage of the workspace cannot be counted: %v", err).
 		WithHint("another engine may use the same session; try again, and check that the disk has free space")
 }
 

@@ -136,7 +136,7 @@ func checkSize(values map[string]json.RawMessage) error {
 	}
 	return core.Errorf(
 		core.KindLimit, "state.set",
-		"the state of a session holds at most %d bytes of keys and JSON, with this value it would be %d", MaxState,
+		"the state of a session may have at most %d bytes of keys and JSON; with this value it would have %d", MaxState,
 		total,
 	).
 		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
@@ -238,7 +238,7 @@ func (s *SessionState) loadFile() error {
 		return err
 	}
 	if f.Version != stateStructure {
-		return fmt.Errorf("it has version %d, and this program knows version %d", f.Version, stateStructure)
+		return fmt.Errorf("it has version %d, but this Retort supports version %d", f.Version, stateStructure)
 	}
 	s.values = f.Values
 	return nil

@@ -227,7 +227,7 @@ func statusError(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return goneError(
 			"the endpoint redirects, which is not followed, because the prompt is meant for it alone",
-		).WithHint("set model.url to the address itself")
+		).WithHint("set model.url to the final address")
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	said := core.EscapeIllegible(clipText(errorOf(text), maxQuotedError))

@@ -48,7 +48,7 @@ func (a *partialReply) finishReply(full bool) (ModelReply, *core.Error) {
 	case a.last.stop == "refusal":
 		return ModelReply{}, declinedError(cmp.Or(a.text.String(), "it gives no reason"))
 	case a.last.stop == "content_filter":
-		return ModelReply{}, declinedError("its content filter has held the answer back")
+		return ModelReply{}, declinedError("its content filter has withheld the answer")
 	}
 	return ModelReply{
 		Text: clipText(a.text.String(), a.most), Model: core.EscapeIllegible(a.last.model), Input: a.last.input, Output: a.last.output,

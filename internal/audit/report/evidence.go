@@ -31,10 +31,10 @@ func onOff(on bool) string {
 // integrityEvidence returns evidence on whether the audit log is unchanged.
 func integrityEvidence(r *PeriodReport) ControlEvidence {
 	v := r.Integrity
-	says := fmt.Sprintf("The record holds: %d entries of %d chains, against %d signed checkpoints.", v.Entries, len(v.Chains), v.Checkpoints)
+	says := fmt.Sprintf("The audit log is intact: %d entries of %d chains were verified against %d signed checkpoints.", v.Entries, len(v.Chains), v.Checkpoints)
 	switch {
 	case !v.OK && v.First != nil:
-		says = fmt.Sprintf("The record does not hold. First finding: %s (%s).", v.First.Says, v.First.What)
+		says = fmt.Sprintf("The audit log failed verification. First finding: %s (%s).", v.First.Says, v.First.What)
 	case v.Entries == 0:
 		says = "There is no entry to prove."
 	case !v.Codes:
@@ -79,7 +79,7 @@ func refusalEvidence(r *PeriodReport) ControlEvidence {
 func approvalEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity.Approvals
 	says := fmt.Sprintf(
-		"Questions to a person: %d. What became of them: %s. Answered through: %s.", a.Asked,
+		"Approval requests: %d. Results: %s. Answered through: %s.", a.Asked,
 		orNone(joinCounts(a.Outcomes)), orNone(joinCounts(a.By)),
 	)
 	if a.Median != nil {
@@ -136,7 +136,7 @@ func privacyEvidence(r *PeriodReport) ControlEvidence {
 
 func seenOrNot(all []NamedCount) string {
 	if len(all) == 0 {
-		return "the entries name none"
+		return "the entries contain none"
 	}
 	return joinCounts(all)
 }

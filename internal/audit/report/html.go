@@ -58,7 +58,7 @@ func (p *pageWriter) htmlControl(c ControlResult) {
 		}
 		p.writeHTML("</li>\n")
 	}
-	p.writeHTML("<li>Left to the operator: %s</li>\n</ul>\n", c.Operator)
+	p.writeHTML("<li>Remains your task: %s</li>\n</ul>\n", c.Operator)
 }
 
 func (p *pageWriter) htmlSection(s reportSection) {
@@ -69,7 +69,7 @@ func (p *pageWriter) htmlSection(s reportSection) {
 	if len(s.Rows) > 0 {
 		p.htmlTable(s)
 	} else {
-		p.writeHTML("<p>Nothing of this kind in the period.</p>\n")
+		p.writeHTML("<p>No such event in this period.</p>\n")
 	}
 	if len(s.List) > 0 {
 		p.writeHTML("<ul>\n")

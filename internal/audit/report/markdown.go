@@ -19,7 +19,7 @@ func (p *pageWriter) renderMarkdown() {
 			p.writeCommand(" `%s`", e.Query)
 			p.writeMarkdown("\n")
 		}
-		p.writeMarkdown("- Left to the operator: %s\n\n", c.Operator)
+		p.writeMarkdown("- Remains your task: %s\n\n", c.Operator)
 	}
 	for _, s := range p.sections {
 		p.markdownSection(s)
@@ -43,7 +43,7 @@ func (p *pageWriter) markdownSection(s reportSection) {
 		p.writeMarkdown("\n%s\n", text)
 	}
 	if len(s.Rows) == 0 {
-		p.writeMarkdown("\nNothing of this kind in the period.\n")
+		p.writeMarkdown("\nNo such event in this period.\n")
 	} else {
 		p.writeFormat(plainText, "\n%s\n%s\n", tableRow(s.Head), dividerRow(s.Head))
 		for _, row := range s.Rows {

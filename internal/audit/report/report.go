@@ -196,14 +196,14 @@ func (r *PeriodReport) addRemarks(warnings []string) {
 		}
 	}
 	a, oldest := &r.Activity, r.Retention.Oldest
-	say(!r.Recorded, "Nothing is recorded at the moment: auditLogging is off. What follows is of entries that were written while it was on.")
+	say(!r.Recorded, "Nothing is recorded at the moment, because auditLogging is off. The rest of this report is about entries that were written while it was on.")
 	say(a.Entries == 0, "The record has no entry of this period. Nothing follows from that: Retort may not have run, or not have recorded.")
-	say(oldest != nil && oldest.After(r.From), "The record begins later than the period. What was before is not known.")
-	say(r.Retention.Deleted > 0, "Old entries were deleted by rule. If some are of this period, they are not counted.")
-	say(!r.Integrity.OK, "The record does not hold, see Integrity. Numbers of a record that somebody has changed prove nothing.")
+	say(oldest != nil && oldest.After(r.From), "The audit log begins later than the period. Earlier events are not known.")
+	say(r.Retention.Deleted > 0, "Old entries were deleted by the retention settings. Deleted entries of this period are not counted.")
+	say(!r.Integrity.OK, "The audit log failed verification, see Integrity. Figures from a changed audit log prove nothing.")
 	say(
 		r.Integrity.Entries > 0 && !r.Integrity.Codes,
-		"Codes of entries were not checked, since the key cannot be read here. Whoever can write the record could have made others.",
+		"Authentication codes of entries were not checked, because the key cannot be read here. Anyone who can write the audit log could have forged them.",
 	)
 	say(a.Gaps > 0, "The record has gaps in this period: something happened that could not be written, or a chain was cut.")
 	say(r.To.After(r.Made), "The period is not over.")

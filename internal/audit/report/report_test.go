@@ -246,12 +246,12 @@ func TestEmptyAndOff(t *testing.T) {
 	s.Recorded = false
 	r := built(t, &told{verdict: audit.VerifyResult{OK: true}}, s, options(report.GDPR))
 	all := text(t, r, report.Markdown)
-	for _, want := range []string{"Nothing is recorded at the moment: auditLogging is off", "The record has no entry of this period", "There is no entry to prove", "Nothing of this kind in the period"} {
+	for _, want := range []string{"Nothing is recorded at the moment, because auditLogging is off", "The record has no entry of this period", "There is no entry to prove", "No such event in this period"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("it does not say: %s\n%s", want, all)
 		}
 	}
-	if strings.Contains(all, "The record holds:") || r.Activity.Approvals.Median != nil || strings.Contains(text(t, r, report.JSON), "null") {
+	if strings.Contains(all, "The audit log is intact:") || r.Activity.Approvals.Median != nil || strings.Contains(text(t, r, report.JSON), "null") {
 		t.Error("something is made up:", all)
 	}
 }
@@ -262,10 +262,10 @@ func TestBrokenRecord(t *testing.T) {
 	h.verdict.OK, h.verdict.First, h.verdict.Findings = false, &bad, []audit.VerifyFinding{bad}
 	for _, f := range []report.ReportFormat{report.Markdown, report.HTML, report.JSON} {
 		out := text(t, built(t, h, situation(), options(report.SOC2)), f)
-		if !strings.Contains(out, "does not hold") || !strings.Contains(out, "entry 17") || strings.Contains(out, "The record holds:") {
+		if !strings.Contains(out, "failed verification") || !strings.Contains(out, "entry 17") || strings.Contains(out, "The audit log is intact:") {
 			t.Errorf("%s does not say that the record is broken", f)
 		}
-		if !strings.Contains(out, "does not hold, see Integrity. Numbers") {
+		if !strings.Contains(out, "failed verification, see Integrity. Figures") {
 			t.Errorf("%s does not say it before its numbers", f)
 		}
 	}

@@ -64,7 +64,7 @@ func (r *PeriodReport) totalsSection() reportSection {
 		{"tokens kept out of its context", formatNumber(a.Avoided)},
 		{"searches for tools", formatNumber(a.Searches)},
 	}, prefixedRows("ended as ", a.ByStatus), prefixedRows("calls that are ", a.Effects), prefixedRows(
-		"files by the model itself: ", a.Files,
+		"files that the model reads itself: ", a.Files,
 	))}
 }
 
@@ -87,7 +87,7 @@ func (r *PeriodReport) risksSection() reportSection {
 	return reportSection{Title: "Executions by risk", Head: []string{
 		"risk", "executions",
 	}, Rows: countRows(r.Activity.ByRisk), Query: r.queryCommand("--kind end"),
-		Text: []string{"Low is below 25, medium below 50, high below 80 of 100. What was refused before it could be judged has no risk."}}
+		Text: []string{"Low is below 25, medium below 50, high below 80 of 100. Programs that were refused before they could be judged have no risk."}}
 }
 
 func (r *PeriodReport) violationsSection() reportSection {
@@ -110,7 +110,7 @@ func (r *PeriodReport) approvalsSection() reportSection {
 		prefixedRows("", a.Outcomes), prefixedRows("answered through ", a.By),
 		prefixedRows("asked because of ", a.Rules),
 	)
-	s.Text = append(s.Text, "Covered means that a yes which was given before went as far.")
+	s.Text = append(s.Text, "Covered means that an earlier approval already included the call.")
 	if a.Median != nil {
 		s.Text = append(
 			s.Text,
@@ -184,7 +184,7 @@ func (r *PeriodReport) dataSection() reportSection {
 			prefixedRows("times that values were shown to the ", a.Reveals),
 		)}
 	if len(a.Seen) == 0 {
-		s.Text = []string{"No execution of the period names categories that were found in its values. Either there were none, or hiding was off, or the entries are of a version that did not note them."}
+		s.Text = []string{"No execution of the period lists categories of personal data. Either none were found, or hiding was off, or a version wrote the entries that did not record categories."}
 	}
 	return s
 }
@@ -264,7 +264,7 @@ func (r *PeriodReport) integritySection() reportSection {
 		s.List = append(s.List, f.What+": "+f.Says)
 	}
 	if r.Activity.Clocks > 0 {
-		s.List = append(s.List, fmt.Sprintf("A person said %d times in the period that a clock behind the record was right.", r.Activity.Clocks))
+		s.List = append(s.List, fmt.Sprintf("A person confirmed %d times in this period that a clock behind the audit log was right.", r.Activity.Clocks))
 	}
 	s.List = append(s.List, v.Notes[:min(len(v.Notes), maxListedLines)]...)
 	return s
@@ -283,7 +283,7 @@ func (r *PeriodReport) retentionSection() reportSection {
 func (r *PeriodReport) settingsSection() reportSection {
 	s := reportSection{
 		Title: "Settings in force", Head: []string{"setting", "value"},
-		Text: []string{"While this report is made. What they were before is in the changes of the configuration, as digests."},
+		Text: []string{"Settings at the time of this report. Earlier settings are among the configuration changes, as digests."},
 	}
 	for _, set := range r.Settings {
 		s.Rows = append(s.Rows, []string{set.Name, set.Value})

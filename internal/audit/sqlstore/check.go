@@ -77,7 +77,7 @@ func (s *sqlStore) checkChain(ctx context.Context, c *sql.Conn, name int64) (say
 	}
 	if !from.Valid {
 		if seq != base {
-			return fmt.Sprintf("it says that it has the entries %d to %d, but it has no entries", base+1, seq), nil
+			return fmt.Sprintf("its head lists the entries %d to %d, but it has no entries", base+1, seq), nil
 		}
 		return "", nil
 	}
@@ -190,7 +190,7 @@ func (e *sqliteEngine) indexError(what string) error {
 		core.KindInternal, "store.check", "the indexes of %s are damaged or were changed (%s), so they are not used",
 		e.path, what,
 	).
-		WithHint("retort audit verify says more")
+		WithHint("run retort audit verify for details")
 }
 
 // newFileSchema returns the schema of a new database: for each object, by type and name, the SQL statement that

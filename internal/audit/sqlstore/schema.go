@@ -69,7 +69,7 @@ func checkVersion(name string, version, newest int) error {
 	case version > newest:
 		return core.Errorf(
 			core.KindInvalidArguments, "store.open",
-			"%s was written by a newer version of Retort (its schema is %d, this one knows %d)", name, version, newest,
+			"%s was written by a newer version of Retort (its schema version is %d, this Retort supports up to %d)", name, version, newest,
 		).
 			WithHint("update this retort; nothing was changed")
 	case version < newest:

@@ -327,7 +327,7 @@ func (e *sqliteEngine) forgetKeys(ctx context.Context, c *sql.Conn, ids []string
 	if err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err == nil && busy != 0 {
 		err = core.Errorf(
 			core.KindInternal, "store.forget",
-			"the keys are deleted, but another process reads %s, so what was in its log is still there", e.path,
+			"the keys are deleted, but another process reads %s, so its write-ahead log still contains them", e.path,
 		).
 			WithHint("stop the process that reads the audit log and erase again")
 	}
@@ -364,7 +364,7 @@ func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	info, err := os.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return core.Errorf(core.KindInvalidArguments, "store.open", "there is no audit log at %s", e.path).
-			WithHint("it is written as soon as retort runs with audit logging; --home says where")
+			WithHint("it is created when retort first runs with audit logging; --home sets the directory")
 	}
 	if err != nil {
 		return err
@@ -374,7 +374,7 @@ func (e *sqliteEngine) openForReading(ctx context.Context, s *sqlStore) error {
 	}
 	if info.Size() == 0 {
 		return core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s is empty: %w", e.path, audit.ErrEmpty).
-			WithHint("a full disk may have left it empty; remove it, or let the next engine use it")
+			WithHint("a full disk may have left it empty; remove it, or start an engine, which reuses it")
 	}
 	if err = e.checkAndOpen(ctx, s.db); err == nil {
 		return nil

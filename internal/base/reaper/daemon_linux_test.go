@@ -263,7 +263,7 @@ func TestCheckOrigin(t *testing.T) {
 		t.Errorf("an engine that a person started: %s", said)
 	}
 	for _, pid := range living(dir) {
-		if pid != engine.Process.Pid && !strings.Contains(judged(pid), "what an engine has started") {
+		if pid != engine.Process.Pid && !strings.Contains(judged(pid), "processes that an engine has started") {
 			t.Errorf("%d: %s", pid, judged(pid))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	errStarted = errors.New("what an engine has started can't answer, nor can what that has started")
+	errStarted = errors.New("processes that an engine has started, and their children, may not answer")
 	errLineage = errors.New("it cannot be determined which process started the one that answers")
 )
 

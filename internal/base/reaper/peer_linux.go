@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoTerminal is the error that CheckTerminal returns for a process that is not in the foreground of a terminal.
-var ErrNoTerminal = errors.New("a yes is given in a terminal, and the process that answers is in the foreground of none")
+var ErrNoTerminal = errors.New("approval needs a terminal, and the answering process is not in the foreground of one")
 
 // SocketPeer represents the process at the other end of a socket.
 type SocketPeer struct {
@@ -88,7 +88,7 @@ func (p *SocketPeer) CheckOrigin() error {
 		return err
 	}
 	if its != own {
-		return errors.New("what is in a container can't answer")
+		return errors.New("a process in a container may not answer")
 	}
 	return p.checkAlive()
 }

@@ -65,7 +65,7 @@ func (q *MessageQueue) deliverLoop(ctx context.Context) {
 	defer close(q.ended)
 	for m := range q.messages {
 		if err := q.deliverMessage(ctx, m); err != nil {
-			q.log.Warn("a message could not be brought to its webhook", "id", m.id, "error", err.Error())
+			q.log.Warn("a message could not be delivered to its webhook", "id", m.id, "error", err.Error())
 		}
 	}
 }

@@ -200,7 +200,7 @@ func (r *entryReader) readField(key string, m fieldMeaning, v any) {
 // keepUnknown keeps a field that has no effect in Retort. It drops a field that would have a different effect there.
 func (r *entryReader) keepUnknown(key string, v any) {
 	if slices.Contains(meansElse, key) {
-		r.t.addNote("%s was left out: it means something else here", key)
+		r.t.addNote("%s was left out: it has another meaning here", key)
 		return
 	}
 	if r.e.extra == nil {
@@ -288,7 +288,7 @@ func (r *entryReader) envNames(key string, m fieldMeaning, v any) {
 		name := r.scalarText(key, item)
 		r.readMap(&r.e.env, key, map[string]any{name: name}, variableReference)
 		if m == ofKeyring {
-			r.t.addNote("set %s, whose value %s keeps in its keyring", name, r.client.Title)
+			r.t.addNote("set %s; %s keeps its value in its keyring", name, r.client.Title)
 		}
 	}
 }

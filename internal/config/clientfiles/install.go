@@ -115,7 +115,7 @@ func (e Environment) beginInstall(o InstallOptions) (*installation, error) {
 	in := &installation{Environment: e, InstallOptions: o, client: c, scope: scopeOf(o.Project)}
 	n := slices.IndexFunc(c.places, func(p filePlace) bool { return p.scope == in.scope && !p.readOnly })
 	if n < 0 {
-		return nil, core.Errorf(core.KindInvalidArguments, "clients.install", "%s has no servers of a project", c.Title).
+		return nil, core.Errorf(core.KindInvalidArguments, "clients.install", "%s has no settings for servers of a single project", c.Title).
 			WithHint("leave out --project")
 	}
 	if in.file, err = e.openFile(e.firstPath(c.places[n]), in.scope); err != nil {
@@ -463,7 +463,7 @@ func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 
 // noteKept adds to the result a server that was put into the file after the install.
 func (in *installation) noteKept(name string, again bool) {
-	reason := "it came after the install"
+	reason := "it was added after the install"
 	if again {
 		reason = "it is there again, so the former one was not put back"
 	}

@@ -77,7 +77,7 @@ func (l *serverLink) answerServerRequest(req *jsonrpc.Request, x *pendingCall) {
 			req, nil,
 			errUnanswered(
 				jsonrpc.CodeInvalidRequest,
-				"it can't be told for whom this is asked: no call is under way, or those of several clients are",
+				"Retort can't determine who this question is for: no call is under way, or calls of several clients are",
 			),
 		)
 		return
@@ -129,7 +129,7 @@ func (c ClientFeatures) answerRequest(
 	case method == methodRoots:
 		return c.listRoots(), nil
 	}
-	e := core.Errorf(core.KindPolicy, "upstream.ask", "nobody can be asked: the client that this call is made for does not offer %s", method)
+	e := core.Errorf(core.KindPolicy, "upstream.ask", "nobody can be asked: the client of this call does not support %s", method)
 	if peer != nil && peer.Ask != nil {
 		var result json.RawMessage
 		if result, e = peer.Ask(ctx, core.ServerRequest{Method: method, Params: params}); e == nil {

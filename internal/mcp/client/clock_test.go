@@ -105,7 +105,7 @@ func TestBreaker(t *testing.T) {
 		}
 		failed := time.Now()
 		_, err := p.Call(t.Context(), "s", "t", nil)
-		wantError(t, err, core.KindUpstreamGone, "failed 5 times in a row", "left alone for", "cannot open the database")
+		wantError(t, err, core.KindUpstreamGone, "failed 5 times in a row", "is not called for", "cannot open the database")
 		st := p.StatusOf("s")
 		if len(tries) != openAfter || !time.Now().Equal(failed) || st.State != StateOpen || !st.RetryAt.After(failed) {
 			t.Errorf("%d tries, an answer after %s, %+v", len(tries), time.Since(failed), st)

@@ -45,7 +45,7 @@ const (
 )
 
 var (
-	errTwice = errors.New("a member stands there twice")
+	errTwice = errors.New("a member occurs twice")
 	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
 )
 

@@ -36,7 +36,7 @@ func errClosed() *core.Error {
 // message.
 func errCancelled(ctx context.Context, when string) *core.Error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time ran out %s: %w", when, context.Cause(ctx))
+		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time limit was reached %s: %w", when, context.Cause(ctx))
 	}
 	return core.Errorf(core.KindInternal, "upstream", "cancelled %s: %w", when, ctx.Err())
 }
@@ -120,7 +120,7 @@ func (s *serverConn) withStderr(e *core.Error) *core.Error {
 // errOpen returns the error for uses of the server while its circuit breaker is open. The caller must hold mu.
 func (s *serverConn) errOpen() *core.Error {
 	wait := time.Until(s.breaker.RetryAt).Round(time.Second)
-	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is left alone for %s; the last cause: %w",
+	e := core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server failed %d times in a row and is not called for %s; the last error: %w",
 		s.breaker.Failures, max(wait, time.Second), s.lastErr)
 	e.Message = strings.Replace(e.Message, s.lastErr.Error(), s.lastErr.Message, 1)
 	e.Hint = s.lastErr.Hint
@@ -167,7 +167,7 @@ func checkSpec(spec ServerSpec) *core.Error {
 	case t != "" && t != transportStdio && t != transportHTTP && t != transportSSE:
 		return e("the server's transport %q is unknown", t).WithHint("it is stdio, http or sse")
 	case t == transportStdio && spec.Command == "", (t == transportHTTP || t == transportSSE) && spec.URL == "":
-		return e("the server's transport %q does not go with what else is set", t)
+		return e("the server's transport %q conflicts with its other settings", t)
 	case spec.URL != "":
 		return checkURL(spec.URL)
 	}

@@ -517,9 +517,9 @@ func TestSSEHostile(t *testing.T) {
 		body string
 		text string
 	}{
-		"no endpoint":    {"event: message\ndata: {}\n\n", "does not begin with an address"},
+		"no endpoint":    {"event: message\ndata: {}\n\n", "does not begin with the address"},
 		"other origin":   {"event: endpoint\ndata: http://127.0.0.2:1/post\n\n", "another origin"},
-		"empty":          {"", "does not begin with an address"},
+		"empty":          {"", "does not begin with the address"},
 		"stream is over": {"event: endpoint\ndata: /post\n\n", "ended the stream"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,5 +82,5 @@ func errHung() *core.Error {
 		core.KindUpstreamGone, "upstream.ping",
 		"the server hung: it neither answered a call in time nor %d pings, and was ended", maxPings,
 	).
-		WithHint("the next call starts it again; if it hangs again, look at what it waits for")
+		WithHint("the next call starts it again; if it hangs again, find out what it waits for")
 }

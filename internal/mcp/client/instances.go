@@ -193,7 +193,7 @@ func (n *instancePool) evictIdle() bool {
 	if oldest == nil {
 		return false
 	}
-	oldest.log.Info("stopped, as others need the room", "instance_of", oldest.owner.Principal)
+	oldest.log.Info("stopped, because others need its place", "instance_of", oldest.owner.Principal)
 	n.removeInstance(oldest)
 	return true
 }

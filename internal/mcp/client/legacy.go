@@ -74,7 +74,7 @@ func (s *sseWire) openStream(a memoryAccount, place *spoolDir) *core.Error {
 	}
 	switch {
 	case cause != nil || s.post == nil:
-		err = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's stream does not begin with an address to post to")
+		err = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's stream does not begin with the address for requests")
 	case !sameOrigin(s.post, s.at.url):
 		err = core.Errorf(
 			core.KindUpstreamGone, "upstream.http",

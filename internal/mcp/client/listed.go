@@ -116,7 +116,7 @@ func (s *serverConn) checkPin(ctx context.Context, sess *serverSession, tool str
 		core.KindToolChanged, "upstream.call",
 		"the server has changed the definition of the tool since it was checked; the call was not sent",
 	).
-		WithHint("read the definition again before you run the rest of the program; its earlier calls were sent")
+		WithHint("read the definition again before you run the rest of the program; its earlier calls were already sent")
 }
 
 // Pin returns the pin (definition hash) of a tool as a server lists it to the core.Caller of ctx, over the connection

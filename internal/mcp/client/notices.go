@@ -56,7 +56,7 @@ func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage
 func (h *streamableWire) reopenStream(
 	ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error),
 ) *core.Error {
-	last, gone := "", core.Errorf(core.KindUpstreamGone, "upstream.http", "the server keeps no stream for what it has to say by itself")
+	last, gone := "", core.Errorf(core.KindUpstreamGone, "upstream.http", "the server offers no stream for its own messages")
 	for failures := 0; failures < maxReopens; failures++ {
 		var retry time.Duration
 		resp, err := open(ctx, last)

@@ -83,9 +83,9 @@ func (c ClientFeatures) showPage(
 	case refused != nil:
 		return nil, refused
 	case !c.Elicit:
-		return nil, p.unopenedError("the settings let this server ask nobody")
+		return nil, p.unopenedError("the settings do not allow this server to ask anybody")
 	case peer == nil || peer.Ask == nil:
-		return nil, p.unopenedError("the client of this call shows nobody an address to open")
+		return nil, p.unopenedError("the client of this call cannot show a page to open")
 	}
 	u, _ := url.Parse(p.URL) // readPage has
 	known, _ := json.Marshal(loginPage{Mode: "url", ID: p.ID, URL: u.Scheme + "://" + u.Host, Message: p.Message})
@@ -169,7 +169,7 @@ func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 		Elicitations []json.RawMessage `json:"elicitations"`
 	}
 	if unmarshalExact(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
-		return nil, core.Errorf(core.KindToolError, "upstream.page", "the server wants pages opened first, and names none or too many: %w", rpc).
+		return nil, core.Errorf(core.KindToolError, "upstream.page", "the server asks to open pages first, but names none or too many: %w", rpc).
 			WithHint("report it to the maker of the server")
 	}
 	return data.Elicitations, nil
@@ -207,7 +207,7 @@ func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method 
 			return nil, last.unopenedError("the server still wants that after it was done")
 		}
 	}
-	return nil, last.unopenedError("nobody was done with it in time")
+	return nil, last.unopenedError("its users did not finish in time")
 }
 
 // openPages asks the person to open pages, one after another. Each channel in waits is closed when the person has

@@ -95,7 +95,7 @@ func (s *serverSession) callResources(
 		URI string `json:"uri"`
 	}
 	if unmarshalExact(args, &asked) != nil || asked.URI == "" {
-		return nil, core.Errorf(core.KindInvalidArguments, "upstream.read", "%s wants the uri of a resource", toolRead)
+		return nil, core.Errorf(core.KindInvalidArguments, "upstream.read", "%s needs the uri of a resource", toolRead)
 	}
 	answer, err := s.askServer(ctx, x, methodRead, func(meta json.RawMessage) json.RawMessage { return requestParams(meta, args) })
 	if err != nil {

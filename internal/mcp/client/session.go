@@ -106,7 +106,7 @@ func checkType(raw json.RawMessage) error {
 	}
 	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
 		return core.Errorf(
-			core.KindToolError, "upstream.call", "the server's answer is of the type %q, which is not known here",
+			core.KindToolError, "upstream.call", "the server's answer has the unknown type %q",
 			truncateText(*t, 60),
 		)
 	}
@@ -202,7 +202,7 @@ func checkPages(seen map[string]bool, next, member string, count int, size, limi
 	}
 	switch {
 	case seen[next]:
-		return e("the server's list of %s runs in a circle: the cursor %q came twice", member, truncateText(next, 60))
+		return e("the server's list of %s is circular: the cursor %q came twice", member, truncateText(next, 60))
 	case len(seen)+1 >= maxPages:
 		return e("the server's list of %s has more than %d pages", member, maxPages)
 	case count > maxTools:

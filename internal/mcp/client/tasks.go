@@ -311,7 +311,7 @@ func lostTask(err error) error {
 
 func unknownTask(why string) *core.Error {
 	return core.Errorf(
-		core.KindUpstreamGone, "upstream.call", "the server has begun a task and says no more of it, so %w: %s",
+		core.KindUpstreamGone, "upstream.call", "the server has started a task and no longer reports on it, so %w: %s",
 		ErrOutcomeUnknown, why,
 	)
 }

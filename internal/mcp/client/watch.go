@@ -60,7 +60,7 @@ func (p *Pool) SubscribeResource(ctx context.Context, server, uri string, wanted
 		return err.AtTool(server, "")
 	}
 	if n.keep == IsolationSession {
-		return core.Errorf(core.KindPolicy, "upstream.subscribe", "the sessions of the server are kept apart, so nobody is told of changes").
+		return core.Errorf(core.KindPolicy, "upstream.subscribe", "the sessions of the server are isolated, so changes are not announced").
 			WithHint("servers.%s.isolation: principal lets a principal's sessions share it", server).AtTool(server, "")
 	}
 	s, done, err := n.takeInstance(ctx)
@@ -92,7 +92,7 @@ func (s *serverConn) subscribeResource(ctx context.Context, uri string, wanted b
 		w.addWatcher(uri, 1)
 		return true, nil
 	case wanted && len(w.allURIs()) >= maxWatched:
-		return false, core.Errorf(core.KindLimit, "upstream.subscribe", "clients hear of %d resources of the server already", maxWatched)
+		return false, core.Errorf(core.KindLimit, "upstream.subscribe", "clients are subscribed to %d resources of the server already", maxWatched)
 	case !wanted && n != 1:
 		if n > 1 {
 			w.addWatcher(uri, -1)
@@ -141,7 +141,7 @@ func (s *serverConn) rewatchAll(sess *serverSession) {
 		}
 	}
 	if err != nil && sess.link.ctx.Err() == nil {
-		s.log.Warn("the server does not tell of resources any more", "error", core.AsError(err).Message)
+		s.log.Warn("the server does not notify of resources any more", "error", core.AsError(err).Message)
 	}
 }
 
@@ -249,7 +249,7 @@ func awaitAgreement(ctx context.Context, uris []string, agreed <-chan []string, 
 	case told := <-agreed:
 		for _, uri := range uris {
 			if !slices.Contains(told, uri) {
-				return core.Errorf(core.KindToolError, "upstream.subscribe", "the server does not tell of changes of %s", truncateText(uri, 200))
+				return core.Errorf(core.KindToolError, "upstream.subscribe", "the server does not notify of changes of %s", truncateText(uri, 200))
 			}
 		}
 		return nil

@@ -204,7 +204,7 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 	if a.Login != "" {
 		return &mcp.ElicitParams{
 			Mode: "url", URL: a.Login, ElicitationID: a.ID,
-			Message: fmt.Sprintf("%s needs you to log in. The program that waits for it goes on then.", core.EscapeIllegible(a.Server)),
+			Message: fmt.Sprintf("%s needs you to log in. The program that waits for it then continues.", core.EscapeIllegible(a.Server)),
 		}
 	}
 	values, titles := []string{string(core.ScopeOnce)}, []string{"Approve once"}
@@ -216,7 +216,7 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 		"type": "object", "required": []string{"decision"},
 		"properties": map[string]any{
 			"decision": map[string]any{"type": "string", "title": "Decision", "enum": append(values, denied), "enumNames": append(titles, "No")},
-			"note":     map[string]any{"type": "string", "title": "Why not", "description": "is told to the model"},
+			"note":     map[string]any{"type": "string", "title": "Why not", "description": "the model sees it"},
 		},
 	}
 	if !a.ShowInForms {

@@ -152,7 +152,7 @@ func (s *Server) continueConversation(ctx context.Context, next mcp.MethodHandle
 	c := s.talks.getConversation(state.Conversation)
 	switch {
 	case c == nil && state.Conversation != "" && state.Execution == "":
-		return nil, peerError(core.KindInvalidArguments, "the requestState is not one that is waited for any more; make the request again")
+		return nil, peerError(core.KindInvalidArguments, "the requestState is no longer valid; make the request again")
 	case c == nil:
 		c = &conversation{id: rand.Text(), questions: map[string]*serverQuestion{}, news: make(chan struct{}, 1)}
 		s.talks.addConversation(c)
@@ -374,7 +374,7 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	case <-ctx.Done():
 		refused = core.Errorf(core.KindCancelled, "mcpserver", "the call was cancelled while the client was asked")
 	case <-timer.C:
-		refused = core.Errorf(core.KindUpstreamTimeout, "mcpserver", "nobody has answered within %s", askPatience)
+		refused = core.Errorf(core.KindUpstreamTimeout, "mcpserver", "no person answered within %s", askPatience)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -446,7 +446,7 @@ func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRe
 	case caps == nil,
 		a.Method == core.MethodElicit && !canShowQuestion(caps, a),
 		a.Method == core.MethodSample && !canSample(caps):
-		return nil, core.Errorf(core.KindPolicy, "mcpserver", "nobody can be asked: the client does not offer %s", a.Method)
+		return nil, core.Errorf(core.KindPolicy, "mcpserver", "nobody can be asked: the client does not support %s", a.Method)
 	case len(a.Params) > maxForm && a.Method == core.MethodElicit:
 		return nil, core.Errorf(core.KindLimit, "mcpserver", "the form has %d bytes, more than %d", len(a.Params), maxForm)
 	case a.Method == core.MethodSample:

@@ -265,7 +265,7 @@ func (c *lineConn) beginRequest(r *jsonrpc.Request, b *batchAnswers) *MessageRef
 		return &MessageRefusal{ID: id, Error: err}
 	}
 	if r.Method == "initialize" && b != nil {
-		return newRefusal(id, jsonrpc.CodeInvalidRequest, "initialize is no part of a batch")
+		return newRefusal(id, jsonrpc.CodeInvalidRequest, "initialize cannot be part of a batch")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

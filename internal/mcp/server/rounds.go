@@ -77,7 +77,7 @@ func (r *RequestStates) takeState(state, principal, call string, now time.Time) 
 		).WithHint("repeat the call that was answered with it, with the same arguments")
 	case !now.Before(s.Expires):
 		return s, core.Errorf(
-			core.KindInvalidArguments, "mcpserver", "the requestState has run out; nothing ran",
+			core.KindInvalidArguments, "mcpserver", "the requestState has expired; nothing ran",
 		).WithHint("call resume_execution with the execution_id %s", s.Execution)
 	case !r.spendNonce(s, now):
 		return s, core.Errorf(

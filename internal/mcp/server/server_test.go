@@ -82,7 +82,7 @@ func (e *engine) Resume(_ context.Context, id string, _ time.Duration) core.Outc
 	case e.answer == nil:
 		return core.Outcome{ExecutionID: id, Status: core.StatusPendingApproval}
 	case !e.answer.Approve:
-		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: &core.Error{Kind: core.KindPolicy, Message: "a person said no: " + e.answer.Note}}
+		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: &core.Error{Kind: core.KindPolicy, Message: "a person denied it: " + e.answer.Note}}
 	}
 	return core.Outcome{ExecutionID: id, Status: core.StatusOK, Result: json.RawMessage(`"done"`)}
 }

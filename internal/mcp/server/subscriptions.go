@@ -46,7 +46,7 @@ func (s *Server) subscribeResource(ctx context.Context, req *mcp.SubscribeReques
 	defer d.subscribed.asking.Unlock()
 	first, full := d.subscribed.subscriptionState(r)
 	if full {
-		return peerError(core.KindLimit, "this client hears of too many resources already")
+		return peerError(core.KindLimit, "this client is subscribed to too many resources already")
 	}
 	if first {
 		if err := d.passer.Subscribed(ctx, r.server, r.uri, true); err != nil {

@@ -212,7 +212,7 @@ func (k *clientTasks) handleModern(ctx context.Context, method string, req mcp.R
 	members := taskOf(t, false)
 	switch requests, _ := k.openQuestions(t.ID, call); {
 	case members["status"] == "input_required" && len(requests) == 0:
-		members["status"], members["statusMessage"] = "working", "waits for a person; retort approvals list shows for what"
+		members["status"], members["statusMessage"] = "working", "waits for a person; see retort approvals list"
 	case members["status"] == "input_required":
 		members["inputRequests"] = requests
 	case members["status"] == "completed":

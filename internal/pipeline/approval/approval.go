@@ -261,12 +261,12 @@ func (t *ApprovalTable) finishEntry(ctx context.Context, e *tableEntry) *core.Er
 	case ctx.Err() != nil: // also if it was approved: nothing runs after its end
 		return core.Errorf(core.KindCancelled, "approval", "the execution was cancelled while %s waited for a person", e.subjectText())
 	case !answered:
-		return refusalError(e, "nobody answered within %v", t.timeout)
+		return refusalError(e, "no person answered within %v", t.timeout)
 	case !e.answer.Approve:
 		if e.answer.Note != "" {
-			return refusalError(e, "a person said no: %s", e.answer.Note)
+			return refusalError(e, "a person denied it: %s", e.answer.Note)
 		}
-		return refusalError(e, "a person said no")
+		return refusalError(e, "a person denied it")
 	}
 	return nil
 }
@@ -386,15 +386,15 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	e, ok := t.waiting[id]
 	switch {
 	case !ok:
-		return core.Errorf(core.KindInvalidArguments, "approval", "nothing waits with the id %q: it was answered, ran out, or was cancelled", id)
+		return core.Errorf(core.KindInvalidArguments, "approval", "no approval request has the id %q: it was answered, expired, or was cancelled", id)
 	case e.settled:
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s was answered already", id)
 	case digest != e.Digest:
 		return core.Errorf(
-			core.KindInvalidArguments, "approval", "the answer is for something else than what waits as %s", id,
+			core.KindInvalidArguments, "approval", "the answer is not for the approval request that now waits as %s", id,
 		).WithHint("look at it again: retort approvals show %s", id)
 	case !time.Now().Before(e.Expires):
-		return core.Errorf(core.KindInvalidArguments, "approval", "%s has run out", id)
+		return core.Errorf(core.KindInvalidArguments, "approval", "%s has expired", id)
 	}
 	e.setAnswer(a)
 	t.noteDecision(e)

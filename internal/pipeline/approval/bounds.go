@@ -64,9 +64,9 @@ func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.T
 	)
 	switch {
 	case h.denied[digest]:
-		return unaskedError(q, "a person has said no to exactly this before")
+		return unaskedError(q, "a person has already denied exactly this request")
 	case h.declined >= t.bounds.Declined:
-		return unaskedError(q, "a person has said no %d times in a row, and is not asked about this program any more", h.declined)
+		return unaskedError(q, "a person has denied %d requests in a row, and is not asked about this program any more", h.declined)
 	case h.asked >= t.bounds.Questions:
 		return unaskedError(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:

@@ -9,7 +9,7 @@ import (
 )
 
 var errNoDesk = errors.New(
-	"retort approvals needs Linux, which identifies the process at the other end of a socket; answer in the client or in the terminal of retort run",
+	"retort approvals needs Linux, where Retort can identify the process at the other end of a socket; answer in the client or in the terminal of retort run",
 )
 
 func canTell() error { return errNoDesk }

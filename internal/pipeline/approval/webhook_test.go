@@ -158,7 +158,7 @@ func TestWebhookDecides(t *testing.T) {
 		table := New(testenv.Patience, nil)
 		table.AddChannel(hook.AskApprover)
 		err := table.AskQuestion(t.Context(), call("x", `{"id":1}`))
-		if yes != (err == nil) || !yes && !strings.Contains(err.Message, "a person said no: not now") {
+		if yes != (err == nil) || !yes && !strings.Contains(err.Message, "a person denied it: not now") {
 			t.Errorf("%v: %v", yes, err)
 		}
 	}

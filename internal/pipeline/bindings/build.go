@@ -351,7 +351,7 @@ func cutAliases(types []*namedType) {
 			case state[n.to] == open && n.to == alias && n != alias.node:
 				return &typeNode{shape: shapeNever}
 			case state[n.to] == open:
-				return &typeNode{shape: shapeAny, note: "a type that means itself", doc: n.doc}
+				return &typeNode{shape: shapeAny, note: "a type that refers to itself", doc: n.doc}
 			case state[n.to] == unseen:
 				state[n.to] = open
 				n.to.node = visit(n.to.node, n.to)

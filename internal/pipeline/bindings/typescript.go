@@ -114,7 +114,7 @@ func paramTag(types *toolTypes) string {
 func returnsTag(types *toolTypes) string {
 	switch {
 	case types.output == nil:
-		return "@returns What the tool answers, of a type that it does not declare"
+		return "@returns The tool's result, whose type the server does not declare"
 	case firstSentence(types.output.node.doc.text) != "":
 		return "@returns " + firstSentence(types.output.node.doc.text)
 	}

@@ -95,7 +95,7 @@ func explainViolation(v *jsonschema.Violation) string {
 	case jsonschema.Const:
 		return fmt.Sprintf("%sexpected %s, got %s", pathPrefix(at), showValue(v.Want), showValue(v.Got))
 	case jsonschema.AnyOf, jsonschema.OneOf:
-		return fmt.Sprintf("%sfits none of the allowed forms", pathPrefix(at))
+		return fmt.Sprintf("%smatches none of the allowed forms", pathPrefix(at))
 	}
 	return pathPrefix(at) + v.String()
 }

@@ -30,7 +30,7 @@ func (r *Relay) callExact(ctx context.Context, x ExecutionContext, c core.ToolCa
 	}
 	hidden, err := HideAround(answer, func(document []byte) ([]byte, error) { return x.Privacy.Incoming(c.Server, document) })
 	if err != nil {
-		return core.CallResult{}, unhiddenError("the answer was held back", err)
+		return core.CallResult{}, unhiddenError("the answer was withheld", err)
 	}
 	return core.CallResult{Value: hidden}, nil
 }
@@ -67,7 +67,7 @@ func HideAround(document json.RawMessage, hide func([]byte) ([]byte, error)) (js
 	}
 	again := findBinary(shown)
 	if len(again) != len(spans) {
-		return nil, core.Errorf(core.KindInternal, "relay.exact", "what is around the bytes of the answer is personal")
+		return nil, core.Errorf(core.KindInternal, "relay.exact", "the text around the bytes of the answer is personal")
 	}
 	for i := range again {
 		again[i].data = spans[i].data

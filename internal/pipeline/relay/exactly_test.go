@@ -18,10 +18,10 @@ func TestResultMembersAreExact(t *testing.T) {
 		`{"content":[],"structuredContent":{"content":1,"isError":true},"isError":false}`:                        `{"content":1,"isError":true}`,
 		`{"content":[{"type":"text","text":"the \"text\" and \"type\" of \"content\""}]}`:                        `"the \"text\" and \"type\" of \"content\""`,
 		`{"content":[{"type":"text","text":"a\u0041"}]}`:                                                         `"aA"`,
-		`{"content":[],"content":[{"type":"text","text":"b"}]}`:                                                  `error: the member "content" stands there twice`,
-		`{"isError":true,"isError":false,"content":[]}`:                                                          `error: the member "isError" stands there twice`,
-		`{"content":[{"type":"text","text":"a","text":"b","type":"text"}]}`:                                      `error: the member "text" stands there twice`,
-		`{"content":[{"type":"text","text":"a","t\u0065xt":"b"}]}`:                                               `error: the member "text" stands there twice`,
+		`{"content":[],"content":[{"type":"text","text":"b"}]}`:                                                  `error: the member "content" occurs twice`,
+		`{"isError":true,"isError":false,"content":[]}`:                                                          `error: the member "isError" occurs twice`,
+		`{"content":[{"type":"text","text":"a","text":"b","type":"text"}]}`:                                      `error: the member "text" occurs twice`,
+		`{"content":[{"type":"text","text":"a","t\u0065xt":"b"}]}`:                                               `error: the member "text" occurs twice`,
 		`{"content":[{"type":"text","text":"a"}],"structuredContent":{]}`:                                        `error: it is not valid JSON`,
 	} {
 		value, err := toValue(t.Context(), []byte(result), ExecutionContext{})

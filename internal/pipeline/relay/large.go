@@ -279,7 +279,7 @@ func (l *largeAnswer) toolError() error {
 func (l *largeAnswer) addNotes(tool string) {
 	for _, f := range l.made {
 		text := fmt.Sprintf(
-			"the answer of %s.%s (%d bytes) is too large to be a value: it is in ./workspace/%s, and the value says so",
+			"the result of %s.%s (%d bytes) is too large for a value: it is in ./workspace/%s, and the value names that file",
 			l.server, tool, l.spooled.Bytes, f.Path,
 		)
 		if f.Rows != nil {

@@ -53,7 +53,7 @@ func (x ExecutionContext) askClient(
 ) (_ json.RawMessage, refused *core.Error) {
 	shown, err := x.hideDocument(c, a.Params) // a page's whole address is for the person alone
 	if err != nil {
-		return nil, unhiddenError("the question was held back", err)
+		return nil, unhiddenError("the question was withheld", err)
 	}
 	a.Params = shown
 	came := func(json.RawMessage, *core.Error) {}

@@ -170,7 +170,7 @@ func (b batchWriter) hideWrapped(document []byte, before, after int) ([]byte, er
 	if b.hide != nil {
 		var err error
 		if out, err = b.hide(document); err != nil {
-			return nil, unhiddenError("the answer was held back", err)
+			return nil, unhiddenError("the answer was withheld", err)
 		}
 	}
 	head, tail := document[:before], document[len(document)-after:]
@@ -248,7 +248,7 @@ func (w *pieceWriter) takePiece(kind jsonscan.Kind, p []byte) error {
 	w.some = true
 	if w.buf = append(w.buf, p...); len(w.buf) > maxValueSize {
 		return core.Errorf(core.KindLimit, "relay.large", "the answer has a value of more than %d MB", maxValueSize>>20).
-			WithHint("ask for less: without the column that has such values")
+			WithHint("request less data: leave out the column with such values")
 	}
 	return nil
 }

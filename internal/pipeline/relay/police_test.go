@@ -87,7 +87,7 @@ func TestApprove(t *testing.T) {
 	var asked []string
 	x.Supervisor = approveOnly(func(_ *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error) {
 		asked = append(asked, c.Server+"."+c.Tool+": "+d.Rule+", "+d.Effect.Kind.String())
-		return c, core.Errorf(core.KindPolicy, "test", "a person said no")
+		return c, core.Errorf(core.KindPolicy, "test", "a person denied it")
 	})
 	up := &recorder{answer: `{"content":[]}`}
 	host, _ := New(up, nil).Open(x)

@@ -77,7 +77,7 @@ func (h hidingFiles) Save(ctx context.Context, suffix string, data []byte) (stri
 	if utf8.Valid(data) {
 		hidden, err := h.privacy.Incoming(h.server, data)
 		if err != nil {
-			return "", unhiddenError("the file was held back", err)
+			return "", unhiddenError("the file was withheld", err)
 		}
 		data = hidden
 	}
@@ -101,7 +101,7 @@ func showAnswer(x ExecutionContext, server string, value json.RawMessage) (core.
 	}
 	hidden, err := x.Privacy.Incoming(server, value)
 	if err != nil {
-		return core.CallResult{}, unhiddenError("the answer was held back", err)
+		return core.CallResult{}, unhiddenError("the answer was withheld", err)
 	}
 	return core.CallResult{Value: hidden}, nil
 }

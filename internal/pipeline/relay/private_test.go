@@ -12,10 +12,10 @@ import (
 // other cause.
 func TestUnhidden(t *testing.T) {
 	full := core.Errorf(core.KindLimit, "pii.vault", "the session is full").WithHint("ask for less")
-	if e := unhiddenError("the answer was held back", full); e.Kind != core.KindLimit || e.Hint != "ask for less" || !strings.Contains(e.Message, "the session is full") {
+	if e := unhiddenError("the answer was withheld", full); e.Kind != core.KindLimit || e.Hint != "ask for less" || !strings.Contains(e.Message, "the session is full") {
 		t.Errorf("%+v", e)
 	}
-	if e := unhiddenError("the answer was held back", errors.New("no disk")); e.Kind != core.KindInternal || e.Hint != "" {
+	if e := unhiddenError("the answer was withheld", errors.New("no disk")); e.Kind != core.KindInternal || e.Hint != "" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -199,7 +199,7 @@ func TestNames(t *testing.T) {
 		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"git-hub__list_issues","arguments":` + args + `}`)}, `"ok"`, "git-hub list_issues " + args},
 		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.anything"}`)}, `"ok"`, "git-hub anything {}"},
 		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
-		{core.ToolCall{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | search_tools finds tools by what they do`, ""},
+		{core.ToolCall{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | use search_tools to find tools`, ""},
 		{core.ToolCall{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
 		{core.ToolCall{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
 	} {

@@ -70,7 +70,7 @@ func (t *duplicateFinder) takePiece(kind jsonscan.Kind, p []byte) error {
 			return err
 		}
 		if t.seen[depth][name] {
-			return fmt.Errorf("the member %q stands there twice", name)
+			return fmt.Errorf("the member %q occurs twice", name)
 		}
 		t.seen[depth][name] = true
 	}

@@ -259,7 +259,7 @@ func (s *semanticSearch) searchMeaning(
 		if err := s.breaker.lastFailure(); err != nil {
 			return nil, []string{byWordsOnly(err)}
 		}
-		return nil, []string{"searched by words only: the tools' embeddings are still being fetched"}
+		return nil, []string{"searched by keywords only: the tools' embeddings are still being fetched"}
 	}
 	vector, err := s.queryVector(ctx, clipText(query, maxText))
 	if err != nil {
@@ -267,13 +267,13 @@ func (s *semanticSearch) searchMeaning(
 	}
 	var warnings []string
 	if all := tools.CountTools(); have < all {
-		warnings = append(warnings, fmt.Sprintf("%d of %d tools have embeddings so far; the others are found by words only", have, all))
+		warnings = append(warnings, fmt.Sprintf("%d of %d tools have embeddings so far; the others are found by keywords only", have, all))
 	}
 	return nearestTools(s.kept, tools, plan, f, vector), warnings
 }
 
 func byWordsOnly(err error) string {
-	return "searched by words only: the embeddings endpoint failed: " + err.Error()
+	return "searched by keywords only: the embeddings endpoint failed: " + err.Error()
 }
 
 // queryVector returns the vector of a query, from the cache or the endpoint.

@@ -236,7 +236,7 @@ func TestFailingEndpoint(t *testing.T) {
 			if diff := cmp.Diff([]string{"github.create_issue", "github.list_issues"}, names(a)); diff != "" {
 				t.Error(diff)
 			}
-			if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], c.warning) || !strings.Contains(a.Warnings[0], "by words only") {
+			if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], c.warning) || !strings.Contains(a.Warnings[0], "by keywords only") {
 				t.Errorf("warnings %q, want %q", a.Warnings, c.warning)
 			}
 		})

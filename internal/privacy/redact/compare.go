@@ -221,7 +221,7 @@ func (s *Session) resolveEntry(text string) (e vault.TokenEntry, isToken bool, r
 	}
 	e, ok := s.tokens.ResolveToken(text)
 	if !ok {
-		return e, true, core.Errorf(core.KindInvalidArguments, "pii", "%s stands for nothing in this session: %w", text, ErrUnknown)
+		return e, true, core.Errorf(core.KindInvalidArguments, "pii", "%s cannot be used in this session: %w", text, ErrUnknown)
 	}
 	return e, true, nil
 }

@@ -80,8 +80,8 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 		token := string(inner[f.Start:f.End])
 		e, ok := r.session.tokens.ResolveToken(token)
 		if !ok {
-			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s stands for nothing in this session: %w", token, ErrUnknown).
-				WithHint("use tokens as they were returned; they are valid only in the session that they come from")
+			r.refused = core.Errorf(core.KindPolicy, "pii.restore", "%s cannot be used in this session: %w", token, ErrUnknown).
+				WithHint("use tokens as they were returned; they are valid only in the session that created them")
 			return
 		}
 		whole := len(token) == len(inner)

@@ -501,7 +501,7 @@ func CrossingReason(server string, crossings []BorderCrossing) string {
 		kinds = append(kinds, fmt.Sprintf("%s from %s", c.Type, strings.Join(c.From, ", ")))
 	}
 	slices.Sort(kinds)
-	return fmt.Sprintf("personal data goes to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
+	return fmt.Sprintf("personal data is sent to %s: %s (servers.%s.pii.reveal)", server, strings.Join(slices.Compact(kinds), "; "), server)
 }
 
 // ErrUnknown is wrapped by the error for a token that does not exist in the session.

@@ -335,7 +335,7 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	_, registered := info.Runtimes[d.runtime]
 	switch {
 	case v.APIVersion == "" || info.OSType == "":
-		return refuse("see what listens there", "what listens at %s is no Docker", d.api.address)
+		return refuse("see what listens there", "the service at %s is not Docker", d.api.address)
 	case info.OSType != "linux":
 		return refuse("switch it to Linux containers", "it runs containers of %s", info.OSType)
 	case d.runtime != "" && !registered && d.runtime != info.DefaultRuntime:
@@ -385,13 +385,13 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, fs.ErrPermission):
-		return say("this user may not speak to Docker: %w", err).WithHint(
+		return say("this user may not access Docker: %w", err).WithHint(
 			"sudo usermod -aG docker $USER, and log in again; members of that group can become root",
 		)
 	case errors.Is(err, syscall.ENOSPC), errors.As(err, &said) && strings.Contains(said.message, "no space left"):
 		return say("the disk of Docker is full: %w", err).WithHint("make room: docker system df, docker system prune")
 	case errors.As(err, &said):
-		return say("Docker refuses the container: %w", err).WithHint("`retort doctor` says what is wrong; docker info may, too")
+		return say("Docker refuses the container: %w", err).WithHint("run `retort doctor` or docker info to see what is wrong")
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return say("Docker does not answer").WithHint("sudo systemctl restart docker (or: colima restart)")
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
@@ -399,7 +399,7 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 			"sudo systemctl start docker (or: colima start, podman: systemctl --user start podman.socket)",
 		)
 	}
-	return say("Docker cannot be used: %w", err).WithHint("sudo systemctl restart docker; `retort doctor` says more")
+	return say("Docker cannot be used: %w", err).WithHint("sudo systemctl restart docker; run `retort doctor` for details")
 }
 
 func isTimeout(err error) bool {

@@ -396,7 +396,7 @@ var elfArchitectures = map[string]elf.Machine{
 func checkGuest(file, architecture string) *core.Error {
 	if err := interpreter.CheckStatic(file, elfArchitectures[architecture]); err != nil {
 		return core.Errorf(
-			core.KindSandboxUnavailable, Name, "%s cannot be the guest of a container, which is for %s: %w", file,
+			core.KindSandboxUnavailable, Name, "%s cannot run as the guest of a container, which needs %s: %w", file,
 			architecture, err,
 		).
 			WithHint("name a static retort for Linux: docker: {guest: /path/to/it}")

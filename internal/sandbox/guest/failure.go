@@ -68,7 +68,7 @@ func (g *guestProgram) reportThrown(value quickjs.Value) wire.ProgramDone {
 func (g *guestProgram) reportFailure(err error) wire.ProgramDone {
 	if errors.Is(err, errDeadlock) {
 		return failedDone(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
-			Hint: "it awaits a promise that nothing is left to settle: look for a resolve that is never called"})
+			Hint: "it awaits a promise that can no longer be settled: look for a resolve that is never called"})
 	}
 	var e *quickjs.Error
 	if errors.As(err, &e) {

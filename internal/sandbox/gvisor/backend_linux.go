@@ -183,7 +183,7 @@ func findRemedy(stderr string) (cause, hint string) {
 	}
 	switch {
 	case os.Geteuid() != 0 && setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return "AppArmor keeps user namespaces from programs that it does not know",
+		return "AppArmor denies user namespaces to programs without a profile",
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case os.Geteuid() != 0 && setting("/proc/sys/kernel/unprivileged_userns_clone") == "0":
 		return "user namespaces are for root only here", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
@@ -297,7 +297,7 @@ func explainFileError(err error) error {
 	}
 	return core.Errorf(
 		core.KindSandboxUnavailable, Name, "the container could not be started: %w", err,
-	).WithHint("`retort doctor` says what is wrong")
+	).WithHint("run `retort doctor` to see what is wrong")
 }
 
 // buildRoot creates the root file system for the containers of a runtime.

@@ -137,7 +137,7 @@ func (b *gvisorBackend) becomeCommand(
 	case !g.began: // the output is gVisor's
 		return sandbox.CommandResult{}, hostcmd.RefusedError(
 			"%s could not be started: %.200q", c.Name, ended.Stderr,
-		).WithHint("`retort doctor` says what is wrong")
+		).WithHint("run `retort doctor` to see what is wrong")
 	}
 	return ended, hostcmd.StartError(c.Name, ended)
 }

@@ -124,7 +124,7 @@ func (s *commandSearch) addScript(f shebangScript) {
 		words = words[1:]
 	}
 	if len(words) == 0 || len(words) > 2 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=") {
-		s.addUnfit(f.name, f.written, "it is a script whose first line is not understood")
+		s.addUnfit(f.name, f.written, "it is a script, and Retort does not understand its first line")
 		return
 	}
 	runner := path.Base(words[0])

@@ -29,7 +29,7 @@ func TestLook(t *testing.T) {
 	}
 	for _, c := range []struct{ written, want string }{
 		{write("script", "#!/bin/sh\nid\n", 0o755), "script that sh must run, and sh is not one of the commands"},
-		{write("odd", "#!/usr/bin/env -S sh -c\nid\n", 0o755), "first line is not understood"},
+		{write("odd", "#!/usr/bin/env -S sh -c\nid\n", 0o755), "does not understand its first line"},
 		{write("empty", "#!\nid\n", 0o755), "names no interpreter"},
 		{write("text", "id\n", 0o755), "not a program for this system"},
 		{write("setuid", string(binary), os.ModeSetuid|0o755), "setuid"},

@@ -48,7 +48,7 @@ func findRemedy(failure string) (cause, hint string) {
 	case reading("/proc/sys/kernel/unprivileged_userns_clone") == "0" && os.Geteuid() != 0:
 		return "user namespaces are for root only here", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
 	case reading("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && os.Geteuid() != 0:
-		return "AppArmor keeps user namespaces from programs that it does not know",
+		return "AppArmor denies user namespaces to programs without a profile",
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case exists("/.dockerenv") || exists("/run/.containerenv"):
 		return "this container may not make namespaces",

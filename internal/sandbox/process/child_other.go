@@ -8,7 +8,7 @@ const hasWalls = false
 func userOf(bool) int { return 0 }
 
 func findRemedy(string) (cause, hint string) {
-	return "this operating system has none", "use another sandbox"
+	return "this operating system does not have it", "use another sandbox"
 }
 
 func sameProgram(path string) string { return path }

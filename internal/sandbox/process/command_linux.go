@@ -49,7 +49,7 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 	}
 	if b.check().weak {
 		return sandbox.CommandResult{},
-			hostcmd.RefusedError("commands need a sandbox that this machine refuses").WithHint("`retort doctor` says why")
+			hostcmd.RefusedError("commands need a sandbox that this machine refuses").WithHint("run `retort doctor` to see why")
 	}
 	plan, err := commandPlan(found, c.Args)
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *childSandbox) Run(ctx context.Context, p core.CheckedProgram, h sandbox
 	}
 	if s.backend.check().weak {
 		report.Backend = weakly
-		report.Warnings = append(report.Warnings, "the sandbox was weak: this machine refuses namespaces; `retort doctor` says why")
+		report.Warnings = append(report.Warnings, "the sandbox was weak: this machine refuses namespaces; run `retort doctor` to see why")
 	}
 	return report, nil
 }

@@ -311,7 +311,7 @@ func (b *vmBackend) makeMachine(i *machineImage, dir string) error {
 	if err != nil {
 		return m.whyNot(err)
 	}
-	b.logProgress("the machine runs; waiting until it has come to rest")
+	b.logProgress("the machine runs; waiting until it is idle")
 	m.waitIdle(ctx)
 	if err := b.driver.saveMachine(ctx, m.machinePorts, dir); err != nil {
 		return m.whyNot(err)

@@ -34,7 +34,7 @@ func (b *vmBackend) findAccelerator(r *SetupReport) error {
 		r.Why = kvm + " cannot be opened: processors are emulated"
 		return nil
 	}
-	b.logProgress("timing the start of a machine, emulated and with KVM")
+	b.logProgress("timing the start of a virtual machine, emulated and with KVM")
 	emulated := bootTime
 	q, there := b.driver.(qemuDriver)
 	if !there && b.qemu { // Firecracker was chosen before

@@ -259,7 +259,7 @@ func kernelPackage(ctx context.Context) (string, error) {
 		}
 		all = errors.Join(all, err)
 	}
-	return "", fmt.Errorf("the system knows no package with a kernel for machines (sudo apt-get update): %w", errors.Join(all, errKernel))
+	return "", fmt.Errorf("the package manager finds no package with a kernel for virtual machines (try sudo apt-get update): %w", errors.Join(all, errKernel))
 }
 
 // runTool runs a program of the system and returns its output.

@@ -213,11 +213,11 @@ func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	if end.Error == nil {
 		return core.Errorf(
 			core.KindSandboxUnavailable, b.Kind().Name, "the guest did not become ready: %w", err,
-		).WithHint("`retort doctor` says what is wrong")
+		).WithHint("run `retort doctor` to see what is wrong")
 	}
 	return core.Errorf(
 		core.KindSandboxUnavailable, b.Kind().Name, "the guest did not become ready: %w: %s", err, end.Error.Message,
-	).WithHint("`retort doctor` says what is wrong")
+	).WithHint("run `retort doctor` to see what is wrong")
 }
 
 // Kind implements sandbox.Backend.
@@ -276,7 +276,7 @@ func (b *Backend) unavailableError(ctx context.Context, err error) *core.Error {
 		return known
 	}
 	return core.Errorf(core.KindSandboxUnavailable, b.Kind().Name+".prepare", "no %s sandbox could be started: %w", b.Kind().Name, err).
-		WithHint("`retort doctor` says what is wrong; another sandbox may do")
+		WithHint("run `retort doctor` to see what is wrong; another sandbox may work")
 }
 
 func (b *Backend) isClosed() bool {

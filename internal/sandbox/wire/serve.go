@@ -50,7 +50,7 @@ func ReadGreeting(conn *FrameConn) (GuestReady, error) {
 		return GuestReady{}, err
 	}
 	if ready.Protocol != Protocol {
-		return GuestReady{}, newViolation("the guest speaks protocol %d, the host %d", ready.Protocol, Protocol)
+		return GuestReady{}, newViolation("the guest uses protocol %d, the host %d", ready.Protocol, Protocol)
 	}
 	return ready, nil
 }
@@ -272,7 +272,7 @@ func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 	if err == nil && int64(len(r.Value)) > min(maxAnswer, s.limits.Memory) {
 		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
 			int64(len(r.Value)),
-		) + ", more than the program can hold",
+		) + ", more than the memory of the program",
 			Hint: "ask the tool for less: a page, a filter, fewer fields"}
 	}
 	f := Frame{Kind: KindResult, ID: id, Body: r.Value}

@@ -174,7 +174,7 @@ func (c *Client) fetchServerMetadata(ctx context.Context, issuer string, is func
 		case err != nil:
 			return m, err
 		case !is(m.Issuer):
-			return m, oauthErrorf("the metadata of the authorization server %s says that it is another one, %s", clipLegible(issuer), clipLegible(m.Issuer)).
+			return m, oauthErrorf("the metadata of the authorization server %s names another server, %s", clipLegible(issuer), clipLegible(m.Issuer)).
 				WithHint("report it to its operator: a login would go to the wrong place")
 		}
 		return m, c.checkMetadata(ctx, m)
@@ -202,7 +202,7 @@ func (c *Client) checkMetadata(ctx context.Context, m serverMetadata) error {
 		return oauthErrorf("the authorization server %s names no addresses for a login", clipLegible(m.Issuer))
 	}
 	if m.Authorize != "" && !slices.Contains(m.Challenges, "S256") {
-		return oauthErrorf("the authorization server %s does not say that it supports PKCE with S256, so the login could be stolen", clipLegible(m.Issuer)).
+		return oauthErrorf("the authorization server %s does not announce PKCE with S256, without which the login could be stolen", clipLegible(m.Issuer)).
 			WithHint("report it to its operator")
 	}
 	g := c.http.Transport.(*networkGuard)

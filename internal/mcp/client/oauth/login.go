@@ -196,7 +196,7 @@ func (l *LoginFlow) authorizeURL() (string, error) {
 
 const (
 	pageDone   = "<!doctype html><title>Retort</title><p>You are logged in. You can close this page."
-	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort says why. You can close this page."
+	pageFailed = "<!doctype html><title>Retort</title><p>The login did not succeed. Retort prints the reason. You can close this page."
 )
 
 // handleRedirect handles the redirect of the browser. It answers requests that do not belong to this login with HTTP 404
@@ -229,7 +229,7 @@ func (l *LoginFlow) Paste(ctx context.Context, address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || !l.matchesState(u.Query()) {
 		return core.Errorf(core.KindInvalidArguments, "upstream.oauth", "that is not the address to which this login redirects").
-			WithHint("copy the whole address that the browser shows after the login; it begins with %s", l.redirect)
+			WithHint("copy the whole address that the browser shows after the login; it must begin with %s", l.redirect)
 	}
 	return l.finishOnce(ctx, u.Query())
 }

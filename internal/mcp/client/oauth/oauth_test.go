@@ -258,7 +258,7 @@ func TestHostileMetadata(t *testing.T) {
 		rules oauthtest.Rules
 		says  string
 	}{
-		"another issuer":              {set("server", "issuer", "https://evil.example"), "says that it is another one"},
+		"another issuer":              {set("server", "issuer", "https://evil.example"), "names another server"},
 		"another resource":            {set("resource", "resource", "https://bank.example/mcp"), "another resource"},
 		"a resource beside it":        {set("resource", "resource", "http://127.0.0.1:1/mcp"), "another resource"},
 		"no resource":                 {set("resource", "resource", ""), "another resource"},

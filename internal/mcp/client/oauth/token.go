@@ -171,7 +171,7 @@ func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) 
 	case t.Refresh == "":
 		return nil, c.loginNeededError(cmp.Or(t.Ended, "the login has ended"))
 	case t.Renewed && t.Access == refused && now.Sub(t.Issued) < time.Minute:
-		return nil, c.loginNeededError("the server does not accept what was just renewed")
+		return nil, c.loginNeededError("the server does not accept the token that was just renewed")
 	case alive && now.Sub(t.Begun) < renewRetryPause:
 		return &t, nil
 	}
@@ -290,7 +290,7 @@ func (c *Client) requestToken(ctx context.Context, address string, who clientIde
 	case a.Access == "":
 		return a, oauthErrorf("the response of the token endpoint has no token")
 	case !strings.EqualFold(a.Type, "bearer"):
-		return a, oauthErrorf("the token is of the type %q, and only bearer tokens are known", clipLegible(a.Type))
+		return a, oauthErrorf("the token has the type %q, but only bearer tokens are supported", clipLegible(a.Type))
 	case len(a.Access) > maxTokenBytes || strings.ContainsFunc(a.Access, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return a, oauthErrorf("the token can't be sent in a header")
 	}

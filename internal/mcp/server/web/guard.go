@@ -29,15 +29,15 @@ func (l *Listener) checkOrigin(w http.ResponseWriter, r *http.Request) bool {
 		}
 	}
 	if !l.isAllowedHost(r.Host) {
-		l.refuseRequest(w, r, http.StatusForbidden, "this listener is not asked for by the host it was named; add it to http.allowedHosts")
+		l.refuseRequest(w, r, http.StatusForbidden, "the host name of the request is not one of this listener's; add it to http.allowedHosts")
 		return false
 	}
 	switch origin := r.Header.Get("Origin"); {
 	case origin == "" && fromOtherSite(r):
-		l.refuseRequest(w, r, http.StatusForbidden, "pages of other sites may not ask without saying their origin")
+		l.refuseRequest(w, r, http.StatusForbidden, "web pages of other sites may not send requests without an Origin header")
 		return false
 	case origin != "" && !l.isAllowedOrigin(origin):
-		l.refuseRequest(w, r, http.StatusForbidden, "pages of this origin may not ask; add it to http.allowedOrigins")
+		l.refuseRequest(w, r, http.StatusForbidden, "web pages of this origin may not send requests; add it to http.allowedOrigins")
 		return false
 	}
 	return true

@@ -110,7 +110,7 @@ func (l *Listener) authenticateRequest(w http.ResponseWriter, r *http.Request) (
 	case err != nil || p.Name == "":
 		l.noteRefusedToken(r, bearer)
 		w.Header().Set("WWW-Authenticate", l.Authenticator.Challenge(r))
-		l.refuseRequest(w, r, http.StatusUnauthorized, "who asks must say so with a token: Authorization: Bearer …")
+		l.refuseRequest(w, r, http.StatusUnauthorized, "send a token with the request: Authorization: Bearer …")
 		return p, false
 	}
 	return p, true
@@ -140,7 +140,7 @@ func (l *Listener) serveTenant(w *permittedWriter, r *http.Request, t *principal
 		}
 	}
 	if wait := t.takeQuota(max(1, a.Messages)); wait > 0 {
-		l.refuseForNow(w, r, wait, "there are too many requests; http.rate says how many are answered")
+		l.refuseForNow(w, r, wait, "there are too many requests; the setting http.rate limits them")
 		return
 	}
 	if a.Calls > 0 {
@@ -163,7 +163,7 @@ func (l *Listener) beginCalls(w http.ResponseWriter, r *http.Request, t *princip
 	case !t.beginCalls(calls):
 		l.refuseForNow(
 			w, r, time.Second,
-			"too many executions have not ended yet; http.executions says how many may be under way, and one that waits for a person counts",
+			"too many executions have not ended yet; the setting http.executions limits them, and those that wait for a person count",
 		)
 	default:
 		return true
@@ -227,11 +227,11 @@ func (l *Listener) inSession(w *permittedWriter, r *http.Request, t *principalTe
 func (l *Listener) admitSession(w http.ResponseWriter, r *http.Request, t *principalTenant) bool {
 	if l.draining.Load() || l.sessions.Load() >= int64(l.Limits.AllSessions) {
 		w.Header().Set("Retry-After", "5")
-		l.refuseRequest(w, r, http.StatusServiceUnavailable, "no more sessions can begin here now")
+		l.refuseRequest(w, r, http.StatusServiceUnavailable, "no more sessions can be started now")
 		return false
 	}
 	if !t.makeRoom() {
-		l.refuseForNow(w, r, 5*time.Second, "all sessions are in use; http.sessions says how many there may be")
+		l.refuseForNow(w, r, 5*time.Second, "all sessions are in use; the setting http.sessions limits their number")
 		return false
 	}
 	return true

@@ -68,7 +68,7 @@ func (r *refusalLog) endQuietWindow(now time.Time) {
 // startWindow logs the further attempts of the current time window and begins a new one. The caller must hold mu.
 func (r *refusalLog) startWindow(now time.Time) {
 	if r.more > 0 {
-		r.tell(RefusedLogins{Why: "further calls whose token does not count", Count: r.more})
+		r.tell(RefusedLogins{Why: "further calls with an invalid token", Count: r.more})
 	}
 	r.began, r.seen, r.more = now, map[string]bool{}, 0
 }

@@ -108,7 +108,7 @@ func OpenListener(o Options) (*Listener, error) {
 	loopback := address.IP != nil && address.IP.IsLoopback()
 	if !loopback && !requiresToken(o.Authenticator) {
 		return nil, core.Errorf(
-			core.KindPolicy, "http", "%s can be reached from other machines, and nobody would have to say who they are",
+			core.KindPolicy, "http", "%s can be reached from other machines, and clients would not have to authenticate",
 			o.Addr,
 		).
 			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
@@ -201,7 +201,7 @@ func (l *Listener) drainRequests() {
 	if l.waitUntilQuiet(l.Limits.Drain) {
 		return
 	}
-	l.Log.Warn("what is still running is cancelled", "calls", l.calls.Load())
+	l.Log.Warn("running programs are cancelled", "calls", l.calls.Load())
 	if l.Cancel != nil {
 		l.Cancel()
 	}

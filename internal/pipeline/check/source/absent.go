@@ -44,7 +44,7 @@ func (w NameErrors) NoTool(s *core.ToolServer, name string) (message, hint strin
 	case len(names) <= 12:
 		return message, w.Server(s) + " has " + strings.Join(names, ", ")
 	}
-	return message, fmt.Sprintf("search_tools with server %q finds its tools by what they do", s.Name)
+	return message, fmt.Sprintf("use search_tools with server %q to find its tools", s.Name)
 }
 
 // NoServer returns the message and hint for an unknown name, which may be that of a server or the full name of a

@@ -68,7 +68,7 @@ func (c ImportChain) WithSkill(name string, seen int) (ImportChain, *core.Error)
 		if n == name {
 			cycle := append(append(ImportChain{}, c[i:]...), name)
 			e := core.Errorf(core.KindType, "gate.skills", "skills import each other in a circle: %s", cycle.String()).
-				WithHint("move what they share into a skill of its own")
+				WithHint("move the shared code into a separate skill")
 			e.Skill = name
 			return nil, e
 		}

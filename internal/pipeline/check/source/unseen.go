@@ -51,7 +51,7 @@ func (u UnknownField) WarningText(tool string) string {
 	case u.List:
 		return text + ": the value is a list there"
 	case len(u.Has) == 0:
-		return text + ": the value is of type " + u.Type
+		return text + ": the value has the type " + u.Type
 	}
 	const shown = 6
 	return text + "; there are " + strings.Join(u.Has[:min(shown, len(u.Has))], ", ")

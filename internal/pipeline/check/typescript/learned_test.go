@@ -43,7 +43,7 @@ func TestLearnedTypesAdvise(t *testing.T) {
 		{10, 5, `return [i.milestones.toFixed(1), i.milestones.trim()]`, ""},
 		{10, 5, `return i.labels.map(l => l.nam)`, "Did you mean 'name'?"},
 		{10, 5, `return i.labels.name`, `"name" was never seen in 10 answers of github.getIssue: the value is a list there`},
-		{10, 5, `const n = i.number; return n.lenght`, `the value is of type number`},
+		{10, 5, `const n = i.number; return n.lenght`, `the value has the type number`},
 		{10, 5, `return i.body.toLowerCase() + i.body.trim()`, ""},
 		{10, 5, `return i.toUpperCase()`, ""}, // some answers were text
 		{10, 5, `return github.getIssue({owner: i.number, repo: i.labels, number: i.title})`, ""},

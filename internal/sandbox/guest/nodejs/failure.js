@@ -26,7 +26,7 @@ exports.memoryStop = (most) => limit('memory_limit', `the program needed more th
 exports.resultStop = (size, most) => limit('output_limit', `the returned value has ${bytes(size)}, more than the ${bytes(most)} allowed`,
 	'return a summary, or write the data to a file in ./workspace and return its path');
 exports.deadlock = () => failed({ kind: 'runtime', message: 'the program waits for something that never happens',
-	hint: 'it awaits a promise that nothing is left to settle: look for a resolve that is never called' });
+	hint: 'it awaits a promise that can no longer be settled: look for a resolve that is never called' });
 
 function clip(text, most) {
 	return text.length <= most ? text : `${slice(text, 0, most)}…`;

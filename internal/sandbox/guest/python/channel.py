@@ -51,7 +51,7 @@ class Channel:
         self.mutex = RLock()  # a finalizer may need it in the same thread
         self.leader = 0
         self.followers = {}
-        self.pending = {}  # id → what takes the answer of a call that no thread waits for
+        self.pending = {}  # id → what takes the result of a call that no thread waits for
         self.early = {}  # id → answers that came to a finalizer's call
         self.loops = []  # event loops that wait for the lead
         self.number = count(1).__next__  # gives a new id

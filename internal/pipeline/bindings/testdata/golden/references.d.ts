@@ -112,7 +112,7 @@ export interface AliasesInput {
 
 export type Aliases_A = string | Aliases_B;
 
-export type Aliases_B = any /* a type that means itself */;
+export type Aliases_B = any /* a type that refers to itself */;
 
 export function aliases(input?: AliasesInput): Promise<any>;
 

@@ -104,7 +104,7 @@ def unresolved(remote: Any, missing: Any = unset, noSchema: Any = unset, itself:
 Aliases_A: "TypeAlias" = "str | Aliases_B"
 
 
-# a type that means itself
+# a type that refers to itself
 Aliases_B: "TypeAlias" = "Any"
 
 
