@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/isolation.md")
+var update = flag.Bool("update", false, "write the table of docs/reference/escape-attempts.md")
 
 // backends lists the backends that CheckEscapes tests. leftOut maps each attempt that a backend's test skips to the
 // reason.
@@ -26,10 +26,10 @@ var backends = []struct {
 	{"vm", nil},
 }
 
-// TestPage checks that the table in docs/isolation.md lists exactly the escape attempts that the tests make. With the
+// TestPage checks that the table in docs/reference/escape-attempts.md lists exactly the escape attempts that the tests make. With the
 // flag -update it writes the table.
 func TestPage(t *testing.T) {
-	const page, from, to = "../../../docs/isolation.md", "<!-- tried -->\n", "<!-- end of tried -->"
+	const page, from, to = "../../../docs/reference/escape-attempts.md", "<!-- tried -->\n", "<!-- end of tried -->"
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Error("docs/isolation.md does not name what is tried: -update writes it")
+		t.Error("docs/reference/escape-attempts.md does not name what is tried: -update writes it")
 	}
 }
 
