@@ -67,20 +67,20 @@ func ruleTable() string {
 
 func riskTable() string {
 	var b strings.Builder
-	b.WriteString("| what | adds |\n|---|---|\n")
+	b.WriteString("| property of the program | adds |\n|---|---|\n")
 	for _, row := range []struct {
 		what string
 		adds any
 	}{
-		{"the furthest effect of a tool that it can call: read, write, destructive", fmt.Sprintf("%d, %d, %d", weightRead, weightWrite, weightDestructive)},
+		{"the strongest effect of a tool that it can call: read, write, destructive", fmt.Sprintf("%d, %d, %d", weightRead, weightWrite, weightDestructive)},
 		{"each further tool that does more than read", fmt.Sprintf("%d, at most %d", weightMore, maxMore)},
-		{"a tool that writes, or one that is destructive, can be called many times: in a loop, a callback, a recursion", fmt.Sprintf("%d, %d", weightLoop, 2*weightLoop)},
+		{"a tool that writes, or a destructive one, can be called many times: in a loop, a callback, a recursion", fmt.Sprintf("%d, %d", weightLoop, 2*weightLoop)},
 		{"it computes which tools it calls", weightUnknown},
-		{"what it reads from one server can go to another", weightAcross},
+		{"data that it reads from one server can be sent to another", weightAcross},
 		{"it writes files", weightWrites},
 		{"it deletes files", weightDeletes},
-		{"each host that its strings name", fmt.Sprintf("%d, at most %d", weightDomain, maxDomains)},
-		{"its gravest finding: info, low, medium, high, critical", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(weightOf[1:])), ", "), "[]")},
+		{"each host that its strings contain", fmt.Sprintf("%d, at most %d", weightDomain, maxDomains)},
+		{"its most severe finding: info, low, medium, high, critical", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(weightOf[1:])), ", "), "[]")},
 		{"each further finding", fmt.Sprintf("%d, at most %d", weightMore, maxMore)},
 		{fmt.Sprintf("a function has more than %d branches", complexFunction), weightComplex},
 	} {
