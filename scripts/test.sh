@@ -86,7 +86,7 @@ docker_install() {
 # runsc_install builds gVisor's runsc. The module proxy has only pseudo-versions of it.
 runsc_install() {
   local version=v0.0.0-20260701204157-69c2d17aea96
-  [[ $(uname -s) == Linux ]] || { leave_out runsc "gVisor is for Linux"; return; }
+  [[ $(uname -s) == Linux ]] || { leave_out runsc "gVisor runs only on Linux"; return; }
   have runsc || [[ -x $(go env GOPATH)/bin/runsc ]] && return
   say "building gVisor"
   go install "gvisor.dev/gvisor/runsc@$version" </dev/null >&2 || leave_out runsc "gVisor could not be built"

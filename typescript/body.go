@@ -21,7 +21,7 @@ import (
 func (u *unit) body(js, mappings string) (string, *positionMap, error) {
 	file := parseModule(JavaScript, js)
 	if errs := file.Diagnostics(); len(errs) > 0 {
-		return "", nil, fmt.Errorf("%w: its output does not parse: %s", ErrInternal, errs[0].String())
+		return "", nil, fmt.Errorf("%w: its output cannot be parsed: %s", ErrInternal, errs[0].String())
 	}
 	emitted := newEmitted(u, js, mappings)
 	b := &bodyWriter{unit: u, file: file, source: emitted.source}

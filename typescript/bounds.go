@@ -13,7 +13,7 @@ import (
 // upper bound of the tree's depth.
 func (l Limits) admit(text string, kind Kind) error {
 	if len(text) > l.Source {
-		return &Refusal{ErrTooLarge, 0, fmt.Sprintf("it has %d bytes, %d are allowed", len(text), l.Source)}
+		return &Refusal{ErrTooLarge, 0, fmt.Sprintf("it has %d bytes; at most %d are allowed", len(text), l.Source)}
 	}
 	g := newGauge(text, kind, l)
 	for g.next() {
@@ -122,7 +122,7 @@ func (g *gauge) check() {
 	case g.chains > g.limits.Chain:
 		g.refuse(ErrTooDeep, "an expression or statement has more than %d operators in a row", g.limits.Chain)
 	case g.patterns > maxPatterns:
-		g.refuse(ErrTooLarge, "its regular expressions have more than %d signs", maxPatterns)
+		g.refuse(ErrTooLarge, "its regular expressions have more than %d characters", maxPatterns)
 	case g.extends > maxExtends:
 		g.refuse(ErrTooDeep, "extends occurs more than %d times", maxExtends)
 	}
@@ -265,7 +265,7 @@ func (g *gauge) restore() {
 // TypeScript the same token begins a type assertion and is allowed.
 func (g *gauge) jsx() {
 	if g.kind == JavaScript && g.err == nil {
-		g.refuse(ErrUnclear, "it has JSX, which means nothing here")
+		g.refuse(ErrUnclear, "it contains JSX, which is not supported here")
 	}
 }
 
@@ -277,7 +277,7 @@ func (g *gauge) slash(token ast.Kind) ast.Kind {
 	case unclear && !hasSlash(g.scanner.Text()[g.scanner.TokenEnd():]):
 		return token
 	case unclear:
-		g.refuse(ErrUnclear, "it is not clear whether this slash begins a regular expression; put parentheses around what it belongs to")
+		g.refuse(ErrUnclear, "it is unclear whether this slash begins a regular expression; put parentheses around the expression")
 		return token
 	case g.operand:
 		return token
@@ -311,7 +311,7 @@ func (g *gauge) comment(text string) {
 		}
 	}
 	if count > 4*g.limits.Chain {
-		g.refuse(ErrTooDeep, "a comment has more than %d signs in braces", 4*g.limits.Chain)
+		g.refuse(ErrTooDeep, "a comment has more than %d characters in braces", 4*g.limits.Chain)
 	}
 }
 

@@ -28,7 +28,7 @@ func checkGrowth(file *ast.SourceFile) error {
 	g := &growth{declared: map[string][]*ast.Node{}, sizes: map[string]int{}, product: 1}
 	g.collect(file.AsNode(), false, false)
 	if g.err == nil && g.product > 1 && g.literals >= maxConstant/g.product {
-		g.err = &Refusal{ErrTooLarge, 0, fmt.Sprintf("its template literal types could stand for more than %d MB", maxConstant>>20)}
+		g.err = &Refusal{ErrTooLarge, 0, fmt.Sprintf("its template literal types could expand to more than %d MB", maxConstant>>20)}
 	}
 	for _, name := range g.order {
 		if g.err == nil && g.size(name) >= maxConstant {
@@ -94,7 +94,7 @@ func (g *growth) template(n *ast.Node, generic bool) {
 	g.literals = saturate(g.literals + text)
 	g.product = saturate(g.product * max(1, holes))
 	if generic && (holes > 1 || text > maxTemplate) && g.err == nil {
-		g.err = &Refusal{ErrTooLarge, 0, "a template literal type of several type parameters can stand for a string of any length"}
+		g.err = &Refusal{ErrTooLarge, 0, "a template literal type with several type parameters can expand to a string of any length"}
 	}
 }
 

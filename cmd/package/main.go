@@ -23,7 +23,7 @@ func main() {
 	binary := flag.String("binary", "", "binary to bundle")
 	owner := flag.String("owner", "", "account that publishes the release")
 	var p packaging.Platform
-	flag.StringVar(&p.OS, "os", "", "system of the binary: linux, darwin or windows")
+	flag.StringVar(&p.OS, "os", "", "operating system of the binary: linux, darwin or windows")
 	flag.StringVar(&p.Arch, "arch", "", "architecture of the binary: amd64 or arm64")
 	flag.Parse()
 	var err error
@@ -33,7 +33,7 @@ func main() {
 	case *owner != "" && *binary == "":
 		err = entry(*templates, *out, *owner)
 	default:
-		err = errors.New("either -binary, -os and -arch are needed, or -owner")
+		err = errors.New("give either -binary, -os and -arch, or -owner")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "package:", err)

@@ -19,7 +19,7 @@ import (
 type approvalCommands struct{ *app }
 
 func (a approvalCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "approvals", Short: "What waits for a person, in the engines that run here"}
+	c := &cobra.Command{Use: "approvals", Short: "List and answer approval requests of the engines on this machine"}
 	c.AddCommand(a.listApprovalsCommand(), a.showApprovalCommand(), a.approveCommand(), a.denyCommand())
 	return c
 }
@@ -36,7 +36,7 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 				return a.printJSON(map[string]any{"approvals": found})
 			}
 			if len(found) == 0 {
-				fmt.Fprintln(a.stderr, "nothing waits for a person")
+				fmt.Fprintln(a.stderr, "no approval request is waiting")
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -104,7 +104,7 @@ func (a approvalCommands) approveCommand() *cobra.Command {
 			fmt.Fprintf(tty, "%s\nApprove it (%s)? Type yes: ", replaceControls(f.RenderText()), scopeTexts[wanted])
 			line, err := readLine(cmd.Context(), tty)
 			if err != nil || line != "yes" {
-				return core.Errorf(core.KindPolicy, "approvals", "not approved; it still waits").WithHint("retort approvals deny %s denies it", f.ID)
+				return core.Errorf(core.KindPolicy, "approvals", "not approved; the request still waits").WithHint("retort approvals deny %s denies it", f.ID)
 			}
 			if err := f.SendAnswer(core.ApprovalAnswer{Approve: true, Scope: wanted}); err != nil {
 				return err
@@ -133,13 +133,13 @@ func (a approvalCommands) denyCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&note, "note", "", "why not; the model is told")
+	c.Flags().StringVar(&note, "note", "", "reason for the denial; the model sees it")
 	return c
 }
 
 var scopeTexts = map[core.ApprovalScope]string{
 	core.ScopeOnce: "this once", core.ScopeRun: "and all calls of this tool for the rest of this run",
-	core.ScopeAlways: "and always, with arguments of this shape",
+	core.ScopeAlways: "and always, for arguments of this shape",
 }
 
 func (a approvalCommands) listWaiting() ([]approval.FoundApproval, error) {
@@ -161,5 +161,5 @@ func (a approvalCommands) findApproval(id string) (approval.FoundApproval, error
 		}
 	}
 	return approval.FoundApproval{}, core.Errorf(core.KindInvalidArguments, "approvals", "no approval request has the id %q", id).
-		WithHint("retort approvals list lists all waiting approvals; this one may have been answered or expired")
+		WithHint("run retort approvals list to see all waiting requests; this one may have been answered or expired")
 }

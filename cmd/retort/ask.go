@@ -29,7 +29,7 @@ func (a askCommands) command() *cobra.Command {
 	var f askFlags
 	c := &cobra.Command{
 		Use: "ask TASK", Short: "Do a task that is described in words", Args: cobra.ArbitraryArgs,
-		Long: "Finds the tools for a task, has a model write a program against them, checks it, runs it, and gives\n" +
+		Long: "Finds the tools for a task, lets a model write a program that uses them, checks it, runs it, and gives\n" +
 			"it back to the model if it fails. The setting model in retort.yaml chooses the model; without one,\nask prints what is needed to write the program.",
 		Example: "  retort ask 'put the number of words of document abc123 into the notes of record 00Q5f000001abcXYZ'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,15 +53,15 @@ func (a askCommands) command() *cobra.Command {
 			return a.printTask(o)
 		},
 	}
-	c.Flags().StringVar(&f.id, "id", "", "of the task, as retort tasks show takes it; one is made without it")
-	c.Flags().StringVar(&f.lang, "lang", "", "of the program: ts, js or py")
-	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
-	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools, or servers, that it may use, with commas between")
-	c.Flags().StringVar(&f.inputs, "inputs", "", "a JSON object, which the program has as inputs")
-	c.Flags().StringVar(&f.code, "code", "", "a file with the program: no model is asked, and only --tools can be used")
-	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print its id; see retort tasks")
-	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
-	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: from now, after which it is cancelled; a day without it")
+	c.Flags().StringVar(&f.id, "id", "", "id for the job, as used by retort tasks show; generated if not given")
+	c.Flags().StringVar(&f.lang, "lang", "", "language of the program: ts, js or py")
+	c.Flags().StringVar(&f.session, "session", "", "session whose workspace the program uses")
+	c.Flags().StringSliceVar(&f.tools, "tools", nil, "the only tools or servers that the program may use, separated by commas")
+	c.Flags().StringVar(&f.inputs, "inputs", "", "a JSON object that the program receives as inputs")
+	c.Flags().StringVar(&f.code, "code", "", "a file with the program: no model writes one, and the program may use only the tools in --tools")
+	c.Flags().BoolVar(&f.queue, "queue", false, "put the agent task into the queue and print the id of its job; see retort tasks")
+	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher numbers run sooner")
+	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: time from now after which the job is cancelled; a day if not given")
 	offerJSON(c)
 	return c
 }
@@ -111,7 +111,7 @@ func (a askCommands) printTask(o core.Outcome) error {
 		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, replaceControls(strings.TrimRight(o.Program, "\n"))))
 	}
 	for _, c := range o.Calls {
-		a.printWarning(replaceControls(fmt.Sprintf("made before: %s.%s(%s)", c.Server, c.Tool, c.Arguments)))
+		a.printWarning(replaceControls(fmt.Sprintf("already called: %s.%s(%s)", c.Server, c.Tool, c.Arguments)))
 	}
 	err := a.printOutcome(o)
 	if m := o.Stats.Model; m != nil {

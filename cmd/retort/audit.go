@@ -35,8 +35,8 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(what.Subjects) == 0 && what.Session == "" {
 				return core.Errorf(
-					core.KindInvalidArguments, "audit.erase", "nothing to erase was named",
-				).WithHint("name a person's data with --subject, or a session with --session")
+					core.KindInvalidArguments, "audit.erase", "nothing to erase was given",
+				).WithHint("give a person's data with --subject, or a session with --session")
 			}
 			erased, err := admin.Erase(engine.Config{Files: a.configs, Home: a.home}, what)
 			if err != nil {
@@ -45,7 +45,7 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 			if a.asJSON {
 				return a.printJSON(erased)
 			}
-			fmt.Fprintf(a.stdout, "values erased: %d, sessions that had any: %d\n", erased.Values, erased.Sessions)
+			fmt.Fprintf(a.stdout, "values erased: %d, sessions that contained them: %d\n", erased.Values, erased.Sessions)
 			if erased.Recorded > 0 {
 				fmt.Fprintf(a.stdout, "executions and sessions whose recorded code, arguments and messages are erased: %d\n", erased.Recorded)
 			}
@@ -57,9 +57,9 @@ was done, when, by which tool and how it ended, stays, and can be proved as befo
 	}
 	c.Flags().StringArrayVar(
 		&what.Subjects, "subject", nil,
-		"an address, a number or a name of the person; case, blanks and punctuation do not count",
+		"an address, number or name of the person; case, spaces and punctuation are ignored",
 	)
-	c.Flags().StringVar(&what.Session, "session", "", "everything of this session")
+	c.Flags().StringVar(&what.Session, "session", "", "everything that belongs to this session")
 	c.Flags().StringVar(&what.Principal, "principal", "", "principal of the session")
 	offerJSON(c)
 	c.MarkFlagsMutuallyExclusive("subject", "session")

@@ -27,7 +27,7 @@ type exportFlags struct {
 func (a auditCommands) exportCommand() *cobra.Command {
 	var x exportFlags
 	c := &cobra.Command{
-		Use: "export --format jsonl|ocsf|cef|csv", Short: "Write the record for other systems", Args: cobra.NoArgs,
+		Use: "export --format jsonl|ocsf|cef|csv", Short: "Export the audit log for other systems", Args: cobra.NoArgs,
 		Long: `Writes entries, oldest first, each engine's in its own order:
   jsonl  the entries themselves, one JSON object in a line
   ocsf   events of the Open Cybersecurity Schema Framework 1.2.0, one JSON object in a line
@@ -53,8 +53,8 @@ A file of --output is there whole or not at all.`,
 	}
 	x.addFilterFlags(c)
 	c.Flags().StringVar(&x.Format, "format", "jsonl", "jsonl, ocsf, cef or csv")
-	c.Flags().StringVar(&x.output, "output", "", "a file instead of standard output")
-	c.Flags().BoolVar(&x.Bodies, "bodies", false, "with code, arguments and messages")
+	c.Flags().StringVar(&x.output, "output", "", "write to this file instead of standard output")
+	c.Flags().BoolVar(&x.Bodies, "bodies", false, "include code, arguments and messages")
 	c.Flags().StringVar(&x.After, "after", "", "only entries after this position")
 	c.Flags().StringVar(&x.cursor, "cursor", "", "cursor file that marks the position: only newer entries are written")
 	c.MarkFlagsMutuallyExclusive("after", "cursor")
@@ -105,7 +105,7 @@ func (x *exportFlags) lockCursor() (unlock func(), err error) {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "audit.export", "another export uses the cursor %s, or it cannot be locked: %w",
 			x.cursor, err,
-		).WithHint("wait until it has ended")
+		).WithHint("wait until the other export has ended")
 	}
 	text, err := os.ReadFile(x.cursor)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +129,7 @@ func writeFileOrStdout(stdout *os.File, path string, isNew bool, write func(io.W
 	}
 	if _, err := os.Lstat(path); err == nil && isNew {
 		return core.Errorf(core.KindInvalidArguments, "audit.export", "%s already exists and would be overwritten", path).
-			WithHint("give each output file its own name, such as one with the date")
+			WithHint("give each output file a different name, for example with the date")
 	}
 	var own error
 	err := seal.ReplaceWith(path, seal.ReplaceOptions{Temporary: ".retort-export-*"}, func(w io.Writer) error {

@@ -26,9 +26,9 @@ type queryFlags struct {
 func (a auditCommands) queryCommand() *cobra.Command {
 	var q queryFlags
 	c := &cobra.Command{
-		Use: "query", Short: "Ask the record", Args: cobra.NoArgs,
-		Long: `Lists entries, newest first. --execution shows one execution whole, in the order of time,
-with its code, arguments and messages. A time is a length before now (24h, 7d), a date
+		Use: "query", Short: "Search the audit log", Args: cobra.NoArgs,
+		Long: `Lists entries, newest first. --execution shows all entries of one execution in chronological
+order, with code, arguments and messages. A time is a duration before now (24h, 7d), a date
 (2026-05-04) or a date with a time (2026-05-04T12:00:00Z).`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config := engine.Config{Files: a.configs, Home: a.home}
@@ -50,8 +50,8 @@ with its code, arguments and messages. A time is a length before now (24h, 7d), 
 		},
 	}
 	q.addFilterFlags(c)
-	c.Flags().IntVar(&q.Limit, "limit", 50, "how many entries")
-	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on where the page before ended")
+	c.Flags().IntVar(&q.Limit, "limit", 50, "maximum number of entries")
+	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after the previous page")
 	offerJSON(c)
 	return c
 }
@@ -100,7 +100,7 @@ func (a auditCommands) printEntries(page admin.AuditPage) error {
 		return err
 	}
 	if page.Cursor != "" {
-		fmt.Fprintf(a.stderr, "there is more: --cursor %s\n", page.Cursor)
+		fmt.Fprintf(a.stderr, "more entries: --cursor %s\n", page.Cursor)
 	}
 	return nil
 }
@@ -163,17 +163,17 @@ func (a auditCommands) printExecution(page admin.AuditPage) error {
 func (q *queryFlags) addFilterFlags(c *cobra.Command) {
 	flags := c.Flags()
 	q.Limit = 1
-	flags.StringVar(&q.since, "since", "", "from this time on")
+	flags.StringVar(&q.since, "since", "", "at or after this time")
 	flags.StringVar(&q.until, "until", "", "before this time")
-	flags.StringVar(&q.Session, "session", "", "of this session")
-	flags.StringVar(&q.Principal, "principal", "", "of this principal")
+	flags.StringVar(&q.Session, "session", "", "entries of this session")
+	flags.StringVar(&q.Principal, "principal", "", "entries of this principal")
 	flags.StringVar(&q.Server, "server", "", "calls of this server's tools")
 	flags.StringVar(&q.Tool, "tool", "", "calls of this tool; SERVER.TOOL or TOOL")
-	flags.StringSliceVar(&q.status, "status", nil, "how it ended, such as ok or denied (repeatable)")
-	flags.StringSliceVar(&q.kind, "kind", nil, "such as request, call, refusal, end (repeatable)")
-	flags.StringVar(&q.execution, "execution", "", "one execution, whole")
-	flags.Int64Var(&q.minRisk, "min-risk", 0, "with this risk or more, 0 to 100")
-	flags.StringVar(&q.Text, "text", "", "with this text, in whatever case, in code and arguments too")
+	flags.StringSliceVar(&q.status, "status", nil, "entries with this status, such as ok or denied (repeatable)")
+	flags.StringSliceVar(&q.kind, "kind", nil, "entries of this kind, such as request, call, refusal, end (repeatable)")
+	flags.StringVar(&q.execution, "execution", "", "all entries of one execution")
+	flags.Int64Var(&q.minRisk, "min-risk", 0, "with at least this risk, 0 to 100")
+	flags.StringVar(&q.Text, "text", "", "with this text (case is ignored), also in code and arguments")
 }
 
 // completeQuery fills the query from the flags. It returns an error if a flag is invalid.
@@ -185,7 +185,7 @@ func (q *queryFlags) completeQuery(now time.Time) (err error) {
 		return err
 	}
 	if q.Limit < 1 || q.Limit > 10_000 || q.minRisk < 0 || q.minRisk > 100 {
-		return core.Errorf(core.KindInvalidArguments, "audit.query", "--limit is from 1 to 10000, --min-risk from 0 to 100")
+		return core.Errorf(core.KindInvalidArguments, "audit.query", "--limit must be from 1 to 10000, and --min-risk from 0 to 100")
 	}
 	if server, tool, ok := strings.Cut(q.Tool, "."); ok && q.Server == "" {
 		q.Server, q.Tool = server, tool

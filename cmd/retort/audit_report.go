@@ -41,11 +41,11 @@ of the period. The command exits with 0 even if the audit log failed verificatio
 			})
 		},
 	}
-	c.Flags().StringVar(&from, "from", "30d", "from this time on")
-	c.Flags().StringVar(&to, "to", "0s", "up to this time; of a date, up to its end")
+	c.Flags().StringVar(&from, "from", "30d", "at or after this time")
+	c.Flags().StringVar(&to, "to", "0s", "before this time; a date includes its whole day")
 	c.Flags().StringVar(&standard, "standard", "summary", "gdpr, soc2, hipaa or summary")
 	c.Flags().StringVar(&format, "format", "markdown", "markdown, html or json")
-	c.Flags().StringVar(&output, "output", "", "a file instead of standard output")
+	c.Flags().StringVar(&output, "output", "", "write to this file instead of standard output")
 	return c
 }
 

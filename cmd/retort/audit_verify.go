@@ -40,8 +40,8 @@ each checkpoint names it. Engines may go on meanwhile.`,
 			return a.printVerdict(v)
 		},
 	}
-	c.Flags().StringArrayVar(&files, "checkpoints", nil, "a file with checkpoints that were kept elsewhere (repeatable)")
-	c.Flags().StringVar(&key, "key", "", "the public key that checkpoints are signed with, base64")
+	c.Flags().StringArrayVar(&files, "checkpoints", nil, "a file with checkpoints that were stored elsewhere (repeatable)")
+	c.Flags().StringVar(&key, "key", "", "the public key that verifies the signatures of checkpoints, in base64")
 	offerJSON(c)
 	return c
 }
@@ -54,7 +54,7 @@ func publicKey(text string) (ed25519.PublicKey, error) {
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "audit.verify", "--key is not a public key",
-		).WithHint("it is the field key of a checkpoint: 44 characters of base64")
+		).WithHint("use the field key of a checkpoint: 44 characters of base64")
 	}
 	return key, nil
 }

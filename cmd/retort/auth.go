@@ -23,7 +23,7 @@ import (
 type authCommands struct{ *app }
 
 func (a authCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "auth", Short: "Logins at servers that want one"}
+	c := &cobra.Command{Use: "auth", Short: "Manage logins at upstream servers"}
 	c.AddCommand(a.loginCommand(), a.loginStatusCommand(), a.logoutCommand())
 	return c
 }
@@ -33,11 +33,11 @@ func (a authCommands) loginCommand() *cobra.Command {
 	var principal string
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "login SERVER", Short: "Log in at a server, in a browser", Args: cobra.ExactArgs(1),
-		Long: "Log in at a server, in a browser on this machine. Without a browser, --device gives a code to\ntype in elsewhere, and --paste takes the address that a browser elsewhere shows in the end.",
+		Use: "login SERVER", Short: "Log in at an upstream server, in a browser", Args: cobra.ExactArgs(1),
+		Long: "Logs in at an upstream server, in a browser on this machine. Without a browser here, --device prints a\ncode to enter on another device, and --paste reads the address that a browser elsewhere shows at the end.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if device && paste {
-				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste cannot be given together")
+				return core.Errorf(core.KindInvalidArguments, "auth", "--device and --paste cannot be combined")
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
@@ -53,10 +53,10 @@ func (a authCommands) loginCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&device, "device", false, "type a code in on another device")
-	c.Flags().BoolVar(&paste, "paste", false, "read the address of the redirect from standard input")
+	c.Flags().BoolVar(&device, "device", false, "enter a code on another device")
+	c.Flags().BoolVar(&paste, "paste", false, "read the redirect address from standard input")
 	c.Flags().StringVar(&principal, "principal", "", "log in for this principal, who calls over the network")
-	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "how long to wait")
+	c.Flags().DurationVar(&patience, "timeout", 10*time.Minute, "maximum waiting time")
 	return c
 }
 
@@ -65,22 +65,22 @@ func (a authCommands) loginCommand() *cobra.Command {
 func (a authCommands) completeLogin(ctx context.Context, l *engine.Login, paste bool) error {
 	switch {
 	case l.Code != "":
-		fmt.Fprintf(a.stderr, "open  %s\nand type in  %s\n", replaceControls(l.URL), replaceControls(l.Code))
+		fmt.Fprintf(a.stderr, "open  %s\nand enter  %s\n", replaceControls(l.URL), replaceControls(l.Code))
 	case paste:
 		fmt.Fprintf(
 			a.stderr,
-			"open this address in a browser:\n\n%s\n\nIn the end the browser shows, or can't show, an address that begins with %s\nPaste it here: ",
+			"open this address in a browser:\n\n%s\n\nAt the end the browser shows, or fails to show, an address that begins with %s\nPaste it here: ",
 			replaceControls(l.URL), l.Redirect(),
 		)
 		return a.completePastedLogin(ctx, l)
 	default:
 		fmt.Fprintf(
 			a.stderr,
-			"open this address in a browser on this machine, if none opens by itself:\n\n%s\n\n(elsewhere: --paste or --device)\n",
+			"if no browser opens, open this address in a browser on this machine:\n\n%s\n\n(with a browser elsewhere, use --paste or --device)\n",
 			replaceControls(l.URL),
 		)
 		if err := openBrowser(ctx, l.URL); err != nil {
-			a.printWarning("no browser opened: " + replaceControls(err.Error()))
+			a.printWarning("no browser could be opened: " + replaceControls(err.Error()))
 		}
 	}
 	return l.Wait(ctx)
@@ -132,7 +132,7 @@ func openBrowser(ctx context.Context, address string) error {
 
 func (a authCommands) loginStatusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status [SERVER...]", Short: "Where a login is needed, and how long those that there are last",
+		Use: "status [SERVER...]", Short: "Show which servers need a login, and until when logins are valid",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
@@ -192,7 +192,7 @@ func loginText(s engine.LoginStatus) string {
 func (a authCommands) logoutCommand() *cobra.Command {
 	var principal string
 	c := &cobra.Command{
-		Use: "logout SERVER", Short: "Forget a login, and have it revoked where that is offered", Args: cobra.ExactArgs(1),
+		Use: "logout SERVER", Short: "Remove a login, and revoke it if the server supports that", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
@@ -205,7 +205,7 @@ func (a authCommands) logoutCommand() *cobra.Command {
 			case !out.Was:
 				fmt.Fprintln(a.stderr, "nobody was logged in at", replaceControls(whoseLogin(args[0], principal)))
 			case out.Revoked:
-				fmt.Fprintln(a.stdout, "logged out of", replaceControls(whoseLogin(args[0], principal))+", and the login is revoked")
+				fmt.Fprintln(a.stdout, "logged out of", replaceControls(whoseLogin(args[0], principal))+"; the login was revoked")
 			default:
 				fmt.Fprintln(
 					a.stdout, "logged out of",
@@ -215,7 +215,7 @@ func (a authCommands) logoutCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&principal, "principal", "", "forget the login of this principal")
+	c.Flags().StringVar(&principal, "principal", "", "remove the login of this principal")
 	offerJSON(c)
 	return c
 }

@@ -57,7 +57,7 @@ func (a benchCommands) command() *cobra.Command {
 	}
 	offerJSON(c)
 	c.Flags().StringSliceVar(&only, "only", nil, "parts to measure: "+strings.Join(bench.PartNames(), ", "))
-	c.Flags().IntVar(&upstream, "upstream", 0, "be an MCP server with so many made-up tools")
+	c.Flags().IntVar(&upstream, "upstream", 0, "run as an MCP server with this number of generated tools")
 	_ = c.Flags().MarkHidden("upstream")
 	t.addTo(c)
 	c.AddCommand(a.benchTokensCommand(), a.benchTargetsCommand())

@@ -21,8 +21,8 @@ type targetFlags struct {
 }
 
 func (f *targetFlags) addTo(c *cobra.Command) {
-	c.Flags().StringVar(&f.catalogs, "catalogs", "", "folder with lists of tools, NAME.json, whose tokens are counted")
-	c.Flags().BoolVar(&f.connected, "connected", false, "count the tokens of the servers that are configured, which are started for it")
+	c.Flags().StringVar(&f.catalogs, "catalogs", "", "folder with tool lists, NAME.json, whose tokens are counted")
+	c.Flags().BoolVar(&f.connected, "connected", false, "count the tokens of the configured servers, which are started for this")
 }
 
 func (f *targetFlags) benchOptions(a *app, o bench.Options) bench.Options {
@@ -48,7 +48,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 				return core.Errorf(core.KindInternal, "bench", "%w", err)
 			}
 			if f.connected && f.catalogs != "" {
-				return core.Errorf(core.KindInvalidArguments, "bench", "--connected and --catalogs cannot be given together")
+				return core.Errorf(core.KindInvalidArguments, "bench", "--connected and --catalogs cannot be combined")
 			}
 			say, done := a.startProgress("measuring")
 			o := f.benchOptions(a.app, bench.Options{Self: self, Progress: say, Only: bench.TargetParts()})
@@ -77,7 +77,7 @@ command that measures it and what it leaves out. Tokens are those of o200k_base.
 	offerJSON(c)
 	c.Flags().StringSliceVar(
 		&only, "only", nil,
-		"parts to measure beside tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens for none of them",
+		"parts to measure in addition to tokens and personal data: "+strings.Join(bench.TargetParts(), ", ")+"; tokens to measure none of them",
 	)
 	f.addTo(c)
 	return c

@@ -19,9 +19,9 @@ func (a benchCommands) benchTokensCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "tokens", Short: "Measure what code execution saves and costs", Args: cobra.NoArgs,
 		Example: "  retort bench tokens\n  retort bench tokens --html tokens.html",
-		Long: `Does nine tasks in four ways against the bundled servers: by direct calls with all definitions in the
-context, by direct calls behind a tool search of the client, and by programs, with all tools of Retort or
-the first four. All calls are really made; what a model would think is played. Tokens are those of o200k_base.`,
+		Long: `Performs nine tasks in four ways against the bundled servers: by direct calls with all definitions in the
+context, by direct calls with a tool search of the client, and by programs, with all tools of Retort or
+only the first four. All calls are really made; the decisions of the model are scripted. Tokens are those of o200k_base.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if page != "" {
 				if err := mayWritePage(page); err != nil {
@@ -54,7 +54,7 @@ the first four. All calls are really made; what a model would think is played. T
 	}
 	offerJSON(c)
 	c.Flags().StringVar(&page, "html", "", "write a page with charts to this file")
-	c.Flags().StringArrayVar(&only, "only", nil, "a task to do instead of all: "+strings.Join(bench.WorkloadNames(), "; "))
+	c.Flags().StringArrayVar(&only, "only", nil, "measure only this task: "+strings.Join(bench.WorkloadNames(), "; "))
 	return c
 }
 

@@ -13,7 +13,7 @@ func (a toolCommands) call() *cobra.Command {
 	var noCache bool
 	var session string
 	c := &cobra.Command{
-		Use: "call SERVER.TOOL [JSON]", Short: "Make one call", Args: cobra.RangeArgs(1, 2),
+		Use: "call SERVER.TOOL [JSON]", Short: "Call one tool", Args: cobra.RangeArgs(1, 2),
 		Example: `  retort call github.listIssues '{"owner": "o", "repo": "r"}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arguments := json.RawMessage("{}")
@@ -22,7 +22,7 @@ func (a toolCommands) call() *cobra.Command {
 			}
 			if !json.Valid(arguments) {
 				return core.Errorf(core.KindInvalidArguments, "call", "the arguments are not JSON: %s", args[1]).
-					WithHint(`write them as one object in quotes: '{"name": "value"}'`)
+					WithHint(`write the arguments as one quoted JSON object: '{"name": "value"}'`)
 			}
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				return a.printOutcome(
@@ -34,7 +34,7 @@ func (a toolCommands) call() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringVar(&session, "session", "", "session whose workspace is used")
-	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call, whatever the cache holds")
+	c.Flags().StringVar(&session, "session", "", "session whose workspace the program uses")
+	c.Flags().BoolVar(&noCache, "no-cache", false, "make the call even if the cache has its result")
 	return c
 }

@@ -15,12 +15,12 @@ type careFlags struct {
 }
 
 func (c *careFlags) addTo(flags *pflag.FlagSet) {
-	flags.BoolVar(&c.approval, "force-approval", false, "have a person approve the program, whatever the settings approve by themselves")
+	flags.BoolVar(&c.approval, "force-approval", false, "require a person's approval of the program, even if the settings would approve it automatically")
 	flags.StringVar(&c.memory, "memory-limit", "", "less memory than resourceLimits.memory, such as 128MB")
-	flags.StringVar(&c.network, "allow-network", "", "false: the program has no network")
+	flags.StringVar(&c.network, "allow-network", "", "false denies the program all network access")
 	flags.StringVar(
 		&c.files, "filesystem-scope", "",
-		"files that the program sees: workspace-only, read-only, none, or a folder such as ./workspace/reports",
+		"files that the program may access: workspace-only, read-only, none, or a folder such as ./workspace/reports",
 	)
 }
 

@@ -68,11 +68,11 @@ func userFolder(variable, user string, fallback ...string) string {
 func (a clientCommands) importCommand() *cobra.Command {
 	var o clientfiles.ImportOptions
 	c := &cobra.Command{
-		Use: "import", Short: "Take over the servers of your MCP clients", Args: cobra.NoArgs,
+		Use: "import", Short: "Import the servers of your MCP clients", Args: cobra.NoArgs,
 		Long: `Reads the files of Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Gemini CLI, Zed,
-opencode, Goose and LM Studio, and adds their servers to ~/.config/retort/mcp.json, or to the file that
---out names. Placeholders stay placeholders. Nothing is started, and the clients' files are not changed.
-Servers of a project go into ./retort.json, with --project.`,
+opencode, Goose and LM Studio, and adds their servers to ~/.config/retort/mcp.json, or to the file in
+--out. Placeholders are kept. No server is started, and the clients' files are not changed.
+With --project, the servers of a project are added to ./retort.json.`,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := a.findClientPaths(o.Out, o.Project)
 			if err != nil {
@@ -89,7 +89,7 @@ Servers of a project go into ./retort.json, with --project.`,
 		},
 	}
 	c.Flags().StringVar(&o.From, "from", "", "only this client: cursor, vscode, codex …")
-	c.Flags().BoolVar(&o.Project, "project", false, "the servers of the project in this folder")
+	c.Flags().BoolVar(&o.Project, "project", false, "import the servers of the project in this folder")
 	c.Flags().StringVar(&o.Out, "out", "", "the file that servers are added to")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print what would be done")
 	offerJSON(c)
@@ -124,7 +124,7 @@ func (a clientCommands) printImported(done *clientfiles.ImportResult) error {
 	}
 	switch {
 	case len(done.Servers) == 0:
-		fmt.Fprintln(a.stderr, "no client has servers")
+		fmt.Fprintln(a.stderr, "no client has MCP servers")
 	case done.DryRun:
 		fmt.Fprintf(a.stderr, "would add %s to %s\n", formatPlural(added, "server"), legibleLine(done.File))
 	default:
@@ -188,17 +188,17 @@ type installFlags struct {
 }
 
 func (f *installFlags) addTo(c *cobra.Command) {
-	c.Flags().BoolVar(&f.Project, "project", false, "in the project's file instead of your own")
-	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "only show the difference")
+	c.Flags().BoolVar(&f.Project, "project", false, "use the project's file instead of your own")
+	c.Flags().BoolVar(&f.DryRun, "dry-run", false, "only print the changes as a diff")
 	offerJSON(c)
 }
 
 func (a clientCommands) installCommand() *cobra.Command {
 	var f installFlags
 	c := &cobra.Command{
-		Use: "install CLIENT", Short: "Put Retort into a client, in the place of its servers", Args: cobra.ExactArgs(1),
-		Long: `Adds the client's servers to our file, as import does, and writes one entry into the client's file
-in their place: Retort. Comments and everything else in it stay. retort uninstall undoes it. Clients: claude-code,
+		Use: "install CLIENT", Short: "Add Retort to a client in place of its servers", Args: cobra.ExactArgs(1),
+		Long: `Adds the client's servers to Retort's own file, as import does, and replaces them in the client's file
+by one entry: Retort. Comments and everything else in it are kept. retort uninstall undoes this. Clients: claude-code,
 claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, lm-studio.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := a.findClientPaths(f.Out, f.Project)
@@ -220,9 +220,9 @@ claude-desktop, cursor, vscode, codex, windsurf, gemini, zed, opencode, goose, l
 		},
 	}
 	f.addTo(c)
-	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server that stays in the client (repeatable)")
+	c.Flags().StringArrayVar(&f.Keep, "keep", nil, "a server to keep in the client (repeatable)")
 	c.Flags().StringVar(&f.Out, "out", "", "the file that servers are added to")
-	c.Flags().StringVar(&f.Command, "command", "", "how the client starts Retort")
+	c.Flags().StringVar(&f.Command, "command", "", "the command with which the client starts Retort")
 	return c
 }
 
@@ -283,18 +283,18 @@ func (a clientCommands) printInstalled(done *clientfiles.InstallResult) error {
 	fmt.Fprint(a.stdout, core.EscapeIllegible(done.Diff))
 	switch {
 	case !done.Changed:
-		fmt.Fprintf(a.stderr, "Retort is in %s already\n", legibleLine(done.File))
+		fmt.Fprintf(a.stderr, "%s already contains Retort\n", legibleLine(done.File))
 	case done.DryRun:
 		fmt.Fprintln(a.stderr, "nothing was written")
 	default:
-		fmt.Fprintf(a.stderr, "Retort is in %s, and its servers are in %s; restart the client\n", legibleLine(done.File), legibleLine(done.Ours))
+		fmt.Fprintf(a.stderr, "Retort was added to %s, and its servers were moved to %s; restart the client\n", legibleLine(done.File), legibleLine(done.Ours))
 	}
 	return nil
 }
 
 func (a clientCommands) printKeptServers(done *clientfiles.InstallResult) {
 	for _, k := range done.Kept {
-		fmt.Fprintf(a.stderr, "stays in %s: %s (%s)\n", done.Client, legibleLine(k.Name), legibleLine(k.Reason))
+		fmt.Fprintf(a.stderr, "kept in %s: %s (%s)\n", done.Client, legibleLine(k.Name), legibleLine(k.Reason))
 	}
 }
 
@@ -338,22 +338,22 @@ func (a clientCommands) printUninstalled(done *clientfiles.InstallResult) error 
 	a.printNotes(nil, done.Warnings)
 	fmt.Fprint(a.stdout, core.EscapeIllegible(done.Diff))
 	for _, name := range done.PutBack {
-		fmt.Fprintf(a.stderr, "back in %s: %s\n", done.Client, legibleLine(name))
+		fmt.Fprintf(a.stderr, "put back into %s: %s\n", done.Client, legibleLine(name))
 	}
 	switch {
 	case len(done.Still) > 0:
 		fmt.Fprintf(
-			a.stderr, "%s still starts Retort, by the entry %s; take it out by hand\n", legibleLine(done.File),
+			a.stderr, "%s still starts Retort through the entry %s; remove it by hand\n", legibleLine(done.File),
 			legibleLine(strings.Join(done.Still, ", ")),
 		)
 	case done.Restored == "none":
-		fmt.Fprintf(a.stderr, "Retort is not in %s\n", legibleLine(done.File))
+		fmt.Fprintf(a.stderr, "%s does not contain Retort\n", legibleLine(done.File))
 	case done.DryRun:
 		fmt.Fprintln(a.stderr, "nothing was written")
 	case done.Restored == "exact":
-		fmt.Fprintf(a.stderr, "%s is as it was before\n", legibleLine(done.File))
+		fmt.Fprintf(a.stderr, "%s was restored to its content before the install\n", legibleLine(done.File))
 	default:
-		fmt.Fprintf(a.stderr, "Retort is gone from %s, which was changed since the install\n", legibleLine(done.File))
+		fmt.Fprintf(a.stderr, "Retort was removed from %s, which was changed after the install\n", legibleLine(done.File))
 	}
 	return code
 }

@@ -12,7 +12,7 @@ import (
 type configCommands struct{ *app }
 
 func (a configCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Look at the configuration"}
+	c := &cobra.Command{Use: "config", Short: "Inspect the configuration"}
 	show := &cobra.Command{
 		Use: "show", Short: "Print which files were read and which policies result from them", Args: cobra.NoArgs,
 		Long: "Print which files were read, and the settings of sandboxes, levels, network and\ncommands. network_policy, permission_levels and sandbox_options are printed in their translated form.",

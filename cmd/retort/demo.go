@@ -19,7 +19,7 @@ type demoCommands struct{ *app }
 
 func (a demoCommands) demoServerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "demo-server NAME", Short: "Be a bundled MCP server on standard input and output", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "demo-server NAME", Short: "Run a bundled MCP server on standard input and output", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return demo.ServeByName(cmd.Context(), args[0], a.stdin, a.stdout)
 		},
@@ -28,7 +28,7 @@ func (a demoCommands) demoServerCommand() *cobra.Command {
 
 func (a demoCommands) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "The whole story on bundled servers", Args: cobra.NoArgs,
+		Use: "demo", Short: "Demonstrate Retort with bundled servers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := os.MkdirTemp("", "retort-demo-")
 			if err != nil {
@@ -140,7 +140,7 @@ func (a demoCommands) printTokenLedger(outcomes []core.Outcome) {
 		definitions += o.Stats.Tokens.AvoidedDefinitions
 		calls += o.Stats.ToolCalls
 	}
-	fmt.Fprintf(a.stdout, "\n%s\n", a.styleText(a.stdout, bold, "The ledger, in tokens of o200k_base"))
+	fmt.Fprintf(a.stdout, "\n%s\n", a.styleText(a.stdout, bold, "Token balance (o200k_base)"))
 	for _, row := range []struct {
 		what string
 		n    int

@@ -62,7 +62,7 @@ sockets of engines that have died. It changes no file of a client.`,
 	}
 	offerJSON(c)
 	c.Flags().BoolVar(&fix, "fix", false, "repair what is safe to repair")
-	c.Flags().DurationVar(&patience, "timeout", time.Minute, "how long each server may take")
+	c.Flags().DurationVar(&patience, "timeout", time.Minute, "time limit for each server")
 	return c
 }
 
@@ -133,11 +133,11 @@ func clientChecks(all []clientfiles.SurveyedFile, read []string) []doctor.CheckR
 		case s.Err != nil:
 			c.Level, c.Words = doctor.Warning, core.AsError(s.Err).Message
 		case s.Missing != "":
-			c.Level, c.Words, c.Mend = doctor.Warning, s.File+" starts Retort with "+s.Missing+", which is not there", install
+			c.Level, c.Words, c.Mend = doctor.Warning, s.File+" starts Retort with "+s.Missing+", which does not exist", install
 		case !s.Retort:
 			c.Level, c.Words, c.Mend = doctor.Warning, s.File+" does not start Retort, but "+others, install
 		case others != "":
-			c.Words += ", and beside it " + others
+			c.Words += ", and also starts " + others
 		}
 		checks = append(checks, c)
 	}

@@ -37,7 +37,7 @@ func (a *app) readProgram(name string) (string, error) {
 		return "", core.Errorf(core.KindInvalidArguments, "run", "%w", err)
 	}
 	if len(text) > maxProgramBytes {
-		return "", core.Errorf(core.KindInvalidArguments, "run", "the program is larger than %d bytes", maxProgramBytes)
+		return "", core.Errorf(core.KindInvalidArguments, "run", "the program exceeds %d bytes", maxProgramBytes)
 	}
 	return string(text), nil
 }

@@ -20,7 +20,7 @@ type generateCommands struct{ *app }
 func (a generateCommands) command() *cobra.Command {
 	var out, lang string
 	c := &cobra.Command{
-		Use: "generate --out DIR", Short: "Write the wrapper files of all tools", Args: cobra.NoArgs,
+		Use: "generate --out DIR", Short: "Write wrapper files for all tools", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := parseLanguage(lang, "")
 			if err != nil {

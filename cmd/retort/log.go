@@ -15,8 +15,8 @@ import (
 func (a *app) newLogger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log level %q", a.logLevel).
-			WithHint("levels are debug, info, warn and error")
+		return nil, core.Errorf(core.KindInvalidArguments, "log", "unknown log level %q", a.logLevel).
+			WithHint("the levels are debug, info, warn and error")
 	}
 	o := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler
@@ -26,7 +26,7 @@ func (a *app) newLogger() (*slog.Logger, error) {
 	case "json":
 		handler, a.log.lostForm = slog.NewJSONHandler(&a.log, o), `{"level":"WARN","msg":"log lines were lost","lines":%d}`+"\n"
 	default:
-		return nil, core.Errorf(core.KindInvalidArguments, "log", "there is no log format %q", a.logForm).WithHint("formats are text and json")
+		return nil, core.Errorf(core.KindInvalidArguments, "log", "unknown log format %q", a.logForm).WithHint("the formats are text and json")
 	}
 	a.log.startWriting(a.stderr)
 	return slog.New(handler), nil

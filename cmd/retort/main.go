@@ -128,14 +128,14 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "retort",
 		Short:         "One MCP server in front of all your MCP servers",
-		Long:          "Retort stands in front of all your MCP servers. A model finds tools, writes one program\nagainst typed wrappers, and only the program's result comes back.",
+		Long:          "Retort is one MCP server in front of all your MCP servers. A model finds tools and writes one program\nthat uses typed wrappers; only the program's result is returned to it.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       engine.Version,
 	}
 	flags := root.PersistentFlags()
 	flags.StringArrayVar(&a.configs, "config", nil, "client file with MCP servers, or retort.yaml (repeatable)")
-	flags.StringVar(&a.home, "home", "", "folder for workspace and catalogue")
+	flags.StringVar(&a.home, "home", "", "data directory, with the workspace, catalogue, audit log and keys")
 	flags.StringVar(&a.logLevel, "log-level", "warn", "debug, info, warn or error")
 	flags.StringVar(&a.logForm, "log-format", "text", "text or json")
 	flags.BoolVar(&a.noColor, "no-color", false, "plain output")
@@ -164,7 +164,7 @@ func (a *app) openEngine(ctx context.Context, change func(*engine.Config)) (*eng
 		change(&c)
 	}
 	if err := reaper.AdoptOrphans(); err != nil {
-		a.printWarning(fmt.Sprintf("a server that ends its watchdog process can outlive Retort: %v", err))
+		a.printWarning(fmt.Sprintf("a server that kills its watchdog process can keep running after Retort ends: %v", err))
 	}
 	e, err := engine.Open(ctx, c)
 	if err != nil {

@@ -78,19 +78,19 @@ func manPage(c *cobra.Command) string {
 
 const manExits = `.TP
 0
-done
+success
 .TP
 1
 the program failed
 .TP
 2
-usage or configuration
+wrong usage or configuration
 .TP
 3
 denied, or waiting for approval
 .TP
 4
-a fault of Retort`
+an internal error of Retort`
 
 // manName returns the name of the page of a command, such as retort\-audit\-query.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
@@ -119,7 +119,7 @@ func manFlags(flags *pflag.FlagSet) string {
 		}
 		value, usage := pflag.UnquoteUsage(f)
 		if f.Value.Type() != "bool" && f.DefValue != "" && f.DefValue != "[]" && f.DefValue != "0" {
-			usage += " (" + f.DefValue + " unless given)"
+			usage += " (" + f.DefValue + " if not given)"
 		}
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", manText(strings.TrimSpace(names+" "+value)), manText(usage))
 	})

@@ -46,15 +46,15 @@ looks there for what was searched for in vain. Nothing is fetched otherwise.`,
 			return a.printAdvice(r)
 		},
 	}
-	c.Flags().StringVar(&since, "since", "30d", "how far back: 24h, 30d, or a day")
-	c.Flags().BoolVar(&update, "update", false, "fetch the list of servers of recommend.registry first")
+	c.Flags().StringVar(&since, "since", "30d", "start of the period: a time before now such as 24h or 30d, or a date")
+	c.Flags().BoolVar(&update, "update", false, "first fetch the list of servers from recommend.registry")
 	offerJSON(c)
 	return c
 }
 
 func (a recommendCommands) printAdvice(r admin.Recommendations) error {
 	if len(r.Advice) == 0 {
-		fmt.Fprintf(a.stderr, "nothing to recommend from %d entries\n", r.Entries)
+		fmt.Fprintf(a.stderr, "no recommendations from %d entries\n", r.Entries)
 		return nil
 	}
 	for _, one := range r.Advice {

@@ -38,7 +38,7 @@ type runCommands struct{ *app }
 func (a runCommands) command() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use: "run FILE | - | -e CODE", Short: "Run one program and print its outcome", Args: cobra.MaximumNArgs(1),
+		Use: "run FILE | - | -e CODE", Short: "Run one program and print its result", Args: cobra.MaximumNArgs(1),
 		Example: "  retort run -e 'return (await github.listIssues({owner: \"o\", repo: \"r\"})).length'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req, err := a.buildRequest(f, args)
@@ -47,7 +47,7 @@ func (a runCommands) command() *cobra.Command {
 			}
 			if f.show && !term.IsTerminal(int(a.stdout.Fd())) {
 				return core.Errorf(
-					core.KindPolicy, "run", "--show-pii works only in the user's own terminal, and this output is not one",
+					core.KindPolicy, "run", "--show-pii works only in the user's own terminal, and this output is not a terminal",
 				).WithHint("leave it out")
 			}
 			if f.queue {
@@ -74,19 +74,19 @@ func (a runCommands) command() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&f.code, "eval", "e", "", "the program itself")
-	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; by the file's name or the program's syntax if not given")
+	c.Flags().StringVar(&f.lang, "lang", "", "ts, js or py; detected from the file's name or the program's syntax if not given")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
 	c.Flags().StringVar(&f.runtime, "runtime", "", "quickjs, node, bun or deno, for TypeScript and JavaScript")
-	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
+	c.Flags().StringVar(&f.session, "session", "", "session whose workspace the program uses")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of the active run time")
 	offerJSON(c)
-	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens, in a terminal")
-	c.Flags().BoolVar(&f.queue, "queue", false, "put it into the queue and print the task's id; see retort tasks")
-	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher is sooner")
-	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: when it must have ended, from now")
-	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call, whatever the cache holds")
+	c.Flags().BoolVar(&f.show, "show-pii", false, "show personal values instead of tokens; only in a terminal")
+	c.Flags().BoolVar(&f.queue, "queue", false, "put the program into the queue and print the id of its job; see retort tasks")
+	c.Flags().IntVar(&f.priority, "priority", 0, "with --queue: -10 to 10, higher numbers run sooner")
+	c.Flags().DurationVar(&f.deadline, "deadline", 0, "with --queue: time from now within which the job must end")
+	c.Flags().BoolVar(&f.noCache, "no-cache", false, "make every call even if the cache has its result")
 	f.care.addTo(c.Flags())
-	c.Flags().BoolVar(&f.dry, "dry-run", false, "only read; list the calls that may have effects, and ask in a terminal whether to make them")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "make only calls that read; list the calls that may have effects, and ask in a terminal whether to make them")
 	return c
 }
 
@@ -97,7 +97,7 @@ func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.O
 	asking := a.withTerminalApproval(ctx)
 	if core.ChannelOf(asking) == nil {
 		o.Approvals = nil
-		a.printWarning("nothing was changed; in a terminal, retort run --dry-run asks whether to run it with exactly these effects")
+		a.printWarning("no call with effects was made; in a terminal, retort run --dry-run asks whether to run the program with exactly these effects")
 		return a.printOutcome(o)
 	}
 	shown := o

@@ -32,7 +32,7 @@ func (a toolCommands) searchCommand() *cobra.Command {
 	c.Flags().StringVar(&detail, "detail", "description", "name, description (or summary) or full")
 	c.Flags().StringVar(&q.Server, "server", "", "only tools of this server")
 	c.Flags().StringVar(&q.Category, "category", "", "only tools of this category")
-	c.Flags().IntVar(&q.Limit, "limit", 10, "at most so many tools")
+	c.Flags().IntVar(&q.Limit, "limit", 10, "maximum number of tools")
 	offerJSON(c)
 	return c
 }
@@ -58,7 +58,7 @@ func (a toolCommands) printFound(found core.FoundTools) error {
 		fmt.Fprintf(a.stdout, "%s  %s\n", a.styleText(a.stdout, bold, "skill "+s.Name), replaceControls(s.Description))
 	}
 	if rest := found.Total - len(found.Tools); rest > 0 {
-		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, fmt.Sprintf("%d more; --limit shows them", rest)))
+		fmt.Fprintln(a.stderr, a.styleText(a.stderr, dim, fmt.Sprintf("%d more; raise --limit to see them", rest)))
 	}
 	if found.Total == 0 && len(found.Skills) == 0 {
 		fmt.Fprintln(a.stderr, "no tool matches; retort tools lists all connected tools")

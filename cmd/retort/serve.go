@@ -17,10 +17,10 @@ func (a serveCommands) command() *cobra.Command {
 	var surface, http string
 	var fixed bool
 	c := &cobra.Command{
-		Use: "serve", Short: "Be an MCP server on standard input and output", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run as an MCP server on standard input and output", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if surface != "full" && surface != "lean" {
-				return core.Errorf(core.KindInvalidArguments, "serve", "--surface %q is not full or lean", surface)
+				return core.Errorf(core.KindInvalidArguments, "serve", "--surface must be full or lean, not %q", surface)
 			}
 			e, err := a.openEngine(context.WithoutCancel(cmd.Context()), func(c *engine.Config) { c.NoReload = fixed })
 			if err != nil {
@@ -35,8 +35,8 @@ func (a serveCommands) command() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&surface, "surface", "full", "tools to offer: full or lean")
-	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes of the configuration's files until the next start")
-	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on is that of the settings")
+	c.Flags().BoolVar(&fixed, "no-reload", false, "ignore changes to the configuration files until the next start")
+	c.Flags().StringVar(&http, "http", "", "listen on this address instead, such as 127.0.0.1:7337; on uses the address in the settings")
 	return c
 }
 

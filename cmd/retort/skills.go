@@ -19,7 +19,7 @@ type skillCommands struct{ *app }
 
 func (a skillCommands) command() *cobra.Command {
 	c := &cobra.Command{
-		Use: "skills", Short: "Saved programs: find, show, save, run", Args: cobra.NoArgs,
+		Use: "skills", Short: "Find, show, save and run saved programs", Args: cobra.NoArgs,
 		Long: "Skills are functions that programs import. They are stored in .retort/skills of a project, where you\ncan commit them, and in the user's own folder, each as SKILL.md with skill.ts or skill.py.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -30,7 +30,7 @@ func (a skillCommands) command() *cobra.Command {
 func (a skillCommands) listSkillsCommand() *cobra.Command {
 	var tags []string
 	c := &cobra.Command{
-		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or find those that fit a question",
+		Use: "list [QUERY]", Aliases: []string{"search"}, Short: "List skills, or search them",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
 				list, err := e.ListSkills(strings.Join(args, " "), tags)
@@ -45,13 +45,13 @@ func (a skillCommands) listSkillsCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringSliceVar(&tags, "tags", nil, "only skills with these tags, with commas between")
+	c.Flags().StringSliceVar(&tags, "tags", nil, "only skills with these tags, separated by commas")
 	return c
 }
 
 func (a skillCommands) printSkills(list []engine.SkillInfo) error {
 	if len(list) == 0 {
-		fmt.Fprintln(a.stderr, "no skills are saved; retort skills save FILE --name NAME --description TEXT saves one")
+		fmt.Fprintln(a.stderr, "no skills are saved; save one with retort skills save FILE --name NAME --description TEXT")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -88,7 +88,7 @@ func (a skillCommands) showSkillCommand() *cobra.Command {
 					a.stderr,
 					a.styleText(
 						a.stderr, dim,
-						fmt.Sprintf("%s · version %s · from %s · kept: %s", s.Language, s.Version, s.Origin, strings.Join(s.Versions, " ")),
+						fmt.Sprintf("%s · version %s · from %s · stored versions: %s", s.Language, s.Version, s.Origin, strings.Join(s.Versions, " ")),
 					),
 				)
 				for _, warning := range s.Warnings {
@@ -99,7 +99,7 @@ func (a skillCommands) showSkillCommand() *cobra.Command {
 		},
 	}
 	offerJSON(c)
-	c.Flags().StringVar(&version, "version", "", "as it was in this version")
+	c.Flags().StringVar(&version, "version", "", "show this version")
 	return c
 }
 
@@ -107,7 +107,7 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 	var lang, from string
 	var d engine.SkillDraft
 	c := &cobra.Command{
-		Use: "save FILE | - | --from EXECUTION", Short: "Check functions and save them for programs", Args: cobra.MaximumNArgs(1),
+		Use: "save FILE | - | --from EXECUTION", Short: "Check functions and save them as a skill", Args: cobra.MaximumNArgs(1),
 		Example: "  retort skills save find.ts --name find-events --description 'Finds events by title' --tags calendar,search\n" +
 			"  retort skills save --from 7k2m4n6p8q0rs --name copy-notes --description 'Copies a document into the notes of a record'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,12 +133,12 @@ func (a skillCommands) saveSkillCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&d.Name, "name", "", "name; that of the file if not given")
+	c.Flags().StringVar(&d.Name, "name", "", "name of the skill; the file's name if not given")
 	c.Flags().StringVar(&d.Description, "description", "", "what it does and when to use it, in one sentence")
-	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, with commas between")
-	c.Flags().StringVar(&lang, "lang", "", "ts or py; by the file's name or the syntax if not given")
-	c.Flags().StringVar(&from, "from", "", "an execution that succeeded: its program, with parameters for its literals")
-	c.Flags().BoolVar(&d.ForUser, "user", false, "among your own, not in the project")
+	c.Flags().StringSliceVar(&d.Tags, "tags", nil, "tags, separated by commas")
+	c.Flags().StringVar(&lang, "lang", "", "ts or py; detected from the file's name or the syntax if not given")
+	c.Flags().StringVar(&from, "from", "", "save the program of this successful execution, with parameters in place of its literals")
+	c.Flags().BoolVar(&d.ForUser, "user", false, "save it among your own skills, not in the project")
 	offerJSON(c)
 	return c
 }
@@ -210,10 +210,10 @@ func (a skillCommands) runSkillCommand() *cobra.Command {
 			return a.printOutcome(a.executeWithProgress(cmd.Context(), e, req))
 		},
 	}
-	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; the value is JSON, or else text (repeatable)")
-	c.Flags().StringVar(&f.session, "session", "", "session whose workspace is used")
+	c.Flags().StringArrayVar(&given, "arg", nil, "NAME=VALUE; a value that is not JSON is taken as text (repeatable)")
+	c.Flags().StringVar(&f.session, "session", "", "session whose workspace the program uses")
 	c.Flags().StringVar(&f.sandbox, "sandbox", "", sandboxUsage())
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of active time")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of the active run time")
 	offerJSON(c)
 	return c
 }
@@ -263,8 +263,8 @@ func (a skillCommands) removeSkillCommand() *cobra.Command {
 
 func (a skillCommands) exportSkillCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "export NAME DIR", Short: "Write a skill as a folder of Agent Skills", Args: cobra.ExactArgs(2),
-		Long:    "Writes a skill into DIR, as a folder that Claude Code and others read. The skill using-retort\nsays how a model finds tools and writes programs with Retort.",
+		Use: "export NAME DIR", Short: "Export a skill as an Agent Skills folder", Args: cobra.ExactArgs(2),
+		Long:    "Writes a skill into DIR, as a folder that Claude Code and other clients read. The skill using-retort\nexplains to a model how to find tools and write programs with Retort.",
 		Example: "  retort skills export using-retort .claude/skills",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(e *engine.Engine) error {
@@ -287,7 +287,7 @@ func (a skillCommands) exportSkillCommand() *cobra.Command {
 func (a skillCommands) importSkillCommand() *cobra.Command {
 	var user bool
 	c := &cobra.Command{
-		Use: "import DIR", Short: "Check and save a folder of Agent Skills that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
+		Use: "import DIR", Short: "Check and save an Agent Skills folder that has skill.ts or skill.py", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEngineProgress(cmd, func(e *engine.Engine) error {
 				return a.printSaved(
@@ -296,7 +296,7 @@ func (a skillCommands) importSkillCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&user, "user", false, "among your own, not in the project")
+	c.Flags().BoolVar(&user, "user", false, "save it among your own skills, not in the project")
 	offerJSON(c)
 	return c
 }

@@ -27,13 +27,13 @@ func (a statsCommands) command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "stats", Short: "Show executions, their duration, and the tokens that they saved", Args: cobra.NoArgs,
 		Example: "  retort stats --since 30d\n  retort stats --since 2026-01-01 --by tool\n  retort stats --since 90d --html stats.html",
-		Long: `Adds up the record of all engines of this home, also while they run. Days are those of UTC.
-Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per million tokens.`,
+		Long: `Adds up the audit logs of all engines of this data directory, even while they run. Days are UTC days.
+Costs are shown if the settings contain a price: stats: {price: {input: 3.00}} per million tokens.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if by != "" && !slices.Contains(groupings, by) {
 				return core.Errorf(
-					core.KindInvalidArguments, "stats", "--by: there is no grouping %q", by,
-				).WithHint("one of %s", strings.Join(groupings, ", "))
+					core.KindInvalidArguments, "stats", "--by: unknown grouping %q", by,
+				).WithHint("choose one of %s", strings.Join(groupings, ", "))
 			}
 			now := time.Now()
 			if span.From, err = momentOf("since", since, now); err != nil {
@@ -42,7 +42,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			if span.To, err = momentOf("until", until, now); err != nil {
 				return err
 			}
-			say, done := a.startProgress("adding up the record")
+			say, done := a.startProgress("adding up the audit log")
 			say("")
 			used, err := admin.SumUsage(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, span)
 			done()
@@ -66,7 +66,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 			return a.printUsage(used, by)
 		},
 	}
-	c.Flags().StringVar(&since, "since", "", "a time such as 30d or 12h before now, or a day such as 2026-01-31")
+	c.Flags().StringVar(&since, "since", "", "start of the period: a time before now such as 30d or 12h, or a date such as 2026-01-31")
 	c.Flags().StringVar(&until, "until", "", "the same, as an upper end: events at this time or later are left out")
 	c.Flags().StringVar(&span.Session, "session", "", "only of this session")
 	c.Flags().StringVar(&span.Principal, "principal", "", "only of this principal")
@@ -78,7 +78,7 @@ Costs are shown if the settings name a price: stats: {price: {input: 3.00}} per 
 
 func (a statsCommands) printUsage(u admin.Usage, by string) error {
 	if u.Executions == 0 && u.Entries == 0 {
-		fmt.Fprintln(a.stderr, "nothing is recorded of that")
+		fmt.Fprintln(a.stderr, "the audit log has no entries for this selection")
 		return nil
 	}
 	if by == "" {
@@ -109,7 +109,7 @@ func (a statsCommands) printTotals(u admin.Usage) {
 	if d := u.Duration; d != nil {
 		of := ""
 		if u.Sampled > 0 {
-			of = fmt.Sprintf(", of the newest %s", formatCount(int64(u.Sampled)))
+			of = fmt.Sprintf(" (newest %s only)", formatCount(int64(u.Sampled)))
 		}
 		line("duration    p50 %s, p90 %s, p99 %s, max %s%s", formatMillis(d.P50), formatMillis(d.P90), formatMillis(d.P99), formatMillis(d.Max), of)
 	}
@@ -121,7 +121,7 @@ func (a statsCommands) printTotals(u admin.Usage) {
 		line("approvals   %s", formatCounts(u.Approvals))
 	}
 	line("tokens      %s returned, %s avoided%s", formatCount(u.Returned), formatCount(u.Avoided), costSavedText(u.Cost))
-	line("record      %s entries, %.1f MB", formatCount(u.Entries), float64(u.Bytes)/1e6)
+	line("audit log   %s entries, %.1f MB", formatCount(u.Entries), float64(u.Bytes)/1e6)
 }
 
 // costSavedText returns text that says what the avoided tokens would have cost, or "" if no price is set.
@@ -129,7 +129,7 @@ func costSavedText(c *admin.Cost) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf(" ≈ %s%.2f (at %s%.2f for a million)", c.Currency, c.Avoided, c.Currency, c.PerMillion)
+	return fmt.Sprintf(" ≈ %s%.2f (at %s%.2f per million)", c.Currency, c.Avoided, c.Currency, c.PerMillion)
 }
 
 func formatCount(n int64) string { return groupThousands(int(n)) }
@@ -189,7 +189,7 @@ func byPrincipal(w *tabwriter.Writer, u admin.Usage) {
 	for _, p := range u.Principals {
 		name := replaceControls(p.Principal)
 		if name == "" {
-			name = "(nobody named)"
+			name = "(no principal)"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, formatCount(p.Executions), formatCount(p.Failed), formatCount(p.Returned), formatCount(p.Avoided))
 	}

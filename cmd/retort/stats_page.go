@@ -17,7 +17,7 @@ func usagePage(u admin.Usage, made time.Time) htmlpage.Page {
 	p := htmlpage.Page{
 		Title: "Show executions and the tokens that they saved",
 		Lead: []string{
-			fmt.Sprintf("%s executions (%s) with %s tool calls, %s of them with errors. %s tokens were returned to models; %s were avoided%s: the arguments and results of calls in programs, and the definitions of tools that a client would have carried.",
+			fmt.Sprintf("%s executions (%s) with %s tool calls, %s of them with errors. %s tokens were returned to models; %s were avoided%s: the arguments and results of calls in programs, and the tool definitions that a client would have loaded.",
 				formatCount(u.Executions), formatCounts(u.ByStatus), formatCount(u.Calls), formatCount(u.Errors), formatCount(u.Returned), formatCount(u.Avoided), costSavedText(u.Cost)),
 			"Tokens are those of o200k_base. Made " + made.UTC().Format(time.DateTime) + " UTC by retort stats, from an audit log with " +
 				formatCount(u.Entries) +
@@ -76,7 +76,7 @@ func principalsSection(u admin.Usage) htmlpage.PageSection {
 	}
 	for _, one := range u.Principals {
 		s.Table.Rows = append(s.Table.Rows, []string{
-			cmp.Or(replaceControls(one.Principal), "(nobody named)"), formatCount(one.Executions), formatCount(one.Failed),
+			cmp.Or(replaceControls(one.Principal), "(no principal)"), formatCount(one.Executions), formatCount(one.Failed),
 			formatCount(one.Returned), formatCount(one.Avoided),
 		})
 	}

@@ -28,7 +28,7 @@ func (a taskCommands) queueConfig() engine.Config {
 
 func (a taskCommands) listTasksCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List tasks, in the order in which they were submitted", Args: cobra.NoArgs,
+		Use: "list", Short: "List jobs in the order of submission", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			list, err := admin.ListJobs(a.queueConfig())
 			if err != nil {
@@ -53,7 +53,7 @@ func (a taskCommands) listTasksCommand() *cobra.Command {
 
 func (a taskCommands) printTasks(list admin.JobList) error {
 	if len(list.Tasks) == 0 {
-		fmt.Fprintln(a.stderr, "there are no tasks")
+		fmt.Fprintln(a.stderr, "the queue has no jobs")
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -76,14 +76,14 @@ func (a taskCommands) printTasks(list admin.JobList) error {
 		return err
 	}
 	if waiting > 0 && !list.Attended {
-		a.printWarning("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
+		a.printWarning("no engine is working on the queue: start retort serve, or run one job with retort tasks wait ID")
 	}
 	return nil
 }
 
 func (a taskCommands) showTaskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show one task, with its outcome", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show one job and its result", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			t, err := admin.FindJob(a.queueConfig(), args[0])
 			if err != nil {
@@ -133,7 +133,7 @@ func (a taskCommands) describeTask(t engine.JobState) {
 
 func (a taskCommands) cancelTaskCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "cancel ID", Short: "Cancel a task, whatever its state", Args: cobra.ExactArgs(1),
+		Use: "cancel ID", Short: "Cancel a job in any state", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := admin.CancelJob(cmd.Context(), a.queueConfig(), args[0])
 			if err != nil {
@@ -143,7 +143,7 @@ func (a taskCommands) cancelTaskCommand() *cobra.Command {
 				return a.printJSON(t)
 			}
 			if t.Ended.IsZero() {
-				fmt.Fprintln(a.stdout, "asked to cancel", t.ID+"; it has not ended yet")
+				fmt.Fprintln(a.stdout, "cancellation requested:", t.ID+" (the job has not ended yet)")
 				return nil
 			}
 			fmt.Fprintln(a.stdout, t.Status, t.ID)
@@ -157,7 +157,7 @@ func (a taskCommands) cancelTaskCommand() *cobra.Command {
 func (a taskCommands) waitTaskCommand() *cobra.Command {
 	var patience time.Duration
 	c := &cobra.Command{
-		Use: "wait ID", Short: "Wait for a task and print its outcome; runs it if no other engine works on the queue", Args: cobra.ExactArgs(1),
+		Use: "wait ID", Short: "Wait for a job and print its result; run it if no other engine works on the queue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := admin.FindJob(a.queueConfig(), args[0])
 			if err != nil {
@@ -175,19 +175,19 @@ func (a taskCommands) waitTaskCommand() *cobra.Command {
 			}
 			if t.Outcome == nil {
 				return core.Errorf(
-					core.KindUpstreamTimeout, "tasks", "the task has not ended: %s", t.Status,
-				).WithHint("retort tasks show %s shows when it has ended", t.ID)
+					core.KindUpstreamTimeout, "tasks", "the job has not ended: %s", t.Status,
+				).WithHint("run retort tasks show %s to see when it has ended", t.ID)
 			}
 			return a.printOutcome(*t.Outcome)
 		},
 	}
 	offerJSON(c)
-	c.Flags().DurationVar(&patience, "timeout", 0, "how long to wait; without it, until the task ends")
+	c.Flags().DurationVar(&patience, "timeout", 0, "maximum waiting time; without it, wait until the job ends")
 	return c
 }
 
 func (a taskCommands) awaitJob(ctx context.Context, id string) (engine.JobState, error) {
-	_, done := a.startProgress("waiting for the task")
+	_, done := a.startProgress("waiting for the job")
 	defer done()
 	list, err := admin.ListJobs(a.queueConfig())
 	if err != nil {
@@ -230,7 +230,7 @@ func (a taskCommands) enqueueJob(j engine.Job, f runFlags) error {
 	}
 	fmt.Fprintln(a.stdout, t.ID)
 	if !attended {
-		a.printWarning("no engine is running the queue: start retort serve, or run one task with retort tasks wait ID")
+		a.printWarning("no engine is working on the queue: start retort serve, or run one job with retort tasks wait ID")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (a templateCommands) command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	eject := &cobra.Command{
-		Use: "eject [DIR]", Short: "Write the built-in templates, to be changed", Args: cobra.MaximumNArgs(1),
+		Use: "eject [DIR]", Short: "Write the built-in templates to files that you can edit", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := home.Dir(cmp.Or(a.home, ".retort")).Templates()
 			if len(args) == 1 {
@@ -35,7 +35,7 @@ func (a templateCommands) command() *cobra.Command {
 				return a.printJSON(map[string]any{"path": dir, "written": names})
 			}
 			if len(names) == 0 {
-				fmt.Fprintln(a.stderr, "nothing was written: all of them are there")
+				fmt.Fprintln(a.stderr, "nothing was written: all template files already exist")
 			}
 			for _, name := range names {
 				fmt.Fprintln(a.stdout, dir+string(os.PathSeparator)+name)

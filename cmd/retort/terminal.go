@@ -63,7 +63,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 		_ = json.Unmarshal(q.Params, &said) // what is no text is not shown
 		fmt.Fprintf(tty, "\r\x1b[K\n%s wants you to open a page for its tool %s; it is not Retort that asks:\n%s\n\n%s\n",
 			replaceControls(q.Server), replaceControls(q.Tool), replaceControls(said.Message), replaceControls(q.Page))
-		answer, ok := askChoice(ctx, tty, "y = it is open · n = no", core.Approval{})
+		answer, ok := askChoice(ctx, tty, "y = I opened it · n = no", core.Approval{})
 		switch {
 		case !ok:
 			return nil, nobody
@@ -78,7 +78,7 @@ func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest)
 func askAtTerminal(ctx context.Context, tty *os.File, q core.Approval) (core.ApprovalAnswer, bool) {
 	choices := "y = yes, once · n = no"
 	if q.Login != "" {
-		choices = "y = it is open · n = no"
+		choices = "y = I opened it · n = no"
 	}
 	if q.HasScopes() {
 		choices = "y = yes, once · r = yes, for the rest of this run · a = always, for arguments of this shape · n = no"
@@ -138,7 +138,7 @@ func (o oneByteReader) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, l
 func withResumeHint(o core.Outcome) core.Outcome {
 	if o.Status == core.StatusPendingApproval && o.Error != nil {
 		o.Error = o.Error.WithHint(
-			"run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits. The program ended here, without the call",
+			"the program ended here without the call: run it in a terminal and answer there; or set approval.wait, and answer with retort approvals while it waits",
 		)
 	}
 	return o

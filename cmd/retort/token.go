@@ -20,7 +20,7 @@ import (
 type tokenCommands struct{ *app }
 
 func (a tokenCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "token", Short: "Tokens with which clients call over the network"}
+	c := &cobra.Command{Use: "token", Short: "Manage the tokens with which clients call over the network"}
 	c.AddCommand(a.createTokenCommand(), a.listTokensCommand(), a.revokeTokenCommand())
 	return c
 }
@@ -28,7 +28,7 @@ func (a tokenCommands) command() *cobra.Command {
 func (a tokenCommands) createTokenCommand() *cobra.Command {
 	var expires string
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Create a token for a principal, and print it this once", Args: cobra.ExactArgs(1),
+		Use: "create NAME", Short: "Create a token for a principal, and print it once", Args: cobra.ExactArgs(1),
 		Long: `Prints a token that a client sends as "Authorization: Bearer …". Retort keeps only a hash
 of it, so a lost token must be replaced. NAME is the principal, whose rights you can narrow
 in the settings under principals. A principal can have several tokens, for instance while one
@@ -51,7 +51,7 @@ replaces another.`,
 			if !made.Expires.IsZero() {
 				until = "expires on " + made.Expires.Local().Format(time.DateOnly)
 			}
-			fmt.Fprintf(a.stderr, "token %s of %s, %s; it is shown this once:\n", made.ID, replaceControls(made.Name), until)
+			fmt.Fprintf(a.stderr, "token %s of %s, %s; it is shown only once:\n", made.ID, replaceControls(made.Name), until)
 			_, err = fmt.Fprintln(a.stdout, made.Text)
 			return err
 		},
@@ -71,7 +71,7 @@ func parseLifetime(text string) (time.Duration, error) {
 	life, ok := config.ParseDuration(text)
 	if !ok || life < least || life > most {
 		return 0, core.Errorf(
-			core.KindInvalidArguments, "token.create", "--expires %q is not a time from a minute to ten years", text,
+			core.KindInvalidArguments, "token.create", "--expires %q is not a duration from one minute to ten years", text,
 		).WithHint("such as 12h or 90d, or never")
 	}
 	return life, nil
@@ -79,7 +79,7 @@ func parseLifetime(text string) (time.Duration, error) {
 
 func (a tokenCommands) listTokensCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "List the tokens that there are", Args: cobra.NoArgs,
+		Use: "list", Short: "List all tokens", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			tokens, err := admin.ListTokens(engine.Config{Files: a.configs, Home: a.home})
 			if err != nil {
@@ -97,7 +97,7 @@ func (a tokenCommands) listTokensCommand() *cobra.Command {
 
 func (a tokenCommands) printTokens(tokens []admin.Token) error {
 	if len(tokens) == 0 {
-		fmt.Fprintln(a.stderr, "there are no tokens; retort token create NAME makes one")
+		fmt.Fprintln(a.stderr, "there are no tokens; create one with retort token create NAME")
 		return nil
 	}
 	now := time.Now()

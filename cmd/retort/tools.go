@@ -45,8 +45,8 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 	}
 	offerJSON(c)
 	c.Flags().BoolVar(&changed, "changed", false, "show how tools differ from their trusted definitions")
-	c.Flags().StringArrayVar(&trust, "trust", nil, "trust SERVER or SERVER.TOOL as it is now, after a look (repeatable)")
-	c.Flags().BoolVar(&yes, "yes", false, "with --trust: without asking")
+	c.Flags().StringArrayVar(&trust, "trust", nil, "show the changes of SERVER or SERVER.TOOL and trust its current definition (repeatable)")
+	c.Flags().BoolVar(&yes, "yes", false, "with --trust: do not ask for confirmation")
 	return c
 }
 
@@ -111,12 +111,12 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 	}
 	for _, c := range changes {
 		fmt.Fprintf(
-			a.stdout, "%s  has changed since it was trusted (%s); retort tools --changed %s\n",
+			a.stdout, "%s  has changed since it was trusted (%s); see retort tools --changed %s\n",
 			a.styleText(a.stdout, amber, replaceControls(c.Server+"."+c.Tool)), c.Policy, replaceControls(c.Server),
 		)
 	}
 	for _, name := range withheld {
-		fmt.Fprintf(a.stdout, "%s  is withheld from models: its definition can't be shown to them\n", a.styleText(a.stdout, amber, replaceControls(name)))
+		fmt.Fprintf(a.stdout, "%s  is withheld from models, because its definition cannot be shown to them\n", a.styleText(a.stdout, amber, replaceControls(name)))
 	}
 	a.printFlags(flags)
 	return nil

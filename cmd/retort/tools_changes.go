@@ -56,7 +56,7 @@ func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 	if c.Unknown != "" {
 		fmt.Fprintf(&b, "the trusted definition is not known: %s\n", core.EscapeIllegible(c.Unknown))
 	} else {
-		fmt.Fprintf(&b, "trusted %s, another since %s\n", formatTrustTime(c.Trusted), formatTrustTime(c.Noticed))
+		fmt.Fprintf(&b, "trusted %s, different since %s\n", formatTrustTime(c.Trusted), formatTrustTime(c.Noticed))
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(c.Diff, "\n"), "\n") {
 		code := dim
@@ -74,7 +74,7 @@ func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 	if c.Unknown != "" {
 		name = core.EscapeIllegible(c.Server) // all or none
 	}
-	fmt.Fprintf(&b, "to trust it as it is now: retort tools --trust %s\n", name)
+	fmt.Fprintf(&b, "to trust the current definition: retort tools --trust %s\n", name)
 	return b.String()
 }
 
@@ -159,7 +159,7 @@ func (a toolCommands) confirmTrust(ctx context.Context, text string, n int, yes 
 			WithHint("run it in a terminal yourself; use --yes only in scripts that trust a known definition")
 	}
 	defer tty.Close()
-	fmt.Fprintf(tty, "%s\nTrust %d definitions as they are now? [y/N] ", text, n)
+	fmt.Fprintf(tty, "%s\nTrust these %d current definitions? [y/N] ", text, n)
 	if line, err := readLine(ctx, tty); err != nil || line != "y" && line != "yes" {
 		return core.Errorf(core.KindPolicy, "tools", "not trusted")
 	}

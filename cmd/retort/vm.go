@@ -14,7 +14,7 @@ import (
 type vmCommands struct{ *app }
 
 func (a vmCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "vm", Short: "Virtual machines that programs run in"}
+	c := &cobra.Command{Use: "vm", Short: "Manage the virtual machines for programs"}
 	c.AddCommand(a.setupMachinesCommand())
 	return c
 }
@@ -23,10 +23,10 @@ func (a vmCommands) setupMachinesCommand() *cobra.Command {
 	var kernel string
 	c := &cobra.Command{
 		Use: "setup", Short: "Prepare virtual machines for the sandbox vm", Args: cobra.NoArgs,
-		Long: `Finds a kernel, or fetches one from the packages of Debian or Ubuntu without installing it;
-starts a machine with it for each runtime, and one for commands if settings allow any, once, and
-keeps their memory; wakes a copy of each to see that it works. Afterwards programs run in copies of these machines (sandboxMode: vm, or auto).
-To do it again does no harm: what is there and works is kept.`,
+		Long: `Finds a kernel, or downloads one from the packages of Debian or Ubuntu without installing it;
+starts a machine with it once for each runtime, and one for commands if the settings allow any, and
+saves their memory; resumes a copy of each to check that it works. Programs then run in copies of these machines (sandboxMode: vm, or auto).
+You can repeat the command: machines that exist and work are kept.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say, done := a.startProgress("preparing")
 			defer done()
@@ -53,10 +53,10 @@ func (a vmCommands) printMachines(r *vm.SetupReport) {
 	a.printMark(true, "processor: "+replaceControls(r.Why))
 	for _, m := range r.Machines {
 		woken := time.Duration(m.Woken) * time.Millisecond
-		a.printMark(true, fmt.Sprintf("machine for %s: a copy wakes in %v; %d MB in %s", m.Runtime, woken, m.Bytes>>20, replaceControls(m.Dir)))
+		a.printMark(true, fmt.Sprintf("machine for %s: a copy starts in %v; %d MB in %s", m.Runtime, woken, m.Bytes>>20, replaceControls(m.Dir)))
 	}
 	for _, m := range r.Missing {
 		a.printAbsent("runtime "+m.Runtime, m.Why)
 	}
-	fmt.Fprintln(a.stdout, "programs run in it with sandboxMode: vm, or auto where they have to; or with --sandbox vm")
+	fmt.Fprintln(a.stdout, "programs run in it with sandboxMode: vm or --sandbox vm, and with sandboxMode: auto if they require it")
 }

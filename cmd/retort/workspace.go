@@ -17,7 +17,7 @@ import (
 type workspaceCommands struct{ *app }
 
 func (a workspaceCommands) command() *cobra.Command {
-	c := &cobra.Command{Use: "workspace", Short: "Files that programs have kept"}
+	c := &cobra.Command{Use: "workspace", Short: "List and export the files that programs stored"}
 	c.AddCommand(a.listWorkspaceCommand(), a.exportWorkspaceCommand(), a.collectGarbageCommand())
 	return c
 }
@@ -25,7 +25,7 @@ func (a workspaceCommands) command() *cobra.Command {
 func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
-		Use: "ls", Short: "List the sessions that have files, or the files of one", Args: cobra.NoArgs,
+		Use: "ls", Short: "List the sessions that have files, or the files of one session", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config := engine.Config{Files: a.configs, Home: a.home}
 			if session == "" && glob == "" {
@@ -42,8 +42,8 @@ func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 			return a.printFiles(list)
 		},
 	}
-	c.Flags().StringVar(&session, "session", "", "the files of this session")
-	c.Flags().StringVar(&glob, "glob", "", "files that fit, such as *.csv or results/**")
+	c.Flags().StringVar(&session, "session", "", "list the files of this session")
+	c.Flags().StringVar(&glob, "glob", "", "list only files that match, such as *.csv or results/**")
 	offerJSON(c)
 	return c
 }
@@ -51,7 +51,7 @@ func (a workspaceCommands) listWorkspaceCommand() *cobra.Command {
 func (a workspaceCommands) exportWorkspaceCommand() *cobra.Command {
 	var session, glob string
 	c := &cobra.Command{
-		Use: "export DIR", Short: "Write files into a new folder, with personal values in the place of tokens", Args: cobra.ExactArgs(1),
+		Use: "export DIR", Short: "Write files into a new folder, with personal values in place of tokens", Args: cobra.ExactArgs(1),
 		Long: `Writes the files of a session into a new folder. Tokens in them, such as [EMAIL_1], are replaced by
 their values. The files are for a person, so the command asks in a terminal first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ their values. The files are for a person, so the command asks in a terminal firs
 			if err != nil {
 				return core.Errorf(
 					core.KindPolicy, "workspace.export",
-					"personal values are written only after a confirmation in a terminal, and this process has none",
+					"personal values are written only after a confirmation in a terminal, and this process does not have one",
 				).
 					WithHint("run it in a terminal yourself: retort workspace export %s", args[0])
 			}
@@ -79,8 +79,8 @@ their values. The files are for a person, so the command asks in a terminal firs
 			return nil
 		},
 	}
-	c.Flags().StringVar(&session, "session", "", "the files of this session; default if not given")
-	c.Flags().StringVar(&glob, "glob", "", "only files that fit, such as *.csv or results/**")
+	c.Flags().StringVar(&session, "session", "", "export the files of this session; the session default if not given")
+	c.Flags().StringVar(&glob, "glob", "", "export only files that match, such as *.csv or results/**")
 	offerJSON(c)
 	return c
 }
@@ -141,11 +141,11 @@ nobody has used for workspace.sessions (%d days), and the oldest results beyond 
 				verb = "would remove"
 			}
 			fmt.Fprintf(
-				a.stdout, "%s: %d files, %d bytes, %d whole sessions; %d bytes are left\n", verb, swept.Files, swept.Bytes,
+				a.stdout, "%s: %d files, %d bytes, %d complete sessions; %d bytes remain\n", verb, swept.Files, swept.Bytes,
 				len(swept.Sessions), swept.Left,
 			)
 			for _, name := range swept.Busy {
-				fmt.Fprintf(a.stderr, "in use, and left alone: %s\n", replaceControls(name))
+				fmt.Fprintf(a.stderr, "in use, so not removed: %s\n", replaceControls(name))
 			}
 			return nil
 		},

@@ -37,7 +37,7 @@ func QueryAudit(ctx context.Context, c engine.Config, q AuditQuery) (AuditPage, 
 	defer r.Close()
 	page, err := r.Find(ctx, q)
 	if len(r.Stores) == 0 && len(r.UnreadErrors()) == 0 && err == nil {
-		page.Warnings = append(page.Warnings, "there is no record yet")
+		page.Warnings = append(page.Warnings, "there is no audit log yet")
 	}
 	return page, asError(err)
 }
@@ -49,8 +49,8 @@ func QueryExecution(ctx context.Context, c engine.Config, id string) (AuditPage,
 	slices.Reverse(page.Entries)
 	if err == nil && len(page.Entries) == 0 {
 		err = core.Errorf(
-			core.KindInvalidArguments, "retort.record", "nothing is recorded of the execution %q", id,
-		).WithHint("retort audit query lists all recorded executions")
+			core.KindInvalidArguments, "retort.record", "the audit log has no entries for the execution %q", id,
+		).WithHint("run retort audit query to see all recorded executions")
 	}
 	return page, err
 }

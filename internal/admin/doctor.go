@@ -38,7 +38,7 @@ func ExamineMachine(ctx context.Context, c engine.Config, fix bool) ([]doctor.Ch
 func (s *stores) examine(ctx context.Context, fix bool) []doctor.CheckResult {
 	data := s.DataDir()
 	if data == "" {
-		return append(doctor.CheckFiles(), doctor.CheckResult{Name: "home", Level: doctor.OK, Words: "nothing is kept"})
+		return append(doctor.CheckFiles(), doctor.CheckResult{Name: "home", Level: doctor.OK, Words: "nothing is stored"})
 	}
 	checks := append(doctor.CheckFiles(), doctor.CheckFolder("home", string(data), fix)...)
 	if own := string(s.UserDir()); own != "" {
@@ -63,7 +63,7 @@ func (s *stores) checkKeyPlace() doctor.CheckResult {
 	}
 	return doctor.CheckResult{
 		Name: "key", Level: doctor.OK,
-		Words: fmt.Sprintf("in the file %s, since the keyring cannot be used: %v", where, keyring),
+		Words: fmt.Sprintf("in the file %s, because the keyring cannot be used: %v", where, keyring),
 	}
 }
 
@@ -111,11 +111,11 @@ func checkCatalog(data home.Dir, fix bool) (checks []doctor.CheckResult) {
 	for _, file := range catalog.BrokenFiles(data.Catalog()) {
 		c := doctor.CheckResult{
 			Name: "catalog", Level: doctor.Warning,
-			Words: file + " cannot be read, so its tools are not known before their server is up",
+			Words: file + " cannot be read, so its tools are unknown until their server runs",
 			Mend:  "retort doctor --fix",
 		}
 		if fix && os.Remove(file) == nil {
-			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read; it is written again when its server is listed", ""
+			c.Level, c.Words, c.Mend = doctor.Mended, file+" could not be read and was removed; it is written again when the tools of its server are listed", ""
 		}
 		checks = append(checks, c)
 	}
@@ -126,7 +126,7 @@ func checkCatalog(data home.Dir, fix bool) (checks []doctor.CheckResult) {
 func removeStaleSockets(data home.Dir) (checks []doctor.CheckResult) {
 	if n := approval.RemoveStaleSockets(data.Approvals()); n > 0 {
 		checks = append(checks, doctor.CheckResult{
-			Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d of engines that have ended", n),
+			Name: "sockets", Level: doctor.Mended, Words: fmt.Sprintf("removed %d sockets of engines that have ended", n),
 		})
 	}
 	return checks
@@ -156,7 +156,7 @@ func (s *stores) checkAudit(ctx context.Context) []doctor.CheckResult {
 	g, err := r.QuickCheck(ctx)
 	record := doctor.CheckResult{
 		Name: "record", Level: doctor.OK,
-		Words: fmt.Sprintf("entries: %d, chains: %d; none ends before its checkpoint", g.Entries, g.Chains),
+		Words: fmt.Sprintf("entries: %d, chains: %d; no chain ends before its checkpoint", g.Entries, g.Chains),
 	}
 	switch {
 	case err != nil:

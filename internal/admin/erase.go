@@ -62,7 +62,7 @@ func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
 		mentions = func(text []byte) bool { return is(string(text)) }
 	}
 	if err := s.eraseJobs(what, mentions); err != nil {
-		return out, core.Errorf(core.KindInternal, "retort.erase", "the results of tasks could not be erased: %w", err)
+		return out, core.Errorf(core.KindInternal, "retort.erase", "the results of jobs could not be erased: %w", err)
 	}
 	if len(what.Subjects) == 0 {
 		return s.eraseSession(store, what.Principal, sessionOf(what.Session))

@@ -25,7 +25,7 @@ func openQueue(c engine.Config) (*jobs.Queue, error) {
 	if s.Loaded().Home == "" {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "retort.tasks", "without a data directory there is no queue",
-		).WithHint("name a folder with --home")
+		).WithHint("choose a data directory with --home")
 	}
 	record := func(e core.AuditEvent, _ bool) *core.Error { return core.AsError(s.RecordEvent(e)) }
 	return s.OpenQueue(s.DataDir(), record, engine.LostJob)

@@ -28,8 +28,8 @@ func FindProgram(ctx context.Context, c engine.Config, execution string) (engine
 		}
 	}
 	if r.Code == "" {
-		return r, core.Errorf(core.KindInvalidArguments, "skills.from", "the audit log has no program for the execution %q", execution).
-			WithHint("it was a single call, or its program has been erased; with auditLogging: false no program is recorded")
+		return r, core.Errorf(core.KindInvalidArguments, "skills.from", "the audit log does not contain a program for the execution %q", execution).
+			WithHint("it was a single call, or its program was erased; with auditLogging: false, no program is recorded")
 	}
 	return r, nil
 }

@@ -40,7 +40,7 @@ func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommenda
 		return out, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend",
 			"without a data directory nothing is recorded, so there is no basis for advice",
-		).WithHint("name a folder with --home")
+		).WithHint("choose a data directory with --home")
 	}
 	r, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
@@ -80,13 +80,13 @@ func UpdateRegistry(ctx context.Context, c engine.Config) (int, error) {
 	address := s.Loaded().Settings.Recommend.Registry
 	switch {
 	case address == "":
-		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings name no registry").WithHint(
-			`recommend: {registry: "https://…"} in retort.yaml names one that has /v0/servers`,
+		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings do not name a registry").WithHint(
+			`set recommend: {registry: "https://…"} in retort.yaml to a registry with the endpoint /v0/servers`,
 		)
 	case s.Loaded().Home == "":
 		return 0, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend", "there is no data directory",
-		).WithHint("name a folder with --home")
+		).WithHint("choose a data directory with --home")
 	}
 	list, refused := recommend.FetchRegistry(ctx, address)
 	if refused == nil {

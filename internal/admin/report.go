@@ -69,7 +69,7 @@ func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditEx
 		}
 	}
 	if len(r.Stores) == 0 && len(r.UnreadErrors()) == 0 {
-		out.Warnings = append(out.Warnings, "there is no record yet")
+		out.Warnings = append(out.Warnings, "there is no audit log yet")
 	}
 	if err := to.Close(); err != nil {
 		return out, asError(err)
@@ -194,7 +194,7 @@ func given(yes bool) string {
 func storedIn(url string) string {
 	switch {
 	case url == "":
-		return "files below home"
+		return "files in the data directory"
 	case strings.HasPrefix(url, "postgres"):
 		return "PostgreSQL"
 	}
@@ -208,7 +208,7 @@ func keptIn(k config.PIIKey) string {
 	case k.Age != "":
 		return "a file encrypted with age"
 	}
-	return "the keyring of the system, or a file of the user's own"
+	return "the system's keyring, or a file that only the user can read"
 }
 
 func serverRules(s config.ServerSettings) string {

@@ -39,7 +39,7 @@ func CreateToken(c engine.Config, principal string, life time.Duration) (made Ne
 	if _, ok := named[principal]; len(named) > 0 && !ok {
 		made.Warnings = append(
 			made.Warnings,
-			fmt.Sprintf("the settings name no principal %q: its token has the permissions of everybody", principal),
+			fmt.Sprintf("the settings do not contain the principal %q, so its token has the permissions of everybody", principal),
 		)
 	}
 	return made, nil

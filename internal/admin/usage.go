@@ -39,7 +39,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 	}
 	if !s.Loaded().Settings.AuditLogging.IsOn() || s.Loaded().Home == "" {
 		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded, so there is nothing to count").
-			WithHint("auditLogging: true in retort.yaml records executions from then on")
+			WithHint("set auditLogging: true in retort.yaml to record executions from now on")
 	}
 	kept, err := s.ReadAudit(ctx, sqlstore.Options{ReadOnly: true})
 	if err != nil {
@@ -56,7 +56,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 		}
 	}
 	for _, err := range kept.UnreadErrors() {
-		u.Warnings = append(u.Warnings, "left out: "+core.AsError(err).Message)
+		u.Warnings = append(u.Warnings, "omitted: "+core.AsError(err).Message)
 	}
 	u.Cost = costOf(s.Loaded().Settings.Stats.Price, u.Usage)
 	return u, nil

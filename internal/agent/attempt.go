@@ -27,7 +27,7 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 		}
 		if w.attempt >= w.options.Attempts {
 			return w.refusedOutcome(core.Errorf(
-				core.KindRuntime, "orchestrator", "the model has written no program in %d attempts: %s", w.attempt, missing,
+				core.KindRuntime, "orchestrator", "the model did not write a program in %d attempts: %s", w.attempt, missing,
 			).
 				WithHint("describe the task more precisely, or use a model that writes programs"))
 		}
@@ -42,7 +42,7 @@ func (w *taskRun) tryPrograms(ctx context.Context) core.Outcome {
 func (w *taskRun) reportModelFailure(e *core.Error) core.Outcome {
 	o := w.refusedOutcome(e)
 	if n := len(w.effects.ListEffects()); n > 0 {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls with effects were made before; they are listed as calls", n))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls with effects were already made; they are listed under calls", n))
 	}
 	return o
 }
@@ -55,7 +55,7 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.ModelReply, *core.E
 	}
 	if refused := w.recordPhase(
 		core.PhaseWrite, map[string]any{"model": w.model.Name(), "input_tokens": w.sizeOf(p)},
-		"the model writes a program",
+		"the model is writing a program",
 	); refused != nil {
 		return model.ModelReply{}, refused
 	}
@@ -63,7 +63,7 @@ func (w *taskRun) requestProgram(ctx context.Context) (model.ModelReply, *core.E
 	p.Told = func(bytes int) {
 		if time.Since(told) > time.Second {
 			told = time.Now()
-			w.reportProgress(core.PhaseWrite, fmt.Sprintf("the model writes a program: %d bytes", bytes))
+			w.reportProgress(core.PhaseWrite, fmt.Sprintf("the model is writing a program: %d bytes", bytes))
 		}
 	}
 	w.use.Requests++
@@ -102,7 +102,7 @@ func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 			"the task has used %d tokens of the model, and another attempt would exceed the limit of %d",
 			w.use.InputTokens+w.use.OutputTokens, w.options.Tokens,
 		).
-			WithHint("orchestrator.tokens in retort.yaml allows more")
+			WithHint("raise orchestrator.tokens in retort.yaml to allow more")
 	}
 	return p, nil
 }
@@ -126,7 +126,7 @@ func (w *taskRun) runProgram(ctx context.Context) core.Outcome {
 		id = core.ProgramOf(w.task.Job, w.attempt)
 		facts["execution"] = id
 	}
-	if refused := w.recordPhase(core.PhaseRun, facts, fmt.Sprintf("program %d is checked and run", w.attempt)); refused != nil {
+	if refused := w.recordPhase(core.PhaseRun, facts, fmt.Sprintf("checking and running program %d", w.attempt)); refused != nil {
 		return w.refusedOutcome(refused)
 	}
 	req := core.ExecutionRequest{
@@ -152,7 +152,7 @@ func (w *taskRun) decideNext(ctx context.Context, o core.Outcome) core.Outcome {
 		return w.finishTask(o)
 	}
 	if w.attempt >= w.options.Attempts {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("the model has tried %d times", w.attempt))
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the model has used all %d attempts", w.attempt))
 		return w.finishTask(o)
 	}
 	if refused := w.renderRepair(w.buildDiagnosis(ctx, o), w.code); refused != nil {

@@ -168,15 +168,15 @@ func (w *taskRun) checkTask() *core.Error {
 	case strings.TrimSpace(t.Description) == "" && t.Code == "":
 		return wrong("there is no task").WithHint("describe in words what to do")
 	case len(t.Description) > maxDescription:
-		return wrong("the task has more than %d KB", maxDescription>>10).WithHint("put large data into inputs, or into a file of the workspace")
+		return wrong("the task description exceeds %d KB", maxDescription>>10).WithHint("put large data into inputs, or into a file in the workspace")
 	case len(t.Inputs) > maxInputs:
-		return wrong("inputs have more than %d KB", maxInputs>>10).WithHint("write them into a file of the workspace, and name that")
+		return wrong("inputs exceed %d KB", maxInputs>>10).WithHint("write them to a file in the workspace, and name that file in the task")
 	case len(t.Inputs) > 0 && (json.Unmarshal(t.Inputs, &inputs) != nil || inputs == nil):
 		return wrong("inputs are not a JSON object")
 	case len(t.RequiredTools) > maxRequired:
-		return wrong("more than %d tools and servers are required", maxRequired)
+		return wrong("required_tools lists more than %d tools and servers", maxRequired)
 	case !slices.Contains([]core.Language{core.TypeScript, core.JavaScript, core.Python}, t.Language):
-		return wrong("there is no language %q", t.Language).WithHint("language is typescript or python")
+		return wrong("unknown language %q", t.Language).WithHint("the language must be typescript or python")
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (w *taskRun) refusedOutcome(e *core.Error) core.Outcome {
 func (w *taskRun) finishTask(o core.Outcome) core.Outcome {
 	o.Task, o.Attempts = w.task.ID, w.attempt
 	if o.Summary == "" && o.Status != core.StatusPendingApproval {
-		o.Summary = "No program of the task has ended."
+		o.Summary = "No program of the agent task has ended."
 	}
 	if w.model != nil {
 		o.Program = w.code

@@ -147,7 +147,7 @@ func (w *taskRun) pastEffects() []templates.EffectOne {
 		list = append(list, templates.EffectOne{Tool: m.Server + "." + m.Tool, Arguments: string(boundResult(m.Shown)), State: m.State})
 	}
 	if more := len(all) - maxPastCalls; more > 0 {
-		list = append(list, templates.EffectOne{Tool: fmt.Sprintf("and %d calls before these", more)})
+		list = append(list, templates.EffectOne{Tool: fmt.Sprintf("and %d calls before them", more)})
 	}
 	return list
 }
@@ -166,7 +166,7 @@ func (w *taskRun) contextOutcome(ctx context.Context) core.Outcome {
 	}
 	e := core.Errorf(core.KindInvalidArguments, "orchestrator", "no model configured").
 		WithHint(
-			`write the program from these definitions and give it to execute_code; or set model: {provider: openai, url: "http://127.0.0.1:11434/v1", model: NAME} in retort.yaml; a client that offers sampling needs neither`,
+			`write the program from these definitions and pass it to execute_code; or set model: {provider: openai, url: "http://127.0.0.1:11434/v1", model: NAME} in retort.yaml; with a client that supports sampling, neither is needed`,
 		)
 	var refused *core.Error
 	if p.Skeleton, refused = w.buildSkeleton(ctx); refused != nil {

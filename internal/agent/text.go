@@ -40,7 +40,7 @@ func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, miss
 	case code != "" && !(open && r.Cut):
 		return code, ""
 	case r.Cut:
-		return "", "the answer was cut off, because it is too long; answer with the program alone"
+		return "", "the answer was cut off because it was too long; answer only with the program"
 	case strings.TrimSpace(r.Text) == "":
 		return "", "the answer is empty"
 	}
@@ -49,7 +49,7 @@ func (w *taskRun) programOf(ctx context.Context, r model.ModelReply) (code, miss
 	if w.Runner.Judge(ctx, req) == nil {
 		return bare, ""
 	}
-	return "", "it has no fenced code block"
+	return "", "it does not contain a fenced code block"
 }
 
 // fencedBlocks returns the code blocks in a text. open reports whether the last one is not closed.

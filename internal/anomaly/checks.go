@@ -74,9 +74,9 @@ func principalText(principal string) string { return cmp.Or(principal, "the loca
 // usualMaximum describes the usual and the highest value of a series as text.
 func usualMaximum(s *histogramSketch, unit func(float64) string) string {
 	if s.n == 0 {
-		return "none is usual"
+		return "there is no usual value yet"
 	}
-	return fmt.Sprintf("usual is %s, at most %s", unit(bucketCenter(s.medianBucket())), unit(math.Ceil(s.highestValue())-1))
+	return fmt.Sprintf("the usual value is %s, the highest so far %s", unit(bucketCenter(s.medianBucket())), unit(math.Ceil(s.highestValue())-1))
 }
 
 func formatNumber(v float64) string { return fmt.Sprintf("%.0f", v) }
@@ -155,7 +155,7 @@ func (f *failureRate) toEvidence() FindingEvidence {
 
 func (f *failureRate) describeFailures(what string) string {
 	return fmt.Sprintf(
-		"%d of the last %d %s failed; usual is %s of %.0f", f.failedCount(), recentExecutions, what,
+		"%d of the last %d %s failed; the usual share is %s of %.0f", f.failedCount(), recentExecutions, what,
 		formatShare(f.lost/max(1, f.calls)), f.calls,
 	)
 }
@@ -165,7 +165,7 @@ func (d *anomalyDetector) serverFails(p *principalState, e core.AuditEvent, s *u
 		p,
 		AnomalyFinding{
 			Kind: Failures, Severity: "low", Server: e.Server, Evidence: s.failures.toEvidence(),
-			Words: s.failures.describeFailures("calls of " + e.Server),
+			Words: s.failures.describeFailures("calls to " + e.Server),
 		},
 		e,
 	)
@@ -174,7 +174,7 @@ func (d *anomalyDetector) serverFails(p *principalState, e core.AuditEvent, s *u
 func (d *anomalyDetector) toolFails(p *principalState, e core.AuditEvent, s *usageSeries) {
 	d.addFinding(p, AnomalyFinding{
 		Kind: Failures, Severity: "low", Server: e.Server, Tool: e.Tool, Evidence: s.failures.toEvidence(),
-		Words: s.failures.describeFailures(fmt.Sprintf("calls of %s.%s by %s", e.Server, e.Tool, principalText(e.Principal))),
+		Words: s.failures.describeFailures(fmt.Sprintf("calls to %s.%s by %s", e.Server, e.Tool, principalText(e.Principal))),
 	}, e)
 }
 
@@ -197,7 +197,7 @@ func (d *anomalyDetector) checkFirstUse(p *principalState, e core.AuditEvent) {
 	d.addFinding(p, AnomalyFinding{
 		Kind: FirstUse, Severity: severity, Server: e.Server, Tool: e.Tool, Evidence: FindingEvidence{Now: 1, Samples: int(p.uses)},
 		Words: fmt.Sprintf(
-			"%s called %s.%s (%s) for the first time, after %d calls of %d other tools", principalText(e.Principal),
+			"%s called %s.%s (%s) for the first time, after %d calls to %d other tools", principalText(e.Principal),
 			e.Server, e.Tool, e.Effect, p.uses-1, len(p.used)-1,
 		),
 	}, e)
@@ -207,7 +207,7 @@ func (d *anomalyDetector) checkBurst(p *principalState, e core.AuditEvent, n flo
 	d.addFinding(p, AnomalyFinding{
 		Kind: DestructiveBurst, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: p.ruin.usual.toEvidence(n),
 		Words: fmt.Sprintf(
-			"%s made %.0f calls in 5 minutes that cannot be taken back, the newest of %s.%s; %s",
+			"%s made %.0f irreversible calls in 5 minutes, the latest to %s.%s; %s",
 			principalText(e.Principal), n, e.Server, e.Tool, usualMaximum(&p.ruin.usual, formatNumber),
 		),
 	}, e)
@@ -217,7 +217,7 @@ func (d *anomalyDetector) checkRefusals(p *principalState, e core.AuditEvent, n 
 	d.addFinding(p, AnomalyFinding{
 		Kind: Denials, Severity: "medium", Server: e.Server, Tool: e.Tool, Evidence: p.denied.usual.toEvidence(n),
 		Words: fmt.Sprintf(
-			"%s was refused %.0f times in 10 minutes; %s", principalText(e.Principal), n,
+			"%s had %.0f refused calls in 10 minutes; %s", principalText(e.Principal), n,
 			usualMaximum(&p.denied.usual, formatNumber),
 		),
 	}, e)
@@ -237,7 +237,7 @@ func (d *anomalyDetector) checkEnumeration(p *principalState, e core.AuditEvent,
 	d.addFinding(p, AnomalyFinding{
 		Kind: Probing, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: FindingEvidence{Now: n, Samples: int(p.uses)},
 		Words: fmt.Sprintf(
-			"%s named %.0f tokens one after the other in calls, up to %s.%s, in an execution that had not read them",
+			"%s used %.0f consecutive tokens in calls, most recently to %s.%s, in an execution that had not read them",
 			principalText(e.Principal), n, e.Server, e.Tool,
 		),
 	}, e)
@@ -247,7 +247,7 @@ func (d *anomalyDetector) checkUnusualHour(p *principalState, e core.AuditEvent,
 	d.addFinding(p, AnomalyFinding{
 		Kind: Night, Severity: "low", Evidence: FindingEvidence{Now: float64(at), Highest: float64(p.hours.daysAround(at) - 1), Samples: p.hours.total},
 		Words: fmt.Sprintf(
-			"%s is at work at %s; usual is %s, and an hour around this one on %d of %d days", principalText(e.Principal),
+			"%s is active at %s; usual hours: %s; there was activity around this hour on %d of %d days", principalText(e.Principal),
 			formatHour(at), p.hours.usualHours(), p.hours.daysAround(at)-1, p.hours.total,
 		),
 	}, e)
@@ -270,14 +270,14 @@ func (d *anomalyDetector) checkLeak(p *principalState, e core.AuditEvent, x *run
 		if server == e.Server || read < muchRead || !usual.isOutlier(read) {
 			return
 		}
-		why := fmt.Sprintf("%d calls were made with effects there before", to.writes)
+		why := fmt.Sprintf("%d earlier calls with effects there", to.writes)
 		if !rarely {
 			why = usualMaximum(&to.sent, formatBytes)
 		}
 		d.addFinding(p, AnomalyFinding{
 			Kind: Exfiltration, Severity: "high", Server: e.Server, Tool: e.Tool, Evidence: usual.toEvidence(read),
 			Words: fmt.Sprintf(
-				"%s has read %s from %s (%s), and now sends %s to %s (%s)", principalText(e.Principal), formatBytes(read),
+				"%s read %s from %s (%s), and is now sending %s to %s (%s)", principalText(e.Principal), formatBytes(read),
 				server, usualMaximum(usual, formatBytes), formatBytes(sent), strings.TrimSuffix(e.Server+"."+e.Tool, "."), why,
 			),
 		}, e)

@@ -248,7 +248,7 @@ func (d *anomalyDetector) onSend(e core.AuditEvent) {
 	}
 	if size := numberFrom(e.Facts["arguments_bytes"]); size > 0 {
 		if size >= largeArguments && s.calls >= d.o.Learning.Calls && s.arguments.isOutlier(size) {
-			d.checkSize(p, e, &s.arguments, size, "was sent arguments of")
+			d.checkSize(p, e, &s.arguments, size, "received arguments of")
 		}
 		s.arguments.addCapped(size)
 	}

@@ -40,7 +40,7 @@ func (d *anomalyDetector) checkVolume(p *principalState, e core.AuditEvent, of *
 	d.addFinding(p, AnomalyFinding{
 		Kind: Size, Severity: "medium", Server: e.Server, Evidence: of.toEvidence(bytes),
 		Words: fmt.Sprintf(
-			"%s %s %s itself, in one execution; %s", principalText(e.Principal), fmt.Sprintf(did, formatBytes(bytes)),
+			"%s %s %s directly, in one execution; %s", principalText(e.Principal), fmt.Sprintf(did, formatBytes(bytes)),
 			e.Server, usualMaximum(of, formatBytes),
 		),
 	}, e)
@@ -50,7 +50,7 @@ func (d *anomalyDetector) checkBlacklisted(p *principalState, e core.AuditEvent,
 	e.Server = host
 	d.addFinding(p, AnomalyFinding{
 		Kind: Blacklist, Severity: "high", Server: host, Evidence: FindingEvidence{Now: 1, Samples: 1}, sure: true,
-		Words: fmt.Sprintf("a program of %s reached for %s, which network.blacklist names; it was refused", principalText(e.Principal), host),
+		Words: fmt.Sprintf("a program of %s tried to reach %s, which is in network.blacklist; the attempt was refused", principalText(e.Principal), host),
 	}, e)
 }
 

@@ -150,7 +150,7 @@ func (w *AnomalyWatcher) applyActions() []AnomalyFinding {
 			w.stopped.removeKey(f.Execution)
 			w.stopped.putValue(f.Execution, core.Errorf(
 				core.KindPolicy, "anomaly",
-				"this execution was stopped, since it does something unusual: %s (anomalies.%s: stop)", f.Words, f.Kind,
+				"this execution was stopped because of unusual behaviour: %s (anomalies.%s: stop)", f.Words, f.Kind,
 			).
 				WithHint("do not try it another way; tell the person what it is needed for. Further calls with effects need a person's approval"))
 		}

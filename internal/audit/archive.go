@@ -143,7 +143,7 @@ func (l *rawText) UnmarshalJSON(text []byte) error {
 	}
 	var raw [][]byte
 	if err := json.Unmarshal(text, &raw); err != nil || len(raw) != 1 {
-		return errors.New("neither text nor bytes")
+		return errors.New("it is neither text nor bytes")
 	}
 	*l = raw[0]
 	return nil

@@ -89,7 +89,7 @@ func (d *rowDiagnosis) describeFault() (what, says string) {
 	case d.isShifted():
 		return Deleted, "is missing, perhaps with some that followed it, and the rest was renumbered"
 	case d.belongs == nil:
-		return Edited, "and those around it do not follow each other: they were edited, or replaced"
+		return Edited, "and the entries around it do not continue each other: they were edited or replaced"
 	case d.isExchanged():
 		return Swapped, fmt.Sprintf("is at position %d, and another entry is in its place", d.belongs.Seq)
 	case d.belongs.Seq == d.bad.Seq+1:

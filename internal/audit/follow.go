@@ -39,7 +39,7 @@ func PlacesFrom(text string) (ReadPositions, error) {
 		if err != nil || seq < 0 || chain == "" || p[chain] > 0 {
 			return nil, core.Errorf(
 				core.KindInvalidArguments, "audit.export", "%.60q is not a position in the audit log", part,
-			).WithHint("give the text that the previous export printed after cursor:, unchanged")
+			).WithHint("pass the text that the previous export printed after cursor:, unchanged")
 		}
 		p[chain] = seq
 	}
@@ -179,7 +179,7 @@ func (m *chainFollower) advanceChain(s *followedChain) error {
 			s.over = true
 			return nil
 		case errors.As(err, &d):
-			*m.warnings = append(*m.warnings, fmt.Sprintf("entries %d to %d of chain %s are left out: %v", d.first, d.last, s.chain, err))
+			*m.warnings = append(*m.warnings, fmt.Sprintf("entries %d to %d of chain %s are omitted: %v", d.first, d.last, s.chain, err))
 			continue
 		case err != nil && m.record.skipsStore(m.ctx, err):
 			s.over = true

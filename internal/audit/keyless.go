@@ -133,7 +133,7 @@ func (v *recordVerifier) findUnaccountedKeys() {
 	for _, chain := range slices.Sorted(maps.Keys(byChain)) {
 		all := byChain[chain]
 		slices.SortFunc(all, func(a, b lostKey) int { return int(max(-1, min(1, a.seq-b.seq))) })
-		v.addFinding(VerifyFinding{chain, all[0].seq, Keyless, fmt.Sprintf("the body of entry %d of chain %s cannot be opened: its key was destroyed or replaced, and no erasure that is recorded names it (keys that are gone: %d)",
+		v.addFinding(VerifyFinding{chain, all[0].seq, Keyless, fmt.Sprintf("the body of entry %d of chain %s cannot be decrypted: its key was destroyed or replaced, and no recorded erasure names that key (missing keys: %d)",
 			all[0].seq, chain, len(all))})
 	}
 }
@@ -196,7 +196,7 @@ func (k *chainCheck) checkChainTables(ctx context.Context) error {
 		k.addFault(
 			k.next-1, Edited,
 			fmt.Sprintf(
-				"the table of open executions of chain %s does not fit its entries: it has %s, and open are %s", k.c.Chain,
+				"the table of open executions of chain %s does not match its entries: it lists %s, but the entries leave %s open", k.c.Chain,
 				firstNames(open), firstNames(told),
 			),
 		)

@@ -183,7 +183,7 @@ func (l *Log) verifyTail(ctx context.Context, noted Checkpoint) error {
 
 func truncatedError(h ChainHead, noted Checkpoint) error {
 	return core.Errorf(
-		core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, and a checkpoint of %s has entry %d", ErrCut,
+		core.KindInternal, "audit.open", "%w: chain %s ends at entry %d, but a checkpoint of %s has entry %d", ErrCut,
 		h.Chain, h.Seq, noted.At.Format(time.RFC3339), noted.Seq,
 	).
 		WithHint("run retort audit verify for details")
@@ -307,7 +307,7 @@ func (l *Log) unwrittenError(cause *core.Error) *core.Error {
 		cause = core.Errorf(core.KindInternal, "audit.record", "the disk is too slow")
 	}
 	return core.Errorf(core.KindInternal, "audit.record", "this cannot be recorded in the audit log, so it was not done: %w", cause).
-		WithHint("free disk space or fix the cause; Retort then continues by itself. retort doctor shows where the audit log is")
+		WithHint("free disk space or fix the cause; Retort then continues automatically. Run retort doctor to see where the audit log is")
 }
 
 // waitWritten waits until a row is written or has failed. For the end of an execution it waits at most 3 s and leaves

@@ -63,7 +63,7 @@ func TestRenew(t *testing.T) {
 		chained(t, second.all())
 		readable(t, second)
 		v := verified(t, &LogReader{Stores: []LogStore{first, second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})
-		if !v.OK || !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "goes on in the place of chain c1") }) {
+		if !v.OK || !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "continues chain c1") }) {
 			t.Errorf("%v: %+v", cause, v)
 		}
 		v = verified(t, &LogReader{Stores: []LogStore{second}, Checkpoints: o.Checkpoints, Home: "home", Keys: o.Keys}, VerifyOptions{})

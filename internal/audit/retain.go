@@ -135,7 +135,7 @@ func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)
 	if there && a.gone {
-		return a, false, fmt.Errorf("the entries %d to %d of the store were deleted already: %s", a.first, a.last, filepath.Base(a.path))
+		return a, false, fmt.Errorf("the entries %d to %d of the store were already deleted: %s", a.first, a.last, filepath.Base(a.path))
 	}
 	return a, there, err
 }

@@ -27,7 +27,7 @@ func (s *openExecutions) applyRow(r *LogRow) string {
 	kind, known := core.EventKind(r.Kind), s.open[r.Execution]
 	switch {
 	case kind == core.EventRequest && known != nil:
-		return fmt.Sprintf("execution %s is asked for a second time", r.Execution)
+		return fmt.Sprintf("execution %s is requested a second time", r.Execution)
 	case kind == core.EventRequest:
 		if s.open == nil {
 			s.open = map[string]*executionState{}
@@ -66,7 +66,7 @@ func (s *executionState) applyRow(r *LogRow) string {
 			return ""
 		}
 		if s.calls[tool] == 0 {
-			return fmt.Sprintf("an answer of %s in execution %s, and no call", tool, r.Execution)
+			return fmt.Sprintf("there is a result of %s in execution %s, but no call", tool, r.Execution)
 		}
 		s.calls[tool]--
 	}

@@ -62,7 +62,7 @@ func (r *LogReader) addWarnings(warnings *[]string) {
 		return
 	}
 	for _, err := range r.UnreadErrors() {
-		if text := "left out: " + messageOf(err); !slices.Contains(*warnings, text) {
+		if text := "omitted: " + messageOf(err); !slices.Contains(*warnings, text) {
 			*warnings = append(*warnings, text)
 		}
 	}

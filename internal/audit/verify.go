@@ -79,7 +79,7 @@ func (r *LogReader) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, 
 	v := &recordVerifier{record: r, o: o, keyless: keylessBodies{lost: map[string]lostKey{}, erased: map[string]int64{}}}
 	var err error
 	if v.codes, v.signer, err = r.signerKey(o.Key); err != nil {
-		v.addNote("codes were not checked: the key cannot be read (%v)", err)
+		v.addNote("authentication codes were not checked: the key cannot be read (%v)", err)
 	}
 	v.out.Codes = err == nil
 	if v.signer == nil {
@@ -98,7 +98,7 @@ func (r *LogReader) Verify(ctx context.Context, o VerifyOptions) (VerifyResult, 
 		v.opener.wrap = nil // whoever looks is not the person whose keys these are
 	}
 	if v.opener.wrap == nil && r.Keys.Bodies != nil {
-		v.addNote("bodies were not decrypted: the key cannot be read; only the existence of their own keys was checked")
+		v.addNote("bodies were not decrypted, because the key cannot be read; only the existence of their own keys was checked")
 	}
 	for _, c := range chains {
 		if err := v.verifyChain(ctx, c); err != nil {
@@ -385,7 +385,7 @@ func (k *chainCheck) goesOn(r *LogRow) {
 	}
 	k.stories.goOn(c.Executions)
 	k.addNote(
-		"chain %s goes on in the place of chain %.40s (%s): of that chain %d entries are known to be written, and later entries there may be of calls that were not sent",
+		"chain %s continues chain %.40s (%s): that chain is known to have %d written entries, and later entries in it may belong to calls that were not sent",
 		r.Chain, c.Chain, c.Cause, c.Entries,
 	)
 }
@@ -396,7 +396,7 @@ func (k *chainCheck) isForeignChain(r *LogRow) bool {
 	if !k.foreign && k.c.shared && k.out.Entries == 0 && k.out.Last == 0 && len(k.marks.all) == 0 {
 		k.foreign = true
 		k.out.Foreign = true
-		k.addNote("chain %s was written with the key of another person: its codes were not checked", r.Chain)
+		k.addNote("chain %s was written with another person's key, so its authentication codes were not checked", r.Chain)
 	}
 	return k.foreign
 }

@@ -235,7 +235,7 @@ func TestStories(t *testing.T) {
 		"second time":     {request("x"), request("x")},
 		"already ended":   {request("x"), end("x"), end("x")},
 		"had not started": {end("y")},
-		"and no call":     {request("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
+		"but no call":     {request("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
 		"answer of crm.":  {request("x"), call("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
 		"":                {request("x"), call("x"), {Kind: core.EventReveal, Execution: "x"}, request("y"), end("x")},
 	} {

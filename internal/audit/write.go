@@ -201,7 +201,7 @@ func retractionOf(it *queuedRow) *queuedRow {
 	e := core.AuditEvent{
 		Kind: core.EventRefusal, At: time.Unix(0, it.row.At), Execution: it.row.Execution, Session: it.row.Session, Principal: it.row.Principal,
 		Server: it.row.Server, Tool: it.row.Tool, Status: "unrecorded",
-		Facts: map[string]any{"cause": "it was not known to be recorded, so it did not happen", "of": it.row.Kind},
+		Facts: map[string]any{"cause": "Retort could not confirm that it was recorded, so it was not done", "of": it.row.Kind},
 	}
 	if it.opens {
 		e.Kind, e.Status = core.EventEnd, string(core.StatusError)
@@ -330,7 +330,7 @@ func (l *Log) closeOrphans(ctx context.Context) {
 	for _, id := range open {
 		end := core.AuditEvent{
 			Kind: core.EventEnd, Execution: id, Status: string(core.StatusOutcomeUnknown),
-			Facts: map[string]any{"cause": "the engine ended before the execution did"},
+			Facts: map[string]any{"cause": "the engine ended before the execution ended"},
 		}
 		sent := 0
 		for r, err := range store.Find(ctx, Filter{Chain: chain, Executions: []string{id}, Bare: true}) {

@@ -26,9 +26,9 @@ type AuthenticatedPrincipal struct {
 
 // Every error of Authenticate wraps one of these causes, which errors.Is finds.
 var (
-	ErrToken       = errors.New("the token does not count")               // 401 invalid_token
-	ErrScope       = errors.New("the token lacks a required scope")       // 403 insufficient_scope
-	ErrUnavailable = errors.New("the token cannot be judged at the time") // 503
+	ErrToken       = errors.New("the token is not valid")                     // 401 invalid_token
+	ErrScope       = errors.New("the token lacks a required scope")           // 403 insufficient_scope
+	ErrUnavailable = errors.New("the token cannot be verified at the moment") // 503
 )
 
 // maxToken bounds the length of tokens that are examined, in bytes.
@@ -49,7 +49,7 @@ func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tok
 func (g *Guard) Authenticate(ctx context.Context, bearer string) (AuthenticatedPrincipal, error) {
 	switch {
 	case bearer == "" || len(bearer) > maxToken:
-		return AuthenticatedPrincipal{}, refusedError(ErrToken, "there is no token, or one of more than %d bytes", maxToken)
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "the token is missing or has more than %d bytes", maxToken)
 	case strings.HasPrefix(bearer, tokenPrefix):
 		if g.tokens == nil {
 			return AuthenticatedPrincipal{}, refusedError(ErrToken, "this server has no tokens of its own")
@@ -60,7 +60,7 @@ func (g *Guard) Authenticate(ctx context.Context, bearer string) (AuthenticatedP
 			ErrToken, "this is not a token of Retort, which would begin with %s, and no authorization server is configured",
 			tokenPrefix,
 		).
-			WithHint("retort token create makes a token")
+			WithHint("create a token with retort token create")
 	}
 	return g.oauth.authenticateToken(ctx, bearer)
 }

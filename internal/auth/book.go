@@ -131,8 +131,8 @@ func (b *TokenStore) CreateToken(name string, life time.Duration, permit func(To
 		all = slices.DeleteFunc(all, func(k storedToken) bool { return k.Expired(now.Add(-expiredListTime)) })
 		if len(all) >= maxTokens {
 			return nil, core.Errorf(
-				core.KindLimit, "token.create", "there are %d tokens already", len(all),
-			).WithHint("retort token revoke removes one")
+				core.KindLimit, "token.create", "there are already %d tokens", len(all),
+			).WithHint("remove one with retort token revoke")
 		}
 		return append(all, storedToken{made, sum[:]}), permit(made)
 	})
@@ -156,7 +156,7 @@ func (b *TokenStore) RevokeTokens(which string) (gone []Token, err error) {
 		if len(gone) == 0 {
 			return nil, core.Errorf(
 				core.KindInvalidArguments, "token.revoke", "there is no token with this name or id",
-			).WithHint("retort token list shows those that there are")
+			).WithHint("run retort token list to see all tokens")
 		}
 		return left, nil
 	})
@@ -180,7 +180,7 @@ func (b *TokenStore) RevokeAll() (gone []Token, err error) {
 func (b *TokenStore) authenticateToken(text string) (AuthenticatedPrincipal, error) {
 	sum, err := parseToken(text)
 	if err != nil {
-		return AuthenticatedPrincipal{}, refusedError(ErrToken, "%w", err).WithHint("copy it whole: %s and %d letters and digits", tokenPrefix, encodedSize)
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "%w", err).WithHint("copy the complete token: %s and %d letters and digits", tokenPrefix, encodedSize)
 	}
 	s := b.currentState()
 	if s.err != nil {
@@ -191,11 +191,11 @@ func (b *TokenStore) authenticateToken(text string) (AuthenticatedPrincipal, err
 	found, now := findToken(s.tokens, sum), b.now()
 	switch {
 	case found == nil:
-		return AuthenticatedPrincipal{}, refusedError(ErrToken, "the token was revoked, or belongs to another server").WithHint("ask for a new one: retort token create")
+		return AuthenticatedPrincipal{}, refusedError(ErrToken, "the token was revoked, or belongs to another server").WithHint("ask for a new token: retort token create")
 	case found.Expired(now):
 		return AuthenticatedPrincipal{}, refusedError(
-			ErrToken, "the token has expired on %s", found.Expires.Format(time.DateOnly),
-		).WithHint("ask for a new one: retort token create")
+			ErrToken, "the token expired on %s", found.Expires.Format(time.DateOnly),
+		).WithHint("ask for a new token: retort token create")
 	}
 	b.noteUse(found.Token, now)
 	return AuthenticatedPrincipal{Name: found.Name, Expires: found.Expires, Token: found.ID}, nil
@@ -331,7 +331,7 @@ func (b *TokenStore) writeCount() (uint64, error) {
 	}
 	n, bad := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil || bad != nil {
-		return 0, fmt.Errorf("cannot be checked against its number of writes: %s can't be read", b.aside)
+		return 0, fmt.Errorf("cannot be checked against its number of writes: %s cannot be read", b.aside)
 	}
 	return n, nil
 }
@@ -344,21 +344,21 @@ func (b *TokenStore) loadFile(seen uint64, s *storeState) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("is gone")
 	case err != nil:
-		return fmt.Errorf("is not a file of at most %d bytes that can be read: %w", maxFile, err)
+		return fmt.Errorf("is not a readable file of at most %d bytes: %w", maxFile, err)
 	}
 	key, err := seal.ReadKey(b.key)
 	if err != nil {
-		return errors.New("has no key: " + b.key + " can't be read")
+		return errors.New("has no key: " + b.key + " cannot be read")
 	}
 	var f tokensFile
 	if json.Unmarshal(text, &f) != nil || !seal.VerifyMAC(key, f.Seal, b.sealedParts(f)...) {
-		return errors.New("was not written by Retort, or was moved: its seal is broken")
+		return errors.New("was not written by Retort, or was moved: its authentication code is wrong")
 	}
 	if s.writes = f.Writes; f.Writes < seen {
-		return errors.New("is older than the last one written: it was replaced by an older copy")
+		return errors.New("is older than the last version written: it was replaced by an older copy")
 	}
 	if err := json.Unmarshal(f.Tokens, &s.tokens); err != nil {
-		return errors.New("has another form than this version writes")
+		return errors.New("has a format that this version of Retort does not write")
 	}
 	return nil
 }
@@ -381,7 +381,7 @@ func (b *TokenStore) writeFile(writes uint64, tokens []storedToken) error {
 		err = seal.ReplaceFile(b.aside, strconv.AppendUint(nil, writes, 10))
 	}
 	if err != nil {
-		return core.Errorf(core.KindInternal, "access.tokens", "the tokens can't be written: %w", err)
+		return core.Errorf(core.KindInternal, "access.tokens", "the tokens cannot be written: %w", err)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func newKeys(issuer, jwks string, log *slog.Logger) *issuerKeys {
 // sameOrigin refuses redirects to another origin, because that origin could supply false keys.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; len(via) > 3 || req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		return errors.New("it redirects to elsewhere")
+		return errors.New("it redirects to another origin")
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose
 	case len(found) > 0:
 		return found, nil
 	case age > keyMaxAge || k.isDown():
-		return nil, refusedError(ErrUnavailable, "the keys of %s can't be fetched at the time", k.issuer).WithHint("the log of the server has the reason")
+		return nil, refusedError(ErrUnavailable, "the keys of %s cannot be fetched at the moment", k.issuer).WithHint("the log of the server has the reason")
 	}
 	return nil, refusedError(ErrToken, "the token is signed with a key that %s does not publish", k.issuer)
 }
@@ -142,7 +142,7 @@ func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	if k.failed = err != nil; !k.failed {
 		k.set, k.fetched = set, k.now()
 	} else {
-		k.log.Warn("the keys of the authorization server can't be fetched", "issuer", k.issuer, "error", err)
+		k.log.Warn("the keys of the authorization server cannot be fetched", "issuer", k.issuer, "error", err)
 	}
 	k.flight = nil
 	close(flight)
@@ -225,7 +225,7 @@ func (k *issuerKeys) discoverAddress(ctx context.Context) (string, error) {
 		case document.Issuer != k.issuer:
 			err = fmt.Errorf("%s belongs to another issuer", address)
 		case !IsTrustworthyURL(document.Keys):
-			err = fmt.Errorf("%s names no https address for its keys", address)
+			err = fmt.Errorf("%s does not name an https address for its keys", address)
 		default:
 			return document.Keys, nil
 		}
@@ -254,7 +254,7 @@ func (k *issuerKeys) getDocument(ctx context.Context, address string, v any) err
 		return fmt.Errorf("%s answers %s", address, answer.Status)
 	}
 	if kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")); strings.HasPrefix(kind, "text/html") {
-		return fmt.Errorf("%s answers with a page, not with JSON", address)
+		return fmt.Errorf("%s answers with a web page, not with JSON", address)
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
@@ -263,7 +263,7 @@ func (k *issuerKeys) getDocument(ctx context.Context, address string, v any) err
 	case len(data) > maxAnswer:
 		return fmt.Errorf("%s answers with more than %d bytes", address, maxAnswer)
 	case json.Unmarshal(data, v) != nil:
-		return fmt.Errorf("%s does not answer with the JSON that is expected", address)
+		return fmt.Errorf("%s does not answer with the expected JSON", address)
 	}
 	return nil
 }

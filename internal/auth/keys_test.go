@@ -192,7 +192,7 @@ func TestKeysOverHTTP(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"issuer":%q,"jwks_uri":"http://login.example.com/keys"}`, "http://"+r.Host)
 		return true
 	}
-	if address, err := s.resource(nil).keys.discoverAddress(t.Context()); err == nil || !strings.Contains(err.Error(), "names no https address") {
+	if address, err := s.resource(nil).keys.discoverAddress(t.Context()); err == nil || !strings.Contains(err.Error(), "does not name an https address") {
 		t.Errorf("%s, %v", address, err)
 	}
 }

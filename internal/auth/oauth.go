@@ -60,7 +60,7 @@ func NewResource(o OAuthOptions, log *slog.Logger) (*JWTVerifier, error) {
 	}
 	for what, address := range map[string]string{"issuer": o.Issuer, "resource": o.Resource, "jwks": cmp.Or(o.JWKS, o.Issuer)} {
 		if !IsTrustworthyURL(address) {
-			return nil, wrong(what, address, "is not an https address; http is allowed for this machine only")
+			return nil, wrong(what, address, "is not an https address; http is allowed only for this machine")
 		}
 	}
 	if o.Audience == "" {
@@ -123,7 +123,7 @@ func (r *JWTVerifier) authenticateToken(ctx context.Context, bearer string) (Aut
 	for _, scope := range r.o.Scopes {
 		if !slices.Contains(scopes, scope) {
 			return AuthenticatedPrincipal{}, refusedError(ErrScope, "the token lacks the scope %s", scope).WithHint(
-				"have the client ask the authorization server for: %s", strings.Join(r.o.Scopes, " "),
+				"configure the client to request this scope from the authorization server: %s", strings.Join(r.o.Scopes, " "),
 			)
 		}
 	}
@@ -156,7 +156,7 @@ func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenCl
 		}
 		c, named = tokenClaims{}, nil
 	}
-	return c, nil, refusedError(ErrToken, "the token's signature is wrong, or its claims can't be read")
+	return c, nil, refusedError(ErrToken, "the token's signature is wrong, or its claims cannot be read")
 }
 
 // isAccess reports whether an access token may have this type in its header.
@@ -177,22 +177,22 @@ func (r *JWTVerifier) checkClaims(c tokenClaims) error {
 	}
 	if len(c.Confirmation) > 0 && string(c.Confirmation) != "null" {
 		return refusedError(
-			ErrToken, "the token is bound to a key of its client (cnf), which is not checked here",
-		).WithHint("have the authorization server make bearer tokens for this audience")
+			ErrToken, "the token is bound to a key of its client (cnf), which Retort does not check",
+		).WithHint("configure the authorization server to issue bearer tokens for this audience")
 	}
 	switch c.ValidateWithLeeway(jwt.Expected{Issuer: r.o.Issuer, AnyAudience: jwt.Audience{r.o.Audience}, Time: now}, clockLeeway) {
 	case nil:
 		return nil
 	case jwt.ErrInvalidAudience:
-		return refusedError(ErrToken, "the token is for another audience than %s", r.o.Audience).WithHint(
-			"the client has to name this server as the resource when it asks for a token",
+		return refusedError(ErrToken, "the token is not for the audience %s", r.o.Audience).WithHint(
+			"the client must name this server as the resource when it requests a token",
 		)
 	case jwt.ErrExpired:
-		return refusedError(ErrToken, "the token has expired at %s, and it is %s here", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
+		return refusedError(ErrToken, "the token expired at %s, and the time here is %s", stampText(c.Expiry), now.UTC().Format(time.RFC3339))
 	case jwt.ErrNotValidYet, jwt.ErrIssuedInTheFuture:
-		return refusedError(ErrToken, "the token is not valid yet; it is %s here", now.UTC().Format(time.RFC3339))
+		return refusedError(ErrToken, "the token is not valid yet; the time here is %s", now.UTC().Format(time.RFC3339))
 	}
-	return refusedError(ErrToken, "the token's claims are not those that are expected")
+	return refusedError(ErrToken, "the token does not have the expected claims")
 }
 
 func stampText(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
@@ -204,12 +204,12 @@ func (r *JWTVerifier) principalName(c tokenClaims, named map[string]any) (string
 	if !ok || !ValidName(name) {
 		return "", refusedError(
 			ErrToken, "the token has no claim %s that can name a principal", r.o.Principal,
-		).WithHint("http.oauth.principal names another claim")
+		).WithHint("set http.oauth.principal to another claim")
 	}
 	if r.o.Principal == "email" && c.Verified != true && c.Verified != "true" {
 		return "", refusedError(
 			ErrToken, "the token's email address is not marked as verified by the authorization server (email_verified)",
-		).WithHint("http.oauth.principal: sub names principals by an id that users cannot choose")
+		).WithHint("set http.oauth.principal: sub, which identifies principals by an id that users cannot choose")
 	}
 	return name, nil
 }

@@ -70,9 +70,9 @@ func TestRefused(t *testing.T) {
 	good := s.good(s.claimed())
 	parts := strings.Split(good, ".")
 	for name, c := range map[string]struct{ token, says string }{
-		"another audience":        {s.good(s.with("aud", "https://github.example.com")), "another audience"},
-		"an audience like ours":   {s.good(s.with("aud", audience+"/")), "another audience"},
-		"no audience":             {s.good(s.with("aud", nil)), "another audience"},
+		"not for the audience":    {s.good(s.with("aud", "https://github.example.com")), "not for the audience"},
+		"an audience like ours":   {s.good(s.with("aud", audience+"/")), "not for the audience"},
+		"no audience":             {s.good(s.with("aud", nil)), "not for the audience"},
 		"another issuer":          {s.good(s.with("iss", "https://evil.example.com")), "not issued by"},
 		"an issuer like ours":     {s.good(s.with("iss", s.URL+"/")), "not issued by"},
 		"no issuer":               {s.good(s.with("iss", nil)), "not issued by"},
@@ -241,7 +241,7 @@ func TestRefuse(t *testing.T) {
 		{g, s.good(s.with("scope", "openid")), 403, `scope="mcp:tools", error="insufficient_scope"`, "lacks the scope mcp:tools"},
 		{NewGuard(d.TokenStore, nil), s.good(s.claimed()), 401, `Bearer realm="retort", error="invalid_token"`, "no authorization server"},
 		{NewGuard(nil, r.JWTVerifier), text, 401, `error="invalid_token"`, "no tokens of its own"},
-		{far, token, 503, "", "can't be fetched"},
+		{far, token, 503, "", "cannot be fetched"},
 	} {
 		_, err := c.guard.Authenticate(t.Context(), c.token)
 		w := httptest.NewRecorder()

@@ -93,25 +93,25 @@ func (b *trustStore) loadFile(path, server string, seen uint64, t *serverTrust) 
 	case errors.Is(err, fs.ErrNotExist) && seen == 0:
 		return nil // nothing was trusted yet
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("the file is gone")
+		return errors.New("the file no longer exists")
 	case err != nil:
 		return err
 	}
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	var h pinsHeader
 	if json.Unmarshal(first, &h) != nil || h.Format != pinsFormat && h.Format != 1 {
-		return errors.New("it was not written by this version, or it is damaged")
+		return errors.New("it was not written by this version of Retort, or it is damaged")
 	}
 	key, err := seal.ReadKey(b.key)
 	if err != nil {
-		return fmt.Errorf("its key can't be read: %w", err)
+		return fmt.Errorf("its key cannot be read: %w", err)
 	}
 	code, err := base64.StdEncoding.Strict().DecodeString(h.Seal)
 	if err != nil || h.Server != server || !seal.VerifyMAC(key, code, sealedParts(path, h, rest)...) {
-		return errors.New("its seal is broken: something other than Retort wrote it, or it was moved")
+		return errors.New("its authentication code is wrong: something other than Retort wrote it, or it was moved")
 	}
 	if h.Writes < seen {
-		return errors.New("an old file was put in its place")
+		return errors.New("it was replaced by an older file")
 	}
 	t.writes = h.Writes
 	t.records, err = readRecords(rest)
@@ -140,7 +140,7 @@ func repinRecords(records map[string]trustRecord) {
 const recordFields = 7
 
 func readRecords(text []byte) (map[string]trustRecord, error) {
-	bad := errors.New("its format differs from what this version writes")
+	bad := errors.New("its format is not the one that this version of Retort writes")
 	whole := parseJSON(text, 2)
 	tools, _ := whole.findMember("tools")
 	if tools.firstByte() != '[' || len(tools.items)%recordFields != 0 {

@@ -106,7 +106,7 @@ func Open(o Options) (*Catalog, error) {
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, core.Errorf(core.KindInternal, "catalog.open", "cannot store tool definitions: %w", err).WithHint(
-			"make %s writable, or choose another folder with --home", filepath.Dir(dir),
+			"make %s writable, or choose another data directory with --home", filepath.Dir(dir),
 		)
 	}
 	removeLeftovers(dir, time.Now())
@@ -185,7 +185,7 @@ func (c *Catalog) ReplaceListing(server string, definitions []json.RawMessage, i
 	c.invalidateToolset()
 	c.mu.Unlock()
 	if err := c.writeServer(server, next); err != nil {
-		c.addProblem(CatalogProblem{Server: server, Message: "its definitions are not kept for the next start: " + err.Error()})
+		c.addProblem(CatalogProblem{Server: server, Message: "its definitions are not stored for the next start: " + err.Error()})
 	}
 	c.notifyChange()
 	return change, nil

@@ -118,7 +118,7 @@ func TestBrokenDefinitionsHurtNobodyElse(t *testing.T) {
 	if len(change.Problems) != 16 {
 		t.Errorf("%d problems: %v", len(change.Problems), change.Problems)
 	}
-	for _, want := range []string{"definition 2 is skipped: it is not JSON", "it has no name", "its name has 300 bytes", "nested", `s: "first": definition 17 is skipped: the name is taken`} {
+	for _, want := range []string{"definition 2 is skipped: it is not JSON", "it has no name", "its name has 300 bytes", "nested", `s: "first": definition 17 is skipped: another tool has the same name`} {
 		if !slices.ContainsFunc(change.Problems, func(p CatalogProblem) bool { return strings.Contains(p.String(), want) }) {
 			t.Errorf("no problem says %q: %v", want, change.Problems)
 		}

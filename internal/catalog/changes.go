@@ -56,7 +56,7 @@ func (c *Catalog) judgeTools(server string, tools []*core.Tool) {
 func (c *Catalog) newVariant(known *core.Tool, definition json.RawMessage) (*core.Tool, error) {
 	t, _, err := readDefinition(known.Server, definition, c.scanner())
 	if err != nil {
-		return nil, core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of the tool has changed and can't be read: %w", err)
+		return nil, core.Errorf(core.KindToolChanged, "catalog.trust", "the definition of the tool has changed and cannot be read: %w", err)
 	}
 	t.TypeScript, t.Python, t.Category, t.Sealed = known.TypeScript, known.Python, known.Category, known.Sealed
 	c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	s, known := c.servers[server], c.trusts[server]
 	c.mu.Unlock()
 	if s == nil {
-		return core.Errorf(core.KindInvalidArguments, "catalog.trust", "nothing is known of the tools of %s", server)
+		return core.Errorf(core.KindInvalidArguments, "catalog.trust", "the tools of %s are not known", server)
 	}
 	known = c.book.currentTrust(server, known)
 	chosen, err := chooseTools(server, s.tools, pins, known.unknown != "")
@@ -158,22 +158,22 @@ func chooseTools(server string, tools []*core.Tool, pins map[string]string, all 
 		case !named && all:
 			return nil, core.Errorf(
 				core.KindInvalidArguments, "catalog.trust",
-				"the trusted definitions of %s are unknown, so its tools can only be trusted all at once", server,
+				"the trusted definitions of %s are unknown, so you can only trust all its tools together", server,
 			).
 				WithHint("retort tools --trust %s", server)
 		case !named:
 		case pin != t.Pin:
 			return nil, core.Errorf(
 				core.KindInvalidArguments, "catalog.trust", "%s.%s has changed again since it was shown", server, t.Name,
-			).WithHint("look at it again")
+			).WithHint("review it again")
 		default:
 			chosen = append(chosen, t)
 		}
 	}
 	if len(chosen) < len(pins) {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "catalog.trust", "%s does not have all of these tools any more", server,
-		).WithHint("look at it again")
+			core.KindInvalidArguments, "catalog.trust", "%s no longer has all of these tools", server,
+		).WithHint("review it again")
 	}
 	return chosen, nil
 }

@@ -117,7 +117,7 @@ func (c *definitionCleaner) cleanText(text string) string {
 		return text
 	}
 	if c.size += len(text); c.size > maxProse {
-		c.addFlags(text, []sanitize.TextFinding{{Rule: "long", Reason: "the definition has more text than any has to have", End: len(text)}})
+		c.addFlags(text, []sanitize.TextFinding{{Rule: "long", Reason: "the definition has more text than any definition needs", End: len(text)}})
 		return sanitize.Mark
 	}
 	cleaned, found := c.scanner.CleanText(text)

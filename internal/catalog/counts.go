@@ -44,7 +44,7 @@ func (c *tokenCounts) loadFile() error {
 		return fmt.Errorf("it is damaged: %w", err)
 	}
 	if b.Format != fileFormat {
-		return fmt.Errorf("its format is %d, this version reads %d", b.Format, fileFormat)
+		return fmt.Errorf("its format version is %d, but this Retort reads version %d", b.Format, fileFormat)
 	}
 	for pin, n := range b.Tokens {
 		if n >= 0 {

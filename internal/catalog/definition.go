@@ -59,7 +59,7 @@ func readDefinitions(
 		problems = append(problems, CatalogProblem{Server: server, Tool: name, Message: fmt.Sprintf(format, args...)})
 	}
 	if len(definitions) > maxTools {
-		report("", "it lists %d tools; those after the first %d are left out", len(definitions), maxTools)
+		report("", "it lists %d tools; only the first %d are used", len(definitions), maxTools)
 		definitions = definitions[:maxTools]
 	}
 	seen := make(map[string]bool, len(definitions))
@@ -70,7 +70,7 @@ func readDefinitions(
 			continue
 		}
 		if seen[t.Name] {
-			report(t.Name, "definition %d is skipped: the name is taken", i+1)
+			report(t.Name, "definition %d is skipped: another tool has the same name", i+1)
 			continue
 		}
 		seen[t.Name] = true
@@ -87,7 +87,7 @@ func readDefinitions(
 func readSafely(read func(i int) (*core.Tool, []string, error), i int) (t *core.Tool, notes []string, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			t, notes, err = nil, nil, fmt.Errorf("reading it failed in Retort: %v\n%s", fault, debug.Stack())
+			t, notes, err = nil, nil, fmt.Errorf("an internal error occurred in Retort while reading it: %v\n%s", fault, debug.Stack())
 		}
 	}()
 	return read(i)
@@ -113,7 +113,7 @@ func readDefinition(server string, raw json.RawMessage, s *sanitize.TextScanner)
 	if cleanDefinition(t, d, s); t.Withheld != "" {
 		notes = append(
 			notes,
-			fmt.Sprintf("it is withheld from models: its definition has hidden text or instructions to the model at %s", t.Withheld),
+			fmt.Sprintf("it is withheld from models, because its definition contains hidden text or instructions to the model at %s", t.Withheld),
 		)
 	}
 	return t, notes, nil
@@ -165,7 +165,7 @@ func readName(definition jsonNode) (string, error) {
 	case name == "":
 		return "", fmt.Errorf("its name is empty")
 	case len(name) > maxName:
-		return "", fmt.Errorf("its name has %d bytes, more than %d: %q…", len(name), maxName, name[:32])
+		return "", fmt.Errorf("its name has %d bytes; at most %d are allowed: %q…", len(name), maxName, name[:32])
 	case !isPrintable(name):
 		return "", fmt.Errorf("its name has characters that cannot be shown: %q", name)
 	}

@@ -83,14 +83,14 @@ func decodeFile(data []byte) (string, fileBody, error) {
 		return "", fileBody{}, fmt.Errorf("it is not a catalog file, or it is incomplete")
 	}
 	if h.Format != fileFormat {
-		return "", fileBody{}, fmt.Errorf("its format is %d, this version reads %d", h.Format, fileFormat)
+		return "", fileBody{}, fmt.Errorf("its format version is %d, but this Retort reads version %d", h.Format, fileFormat)
 	}
 	if sum := sha256.Sum256(rest); hex.EncodeToString(sum[:]) != h.SHA256 {
 		return "", fileBody{}, fmt.Errorf("it is damaged")
 	}
 	b, ok := readBody(rest)
 	if !ok {
-		return "", fileBody{}, fmt.Errorf("its format differs from what this version writes")
+		return "", fileBody{}, fmt.Errorf("its format is not the one that this version of Retort writes")
 	}
 	return h.Server, b, nil
 }
@@ -125,7 +125,7 @@ func readFile(path string) (string, fileBody, error) {
 	}
 	server, b, err := decodeFile(data)
 	if err == nil && fileName(server) != filepath.Base(path) {
-		return "", fileBody{}, fmt.Errorf("it is the file of another server, %q", server)
+		return "", fileBody{}, fmt.Errorf("it belongs to another server, %q", server)
 	}
 	return server, b, err
 }

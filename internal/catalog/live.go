@@ -221,7 +221,7 @@ func (l *LiveCatalog) logChanges(name string, w *watchedServer) {
 		}
 	}
 	for policy, names := range tools {
-		l.options.Log.Warn("tools are not as they were trusted", "server", name, "policy", policy, "tools", names)
+		l.options.Log.Warn("tools differ from their trusted definitions", "server", name, "policy", policy, "tools", names)
 	}
 }
 

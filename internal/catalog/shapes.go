@@ -71,11 +71,11 @@ func readShapes(path string) (server string, body shapesBody, err error) {
 	case !found || json.Unmarshal(first, &h) != nil:
 		return "", nil, fmt.Errorf("it is not a catalog file, or it is incomplete")
 	case h.Format != shapesFormat:
-		return "", nil, fmt.Errorf("its format is %d, this version reads %d", h.Format, shapesFormat)
+		return "", nil, fmt.Errorf("its format version is %d, but this Retort reads version %d", h.Format, shapesFormat)
 	case hex.EncodeToString(sum[:]) != h.SHA256 || json.Unmarshal(rest, &body) != nil:
 		return "", nil, fmt.Errorf("it is damaged")
 	case shapesName(h.Server) != filepath.Base(path):
-		return "", nil, fmt.Errorf("it is the file of another server, %q", h.Server)
+		return "", nil, fmt.Errorf("it belongs to another server, %q", h.Server)
 	}
 	return h.Server, body, nil
 }

@@ -27,7 +27,7 @@ func (c *Catalog) LoadStatic(dirs []string) error {
 		if err := l.readFolder(dir); err != nil {
 			return core.Errorf(
 				core.KindInvalidArguments, "catalog.static", "cannot read the tool definitions in %s: %w", dir, err,
-			).WithHint("toolDefinitions names folders with <category>/<name>.json")
+			).WithHint("toolDefinitions must list folders that contain <category>/<name>.json")
 		}
 	}
 	for _, s := range l.sources {
@@ -69,7 +69,7 @@ func (l *staticLoader) readFolder(dir string) error {
 		case info.IsDir():
 			l.readCategory(path)
 		case strings.HasSuffix(e.Name(), ".json"):
-			l.addProblem(path, "it is ignored: a definition belongs into a folder named for its category")
+			l.addProblem(path, "it is ignored: a definition must be in a folder named after its category")
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func (l *staticLoader) readCategory(dir string) {
 			continue
 		}
 		if l.files++; l.files > maxStatic {
-			l.addProblem(dir, "only the first %d definitions are taken", maxStatic)
+			l.addProblem(dir, "only the first %d definitions are used", maxStatic)
 			return
 		}
 		if err := l.readFile(path, filepath.Base(dir)); err != nil {
@@ -130,7 +130,7 @@ func (l *staticLoader) addTool(t *core.Tool) error {
 		l.sources[t.Server] = s
 	}
 	if slices.ContainsFunc(s.tools, func(other *core.Tool) bool { return other.Name == t.Name }) {
-		return fmt.Errorf("the server %q has a tool %q already", t.Server, t.Name)
+		return fmt.Errorf("the server %q already has a tool %q", t.Server, t.Name)
 	}
 	s.tools = append(s.tools, t)
 	return nil
@@ -148,7 +148,7 @@ func completeDefinition(data []byte, category, file string) (server string, defi
 	server = category
 	if value, ok := d.findMember("server"); ok {
 		if server, ok = unquoteJSON(value.raw); !ok || server == "" || len(server) > maxName || !isPrintable(server) {
-			return "", nil, fmt.Errorf("its server is not a name")
+			return "", nil, fmt.Errorf("its server is not a valid name")
 		}
 	}
 	if _, ok := d.findMember("name"); ok {

@@ -21,7 +21,7 @@ func (c *definitionCleaner) checkTogether(t *core.Tool) {
 	}
 	for _, row := range [][]string{{t.Title, t.Description}, {t.Name, t.Description}, c.prose, c.names, c.all} {
 		if f, text, ok := c.scanTogether(row); ok {
-			c.where = [][]byte{[]byte("several fields, read together")}
+			c.where = [][]byte{[]byte("several fields combined")}
 			c.addFlags(text, []sanitize.TextFinding{f})
 			c.withholdDefinition()
 			c.where = nil

@@ -47,9 +47,9 @@ func (c *Catalog) buildToolset() *core.Toolset {
 		case t.Withheld != "":
 			return core.Errorf(
 				core.KindPolicy, "catalog",
-				"the tool is withheld: its definition has hidden text or instructions to the model at %s", t.Withheld,
+				"the tool is withheld, because its definition contains hidden text or instructions to the model at %s", t.Withheld,
 			).
-				WithHint("a person can look: retort tools %s", t.Server)
+				WithHint("a person can review it: retort tools %s", t.Server)
 		case t.Change != nil && t.Change.Policy == core.ChangesBlock:
 			return t.Change.Error()
 		}

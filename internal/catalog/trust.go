@@ -100,7 +100,7 @@ func (t *serverTrust) findChange(tool *core.Tool, policy core.ChangePolicy) *cor
 	}
 	c := &core.DefinitionChange{Server: tool.Server, Tool: tool.Name, Policy: policy, Pin: tool.Pin, Unknown: t.unknown}
 	if t.unknown == "" && !known {
-		c.Unknown = "the server has had more tools than are kept"
+		c.Unknown = "the server has had more tools than Retort stores"
 	}
 	if c.Unknown == "" {
 		c.Was, c.Trusted, c.Noticed = r.pin, r.trusted, r.noticed

@@ -126,7 +126,7 @@ func TestUnknownTrust(t *testing.T) {
 		"pin exchanged": func(t *testing.T, s *shelf, _ []byte) {
 			write(t, s.file(), bytes.ReplaceAll(content(t, s.file()), []byte("Adds."), []byte("Bads.")))
 		},
-		"of another server": func(t *testing.T, s *shelf, _ []byte) {
+		"to another server": func(t *testing.T, s *shelf, _ []byte) {
 			c := s.open()
 			other := c.book.filePath("other")
 			replace(t, c, "other", define("a", "Evil."))

@@ -30,7 +30,7 @@ func (c *Command) readFunc() readFunc {
 	return func(r *nodeReader, v *valueNode) {
 		whole(r, v)
 		if v.kind == objectKind && v.findEntry("command") == nil {
-			r.addProblem(v, "", "the rule names no command")
+			r.addProblem(v, "", "the rule does not name a command")
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (l *loader) warnNoServers(file string, root *valueNode) {
 	w := l.displayPath(file) + ": there is no key mcpServers"
 	for _, e := range root.entries {
 		if near := core.NearestNames(e.key.text, []string{"mcpServers", "mcpCodeExecution"}, 1); len(near) > 0 {
-			w += "; did you mean " + near[0] + " where it says " + e.key.text + "?"
+			w += "; did you mean " + near[0] + " in place of " + e.key.text + "?"
 		}
 	}
 	l.addWarning("%s", w)
@@ -184,7 +184,7 @@ func (l *loader) chooseSettings() {
 		for i, f := range l.found {
 			places[i] = f.place.String()
 		}
-		l.problems.addProblem(l.found[1].place, "keep one of them", "settings are written in more than one place: %s", strings.Join(places, ", "))
+		l.problems.addProblem(l.found[1].place, "keep only one of them", "there are settings in more than one place: %s", strings.Join(places, ", "))
 	}
 	for _, f := range l.found {
 		r := l.newReader(f.file)

@@ -19,7 +19,7 @@ func (d *Docker) readFunc() readFunc {
 	image := func(runtime string) fieldReader {
 		return fieldReader{runtime, func(r *nodeReader, n *valueNode) {
 			var name string
-			readChecked(&name, "an image by its digest, NAME@sha256:…: what a tag names can change", imageDigest.MatchString)(r, n)
+			readChecked(&name, "an image with its digest, NAME@sha256:…, because a tag can change", imageDigest.MatchString)(r, n)
 			if d.Images == nil {
 				d.Images = map[string]string{}
 			}

@@ -19,7 +19,7 @@ func (s *serverEntry) readEnvFile(r *nodeReader, key *valueNode) {
 		r.addProblem(key, "", "envFile %s: %s", shortenText(s.envFile), err)
 		return
 	case len(src) > maxEnvFile:
-		r.addProblem(key, "", "envFile %s is larger than %s", shortenText(s.envFile), showSize(maxEnvFile))
+		r.addProblem(key, "", "envFile %s exceeds %s", shortenText(s.envFile), showSize(maxEnvFile))
 		return
 	}
 	for _, line := range strings.Split(strings.TrimPrefix(string(src), "\ufeff"), "\n") {

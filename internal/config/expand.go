@@ -80,7 +80,7 @@ func (v variableLookup) lookupReference(inside string, depth int) (string, error
 	}
 	if file, ok := strings.CutPrefix(name, "file:"); ok {
 		return "", fmt.Errorf(
-			"${file:%s} is the content of a file, which is not read here; use ${VAR} and an environment variable",
+			"${file:%s} stands for the content of a file, which Retort does not read; use ${VAR} and an environment variable",
 			shortenText(file),
 		)
 	}

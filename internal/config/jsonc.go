@@ -185,7 +185,7 @@ var expectedJSON = map[string]string{
 	"after object name":                         "expected : after the key, found ",
 	"after object value (expecting ',' or '}')": "expected a comma or }, found ",
 	"after array value (expecting ',' or ']')":  "expected a comma or ], found ",
-	"after top-level value":                     "there is more after the end of the value: ",
+	"after top-level value":                     "unexpected text after the end of the value: ",
 }
 
 // explainJSON returns an error of hujson with its position in characters and in words for people who edit the file.
@@ -227,18 +227,18 @@ func offsetOf(src []byte, line, column int) int {
 
 func unendedJSON(src []byte, open int) *syntaxError {
 	if open < 0 {
-		return startOf(src).fail("the file is empty; the least is {}")
+		return startOf(src).fail("the file is empty; it must contain at least {}")
 	}
 	at := startOf(src).moveTo(open)
 	switch src[open] {
 	case '"':
-		return at.fail("the string that begins here has no closing quote")
+		return at.fail("the string that begins here lacks its closing quote")
 	case '/':
-		return at.fail("the comment that begins here has no end")
+		return at.fail("the comment that begins here is not closed")
 	case '{':
-		return at.fail("the bracket that begins here has no }")
+		return at.fail("the bracket that opens here lacks its }")
 	}
-	return at.fail("the bracket that begins here has no ]")
+	return at.fail("the bracket that opens here lacks its ]")
 }
 
 // explainLiteral returns an error that says what is wrong with the literal at a position.

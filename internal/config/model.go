@@ -90,7 +90,7 @@ func (m *Model) readFunc() readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		whole(r, n)
 		if m.Model == "" && (m.URL != "" || m.IsEndpoint()) && n.kind == objectKind && n.findEntry("model") == nil {
-			r.addProblem(n, "model: the name under which the endpoint offers it", "model is missing")
+			r.addProblem(n, "set model to the name that the endpoint uses", "model is missing")
 		}
 	}
 }

@@ -77,10 +77,10 @@ func (n *NetworkRule) readFunc() readFunc {
 		}
 		whole(r, v)
 		if slices.Contains(n.Protocols, "ssh") && len(n.Ports) > 0 && !slices.Contains(n.Ports, 22) {
-			r.addProblem(v, "add 22 to ports", "ssh is allowed at port 22 only")
+			r.addProblem(v, "add 22 to ports", "ssh is allowed only on port 22")
 		}
 		if v.kind == objectKind && v.findEntry("domain") == nil {
-			r.addProblem(v, "", "the rule names no domain")
+			r.addProblem(v, "", "the rule does not name a domain")
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (s *NetworkSecret) readFunc() readFunc {
 	return func(r *nodeReader, v *valueNode) {
 		whole(r, v)
 		if v.kind == objectKind && (v.findEntry("domain") == nil || v.findEntry("header") == nil || v.findEntry("value") == nil) {
-			r.addProblem(v, "", "a secret of the network has a domain, a header and a value")
+			r.addProblem(v, "", "a network secret needs a domain, a header and a value")
 		}
 	}
 }

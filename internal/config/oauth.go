@@ -24,7 +24,7 @@ func (o *OAuth) readFunc() readFunc {
 	printing := regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,256}$`).MatchString
 	whole := requireKeys(readObject(
 		fieldReader{"issuer", address(&o.Issuer)},
-		fieldReader{"audience", readChecked(&o.Audience, "what tokens are for, such as https://retort.example.com/mcp", printing)},
+		fieldReader{"audience", readChecked(&o.Audience, "the audience of tokens, such as https://retort.example.com/mcp", printing)},
 		fieldReader{"resource", address(&o.Resource)},
 		fieldReader{"jwks", address(&o.JWKS)},
 		fieldReader{"scopes", readList(&o.Scopes, func(s *string) readFunc { return readChecked(s, "a scope such as mcp:tools", printing) })},

@@ -35,14 +35,14 @@ func TestParseJSON(t *testing.T) {
 
 func TestParseJSONErrors(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
-		{"", "1:1: the file is empty; the least is {}"},
+		{"", "1:1: the file is empty; it must contain at least {}"},
 		{"{\n  'a': 1}", `2:3: expected a value, found '\''; strings need double quotes`},
 		{"{\"a\" 1}", `1:6: expected : after the key, found '1'`},
 		{"{\"a\": 1\n \"b\": 2}", `2:2: expected a comma or }, found '"'`},
 		{"{\"ü\": [1, 2}", `1:12: expected a comma or ], found '}'`},
-		{"{\"a\": {\n", "1:7: the bracket that begins here has no }"},
+		{"{\"a\": {\n", "1:7: the bracket that opens here lacks its }"},
 		{`{"a": }`, `1:7: expected a value, found '}'`},
-		{`{"a":`, "1:1: the bracket that begins here has no }"},
+		{`{"a":`, "1:1: the bracket that opens here lacks its }"},
 		{`[yes]`, "1:2: expected a value, found yes; strings need double quotes"},
 		{`[01]`, "1:2: 01 is not a number"},
 		{`[1.]`, "1:2: 1. is not a number"},
@@ -52,14 +52,14 @@ func TestParseJSONErrors(t *testing.T) {
 		{"[\"a\tb\"]", `1:4: control character '\t' inside a string; write it as an escape`},
 		{`["C:\Users"]`, `1:5: unknown escape in a string; a backslash itself is written \\`},
 		{`["\u12g4"]`, `1:3: unknown escape in a string; a backslash itself is written \\`},
-		{`["abc]`, "1:2: the string that begins here has no closing quote"},
-		{"[1] /* x", "1:5: the comment that begins here has no end"},
-		{"{} {}", "1:4: there is more after the end of the value: '{'"},
+		{`["abc]`, "1:2: the string that begins here lacks its closing quote"},
+		{"[1] /* x", "1:5: the comment that begins here is not closed"},
+		{"{} {}", "1:4: unexpected text after the end of the value: '{'"},
 		{"[\"\xff\"]", "1:3: the file is not UTF-8"},
 		{"{1: 2}", "1:2: expected a key in double quotes or }, found '1'"},
-		{"// only\n", "1:1: the file is empty; the least is {}"},
+		{"// only\n", "1:1: the file is empty; it must contain at least {}"},
 		{"[1, // \u2028\n2]", `1:8: invalid character '\u2028' in line comment`},
-		{"\"x\" /", "1:5: there is more after the end of the value: '/'"},
+		{"\"x\" /", "1:5: unexpected text after the end of the value: '/'"},
 		{"[" + strings.Repeat("1,", maxNodes) + "1]", "1:2097151: the file has more than 1048576 values"},
 		{strings.Repeat("[", 500), "1:202: values are nested more than 200 deep"},
 	} {
@@ -120,9 +120,9 @@ func TestParseYAML(t *testing.T) {
 
 func TestParseYAMLErrors(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
-		{"a: &x {b: 1}\nc:\n  <<: *x\n", "3:3: merge keys are not supported; write the keys out"},
-		{"a: *nope\n", "1:4: there is no anchor &nope above"},
-		{"a: &x [*x]\n", "1:8: there is no anchor &x above"},
+		{"a: &x {b: 1}\nc:\n  <<: *x\n", "3:3: merge keys are not supported; write out the keys"},
+		{"a: *nope\n", "1:4: there is no anchor &nope earlier in the file"},
+		{"a: &x [*x]\n", "1:8: there is no anchor &x earlier in the file"},
 		{"a: !!set {}\n", "1:4: tags are not supported; write the plain value"},
 		{"a: .inf\n", "1:4: infinity and NaN are not supported"},
 		{"a: 1\n---\nb: 2\n", "3:1: a second YAML document begins here; settings must be one document"},

@@ -55,9 +55,9 @@ func withPIITypes(read readFunc) readFunc {
 func checkNewPIIType(r *nodeReader, key *valueNode) {
 	switch {
 	case slices.Contains(piiTypes(), key.text):
-		r.addProblem(key, "choose another name", "%q is a type already", key.text)
+		r.addProblem(key, "choose another name", "the type %q already exists", key.text)
 	case len(key.text) > 20 || !regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`).MatchString(key.text):
-		r.addProblem(key, "at most 20 small letters, with _ between words, such as employee_id", "%q cannot name a type", shortenText(key.text))
+		r.addProblem(key, "use at most 20 lower-case letters, with _ between words, such as employee_id", "%q is not a valid name for a type", shortenText(key.text))
 	}
 }
 

@@ -66,7 +66,7 @@ func (p *policyBlocks) networkReadFunc() readFunc {
 func (p *policyBlocks) readLogging(r *nodeReader, n *valueNode) {
 	readSwitch(&p.monitoring.all)(r, n)
 	if p.monitoring.all == Off {
-		r.addProblem(n, "leave it out; auditLogging: false records nothing at all", "connections cannot be left out of the audit log")
+		r.addProblem(n, "leave it out; to record nothing at all, set auditLogging: false", "connections cannot be excluded from the audit log")
 	}
 }
 
@@ -162,7 +162,7 @@ func (l *levelReader) readWritePaths(r *nodeReader, n *valueNode) {
 		if l.level == PermissionReadOnly && !isWithin(w, Scratch) {
 			r.addProblem(
 				n, "write [], and give principals who may write the level write_restricted",
-				"read_only writes no file but those in /workspace/%s", Scratch,
+				"with read_only, programs can write only files in /workspace/%s", Scratch,
 			)
 			return
 		}
@@ -223,7 +223,7 @@ func (l *levelReader) readHost(s *string) readFunc {
 		case notRange == nil || notAddress == nil:
 			r.addProblem(
 				n, "write the domain; a server inside a private network is reached through an MCP server",
-				"%s cannot be allowed: programs reach hosts by their names", n.describeValue(),
+				"%s cannot be allowed: programs reach hosts only by name", n.describeValue(),
 			)
 		case written != "*" && !isDomain(written):
 			r.addMismatch(n, "a domain such as *.example.com, or *")
@@ -237,7 +237,7 @@ func (l *levelReader) readHost(s *string) readFunc {
 func (l *levelReader) readCommands(r *nodeReader, n *valueNode) {
 	var written []string
 	readList(&written, func(s *string) readFunc {
-		return readChecked(s, "the name of a command, or *; its arguments are for the setting commands", isCommandName)
+		return readChecked(s, "the name of a command, or *; its arguments belong in the setting commands", isCommandName)
 	})(r, n)
 	l.rules.Commands = append([]string{}, slices.DeleteFunc(written, func(s string) bool { return s == "" })...)
 	if slices.Contains(written, "*") {
@@ -265,7 +265,7 @@ func (l *levelReader) readDeniedCommands(r *nodeReader, n *valueNode) {
 		default:
 			l.rules.DenyCommands = append(l.rules.DenyCommands, path.Base(words[0]))
 			if len(words) > 1 {
-				l.addNote(r, "%s denies %s with any arguments: the same can be written in other ways", shortenText(w), path.Base(words[0]))
+				l.addNote(r, "%s denies %s with any arguments, because the same command can be written in other ways", shortenText(w), path.Base(words[0]))
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (p *policyBlocks) readSandboxes(r *nodeReader, n *valueNode) {
 	readObject(fields...)(r, n)
 	p.notes = append(
 		p.notes,
-		"sandbox_options: it describes the sandboxes and changes nothing; sandboxMode chooses one, or auto by the risk of each program",
+		"sandbox_options only describes the sandboxes and changes nothing; sandboxMode chooses one, or auto to choose by the risk of each program",
 	)
 }
 

@@ -94,7 +94,7 @@ permission_levels:
 				PermissionWriteRestricted: {Commands: []string{"ls", "node"}, DenyCommands: []string{"rm", "sudo"}},
 			}
 			s.PolicyNotes = []string{
-				"permission_levels.write_restricted.commands.deny: rm -rf denies rm with any arguments: the same can be written in other ways",
+				"permission_levels.write_restricted.commands.deny: rm -rf denies rm with any arguments, because the same command can be written in other ways",
 				"permission_levels.write_restricted.commands.deny: :(){ :|:& };: is left out: it is for a shell, and Retort starts commands without one",
 				"permission_levels.execute_full.commands.allow: * means the commands that the settings name, never every program of the machine",
 			}
@@ -107,7 +107,7 @@ permission_levels: {write_restricted: {commands: {deny: ["*"]}}, execute_full: {
 			s.Levels = map[PermissionLevel]LevelRules{
 				PermissionWriteRestricted: {Commands: []string{}, DenyCommands: []string{}}, PermissionExecuteFull: {Commands: []string{"ls", "cat"}},
 			}
-			s.PolicyNotes = []string{"permission_levels: cat is not started: the setting commands does not name it"}
+			s.PolicyNotes = []string{"permission_levels: cat cannot be started, because the setting commands does not name it"}
 		}},
 	} {
 		got, err := parsePolicies(t, c.text)
@@ -126,15 +126,15 @@ permission_levels: {write_restricted: {commands: {deny: ["*"]}}, execute_full: {
 // TestUnsafePoliciesAreRefused checks that unsafe policies are refused with an error that says what to write instead.
 func TestUnsafePoliciesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`network_policy: {monitoring: {log_all_connections: false}}`:                        "connections cannot be left out of the audit log; leave it out",
-		`{network: {}, network_policy: {}}`:                                                 "network and network_policy are both written; move its rules to network_policy",
+		`network_policy: {monitoring: {log_all_connections: false}}`:                        "connections cannot be excluded from the audit log; leave it out",
+		`{network: {}, network_policy: {}}`:                                                 "network and network_policy are both set; move its rules to network_policy",
 		`{auditLogging: false, network_policy: {monitoring: {alert_on_blacklist: true}}}`:   "needs the audit log; set auditLogging: true",
-		`network_policy: {whitelist: [{domain: a.b, ports: [443], protocols: [ssh]}]}`:      "ssh is allowed at port 22 only; add 22 to ports",
+		`network_policy: {whitelist: [{domain: a.b, ports: [443], protocols: [ssh]}]}`:      "ssh is allowed only on port 22; add 22 to ports",
 		`network_policy: {whitelist: [{domain: 10.0.0.1}]}`:                                 "expected a domain",
-		`permission_levels: {read_only: {filesystem: {write: [/workspace/output]}}}`:        "read_only writes no file but those in /workspace/scratch; write []",
+		`permission_levels: {read_only: {filesystem: {write: [/workspace/output]}}}`:        "with read_only, programs can write only files in /workspace/scratch; write []",
 		`permission_levels: {execute_full: {filesystem: {read: ["/workspace/../../etc"]}}}`: "expected a path",
 		`permission_levels: {execute_full: {filesystem: {read: ["/workspace/*.csv"]}}}`:     "expected a path",
-		`permission_levels: {execute_full: {network: {allow: [10.0.0.0/8]}}}`:               "cannot be allowed: programs reach hosts by their names; write the domain",
+		`permission_levels: {execute_full: {network: {allow: [10.0.0.0/8]}}}`:               "cannot be allowed: programs reach hosts only by name; write the domain",
 		`permission_levels: {execute_full: {network: {allow: [169.254.169.254]}}}`:          "cannot be allowed",
 		`permission_levels: {execute_full: {network: {allow: ["*"], deny: ["*"]}}}`:         "allow and deny both contain *; leave one of them out",
 		`permission_levels: {execute_full: {commands: {allow: [/bin/sh]}}}`:                 "expected the name of a command",

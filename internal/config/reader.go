@@ -95,9 +95,9 @@ func suggestName(name string, names []string) string {
 	case n == 0:
 		return ""
 	case n > 20:
-		return fmt.Sprintf("known are %s and %d more", strings.Join(names[:20], ", "), n-20)
+		return fmt.Sprintf("valid names are %s and %d more", strings.Join(names[:20], ", "), n-20)
 	}
-	return "known are " + strings.Join(names, ", ")
+	return "valid names are " + strings.Join(names, ", ")
 }
 
 // eachEntry calls visit for the entries of an object, once for each key. It skips null values and adds a problem for each
@@ -258,9 +258,9 @@ func readQuantity[T cmp.Ordered](v *T, lo, hi T, what string, parse func(string)
 		case !ok:
 			r.addMismatch(n, what)
 		case value < lo:
-			r.addProblem(n, "the least is "+show(lo), "%s is too small", n.describeValue())
+			r.addProblem(n, "the minimum is "+show(lo), "%s is too small", n.describeValue())
 		case value > hi:
-			r.addProblem(n, "the most is "+show(hi), "%s is too large", n.describeValue())
+			r.addProblem(n, "the maximum is "+show(hi), "%s is too large", n.describeValue())
 		default:
 			*v = value
 		}

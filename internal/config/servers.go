@@ -180,7 +180,7 @@ func (s *serverEntry) chooseTransport(r *nodeReader, key *valueNode) {
 	case "sse":
 		s.Transport = TransportSSE
 	default:
-		r.addProblem(key, "known are stdio, http and sse", "unknown transport %q", shortenText(s.kind))
+		r.addProblem(key, "valid transports are stdio, http and sse", "unknown transport %q", shortenText(s.kind))
 		return
 	}
 	remote := s.Transport != TransportStdio

@@ -708,7 +708,7 @@ func readCondition(s *string) readFunc {
 					where = fmt.Sprintf(" at character %d", utf8.RuneCountInString(written[:e.At])+1)
 				}
 			}
-			r.addProblem(n, hint, "the condition is wrong%s: %s", where, err)
+			r.addProblem(n, hint, "the condition is invalid%s: %s", where, err)
 			return
 		}
 		*s = written

@@ -23,7 +23,7 @@ func (p *policyBlocks) checkConflicts(r *nodeReader, n *valueNode, s Settings) {
 		return
 	}
 	if p.hasNetwork {
-		r.addProblem(at.key, "move its rules to network_policy", "network and network_policy are both written")
+		r.addProblem(at.key, "move its rules to network_policy", "network and network_policy are both set")
 	}
 	watches := p.monitoring.all == On || p.monitoring.blacklist == On || p.monitoring.volume == On
 	if watches && s.AuditLogging == Off {
@@ -138,7 +138,7 @@ func (p *policyBlocks) allowCommands(s *Settings) (notes []string) {
 	if p.hasCommands {
 		for _, name := range named {
 			if !slices.ContainsFunc(s.Commands, func(c Command) bool { return c.baseName() == name }) {
-				notes = append(notes, fmt.Sprintf("permission_levels: %s is not started: the setting commands does not name it", name))
+				notes = append(notes, fmt.Sprintf("permission_levels: %s cannot be started, because the setting commands does not name it", name))
 			}
 		}
 		return notes

@@ -185,7 +185,7 @@ func (w *Watcher) checkLost(found map[string]fileContent) error {
 		}
 		what := "empty"
 		if now.digest == "" {
-			what = "gone, or cannot be read"
+			what = "missing or unreadable"
 		}
 		return core.Errorf(core.KindInvalidArguments, "config.watch", "%s is %s", path, what).
 			WithHint("restore it, or restart retort serve to continue without it")

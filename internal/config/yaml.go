@@ -142,7 +142,7 @@ func (c *yamlConverter) convertNode(from ast.Node, depth int) (*valueNode, *synt
 	case *ast.AliasNode:
 		target, ok := c.anchors[scalarName(from.Value)]
 		if !ok {
-			return nil, n.syntaxErrorf("there is no anchor &%s above", shortenText(scalarName(from.Value)))
+			return nil, n.syntaxErrorf("there is no anchor &%s earlier in the file", shortenText(scalarName(from.Value)))
 		}
 		return target, nil
 	}
@@ -154,7 +154,7 @@ func (c *yamlConverter) convertEntries(n *valueNode, values []*ast.MappingValueN
 		key := &valueNode{kind: textKind, text: scalarName(v.Key)}
 		key.line, key.column = tokenPosition(v.Key.GetToken())
 		if v.Key.IsMergeKey() {
-			return key.syntaxErrorf("merge keys are not supported; write the keys out")
+			return key.syntaxErrorf("merge keys are not supported; write out the keys")
 		}
 		value, err := c.convertNode(v.Value, depth+1)
 		if err != nil {

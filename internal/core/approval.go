@@ -108,9 +108,9 @@ func (q Question) ActionLine() string {
 	case 0:
 		return action
 	case 1:
-		return action + " with the one effect that a dry run showed"
+		return action + " with the one effect from the dry run"
 	default:
-		return fmt.Sprintf("%s with the %d effects that a dry run showed", action, n)
+		return fmt.Sprintf("%s with the %d effects from the dry run", action, n)
 	}
 }
 
@@ -193,11 +193,11 @@ func (a Approval) RenderText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s wants to %s\n", LegibleLine(nonEmpty(a.Client, "A program")), a.ActionLine())
 	if a.Count > 1 {
-		fmt.Fprintf(&b, "\nthis is asked %d times, and the answer is for all %d\n", a.Count, a.Count)
+		fmt.Fprintf(&b, "\nthere are %d identical requests, and the answer applies to all %d\n", a.Count, a.Count)
 	}
 	if a.Login != "" {
 		fmt.Fprintf(
-			&b, "\nopen this address in a browser on this machine; the program goes on when you have logged in:\n%s\n",
+			&b, "\nopen this address in a browser on this machine; the program continues after you have logged in:\n%s\n",
 			LegibleLine(a.Login),
 		)
 	}
@@ -211,7 +211,7 @@ func (a Approval) RenderText() string {
 		}
 	}
 	if len(a.Before) > 0 {
-		b.WriteString("\nan earlier attempt at the same task has called it already:\n")
+		b.WriteString("\nan earlier attempt at the same task already called it:\n")
 	}
 	for _, before := range a.Before {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
@@ -223,7 +223,7 @@ func (a Approval) RenderText() string {
 		)
 	}
 	if a.Rule != "" {
-		fmt.Fprintf(&b, "\nasked because of: %s\n", LegibleLine(a.Rule))
+		fmt.Fprintf(&b, "\nreason for this request: %s\n", LegibleLine(a.Rule))
 	}
 	if a.IsCall() && a.Code != "" {
 		fmt.Fprintf(&b, "risk of the program: %d (%s)\n", a.Risk, a.Level)
@@ -232,7 +232,7 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(reason))
 	}
 	if a.Impact != nil {
-		fmt.Fprintf(&b, "\nimpact, as far as %s tells:\n%s", a.impactSubject(), a.Impact.describeLines())
+		fmt.Fprintf(&b, "\nimpact, as far as %s shows it:\n%s", a.impactSubject(), a.Impact.describeLines())
 	}
 	if a.Change != "" {
 		fmt.Fprintf(&b, "\nthe tool's definition differs from the trusted one:\n%s\n", EscapeIllegible(strings.TrimRight(a.Change, "\n")))
@@ -241,7 +241,7 @@ func (a Approval) RenderText() string {
 		fmt.Fprintf(&b, "\nthe program:\n%s\n", EscapeIllegible(strings.TrimRight(a.Code, "\n")))
 	}
 	for _, s := range a.Skills {
-		fmt.Fprintf(&b, "\nthe skill %s, which it uses:\n%s\n", LegibleLine(s.Name), EscapeIllegible(strings.TrimRight(s.Code, "\n")))
+		fmt.Fprintf(&b, "\nthe skill %s, which the program uses:\n%s\n", LegibleLine(s.Name), EscapeIllegible(strings.TrimRight(s.Code, "\n")))
 	}
 	return b.String()
 }

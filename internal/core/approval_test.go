@@ -20,7 +20,7 @@ func TestGrouped(t *testing.T) {
 	if waiting[0].Same != nil {
 		t.Error("what was given has changed")
 	}
-	if text := list[0].RenderText(); !strings.Contains(text, "this is asked 3 times, and the answer is for all 3\n") || strings.Contains(list[1].RenderText(), "times") {
+	if text := list[0].RenderText(); !strings.Contains(text, "there are 3 identical requests, and the answer applies to all 3\n") || strings.Contains(list[1].RenderText(), "identical") {
 		t.Error(text)
 	}
 }

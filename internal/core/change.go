@@ -48,13 +48,13 @@ func (c *DefinitionChange) Error() *Error {
 		c.Trusted.UTC().Format(time.DateOnly),
 	)
 	if c.Unknown != "" {
-		what = fmt.Sprintf("it is not known which definition of %s.%s was trusted: %s", c.Server, c.Tool, c.Unknown)
+		what = fmt.Sprintf("the trusted definition of %s.%s is not known: %s", c.Server, c.Tool, c.Unknown)
 	}
 	name := c.Server + "." + c.Tool
 	if c.Unknown != "" {
 		name = c.Server
 	}
-	return Errorf(KindToolChanged, "catalog.trust", "%s; it can't be called until a person trusts it again", what).
+	return Errorf(KindToolChanged, "catalog.trust", "%s; it cannot be called until a person trusts it again", what).
 		WithHint(
 			"continue without it, and ask the person to review it in a terminal: retort tools --changed %s, then retort tools --trust %s",
 			c.Server, name,

@@ -119,7 +119,7 @@ func LacksFiles(err error) bool {
 const tooManyFiles = "too many open files"
 
 // moreFiles is the hint for errors caused by too many open files.
-const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or have it do less at once"
+const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or do less at once"
 
 // WithHint returns a copy of e with a hint. If e was caused by too many open files, the hint is about that instead.
 func (e *Error) WithHint(format string, args ...any) *Error {
@@ -162,11 +162,11 @@ func AsError(err error) *Error {
 
 // ErrLogin marks, for errors.Is, the error of a call to a server that requires a person to log in first. The call had
 // no effect.
-var ErrLogin = errors.New("a login is needed")
+var ErrLogin = errors.New("a login is required")
 
 // ErrPage marks, for errors.Is, the error of a call that failed because a person had to open a page first. The person
 // did not do so or could not be asked.
-var ErrPage = errors.New("a page has to be opened")
+var ErrPage = errors.New("a page must be opened first")
 
 // ErrOutcomeUnknown marks, for errors.Is, the error of a call that was sent and got no readable answer. The call may
 // have taken effect.

@@ -25,7 +25,7 @@ func ParseMemory(written string) (int64, *Error) {
 	case err != nil || !known || n > math.MaxInt64/unit:
 		return 0, Errorf(KindInvalidArguments, "run", "memory_limit: expected a size such as 256MB, or bytes")
 	case n*unit < leastMemory:
-		return 0, Errorf(KindInvalidArguments, "run", "memory_limit: the least is %d MB", leastMemory>>20)
+		return 0, Errorf(KindInvalidArguments, "run", "memory_limit: the minimum is %d MB", leastMemory>>20)
 	}
 	return n * unit, nil
 }

@@ -53,7 +53,7 @@ func (m *MissingCapability) Error() string {
 	if m.Sampling != nil {
 		names = append(names, "sampling")
 	}
-	return "the client does not offer " + strings.Join(names, " and ")
+	return "the client does not support " + strings.Join(names, " and ")
 }
 
 type peerKey struct{}

@@ -35,7 +35,7 @@ var ErrRevoked = errors.New("the token that was used for this request is no long
 // RevokedError returns the error for work that was stopped because its Permit had ended.
 func RevokedError() *Error {
 	return Errorf(KindPolicy, "run.permit", "%w", ErrRevoked).WithHint(
-		"the audit log lists what was sent before; use another token to continue",
+		"the audit log lists the calls that were sent before; use another token to continue",
 	)
 }
 

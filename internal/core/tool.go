@@ -188,7 +188,7 @@ func (ts *Toolset) FindInCategory(name, category string) (*Tool, *Error) {
 		names = append(names, ts.QualifiedName(t))
 	}
 	return nil, Errorf(KindToolNotFound, "toolset", "%d servers have a tool %q", len(found), name).
-		WithHint("name it with its server: %s", strings.Join(names, ", "))
+		WithHint("write it with its server: %s", strings.Join(names, ", "))
 }
 
 // inCategory reports whether t is in a category, in any spelling. Every tool is in the empty category.
@@ -206,7 +206,7 @@ func (ts *Toolset) RegistryOnly(t *Tool) bool {
 func (ts *Toolset) NoServerFor(t *Tool) *Error {
 	return Errorf(
 		KindToolNotFound, "toolset",
-		"%s is only a definition in the registry (toolDefinitions): no server %q is connected that could be called",
+		"%s is only a definition in the registry (toolDefinitions): the server %q, which would run it, is not connected",
 		ts.QualifiedName(t), t.Server,
 	).
 		WithHint(
@@ -358,7 +358,9 @@ func (e *NoTool) Error() string { return "there is no tool " + e.Name }
 // the name of a server.
 type UnknownNames struct{ Names []string }
 
-func (e *UnknownNames) Error() string { return "nothing is named " + strings.Join(e.Names, " or ") }
+func (e *UnknownNames) Error() string {
+	return "there is nothing with the name " + strings.Join(e.Names, " or ")
+}
 
 // NotFound returns the error for an unknown tool name. The error suggests similar tools. If the tool was removed from
 // ts, NotFound returns the reason for the removal instead.

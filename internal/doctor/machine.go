@@ -58,11 +58,11 @@ func checkFileLimit(most uint64) []CheckResult {
 	case most >= littleFiles:
 		return nil
 	case most < leastFiles:
-		return []CheckResult{{"files", Broken, fmt.Sprintf("this process may have %d files open, and programs need more", most), "ulimit -n 4096"}}
+		return []CheckResult{{"files", Broken, fmt.Sprintf("this process may open only %d files, but programs need more", most), "ulimit -n 4096"}}
 	}
 	return []CheckResult{{
 		"files", Warning,
-		fmt.Sprintf("this process may have %d files open, which is little for many programs or servers", most),
+		fmt.Sprintf("this process may open only %d files, which is too few for many programs or servers", most),
 		"ulimit -n 4096",
 	}}
 }
@@ -75,14 +75,14 @@ func CheckFolder(name, dir string, fix bool) []CheckResult {
 		return []CheckResult{checkAbsent(name, dir, fix)}
 	}
 	if err != nil {
-		return []CheckResult{{name, Broken, "it cannot be looked at: " + err.Error(), "ls -ld " + shellQuote(dir)}}
+		return []CheckResult{{name, Broken, "it cannot be examined: " + err.Error(), "ls -ld " + shellQuote(dir)}}
 	}
 	if !info.IsDir() {
-		return []CheckResult{{name, Broken, dir + " is a file, and should be a folder", "mv " + shellQuote(dir) + " " + shellQuote(dir+".old")}}
+		return []CheckResult{{name, Broken, dir + " is a file, but must be a folder", "mv " + shellQuote(dir) + " " + shellQuote(dir+".old")}}
 	}
 	if owner, mine := ownedByMe(info); !mine {
 		return []CheckResult{{
-			name, Broken, fmt.Sprintf("%s belongs to %s, perhaps since a command was run with sudo", dir, owner),
+			name, Broken, fmt.Sprintf("%s belongs to %s, perhaps because a command was run with sudo", dir, owner),
 			`sudo chown -R "$USER" ` + shellQuote(dir),
 		}}
 	}
@@ -98,10 +98,10 @@ func CheckFolder(name, dir string, fix bool) []CheckResult {
 
 func checkAbsent(name, dir string, fix bool) CheckResult {
 	if !fix {
-		return CheckResult{name, OK, dir + " is not there yet; it is made when it is needed", ""}
+		return CheckResult{name, OK, dir + " does not exist yet; it is created when it is needed", ""}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return CheckResult{name, Broken, "it cannot be made: " + err.Error(), "mkdir -p " + shellQuote(dir)}
+		return CheckResult{name, Broken, "it cannot be created: " + err.Error(), "mkdir -p " + shellQuote(dir)}
 	}
 	return CheckResult{name, Mended, "made " + dir, ""}
 }
@@ -118,15 +118,15 @@ func checkPermissions(name, path string, info fs.FileInfo, fix bool) CheckResult
 			return CheckResult{name, Mended, fmt.Sprintf("%s was readable by other users (mode %o); now only you can read it", path, mode), ""}
 		}
 	}
-	return CheckResult{name, Warning, fmt.Sprintf("%s is open to other users (%o)", path, mode), fmt.Sprintf("chmod %o %s", right, shellQuote(path))}
+	return CheckResult{name, Warning, fmt.Sprintf("%s is accessible to other users (mode %o)", path, mode), fmt.Sprintf("chmod %o %s", right, shellQuote(path))}
 }
 
 func checkWritable(name, dir string) *CheckResult {
 	f, err := os.CreateTemp(dir, ".doctor-")
 	if err != nil {
 		return &CheckResult{
-			name, Broken, "nothing can be written there: " + err.Error(),
-			"check the disk and who owns it: df -h " + shellQuote(dir) + "; ls -ld " + shellQuote(dir) + "; or choose another with --home",
+			name, Broken, "it is not writable: " + err.Error(),
+			"check the disk space and the owner: df -h " + shellQuote(dir) + "; ls -ld " + shellQuote(dir) + "; or choose another data directory with --home",
 		}
 	}
 	_ = f.Close()
@@ -197,8 +197,8 @@ func CheckClock(now time.Time, behind time.Duration) CheckResult {
 	case behind > 0:
 		return CheckResult{
 			"clock", Broken,
-			fmt.Sprintf("%s is %s behind the newest entry of the record; calls that may have effects are refused", words, behind.Round(time.Second)),
-			"set the clock right; if it is, and was wrong before: retort audit accept-clock",
+			fmt.Sprintf("%s is %s behind the newest entry of the audit log; calls that may have effects are refused", words, behind.Round(time.Second)),
+			"correct the clock. If it is right now and was wrong before, run retort audit accept-clock",
 		}
 	}
 	return CheckResult{"clock", OK, words, ""}

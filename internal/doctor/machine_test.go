@@ -51,7 +51,7 @@ func TestFolder(t *testing.T) {
 		{at("right", 0o700), false, OK, OK, "free"},
 		{at("open", 0o755), false, Warning, Warning, "chmod 700"},
 		{at("mended", 0o757), true, Mended, OK, "was readable by other users (mode 757)"},
-		{filepath.Join(base, "gone"), false, OK, OK, "made when it is needed"},
+		{filepath.Join(base, "gone"), false, OK, OK, "created when it is needed"},
 		{filepath.Join(base, "made/below"), true, Mended, OK, "made"},
 		{file, false, Broken, Broken, "is a file"},
 		{file, true, Broken, Broken, "is a file"},

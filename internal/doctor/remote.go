@@ -22,7 +22,7 @@ func explainRemote(s FailureSymptom) *FailureCause {
 	} {
 		at, err := url.Parse(s.URL)
 		if err != nil {
-			return &FailureCause{"bad_url", "its url cannot be read: " + err.Error(), "correct url in its configuration"}
+			return &FailureCause{"bad_url", "its url is invalid: " + err.Error(), "correct url in its configuration"}
 		}
 		if c := known(s, at); c != nil {
 			return c
@@ -39,11 +39,11 @@ func explainUnknownHost(s FailureSymptom, at *url.URL) *FailureCause {
 	}
 	if dns.IsNotFound {
 		return &FailureCause{
-			"unknown_host", fmt.Sprintf("there is no host %s", at.Hostname()),
+			"unknown_host", fmt.Sprintf("the host %s does not exist", at.Hostname()),
 			"correct url in its configuration, or connect to the network (VPN) where the name exists",
 		}
 	}
-	return &FailureCause{"no_dns", fmt.Sprintf("the name %s could not be looked up", at.Hostname()), "check the network: nslookup " + at.Hostname()}
+	return &FailureCause{"no_dns", fmt.Sprintf("the name %s could not be resolved", at.Hostname()), "check the network: nslookup " + at.Hostname()}
 }
 
 // explainCertificate explains why a certificate was rejected.
@@ -62,7 +62,7 @@ func explainCertificate(s FailureSymptom, at *url.URL) *FailureCause {
 		return &FailureCause{
 			"untrusted_certificate",
 			"its certificate is not signed by an authority that this machine trusts: it is self-signed, or signed by a company",
-			"add the authority to the machine's (update-ca-certificates), or set SSL_CERT_FILE to its file",
+			"add the authority to those that this machine trusts (update-ca-certificates), or set SSL_CERT_FILE to its certificate file",
 		}
 	case errors.As(s.Err, &name):
 		return &FailureCause{"certificate_name", fmt.Sprintf("its certificate is not for %s", at.Hostname()), show}
@@ -71,7 +71,7 @@ func explainCertificate(s FailureSymptom, at *url.URL) *FailureCause {
 	case errors.As(s.Err, &invalid):
 		return &FailureCause{"bad_certificate", "its certificate is not valid: " + invalid.Error(), show}
 	case errors.As(s.Err, &record), strings.Contains(s.Message, "server gave HTTP response to HTTPS client"):
-		return &FailureCause{"no_tls", "it does not speak TLS there", "write http:// instead of https:// in its url, if it is on this machine"}
+		return &FailureCause{"no_tls", "it does not use TLS at that address", "if it is on this machine, write http:// instead of https:// in its url"}
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func explainConnection(s FailureSymptom, at *url.URL) *FailureCause {
 	case errors.Is(s.Err, syscall.ECONNREFUSED):
 		return &FailureCause{"refused", fmt.Sprintf("nothing listens at %s", at.Host), "start the server, or correct the port in its url"}
 	case errors.Is(s.Err, syscall.ENETUNREACH), errors.Is(s.Err, syscall.EHOSTUNREACH):
-		return &FailureCause{"unreachable", fmt.Sprintf("there is no way to %s", at.Host), "check the network or VPN"}
+		return &FailureCause{"unreachable", fmt.Sprintf("there is no network route to %s", at.Host), "check the network or VPN"}
 	case errors.Is(s.Err, syscall.ECONNRESET):
 		return &FailureCause{
-			"reset", "it broke off the connection",
+			"reset", "it closed the connection",
 			"check its url (http or https, port), and whether there is a proxy in between",
 		}
 	case errors.As(s.Err, &network) && network.Timeout() && s.Status == 0:
@@ -109,11 +109,11 @@ func explainStatus(s FailureSymptom, at *url.URL) *FailureCause {
 		if s.Login {
 			login += ", or put credentials into its headers"
 		}
-		return &FailureCause{"login", "it wants a login (HTTP 401)", login}
+		return &FailureCause{"login", "it requires a login (HTTP 401)", login}
 	case status == http.StatusForbidden:
-		return &FailureCause{"forbidden", "the login that is used does not allow it (HTTP 403)", login + ", as somebody who may"}
+		return &FailureCause{"forbidden", "the current login does not have the required rights (HTTP 403)", login + ", with an account that has these rights"}
 	case status == http.StatusProxyAuthRequired:
-		return &FailureCause{"proxy_login", "the proxy on the way wants a login (HTTP 407)", "set HTTPS_PROXY=http://user:password@proxy:port"}
+		return &FailureCause{"proxy_login", "the proxy requires a login (HTTP 407)", "set HTTPS_PROXY=http://user:password@proxy:port"}
 	case status == http.StatusNotFound, status == http.StatusGone:
 		return &FailureCause{
 			"wrong_path", fmt.Sprintf("there is nothing at %s (HTTP %d)", pathOf(at), status),
@@ -121,14 +121,14 @@ func explainStatus(s FailureSymptom, at *url.URL) *FailureCause {
 		}
 	case status == http.StatusMethodNotAllowed:
 		return &FailureCause{
-			"wrong_path", fmt.Sprintf("%s does not take messages (HTTP 405)", pathOf(at)),
-			"correct the path in its url, or say \"type\": \"sse\"",
+			"wrong_path", fmt.Sprintf("%s does not accept messages (HTTP 405)", pathOf(at)),
+			"correct the path in its url, or set \"type\": \"sse\"",
 		}
 	case status == http.StatusTooManyRequests:
-		return &FailureCause{"rate_limited", "it was asked too often (HTTP 429)", "wait, and then retort doctor " + shellQuote(s.Server)}
+		return &FailureCause{"rate_limited", "it received too many requests (HTTP 429)", "wait, then run retort doctor " + shellQuote(s.Server)}
 	case status >= 500:
 		return &FailureCause{
-			"server_error", fmt.Sprintf("it has a fault of its own (HTTP %d)", status),
+			"server_error", fmt.Sprintf("it reports an internal error (HTTP %d)", status),
 			"wait, or ask its operator; curl -i " + shellQuote(s.URL),
 		}
 	case status >= 400:
@@ -152,11 +152,11 @@ func explainNotMCP(s FailureSymptom, _ *url.URL) *FailureCause {
 	switch {
 	case strings.Contains(s.Message, `"text/html"`):
 		return &FailureCause{
-			"html", "a web page is at its url, no MCP server",
-			"correct its url: the endpoint is often at /mcp; a page may also be that of a login or a proxy",
+			"html", "its url leads to a web page, not to an MCP server",
+			"correct its url: the endpoint is often at /mcp; the page may also come from a login or a proxy",
 		}
-	case strings.Contains(s.Message, "which is no MCP message"),
-		strings.Contains(s.Message, "which is no stream of events"), strings.Contains(s.Message, "is no MCP message"):
+	case strings.Contains(s.Message, "which is not an MCP message"),
+		strings.Contains(s.Message, "which is not an event stream"), strings.Contains(s.Message, "is not an MCP message"):
 		return &FailureCause{"not_mcp", "the service at its url does not speak MCP", "correct its url: the endpoint is often at /mcp"}
 	case strings.Contains(s.Message, "no authorization for the server could be obtained"):
 		return &FailureCause{"login", "no login for it could be obtained: " + s.Message, "retort auth login " + shellQuote(s.Server)}

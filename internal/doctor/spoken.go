@@ -19,18 +19,18 @@ var words = []struct {
 	{
 		"node_too_old",
 		`(?i)EBADENGINE|unsupported engine|requires? node(?:\.js)? ?(?:version)? ?(?:>=|v?\d)|(?:fetch|ReadableStream|File|CustomEvent|structuredClone|crypto) is not defined|Unexpected token '(?:\?\?=|\|\|=|\?|\.)'|ERR_REQUIRE_ESM|ERR_UNKNOWN_BUILTIN_MODULE|Promise\.withResolvers is not a function|does not provide an export named`,
-		"its version of Node.js is too old for it",
+		"the installed version of Node.js is too old for it",
 		"node --version; install Node.js 22 or later: nvm install 22, brew install node, or https://nodejs.org",
 	},
 	{
 		"python_too_old",
 		`(?i)requires a different python|requires-python|requires python ?>=|no interpreter found for python|python version .* is not supported`,
-		"its version of Python does not fit", "python3 --version; uv python install 3.12",
+		"it does not support the installed version of Python", "python3 --version; uv python install 3.12",
 	},
 	{
 		"docker_not_running",
 		`(?i)cannot connect to the docker daemon|is the docker daemon running|error during connect.*docker`,
-		"Docker is installed, but does not run", "start Docker Desktop, or sudo systemctl start docker",
+		"Docker is installed, but is not running", "start Docker Desktop, or sudo systemctl start docker",
 	},
 	{
 		"docker_denied", `(?i)permission denied while trying to connect to the docker (?:daemon|api)`,
@@ -44,13 +44,13 @@ var words = []struct {
 	{
 		"package_not_found",
 		`(?i)npm (?:err!|error) (?:code E)?404[^\n]*?'?((?:@[\w.-]+/)?[\w.-]+)?'?|No solution found when resolving[^\n]*|Could not find a version that satisfies the requirement (\S+)|was not found in the package registry`,
-		"the package that it is started from does not exist in the registry",
+		"the package that its command runs does not exist in the registry",
 		"correct the package's name in its args; if it is private, log in with npm login",
 	},
 	{
 		"registry_unreachable",
 		`(?i)npm (?:err!|error) (?:code )?(?:ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|network)|failed to fetch: .?https://pypi|error sending request for url|Temporary failure in name resolution|NewConnectionError`,
-		"the registry that its package comes from cannot be reached",
+		"the registry of its package cannot be reached",
 		"check the network and the proxy: npm config get registry, npm ping",
 	},
 	{
@@ -62,17 +62,17 @@ var words = []struct {
 	{
 		"script_missing",
 		`can't open file '?([^':]+)'?:|Cannot find module '((?:/|[A-Za-z]:\\)[^']+)'|error: Module not found "([^"]+)"`,
-		"its args name a file that is not there: $1", "correct the path in its args",
+		"its args name a file that does not exist: $1", "correct the path in its args",
 	},
 	{
 		"module_missing", `(?:Cannot find (?:module|package)) '([^']+)'|ERR_MODULE_NOT_FOUND`,
-		"a module that it needs is not there: $1",
+		"a module that it needs is missing: $1",
 		"npm install in the folder of the server; if its args name a file, check that path",
 	},
 	{
 		"module_missing", `No module named '?([\w.]+)'?|ImportError: ([^\n]+)`,
-		"a module that it needs is not there: $1",
-		"install it into the Python that its command is, or start the server with uvx",
+		"a module that it needs is missing: $1",
+		"install it for the Python that its command runs, or start the server with uvx",
 	},
 	{
 		"command_not_found",
@@ -81,8 +81,8 @@ var words = []struct {
 	},
 	{
 		"port_taken", `EADDRINUSE[^\n]*?(?:[:.](\d{2,5}))?|(?i:address already in use)`,
-		"the port that it wants is taken by another process",
-		"end the other process, which lsof -iTCP -sTCP:LISTEN shows, or give it another port",
+		"the port that it needs is in use by another process",
+		"end the other process (find it with lsof -iTCP -sTCP:LISTEN), or give the server another port",
 	},
 	{
 		"refused_login",
@@ -112,18 +112,18 @@ var words = []struct {
 	{
 		"folder_missing",
 		`(?i)cannot access directory:? ([^\s,]+)|ENOENT[^\n]*?, (?:scandir|lstat|stat|chdir|access) '([^']+)'|NotADirectoryError[^\n]*'([^']+)'`,
-		"a folder or file that its args or env name is not there: $1",
-		"correct that path in its configuration, or make it",
+		"a folder or file in its args or env does not exist: $1",
+		"correct that path in its configuration, or create it",
 	},
-	{"too_many_files", `EMFILE|ENFILE|(?i:too many open files)`, "too many files are open", "ulimit -n 4096 before the client starts"},
+	{"too_many_files", `EMFILE|ENFILE|(?i:too many open files)`, "it has too many files open", "run ulimit -n 4096 before you start the client"},
 	{
 		"out_of_memory", `(?i)heap out of memory|MemoryError|signal: killed|OOMKilled|Cannot allocate memory`,
 		"it ran out of memory, or was killed",
-		"give it more memory, as with NODE_OPTIONS=--max-old-space-size=4096 in its env",
+		"give it more memory, for example with NODE_OPTIONS=--max-old-space-size=4096 in its env",
 	},
 	{
-		"no_access", `EACCES|EPERM|(?i:permission denied)`, "it may not open something that it needs",
-		"see its last lines; check who owns that file",
+		"no_access", `EACCES|EPERM|(?i:permission denied)`, "it has no permission to open a file that it needs",
+		"see its last lines of output, and check the owner of that file",
 	},
 	{
 		"older_protocol", `(?i)unsupported protocol version|protocol version .*not supported|version mismatch`,
@@ -135,7 +135,7 @@ var words = []struct {
 	},
 	{
 		"not_found_dns", `ENOTFOUND ?(\S*)|EAI_AGAIN ?(\S*)`,
-		"the address of the service that it needs is not known: $1",
+		"the address of the service that it needs cannot be resolved: $1",
 		"correct that address in its env, or check the network",
 	},
 }
@@ -186,25 +186,25 @@ func explainSilence(s FailureSymptom) *FailureCause {
 	pending := s.Pending || strings.Contains(s.Message, "did not answer")
 	if m := listens().FindString(strings.Join(append(s.Stderr, s.Rubbish...), "\n")); m != "" && pending {
 		return &FailureCause{
-			"not_stdio", fmt.Sprintf("it serves HTTP, and not standard input and output: %q", m),
-			"start it by itself and give its address as url instead of command, or correct its args: " + by,
+			"not_stdio", fmt.Sprintf("it serves HTTP instead of standard input and output: %q", m),
+			"start it separately and set its address as url instead of command, or correct its args: " + by,
 		}
 	}
 	switch {
 	case len(s.Rubbish) > 0 && pending:
 		return &FailureCause{
-			"not_stdio", fmt.Sprintf("it prints text and answers no message: %.120s", s.Rubbish[0]),
+			"not_stdio", fmt.Sprintf("it prints text and does not answer messages: %.120s", s.Rubbish[0]),
 			"it may be a server for HTTP, or need an argument such as stdio: " + by,
 		}
 	case strings.Contains(s.Message, "the server process ended: exit status 0"):
-		return &FailureCause{"ended_at_once", "it ended at once, without an error: it may be no server, or need an argument such as stdio", by}
+		return &FailureCause{"ended_at_once", "it ended at once, without an error: it may not be a server, or may need an argument such as stdio", by}
 	case strings.Contains(s.Message, "the server process ended"):
 		said := ""
 		if len(s.Stderr) > 0 {
 			said = "; its last output: " + strings.Join(s.Stderr[max(0, len(s.Stderr)-3):], " | ")
 		}
 		_, how, _ := strings.Cut(s.Message, "the server process ended: ")
-		return &FailureCause{"ended", "it ended while it was started: " + how + said, by}
+		return &FailureCause{"ended", "it ended during its start: " + how + said, by}
 	}
 	return nil
 }
@@ -218,8 +218,8 @@ func explainTimeout(s FailureSymptom) *FailureCause {
 	for _, a := range append([]string{s.Command}, s.Args...) {
 		if a == "npx" || a == "uvx" || a == "bunx" || a == "pipx" || s.Command == "docker" {
 			return &FailureCause{
-				"slow", waited + ": the first start may be downloading its package",
-				"run it once by hand, until it waits: " + s.commandLine(),
+				"slow", waited + "; on its first start it may still be downloading its package",
+				"run it once by hand until it waits for input: " + s.commandLine(),
 			}
 		}
 	}

@@ -34,8 +34,8 @@ func explainConfiguration(s FailureSymptom) *FailureCause {
 	}
 	if m := editorInput().FindStringSubmatch(s.Message); m != nil {
 		return &FailureCause{
-			"editor_input", "its configuration asks the person in an editor for ${input:" + m[1] + "}, which Retort cannot",
-			"replace it by ${" + variableName(m[1]) + "} in the configuration and set that variable",
+			"editor_input", "its configuration makes an editor ask for ${input:" + m[1] + "}, which Retort cannot do",
+			"replace it with ${" + variableName(m[1]) + "} in the configuration and set that variable",
 		}
 	}
 	return nil
@@ -58,11 +58,11 @@ func explainStart(s FailureSymptom) *FailureCause {
 	case errors.Is(s.Err, exec.ErrNotFound), errors.Is(s.Err, fs.ErrNotExist):
 		return explainMissingCommand(s)
 	case errors.Is(s.Err, fs.ErrPermission):
-		return &FailureCause{"not_executable", fmt.Sprintf("%s may not be executed", s.Command), "chmod +x " + shellQuote(s.Command)}
+		return &FailureCause{"not_executable", fmt.Sprintf("%s is not executable", s.Command), "chmod +x " + shellQuote(s.Command)}
 	case errors.Is(s.Err, syscall.ENOEXEC):
 		return &FailureCause{
 			"not_a_program",
-			fmt.Sprintf("%s is no program for this machine: it is made for another processor, or a script without its first line #!", s.Command),
+			fmt.Sprintf("%s is not a program for this machine: it is built for another processor, or is a script without a #! line", s.Command),
 			"file " + shellQuote(s.Command),
 		}
 	}
@@ -95,15 +95,15 @@ func explainMissingCommand(s FailureSymptom) *FailureCause {
 	if s.Command != filepath.Base(s.Command) {
 		if _, err := os.Stat(s.Command); err == nil {
 			return &FailureCause{
-				"no_interpreter", fmt.Sprintf("%s is there, but the interpreter that its first line names is not", s.Command),
+				"no_interpreter", fmt.Sprintf("%s exists, but the interpreter that its first line names does not", s.Command),
 				"head -1 " + shellQuote(s.Command),
 			}
 		}
-		return &FailureCause{"command_not_found", fmt.Sprintf("there is no file %s", s.Command), "correct command in its configuration"}
+		return &FailureCause{"command_not_found", fmt.Sprintf("the file %s does not exist", s.Command), "correct command in its configuration"}
 	}
 	if at := findOutsidePath(s.Command); at != "" {
 		return &FailureCause{
-			"not_in_path", fmt.Sprintf("%s is not in the PATH that the server is started with; it is at %s", s.Command, at),
+			"not_in_path", fmt.Sprintf("%s is not in the PATH with which the server is started; it is at %s", s.Command, at),
 			"set its command to " + at,
 		}
 	}

@@ -56,7 +56,7 @@ func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, 
 	case len(allowed) > 0:
 		return allowed, key, nil
 	case named:
-		return nil, "", policyErrorf("%s is in network.whitelist, but not with %s at port %d", t.Host, strings.Join(protocols, " or "), t.Port).
+		return nil, "", policyErrorf("%s is in network.whitelist, but not with %s on port %d", t.Host, strings.Join(protocols, " or "), t.Port).
 			WithHint(
 				"the person at the machine can allow it: network: {whitelist: [{domain: %s, ports: [%d], protocols: [%s]}]}",
 				t.Host, t.Port, protocols[0],
@@ -69,14 +69,14 @@ func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, 
 		}
 	}
 	return nil, "", policyErrorf("%s is not in network.whitelist", t.Host).
-		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; search_tools may find a tool that does it", t.Host)
+		WithHint("the person at the machine can allow it: network: {whitelist: [%s]}; or look for a tool with search_tools", t.Host)
 }
 
 // checkScopes returns an error if a scope refuses host, otherwise nil.
 func (n *Network) checkScopes(host string) *core.Error {
 	for _, s := range n.scopes {
 		if rule := s.refusalRule(host); rule != "" {
-			return policyErrorf("%s must not be reached: %s", host, rule).WithHint("only the person who runs Retort can change the rule")
+			return policyErrorf("%s may not be reached, because of %s", host, rule).WithHint("only the person who runs Retort can change the rule")
 		}
 	}
 	return nil
@@ -89,16 +89,16 @@ func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 		return refused
 	}
 	if why := n.scopeRefusal(at); why != "" {
-		return policyErrorf("%s leads to %s, which is %s", host, at, why)
+		return policyErrorf("%s resolves to %s, which is %s", host, at, why)
 	}
 	return nil
 }
 
 // NoNetworkError returns the error for programs that use the network although the settings allow no host.
 func NoNetworkError(what string) *core.Error {
-	return policyErrorf("programs have no network here: %s was not reached", quoteShort(HostIn(what))).
+	return policyErrorf("programs have no network access here: %s was not reached", quoteShort(HostIn(what))).
 		WithHint(
-			"search_tools finds a tool that does it. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}",
+			"look for a tool with search_tools. The person at the machine can allow domains with the setting network: {whitelist: [api.example.com]}",
 		)
 }
 
@@ -123,7 +123,7 @@ func (n *Network) resolveTarget(ctx context.Context, t Target) ([]netip.AddrPort
 	var list []netip.AddrPort
 	for _, a := range found {
 		if why := n.addressRefusal(a, own); why != "" {
-			refused := policyErrorf("%s leads to %s, which is %s", t.Host, plainAddr(a), why).WithHint("programs reach only hosts on the Internet")
+			refused := policyErrorf("%s resolves to %s, which is %s", t.Host, plainAddr(a), why).WithHint("programs reach only hosts on the Internet")
 			if _, listed := n.denied.rangeOf(a); listed {
 				refused.Op = opBlacklist
 			}

@@ -168,11 +168,11 @@ func (r Rule) normalizeRule() (Rule, error) {
 		case known && len(r.Ports) == 0 && !slices.Contains(c.Ports, port):
 			c.Ports = append(c.Ports, port)
 		case !known && p != tcp:
-			return r, invalidErrorf("network.whitelist: there is no protocol %s", quoteShort(p))
+			return r, invalidErrorf("network.whitelist: unknown protocol %s", quoteShort(p))
 		case p == tcp && len(r.Ports) == 0:
-			return r, invalidErrorf("network.whitelist: %s allows tcp and names no ports", r.Domain)
+			return r, invalidErrorf("network.whitelist: %s allows tcp, but does not list ports", r.Domain)
 		case p == ssh && !slices.Contains(c.Ports, sshPort):
-			return r, invalidErrorf("network.whitelist: %s allows ssh, which is at port 22 only, and names other ports", r.Domain)
+			return r, invalidErrorf("network.whitelist: %s allows ssh, which is possible only on port 22, but lists other ports", r.Domain)
 		}
 	}
 	return c, nil
@@ -194,7 +194,7 @@ func parsePattern(domain string) (string, error) {
 	name, wild := strings.CutPrefix(domain, "*.")
 	host, refused := ParseHost(name)
 	if refused != nil {
-		return "", invalidErrorf("network: %s names no domain: %s", quoteShort(domain), refused.Message)
+		return "", invalidErrorf("network: %s is not a domain: %s", quoteShort(domain), refused.Message)
 	}
 	if wild {
 		return "*." + host, nil

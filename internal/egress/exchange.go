@@ -25,7 +25,7 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	}
 	for _, r := range text {
 		if r <= ' ' || r == 0x7f || r == '\\' || r == '\uFFFD' {
-			return nil, t, policyErrorf("the address %s has a character that is not allowed in a URL", quoteShort(where))
+			return nil, t, policyErrorf("the address %s contains a character that is not allowed in a URL", quoteShort(where))
 		}
 	}
 	u, err := url.Parse(text)
@@ -39,9 +39,9 @@ func parseURL(text string) (*url.URL, Target, *core.Error) {
 	case scheme != https && scheme != http1:
 		return nil, t, policyErrorf("%s is neither https nor http", quoteShort(where))
 	case u.User != nil:
-		return nil, Target{Host: u.Host}, policyErrorf("the address has a user name, which is not sent").WithHint("send an Authorization header")
+		return nil, Target{Host: u.Host}, policyErrorf("the address contains a user name, which Retort does not send").WithHint("send an Authorization header instead")
 	case u.Opaque != "" || u.Host == "" || strings.ContainsRune(where, '%') || strings.HasSuffix(u.Host, ":"):
-		return nil, t, policyErrorf("%s names no host", quoteShort(where))
+		return nil, t, policyErrorf("%s does not contain a host", quoteShort(where))
 	}
 	t = Target{Host: u.Host, Port: defaultPorts[scheme], Protocol: scheme}
 	host, refused := ParseHost(strings.TrimSuffix(u.Host, ":"+u.Port()))
@@ -109,7 +109,7 @@ func (s *Session) checkDryRun(t Target, method string) *core.Error {
 	if !s.x.Rehearses || slices.Contains(readMethods, method) {
 		return nil
 	}
-	return s.noteRefusal(t, policyErrorf("a dry run sends nothing: %s to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
+	return s.noteRefusal(t, policyErrorf("a dry run sends nothing: the %s request to %s was not made", method, t.Host).WithHint("run the program without dry_run"))
 }
 
 // roundTrip sends a request that was allowed, and adds the secret headers for its host. Its errors are typed.
@@ -138,7 +138,7 @@ func (s *Session) requestError(ctx context.Context, t Target, err error) *core.E
 		return core.Errorf(core.KindCancelled, "egress", "the request to %s was cancelled", t.Host)
 	case errors.As(err, &untrusted), errors.As(err, &other), errors.As(err, &outdated):
 		return core.Errorf(core.KindUpstreamGone, "egress", "the certificate of %s is not valid: %v", t.Host, err).
-			WithHint("authorities of your own are named with the setting network.certificates")
+			WithHint("add your own certificate authorities with the setting network.certificates")
 	case errors.As(err, &timeout) && timeout.Timeout(), ctx.Err() != nil:
 		return core.Errorf(core.KindUpstreamTimeout, "egress", "%s did not answer in time", t.Host)
 	}

@@ -132,7 +132,7 @@ func (s *Session) prepareFetch(r Request) (*fetchRequest, *core.Error) {
 		f.method = http.MethodGet
 	}
 	if !isHeaderName(f.method) || slices.Contains([]string{"CONNECT", "TRACE", "TRACK"}, f.method) {
-		return nil, s.noteRefusal(f.target, policyErrorf("the method %s is not sent", quoteShort(r.Method)))
+		return nil, s.noteRefusal(f.target, policyErrorf("the method %s is not allowed", quoteShort(r.Method)))
 	}
 	if refused := f.addHeaders(r.Headers); refused != nil {
 		return nil, s.noteRefusal(f.target, refused)
@@ -150,7 +150,7 @@ func (s *Session) prepareFetch(r Request) (*fetchRequest, *core.Error) {
 	if len(f.body) > maxRequestBytes {
 		return nil, s.noteRefusal(
 			f.target,
-			core.Errorf(core.KindLimit, "egress", "the body has %d bytes, at most %d are sent", len(f.body), maxRequestBytes),
+			core.Errorf(core.KindLimit, "egress", "the body has %d bytes; at most %d are allowed", len(f.body), maxRequestBytes),
 		)
 	}
 	return f, nil
@@ -169,7 +169,7 @@ func (f *fetchRequest) addHeaders(list [][2]string) *core.Error {
 	}
 	if len(list) > maxHeaders || size > maxHeaderBytes {
 		return core.Errorf(
-			core.KindLimit, "egress", "the request has %d headers of %d bytes, at most %d of %d are sent", len(list), size,
+			core.KindLimit, "egress", "the request has %d headers with %d bytes; at most %d headers with %d bytes are allowed", len(list), size,
 			maxHeaders, maxHeaderBytes,
 		)
 	}
@@ -183,7 +183,7 @@ func (f *fetchRequest) followRedirects(ctx context.Context) (Response, *core.Err
 			return answer, failed
 		}
 		if f.redirect == "error" {
-			return Response{}, core.Errorf(core.KindRuntime, "egress", "%s redirects, which the program has excluded", f.target.Host)
+			return Response{}, core.Errorf(core.KindRuntime, "egress", "%s redirects, which the program does not allow (redirect: error)", f.target.Host)
 		}
 		if f.hops++; f.hops > maxRedirects {
 			return Response{}, core.Errorf(core.KindUpstreamGone, "egress", "%s redirects more than %d times", f.target.Host, maxRedirects)
@@ -245,8 +245,8 @@ func (f *fetchRequest) readResponse(ctx context.Context, resp *http.Response) (R
 		return Response{}, f.requestError(ctx, f.target, err)
 	}
 	if int64(len(body)) > f.n.o.Body {
-		return Response{}, core.Errorf(core.KindLimit, "egress", "the answer of %s has more than %d bytes", f.target.Host, f.n.o.Body).
-			WithHint("ask for less: a page, a filter, a Range header")
+		return Response{}, core.Errorf(core.KindLimit, "egress", "the response of %s has more than %d bytes", f.target.Host, f.n.o.Body).
+			WithHint("request less data, with a page, a filter or a Range header")
 	}
 	body = []byte(f.maskText(string(body)))
 	if utf8.Valid(body) {
@@ -286,7 +286,7 @@ func (f *fetchRequest) redirectTo(status int, location string) *core.Error {
 	}
 	if from.Scheme != u.Scheme || from.Host != u.Host {
 		if len(f.body) > 0 && status >= http.StatusTemporaryRedirect {
-			return f.noteRefusal(t, policyErrorf("%s redirects to %s with the body, which does not follow to another origin", f.target.Host, t.Host))
+			return f.noteRefusal(t, policyErrorf("%s redirects to %s with the body, which Retort does not send to another origin", f.target.Host, t.Host))
 		}
 		maps.DeleteFunc(f.header, func(name string, _ []string) bool { return !slices.Contains(redirectHeaders, name) })
 	}

@@ -19,14 +19,14 @@ const (
 // without a trailing dot. It refuses invalid names, and IP addresses in any notation. No other code parses hosts.
 func ParseHost(host string) (string, *core.Error) {
 	if host == "" {
-		return "", policyErrorf("there is no host in the address")
+		return "", policyErrorf("the address does not contain a host")
 	}
 	if len(host) > maxHost+1 {
 		return "", policyErrorf("the host is longer than %d characters", maxHost)
 	}
 	for _, r := range host {
 		if r <= ' ' || r == 0x7f || r == '\uFFFD' {
-			return "", policyErrorf("the host %s has a character that no host has", quoteShort(host))
+			return "", policyErrorf("the host %s contains an invalid character", quoteShort(host))
 		}
 	}
 	if strings.ContainsAny(host, "[]:") {
@@ -92,8 +92,8 @@ func isNumber(l string) bool {
 }
 
 func literalAddressError(host string) *core.Error {
-	return policyErrorf("%s is an address and no name", quoteShort(host)).WithHint(
-		"programs reach hosts by their names, those in the setting network.whitelist",
+	return policyErrorf("%s is an address, not a name", quoteShort(host)).WithHint(
+		"programs reach hosts only by name, and only those in the setting network.whitelist",
 	)
 }
 
@@ -110,10 +110,10 @@ func ParsePort(text string) (int, *core.Error) {
 func parseAuthority(text string) (string, int, *core.Error) {
 	at := strings.LastIndexByte(text, ':')
 	if at < 0 {
-		return "", 0, policyErrorf("%s names no port", quoteShort(text))
+		return "", 0, policyErrorf("%s does not contain a port", quoteShort(text))
 	}
 	if strings.ContainsAny(text, "@/\\?#%") {
-		return "", 0, policyErrorf("%s is more than a host and a port", quoteShort(text))
+		return "", 0, policyErrorf("%s contains more than a host and a port", quoteShort(text))
 	}
 	host, refused := ParseHost(text[:at])
 	if refused != nil {

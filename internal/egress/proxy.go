@@ -172,7 +172,7 @@ func readHead(raw []byte) (h requestHead, refused *core.Error) {
 		}
 	}
 	if h.chunked && h.length != "" {
-		return h, policyErrorf("the request has two lengths")
+		return h, policyErrorf("the request has both a content length and chunked encoding")
 	}
 	return h, nil
 }
@@ -185,11 +185,11 @@ func (h *requestHead) parseHeader(name, value string) *core.Error {
 		}
 	case "content-length":
 		if h.length = value; value == "" || strings.Trim(value, "0123456789") != "" || len(value) > 15 {
-			return policyErrorf("the request has the length %s", quoteShort(value))
+			return policyErrorf("the request has an invalid length: %s", quoteShort(value))
 		}
 	case "transfer-encoding":
 		if h.chunked = true; !strings.EqualFold(value, "chunked") {
-			return policyErrorf("the request has the encoding %s", quoteShort(value))
+			return policyErrorf("the request has an unsupported transfer encoding: %s", quoteShort(value))
 		}
 	case "upgrade":
 		h.upgrade = true
@@ -251,11 +251,11 @@ func (p *proxyConn) buildRequest(h requestHead) (t Target, req *http.Request, re
 	case refused != nil:
 		return t, nil, p.noteRefusal(t, refused)
 	case t.Protocol != http1:
-		return t, nil, p.noteRefusal(t, policyErrorf("https goes through a tunnel (CONNECT)"))
+		return t, nil, p.noteRefusal(t, policyErrorf("https requests must use a tunnel (CONNECT)"))
 	case !h.sameHost(t):
 		return t, nil, p.noteRefusal(t, policyErrorf("the request is for %s, but its Host header is %s", t, quoteShort(h.host)))
 	case h.upgrade:
-		return t, nil, p.noteRefusal(t, policyErrorf("a request to %s asks for another protocol, which is not spoken here", t.Host))
+		return t, nil, p.noteRefusal(t, policyErrorf("a request to %s asks to switch to another protocol, which is not supported", t.Host))
 	}
 	if t = p.upgradeToHTTPS(t); t.Protocol == https {
 		u.Scheme, u.Host = https, t.Host
@@ -281,7 +281,7 @@ func (p *proxyConn) requestURL(h requestHead) (*url.URL, Target, *core.Error) {
 		return parseURL(h.target)
 	}
 	if p.origin.Host == "" {
-		return nil, Target{Host: h.host}, policyErrorf("this is a proxy: a request names its whole address")
+		return nil, Target{Host: h.host}, policyErrorf("this is a proxy: a request must contain the full URL")
 	}
 	return parseURL("http://" + p.origin.String() + h.target)
 }
@@ -362,7 +362,7 @@ func (p *proxyConn) maskResponse(resp *http.Response, t Target) *core.Error {
 		return p.requestError(p.ctx, t, err)
 	}
 	if int64(len(body)) > p.n.o.Body {
-		return core.Errorf(core.KindLimit, "egress", "the answer of %s has more than %d bytes", t.Host, p.n.o.Body)
+		return core.Errorf(core.KindLimit, "egress", "the response of %s has more than %d bytes", t.Host, p.n.o.Body)
 	}
 	body = []byte(p.maskText(string(body)))
 	_ = resp.Body.Close()

@@ -64,7 +64,7 @@ func (s compiledScope) refusalRule(host string) string {
 	case s.denied.matchesHost(host):
 		return s.rule + ".deny"
 	case !s.every && !slices.ContainsFunc(s.allow, func(p string) bool { return matchesPattern(p, host) }):
-		return s.rule + ".allow, which does not name it"
+		return s.rule + ".allow, which does not contain it"
 	}
 	return ""
 }

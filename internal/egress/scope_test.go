@@ -123,7 +123,7 @@ func TestSSHRule(t *testing.T) {
 			t.Errorf("%v: %v", target, refused)
 		}
 	}
-	if _, err := New(Options{Allow: []Rule{{Domain: "a.example.com", Ports: []int{2222}, Protocols: []string{ssh}}}}); err == nil || !strings.Contains(err.Error(), "port 22 only") {
+	if _, err := New(Options{Allow: []Rule{{Domain: "a.example.com", Ports: []int{2222}, Protocols: []string{ssh}}}}); err == nil || !strings.Contains(err.Error(), "only on port 22") {
 		t.Error(err)
 	}
 }

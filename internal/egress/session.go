@@ -155,7 +155,7 @@ func (s *Session) admitRequest(t Target, protocols ...string) (allowed []string,
 	}
 	if wait := s.n.rates.takeToken(key, s.n.o.Now()); wait > 0 {
 		return nil, s.noteRefusal(t, core.Errorf(core.KindLimit, "egress", "too many requests to %s: at most %d in %v", key, s.n.o.Rate, s.n.o.Per).
-			WithHint("wait %v, or ask for more at once (network.rateLimitPerDomain)", wait.Round(time.Millisecond)))
+			WithHint("wait %v, or request more data at once (network.rateLimitPerDomain)", wait.Round(time.Millisecond)))
 	}
 	return allowed, s.noteAttempt(ConnectionAttempt{Decision: Allowed, Host: t.Host, Port: t.Port, Protocol: t.Protocol})
 }

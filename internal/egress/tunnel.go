@@ -110,11 +110,11 @@ func (p *proxyConn) checkTunnel(h requestHead, t Target) *core.Error {
 	case !h.sameHost(t):
 		return policyErrorf("the tunnel is to %s, but its Host header is %s", t, quoteShort(h.host))
 	case h.chunked || h.length != "" && h.length != "0":
-		return policyErrorf("a CONNECT has no body")
+		return policyErrorf("a CONNECT request may not have a body")
 	case p.x.Rehearses:
 		return policyErrorf("a dry run sends nothing: a tunnel to %s was not opened", t.Host).WithHint("run the program without dry_run")
 	case len(p.n.secretsOf(t.Host)) > 0 && t.Port != defaultPorts[http1]:
-		return policyErrorf("%s gets a header that programs do not see (network.secrets), which cannot be added inside of a tunnel", t.Host).
+		return policyErrorf("requests to %s need a secret header (network.secrets), which cannot be added inside a tunnel", t.Host).
 			WithHint(
 				"request http://%s/… instead: the proxy continues with https and adds the header. In JavaScript and TypeScript, fetch does this by itself",
 				t.Host,
@@ -209,7 +209,7 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	}
 	if first[0] != 0x16 {
 		return nil, policyErrorf("the tunnel to %s does not carry TLS", host).WithHint(
-			"a rule with protocols: [tcp] and its ports allows anything there",
+			"a rule with protocols: [tcp] and ports allows other protocols",
 		)
 	}
 	read := &recordingConn{in: io.LimitReader(in, maxHello)}
@@ -222,9 +222,9 @@ func readHello(in *bufio.Reader, host string) ([]byte, *core.Error) {
 	case hello == nil:
 		return nil, policyErrorf("the tunnel to %s does not begin with a valid TLS ClientHello", host)
 	case hello.ServerName == "":
-		return nil, policyErrorf("TLS in the tunnel to %s names no host (SNI)", host)
+		return nil, policyErrorf("TLS in the tunnel to %s does not name a host (SNI)", host)
 	case slices.Contains(hello.Extensions, extensionECH):
-		return nil, policyErrorf("TLS in the tunnel to %s hides the host that it is for (ECH)", host)
+		return nil, policyErrorf("TLS in the tunnel to %s hides its host (ECH)", host)
 	}
 	if name, refused := ParseHost(hello.ServerName); refused != nil || name != host {
 		return nil, policyErrorf("the tunnel is to %s, but TLS in it is for %s (SNI)", host, quoteShort(hello.ServerName))

@@ -161,7 +161,7 @@ func TestAuthorizationServer(t *testing.T) {
 		challenge string
 	}{
 		{"", 401, `resource_metadata="https://retort.example.com/.well-known/oauth-protected-resource/mcp", scope="mcp:tools"`},
-		{a.token(t, "https://other.example.com", "mcp:tools"), 401, `error="invalid_token", error_description="the token is for another audience`},
+		{a.token(t, "https://other.example.com", "mcp:tools"), 401, `error="invalid_token", error_description="the token is not for the audience`},
 		{a.token(t, resource, "openid"), 403, `error="insufficient_scope"`},
 		{newAuthority(t).token(t, resource, "mcp:tools"), 401, `error="invalid_token", error_description="the token was not issued by`},
 		{good, 200, ""},

@@ -99,7 +99,7 @@ func (w *watching) recall() {
 	}()
 	for e, err := range w.p.audit.ReplayEvents(w.ctx, start.Add(-lookback), maxReplayed, others...) {
 		if err != nil {
-			w.p.log.Warn("normal behavior cannot be learned from all of the audit log", "error", err)
+			w.p.log.Warn("usual behaviour cannot be learned from the complete audit log", "error", err)
 			continue
 		}
 		w.watch.ReplayEvent(e)

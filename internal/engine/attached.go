@@ -26,18 +26,18 @@ func TaskJob(t Task) (Job, error) { return core.TaskJob(t) }
 func (e *Engine) ExecuteTask(ctx context.Context, t Task) Outcome {
 	q, err := e.line.queue()
 	if err == nil && q.TryOwn() {
-		return e.logged("did a task", e.attachTask(ctx, q, t))
+		return e.logged("performed an agent task", e.attachTask(ctx, q, t))
 	}
 	free, refused := e.holdTask(q, t.ID)
 	if refused != nil {
-		return e.logged("did a task", Outcome{Task: t.ID, Status: core.StatusRejected, Error: refused})
+		return e.logged("performed an agent task", Outcome{Task: t.ID, Status: core.StatusRejected, Error: refused})
 	}
 	defer free()
 	ctx, stop := deadline.WhilePermitted(e.pipeline.WithPolicyPermit(ctx))
 	defer stop()
-	o := e.logged("did a task", e.orchestrator().Run(ctx, t))
+	o := e.logged("performed an agent task", e.orchestrator().Run(ctx, t))
 	if err != nil {
-		o.Warnings = append(o.Warnings, "the task ran without the queue: "+core.AsError(err).Message)
+		o.Warnings = append(o.Warnings, "the agent task ran without the queue: "+core.AsError(err).Message)
 	}
 	return o
 }
@@ -136,7 +136,7 @@ func (e *Engine) attachTask(ctx context.Context, q *jobs.Queue, t Task) Outcome 
 	const early = 300 * time.Millisecond
 	told := time.AfterFunc(early, func() {
 		if s, err := e.Task(a.task); err == nil && s.Status == core.TaskQueued && t.Progress != nil {
-			t.Progress(core.TaskStep{Phase: core.PhaseQueue, Text: fmt.Sprintf("waits for its turn, as number %d", s.Position)})
+			t.Progress(core.TaskStep{Phase: core.PhaseQueue, Text: fmt.Sprintf("waiting in the queue at position %d", s.Position)})
 		}
 	})
 	defer told.Stop()
@@ -175,9 +175,9 @@ func outcomeOf(s JobState) Outcome {
 		return *s.Outcome
 	}
 	return Outcome{ExecutionID: s.ID, Status: core.StatusCancelled, Error: core.Errorf(
-		core.KindCancelled, "retort.tasks", "the task was cancelled and has not ended yet",
+		core.KindCancelled, "retort.tasks", "the agent task was cancelled, but has not ended yet",
 	).
-		WithHint("retort tasks show %s shows when it has ended", s.ID)}
+		WithHint("run retort tasks show %s to see when it has ended", s.ID)}
 }
 
 // does returns the function that performs an agent task from the queue.
@@ -185,7 +185,7 @@ func (e *Engine) does() jobs.RunFunc {
 	return func(ctx context.Context, t *jobs.JobTurn) Outcome {
 		var task core.AgentTask
 		if err := json.Unmarshal(t.Payload, &task); err != nil {
-			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the task can't be read: %w", err))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the agent task cannot be read: %w", err))
 		}
 		task.ID, task.Job = cmp.Or(task.ID, t.Task.ID), t.Task.ID
 		a, _ := ctx.Value(attachedKey{}).(*attached)

@@ -39,7 +39,7 @@ func (p *parts) record(ctx context.Context) error {
 			_ = log.Record(
 				core.AuditEvent{
 					Kind: core.EventGap, Status: "cut",
-					Facts: map[string]any{"cause": "another chain of this home ends before its checkpoint"},
+					Facts: map[string]any{"cause": "another chain in this data directory ends before its checkpoint"},
 				},
 				false,
 			)

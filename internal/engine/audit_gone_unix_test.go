@@ -51,7 +51,7 @@ func TestAuditLogDeleted(t *testing.T) {
 	}
 	v, err := admin.VerifyAudit(t.Context(), c, admin.AuditProof{})
 	check(t, err)
-	if v.OK || v.First.What != audit.Missing || !strings.Contains(strings.Join(v.Notes, "\n"), "goes on in the place of chain") {
+	if v.OK || v.First.What != audit.Missing || !strings.Contains(strings.Join(v.Notes, "\n"), "continues chain") {
 		t.Errorf("%+v", v)
 	}
 }

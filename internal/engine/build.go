@@ -403,7 +403,7 @@ func (p *parts) join(c Config, g *check.ProgramChecker) error {
 	p.pipeline.Memory = p.memory
 	if p.config.Settings.Workspace.RealValues.IsOn() {
 		p.pipeline.KeptTokens = func(session string, why error) {
-			p.log.Warn("a file has no copy with real values", "session", session, "reason", why, "hint", core.AsError(why).Hint)
+			p.log.Warn("no copy with real values was written for a file", "session", session, "reason", why, "hint", core.AsError(why).Hint)
 		}
 	}
 	if d := p.describes(); d != nil {
@@ -527,7 +527,7 @@ func (p *parts) attend(dir string) {
 		tried = true
 		opened, err := approval.OpenDesk(dir, table)
 		if err != nil {
-			p.log.Warn("retort approvals can't reach this engine", "error", err)
+			p.log.Warn("retort approvals cannot reach this engine", "error", err)
 			return
 		}
 		desk = opened
@@ -618,7 +618,7 @@ func (c Config) strangers(loaded *config.Config) error {
 	for _, name := range loaded.Settings.NamedServers() {
 		if !slices.Contains(known, name) {
 			return core.Errorf(core.KindInvalidArguments, "retort.open", "settings for the server %q, which is not configured", name).
-				WithHint("configured are %s", strings.Join(known, ", "))
+				WithHint("the configured servers are %s", strings.Join(known, ", "))
 		}
 	}
 	return nil

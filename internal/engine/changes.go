@@ -79,7 +79,7 @@ func (e *Engine) Find(name string) (server, tool string, err error) {
 	}
 	return "", "", core.Errorf(
 		core.KindToolNotFound, "retort.find", "there is no server or tool %q", name,
-	).WithHint("retort tools lists all servers and tools")
+	).WithHint("run retort tools to see all servers and tools")
 }
 
 // FlaggedTool represents a tool whose definition has suspicious content.
@@ -99,7 +99,7 @@ func (e *Engine) Flagged(server string) (list []FlaggedTool) {
 	for _, t := range s.Tools {
 		withheld := t.Withheld
 		if direct && withheld == "" && !client.ForResources(t.Raw) && e.Offer(t) == nil {
-			withheld = "the whole, which has more than results.definitionTokens"
+			withheld = "its complete definition, which exceeds results.definitionTokens"
 		}
 		if len(t.Flags) > 0 || withheld != "" {
 			list = append(list, FlaggedTool{t.Name, withheld, t.Flags})

@@ -99,7 +99,7 @@ func (e *Engine) knows(name string) error {
 	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return err.WithHint("did you mean %s?", near[0])
 	}
-	return err.WithHint("configured are %s", strings.Join(known, ", "))
+	return err.WithHint("the configured servers are %s", strings.Join(known, ", "))
 }
 
 func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis {
@@ -170,18 +170,18 @@ func remarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureC
 		all = append(all, doctor.FailureCause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
 	}
 	if len(info.Changed) > 0 {
-		add("changed_definitions", fmt.Sprintf("retort tools --changed %s, then retort tools --trust %s", info.Name, info.Name),
+		add("changed_definitions", fmt.Sprintf("run retort tools --changed %s, then retort tools --trust %s", info.Name, info.Name),
 			"%s has changed since it was trusted", strings.Join(info.Changed, ", "))
 	}
 	if len(info.Flagged) > 0 {
 		add(
 			"flagged_definitions", "retort describe "+info.Name+"."+info.Flagged[0],
-			"definitions have suspicious content: %s", strings.Join(info.Flagged, ", "),
+			"its definitions contain suspicious text: %s", strings.Join(info.Flagged, ", "),
 		)
 	}
 	if n := status.Rubbish.Lines; n > 0 {
 		add(
-			"stdout_rubbish", "have it log to standard error: see its own settings",
+			"stdout_rubbish", "configure it to log to standard error: see its own settings",
 			"it writes lines that are not messages to standard output (%d lines)", n,
 		)
 	}
@@ -189,7 +189,7 @@ func remarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureC
 		add("slow_answers", "", "it answers slowly: %.1f s", status.Latency.Seconds())
 	}
 	if info.State == string(client.StateReady) && info.Tools == 0 {
-		add("no_tools", "", "it lists no tools")
+		add("no_tools", "", "it offers no tools")
 	}
 	return all
 }
@@ -204,7 +204,7 @@ func (e *Engine) loginOf(spec Server) string {
 	}
 	for name := range spec.Headers {
 		if strings.EqualFold(name, "Authorization") {
-			return "by a header of its configuration"
+			return "by a header in its configuration"
 		}
 	}
 	return ""

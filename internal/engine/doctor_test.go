@@ -148,7 +148,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"bad_arguments", "args", says("usage: server [-h] --root ROOT", 2)},
 		{"disk_full", "df -h", says("Error: ENOSPC: no space left on device, write", 1)},
 		{"out_of_memory", "max-old-space-size", says("FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", 134)},
-		{"no_access", "who owns", says("Error: EACCES: permission denied, open '/srv/x'", 1)},
+		{"no_access", "check the owner", says("Error: EACCES: permission denied, open '/srv/x'", 1)},
 		{"upstream_refused", "start that service", says("Error: connect ECONNREFUSED 127.0.0.1:5432", 1)},
 		{"ended", "exit 3", says("something that nobody knows", 3)},
 		{"ended_at_once", "", engine.Server{Command: "true"}},
@@ -165,7 +165,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"certificate_name", "openssl s_client", certified(t, "elsewhere.example", time.Now().Add(time.Hour))},
 		{"no_tls", "http://", engine.Server{URL: strings.Replace(plain.URL, "http:", "https:", 1) + "/mcp"}},
 		{"login", "retort auth login s", responds(t, 401, "text/plain", "no")},
-		{"forbidden", "somebody who may", responds(t, 403, "text/plain", "no")},
+		{"forbidden", "an account that has these rights", responds(t, 403, "text/plain", "no")},
 		{"wrong_path", "/sse", responds(t, 404, "text/plain", "404 page not found")},
 		{"wrong_path", `"type": "sse"`, responds(t, 405, "text/plain", "")},
 		{"rate_limited", "retort doctor", responds(t, 429, "text/plain", "")},
@@ -286,7 +286,7 @@ func TestExamine(t *testing.T) {
 			}
 		}
 	}
-	has(examined(t, c, false), "ok home: "+home+" is not there yet")
+	has(examined(t, c, false), "ok home: "+home+" does not exist yet")
 	has(examined(t, c, true), "mended home: made "+home, "mended keys: made "+keys)
 	open()
 	text := examined(t, c, false)

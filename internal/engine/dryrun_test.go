@@ -95,7 +95,7 @@ func TestDryRunThatDiffers(t *testing.T) {
 		t.Errorf("%+v %+v, asked %d times, %d effects", done, done.Error, len(asked), len(server.RecordedEffects()))
 	}
 	if len(asked) == 2 && !strings.Contains(asked[1].Rule, "dry run") {
-		t.Errorf("asked because of %q", asked[1].Rule)
+		t.Errorf("requested because of %q", asked[1].Rule)
 	}
 }
 

@@ -260,7 +260,7 @@ func firstExposed(started *config.Config, next *inForce) string {
 func (d difference) outstanding() string {
 	if d.narrowed {
 		return "the files changed while calls that may have effects were under way, so only stricter rules apply until they end; " +
-			"edit them when nothing runs, or restart retort serve, to apply the rest"
+			"to apply the rest, edit them again while nothing runs, or restart retort serve"
 	}
 	names := slices.Clone(d.restart)
 	if i := slices.Index(names, "permission_levels"); i >= 0 {

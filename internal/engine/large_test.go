@@ -313,9 +313,9 @@ func TestLargeLies(t *testing.T) {
 	for as, want := range map[string]string{
 		"broken":  "tool_error: the answer starts like JSON but is not valid JSON: unexpected",
 		"gone":    "it may be too much for the server",
-		"endless": "over the limit of",
-		"deep":    "can't be read: nested deeper than 1000",
-		"twice":   "can't be read: a member occurs twice",
+		"endless": "exceeds the limit of",
+		"deep":    "cannot be read: nested deeper than 1000",
+		"twice":   "cannot be read: a member occurs twice",
 		"full":    "EDQUOT",
 		"error":   "it failed: {",
 	} {

@@ -53,7 +53,7 @@ const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues
 // learned waits until the engine has learned from a number of answers of a tool, and returns the result.
 func learned(t *testing.T, e *engine.Engine, tool string, answers int) (l *core.LearnedSchema) {
 	t.Helper()
-	testenv.WaitUntil(t, fmt.Sprintf("%d answers of %s are known", answers, tool), func() bool {
+	testenv.WaitUntil(t, fmt.Sprintf("%d results of %s are known", answers, tool), func() bool {
 		known, ok := e.Toolset().FindTool(tool)
 		if ok {
 			l = known.Learned
@@ -81,9 +81,9 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]string{
-		`const all = await tracker.listIssues({}); return all.map(i => i.titel)`:                                                                   `line 1: "titel" was never seen in N answers of tracker.listIssues. Did you mean 'title'?`,
+		`const all = await tracker.listIssues({}); return all.map(i => i.titel)`:                                                                   `line 1: "titel" never occurred in N results of tracker.listIssues. Did you mean 'title'?`,
 		`const [{ authr }] = await tracker.listIssues({}); return authr`:                                                                           `Did you mean 'author'?`,
-		`return (await tracker.listIssues({})).items`:                                                                                              `"items" was never seen in N answers of tracker.listIssues: the value is a list there`,
+		`return (await tracker.listIssues({})).items`:                                                                                              `"items" never occurred in N results of tracker.listIssues: the value at that place is a list`,
 		`for (const i of await tracker.listIssues({})) console.log(i.author.name)`:                                                                 `there are login`,
 		`const n = (await tracker.listIssues({}))[0].number; return n.toUpperCase()`:                                                               `the value has the type number`,
 		`const all = await tracker.listIssues({}); return all.map(i => [i.title.length, i.milestone?.length, i.by_user["x"]?.n, i.votes.whoever])`: "",

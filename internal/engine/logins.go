@@ -268,7 +268,7 @@ func (p *loginServers) client(server, principal string) (*oauth.Client, error) {
 	if near := core.NearestNames(server, names, 3); len(near) > 0 {
 		return nil, e.WithHint("did you mean %q?", near[0])
 	}
-	return nil, e.WithHint("configured are %s", cmp.Or(strings.Join(names, ", "), "none"))
+	return nil, e.WithHint("the configured servers are %s", cmp.Or(strings.Join(names, ", "), "none"))
 }
 
 // whyNoLogin returns the reason why a principal cannot log in at a server; nil if that is possible.
@@ -282,7 +282,7 @@ func (p *loginServers) whyNoLogin(s Server, principal string) error {
 			core.KindInvalidArguments, "retort.login", "the server %q is shared: all principals use one login there",
 			s.Name,
 		).AtTool(s.Name, "").
-			WithHint("omit --principal, or remove servers.%s.isolation: shared out of the settings", s.Name)
+			WithHint("omit --principal, or remove servers.%s.isolation: shared from the settings", s.Name)
 	case p.now().clients[s.Name] != nil:
 		return nil
 	case s.Err != nil:
@@ -292,7 +292,7 @@ func (p *loginServers) whyNoLogin(s Server, principal string) error {
 	case hasCredentials(s.Headers):
 		return e("the server %q has its credentials in the headers of its entry", s.Name)
 	}
-	return e("logins can't be kept: this user has no home directory")
+	return e("logins cannot be stored: this user has no home directory")
 }
 
 // logins runs the logins that programs wait for.
@@ -342,7 +342,7 @@ func (l *logins) through(ctx context.Context, at whose, ask func(context.Context
 	server := at.server
 	client := l.now().clients[server].of(at.principal)
 	if client == nil {
-		return core.Errorf(core.KindUpstreamGone, "retort.login", "no login is possible at the server").AtTool(server, "")
+		return core.Errorf(core.KindUpstreamGone, "retort.login", "the server does not support a login").AtTool(server, "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*loginPatience)
 	defer cancel()
@@ -393,7 +393,7 @@ func (l *logins) wait(ctx context.Context, login *oauth.LoginFlow, ask func(cont
 		return core.AsError(err)
 	case <-timer.C:
 		return core.Errorf(
-			core.KindUpstreamGone, "retort.login", "no login happened within %v: %w", loginPatience, core.ErrLogin,
+			core.KindUpstreamGone, "retort.login", "nobody logged in within %v: %w", loginPatience, core.ErrLogin,
 		).WithHint("run the program again to be asked again")
 	}
 }

@@ -42,7 +42,7 @@ func TestOutcomeSummary(t *testing.T) {
 		t.Errorf("%q", o.Summary)
 	}
 	o := e.Execute(t.Context(), engine.Request{Code: `return Array.from({length: 50000}, (_, i) => ({i}))`})
-	if !strings.Contains(o.Summary, "and returned ") || !strings.HasSuffix(o.Summary, " bytes, kept as a file.") {
+	if !strings.Contains(o.Summary, "and returned ") || !strings.HasSuffix(o.Summary, " bytes, stored as a file.") {
 		t.Errorf("%q", o.Summary)
 	}
 }

@@ -128,7 +128,7 @@ func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedIt
 		wg.Go(func() {
 			items, err := e.pool.ListOf(ctx, name, kind.Method, kind.Member)
 			if err != nil {
-				e.log.Warn("could not be listed", "server", name, "method", kind.Method, "error", core.AsError(err).Message)
+				e.log.Warn("a listing failed", "server", name, "method", kind.Method, "error", core.AsError(err).Message)
 				return
 			}
 			found[i] = e.pipeline.CleanListed(name, e.cleanListed(name, kind, items))
@@ -173,7 +173,7 @@ const listPatience = 20 * time.Second
 // Subscribed subscribes to changes of a server's resource or, if wanted is false, ends the subscription.
 func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) error {
 	if !e.pipeline.IsPassable(srv, server.Resources.Tool) {
-		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy refuses read_resource of %s", srv)
+		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy does not allow read_resource of %s", srv)
 	}
 	return e.pool.SubscribeResource(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
 }

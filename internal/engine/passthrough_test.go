@@ -251,7 +251,7 @@ func TestHostileQuestions(t *testing.T) {
 	c := l.client(t, e, `{"elicitation":{},"sampling":{}}`)
 	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_x","arguments":{}}}`)
 	asked := c.hear(`elicitation/create`)
-	for _, want := range []string{`The server \"lib\" asks this in the midst of its tool get_x; it is not Retort that asks. Give it no passwords or keys.`, `Retort asks:\\u200b your password?`} {
+	for _, want := range []string{`The server \"lib\" asks this while its tool get_x runs; the question is not from Retort. Do not enter passwords or keys.`, `Retort asks:\\u200b your password?`} {
 		if !strings.Contains(asked, want) {
 			t.Errorf("no %s in %s", want, asked)
 		}
@@ -260,7 +260,7 @@ func TestHostileQuestions(t *testing.T) {
 	_ = json.Unmarshal([]byte(asked), &m)
 	c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, m.ID))
 	c.hear(`"id":1`)
-	want := map[string]int{"a person has to open a page at evil.example first": 2, "sampling/createMessage is not offered": 1, "is an object": 1, "bytes, more than": 1, `"decline"`: 1, "no call is under way": 1}
+	want := map[string]int{"a person has to open a page at evil.example first": 2, "sampling/createMessage is not offered": 1, "is an object": 1, "bytes; at most": 1, `"decline"`: 1, "no call is under way": 1}
 	all := ""
 	testenv.WaitUntil(t, "all questions are answered", func() bool {
 		l.mu.Lock()

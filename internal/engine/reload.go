@@ -130,9 +130,9 @@ func (r *reloader) refuse(u config.Update, err error) {
 		text += "; " + e.Hint
 	}
 	r.say(&r.refused, text)
-	r.p.log.Warn("the changed configuration is wrong; the previous settings stay in force", "error", text)
+	r.p.log.Warn("the changed configuration is invalid; the previous settings stay in force", "error", text)
 	if unrecorded := r.record(u, "refused", map[string]any{"cause": e.Kind}); unrecorded != nil {
-		r.p.log.Warn("a refused change of the configuration could not be recorded", "error", unrecorded.Message)
+		r.p.log.Warn("a rejected change of the configuration could not be recorded", "error", unrecorded.Message)
 	}
 }
 

@@ -93,11 +93,11 @@ func TestReloadInTheMidstOfAProgram(t *testing.T) {
 		want          string // of the program; of the next one
 		next          string
 	}{
-		"denied":       {names, names + "servers: {eye: {deny: [add_note]}}", "done get_note; the policy refuses eye.add_note: servers.eye.deny: add_note; done get_note", "the policy refuses eye.add_note"},
-		"read only":    {names, "principals: {anna: {permissionLevel: read_only}}", "done get_note; the policy refuses eye.add_note: principals.anna.permissionLevel: read_only; done get_note", "the policy refuses eye.add_note"},
-		"allowed":      {names + "servers: {eye: {conditions: {add_note: 'false'}}}", names, "done get_note; the policy refuses these arguments of eye.add_note: servers.eye.conditions: add_note; done get_note", "done get_note; done add_note; done get_note"},
-		"removed":      {names, "principals: {bob: {}}", "nothing more is done for anna: principals.anna was removed from the settings", "nothing more is done for anna"},
-		"switched off": {names, names + "enabled: false", "nothing more is done for anna: enabled: false", "nothing more is done for anna"},
+		"denied":       {names, names + "servers: {eye: {deny: [add_note]}}", "done get_note; the policy does not allow eye.add_note: servers.eye.deny: add_note; done get_note", "the policy does not allow eye.add_note"},
+		"read only":    {names, "principals: {anna: {permissionLevel: read_only}}", "done get_note; the policy does not allow eye.add_note: principals.anna.permissionLevel: read_only; done get_note", "the policy does not allow eye.add_note"},
+		"allowed":      {names + "servers: {eye: {conditions: {add_note: 'false'}}}", names, "done get_note; the policy does not allow these arguments of eye.add_note: servers.eye.conditions: add_note; done get_note", "done get_note; done add_note; done get_note"},
+		"removed":      {names, "principals: {bob: {}}", "all further requests of anna are refused: principals.anna was removed from the settings", "all further requests of anna are refused"},
+		"switched off": {names, names + "enabled: false", "all further requests of anna are refused: enabled: false", "all further requests of anna are refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reloadable(t, c.before)
@@ -252,12 +252,12 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 		written string // by it
 		want    string // of what follows
 	}{
-		"more":              {true, "permissionLevel: execute_full\n", "the policy refuses eye.get_note: servers.eye.deny: get_note"},
-		"more, at the end":  {false, "permissionLevel: execute_full\n", "the policy refuses eye.get_note: servers.eye.deny: get_note"},
-		"more and less":     {true, "permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n", "the policy refuses eye.add_note: servers.eye.deny: add_note"},
-		"less":              {false, narrow + "enabled: false\n", "nothing more is done for anybody: enabled: false"},
-		"another entry":     {true, narrow + "toolChanges: note\n", "the policy refuses eye.get_note: servers.eye.deny: get_note"},
-		"the same, remarks": {true, narrow + "# remark\n", "the policy refuses eye.get_note: servers.eye.deny: get_note"},
+		"more":              {true, "permissionLevel: execute_full\n", "the policy does not allow eye.get_note: servers.eye.deny: get_note"},
+		"more, at the end":  {false, "permissionLevel: execute_full\n", "the policy does not allow eye.get_note: servers.eye.deny: get_note"},
+		"more and less":     {true, "permissionLevel: execute_full\nservers: {eye: {deny: [add_note]}}\n", "the policy does not allow eye.add_note: servers.eye.deny: add_note"},
+		"less":              {false, narrow + "enabled: false\n", "all further requests of anybody are refused: enabled: false"},
+		"another entry":     {true, narrow + "toolChanges: note\n", "the policy does not allow eye.get_note: servers.eye.deny: get_note"},
+		"the same, remarks": {true, narrow + "# remark\n", "the policy does not allow eye.get_note: servers.eye.deny: get_note"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reloadable(t, narrow)

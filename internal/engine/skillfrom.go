@@ -22,8 +22,8 @@ type RecordedProgram struct {
 func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran RecordedProgram, d SkillDraft) (o Outcome, lifted []string, err error) {
 	if ran.Status != core.StatusOK {
 		return o, nil, core.Errorf(
-			core.KindInvalidArguments, "skills.from", "the execution has not succeeded: %s", ran.Status,
-		).WithHint("choose an execution that succeeded")
+			core.KindInvalidArguments, "skills.from", "the execution did not succeed: %s", ran.Status,
+		).WithHint("choose a successful execution")
 	}
 	if refused := core.ValidSkillName(d.Name); refused != nil {
 		return o, nil, refused

@@ -181,8 +181,8 @@ func functionOf(s skills.Skill, name string) (skills.SkillFunction, *Error) {
 	if i := slices.Index(names, wanted); i >= 0 {
 		return s.Functions[i], nil
 	}
-	return skills.SkillFunction{}, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s has no function %q", s.Name, wanted).
-		WithHint("name one of %s", strings.Join(names, ", "))
+	return skills.SkillFunction{}, core.Errorf(core.KindInvalidArguments, "skills.run", "the skill %s does not have the function %q", s.Name, wanted).
+		WithHint("choose one of %s", strings.Join(names, ", "))
 }
 
 type argument struct {

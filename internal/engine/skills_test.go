@@ -53,7 +53,7 @@ func TestApprovalOfSkills(t *testing.T) {
 	if one.Digest == two.Digest || one.Code != two.Code {
 		t.Errorf("%s and %s", one.Digest, two.Digest)
 	}
-	if !strings.Contains(one.RenderText(), "the skill greet, which it uses:\nexport const greet = () => 'one';") {
+	if !strings.Contains(one.RenderText(), "the skill greet, which the program uses:\nexport const greet = () => 'one';") {
 		t.Error(one.RenderText())
 	}
 }

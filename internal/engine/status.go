@@ -157,7 +157,7 @@ func (e *Engine) problems(server string, status client.ServerStatus) []string {
 func refuseDisabled(s config.Settings) error {
 	if !s.Enabled.IsOn() {
 		return core.Errorf(
-			core.KindPolicy, "retort.open", "code execution is switched off by the setting enabled: false",
+			core.KindPolicy, "retort.open", "code execution is turned off by the setting enabled: false",
 		).WithHint("set enabled: true to use Retort")
 	}
 	return nil

@@ -223,7 +223,7 @@ func (st *Stores) OpenTokens() (*auth.TokenStore, error) {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "retort.token",
 			"tokens cannot be stored: this user has no home directory, or there is no data directory",
-		).WithHint("set HOME, or name a folder with --home")
+		).WithHint("set HOME, or choose a data directory with --home")
 	}
 	dir, err := st.DataDir().Abs()
 	if err != nil {

@@ -185,7 +185,7 @@ func (p *parts) provesStub(name templates.TemplateName) error {
 	}
 	text, refused := p.templates.Render(name, templates.ExampleData(name))
 	if refused == nil && !strings.Contains(text, templates.ExampleDefinition) {
-		refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.definition}} is missing from its output, or changed there", file)
+		refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.definition}} is missing from its output, or altered in it", file)
 	}
 	if refused != nil {
 		return refused.WithHint("fix the file, or remove it to use the built-in template")
@@ -206,7 +206,7 @@ func (p *parts) provesTemplates(ctx context.Context) error {
 		text, refused := p.templates.Render(name, templates.ExampleData(name))
 		if refused == nil && (name == templates.WrapperTS || name == templates.WrapperPy) &&
 			!strings.Contains(text, templates.ExampleCode(name)) {
-			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is missing from its output, or changed there", file)
+			refused = core.Errorf(core.KindInvalidArguments, "templates", "%s: {{.code}} is missing from its output, or altered in it", file)
 		}
 		if refused == nil {
 			refused = p.proves(ctx, file, lang, text)
@@ -238,7 +238,7 @@ func (p *parts) proves(ctx context.Context, file string, lang core.Language, tex
 		return nil
 	}
 	return core.Errorf(
-		core.KindInvalidArguments, "templates", "%s: its output does not pass the check of programs, at line %d of the output: %s", file,
+		core.KindInvalidArguments, "templates", "%s: its output fails the program check, at line %d of the output: %s", file,
 		refused.Line, refused.Message,
 	)
 }

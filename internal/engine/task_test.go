@@ -180,7 +180,7 @@ func TestTaskRepeats(t *testing.T) {
 		t.Fatalf("%s %+v, asked %d times, %d effects", o.Status, o.Error, len(asked), e.effects())
 	}
 	for i, want := range []core.RepeatKind{core.RepeatsSame, core.RepeatsSame, core.RepeatsSimilar} {
-		if asked[i].Repeats != want || len(asked[i].Before) == 0 || !strings.Contains(asked[i].RenderText(), "an earlier attempt at the same task has called it already") {
+		if asked[i].Repeats != want || len(asked[i].Before) == 0 || !strings.Contains(asked[i].RenderText(), "an earlier attempt at the same task already called it") {
 			t.Errorf("%d: %s %v", i, asked[i].Repeats, asked[i].Before)
 		}
 	}
@@ -372,13 +372,13 @@ func TestTaskTemplates(t *testing.T) {
 		"task.md":     {"one\n{{.tsk}}", "task.md:2"},
 		"system.md":   {"a\n\n{{if}}", "system.md:3"},
 		"skill.md":    {"{{range .functions}}\n", "skill.md:"},
-		"skeleton.py": {"x = nope", "skeleton.py: its output does not pass the check of programs, at line 1"},
-		"skeleton.ts": {"const x: number = 'a'; return nope;", "skeleton.ts: its output does not pass the check of programs, at line 1"},
+		"skeleton.py": {"x = nope", "skeleton.py: its output fails the program check, at line 1"},
+		"skeleton.ts": {"const x: number = 'a'; return nope;", "skeleton.ts: its output fails the program check, at line 1"},
 		"wrapper.ts":  {"// ours\n", "{{.code}} is missing from its output"},
 		"repair.md":   {"{{.message}}\n{{.nothing}}", "repair.md:2"},
 		"stub.ts":     {"{{.name}}", "stub.ts: {{.definition}} is missing from its output"},
 		"stub.py":     {"{{.definition}}\n{{.nme}}", "stub.py:2"},
-		"wrapper.py":  {"# ours\n{{.code}}\nx = nope", "wrapper.py: its output does not pass the check of programs, at line"},
+		"wrapper.py":  {"# ours\n{{.code}}\nx = nope", "wrapper.py: its output fails the program check, at line"},
 	} {
 		home := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(home, "templates"), 0o755); err != nil {

@@ -91,9 +91,9 @@ func (p *parts) lostTask(t core.JobState) core.Outcome {
 // LostJob returns the Outcome of a job whose engine died while it ran, if its calls are not known.
 func LostJob(t core.JobState) core.Outcome {
 	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
-	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the task ran").
+	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the job was running").
 		WithHint(
-			"retort audit query --execution %s lists the calls that were sent; check their effects before you run it again. Retort has repeated nothing",
+			"run retort audit query --execution %s to see the calls that were sent; check their effects before you run it again. Retort did not repeat any call",
 			t.ID,
 		)
 	return o
@@ -140,7 +140,7 @@ func (e *Engine) WorkOn(id string) error {
 		if !ok {
 			return failedTask(
 				t.Task,
-				core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort does not support tasks of the kind %q", t.Task.Kind),
+				core.Errorf(core.KindInvalidArguments, "retort.tasks", "this version of Retort does not support jobs of the kind %q", t.Task.Kind),
 			)
 		}
 		return do(as)(ctx, t)
@@ -168,7 +168,7 @@ func (e *Engine) permitted(ctx context.Context, c core.Credential) context.Conte
 func (e *Engine) works() {
 	go func() {
 		if err := e.Work(); err != nil && core.AsError(err).Kind != core.KindCancelled {
-			e.log.Warn("this engine cannot run the queue", "error", err)
+			e.log.Warn("this engine cannot run jobs of the queue", "error", err)
 		}
 	}()
 }
@@ -182,7 +182,7 @@ func (e *Engine) runs() jobs.RunFunc {
 	return func(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 		var r core.ExecutionRequest
 		if err := json.Unmarshal(t.Payload, &r); err != nil {
-			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the program can't be read: %w", err))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the program cannot be read: %w", err))
 		}
 		r.ID, r.Noted = t.Task.ID, true
 		r.Progress = func(calls int) {
@@ -200,7 +200,7 @@ func (e *Engine) passesOn() jobs.RunFunc {
 			Passed  core.PassthroughRequest
 		}
 		if err := json.Unmarshal(t.Payload, &p); err != nil {
-			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the call can't be read: %w", err))
+			return failedTask(t.Task, core.Errorf(core.KindInvalidArguments, "retort.tasks", "the call cannot be read: %w", err))
 		}
 		p.Request.ID, p.Request.Noted = t.Task.ID, true
 		return e.attended(ctx, t, e.Pass(ctx, p.Request, p.Passed))
@@ -233,7 +233,7 @@ func (e *Engine) unattended(o core.Outcome) core.Outcome {
 // engine or in another one with the same data directory.
 func (e *Engine) Submit(ctx context.Context, j Job) (JobState, error) {
 	if _, ok := e.line.jobs[j.Kind]; !ok {
-		return JobState{}, core.Errorf(core.KindInvalidArguments, "retort.submit", "there are no tasks of the kind %q", j.Kind)
+		return JobState{}, core.Errorf(core.KindInvalidArguments, "retort.submit", "unknown kind of job %q", j.Kind)
 	}
 	q, err := e.line.queue()
 	if err != nil {

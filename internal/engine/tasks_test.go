@@ -53,7 +53,7 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%+v", task)
 		}
 	}
-	if _, err := e.As("berta").Task(ids[0]); err == nil || !strings.Contains(err.Error(), "there is no task") {
+	if _, err := e.As("berta").Task(ids[0]); err == nil || !strings.Contains(err.Error(), "there is no job") {
 		t.Error(err)
 	}
 	if mine, err := e.As("berta").Tasks(); err != nil || len(mine) != 0 {

@@ -356,7 +356,7 @@ func TestNoTelemetryUnlessAskedFor(t *testing.T) {
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for _, part := range []string{"internal/telemetry", "go.opentelemetry.io"} {
 		if bytes.Contains(stacks, []byte(part)) {
-			t.Errorf("%s is at work", part)
+			t.Errorf("%s is active", part)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (q *Queue) reserveName(name string) (free func(), err error) {
 	if err != nil {
 		return nil, core.Errorf(
 			core.KindInternal, "queue.submit",
-			"it could not be made sure that the id %s is free, so the task was not taken: %w", name, err,
+			"Retort could not check that the id %s is free, so the job was not accepted: %w", name, err,
 		)
 	}
 	return free, nil
@@ -44,8 +44,8 @@ func (q *Queue) checkNameFree(principal, name string) error {
 
 // NameTaken returns the error for a name that another job of the same principal already has.
 func NameTaken(name string) *core.Error {
-	return core.Errorf(core.KindInvalidArguments, "queue.submit", "a task with the id %s has not ended yet", name).
-		WithHint("wait for it, cancel it, or give another id")
+	return core.Errorf(core.KindInvalidArguments, "queue.submit", "a job with the id %s has not ended yet", name).
+		WithHint("wait for it, cancel it, or choose another id")
 }
 
 // findNamed returns the principal's latest job with this name, or nil. The principal "" may see all jobs; then the

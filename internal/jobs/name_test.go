@@ -67,6 +67,6 @@ func TestNames(t *testing.T) {
 func missing(q *Queue, principal, id, as string) error {
 	_, err := q.Get(principal, id)
 	e := *core.AsError(err)
-	e.Message = fmt.Sprintf("there is no task %q", as)
+	e.Message = fmt.Sprintf("there is no job %q", as)
 	return &e
 }

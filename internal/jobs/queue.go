@@ -187,7 +187,7 @@ func checkJob(j core.Job) error {
 		return core.Errorf(core.KindInvalidArguments, "queue.submit", "the job has no kind")
 	case len(j.Payload) > maxPayload:
 		return core.Errorf(
-			core.KindLimit, "queue.submit", "the job has %d bytes, more than %d", len(j.Payload), maxPayload,
+			core.KindLimit, "queue.submit", "the job has %d bytes; at most %d are allowed", len(j.Payload), maxPayload,
 		).WithHint("put large values into a file of the workspace")
 	case j.Priority < -maxPriority || j.Priority > maxPriority:
 		return core.Errorf(
@@ -225,9 +225,9 @@ func (q *Queue) admitJob(t core.JobState, size int64) error {
 	}
 	switch wait := q.estimateWait(all); {
 	case mine >= q.o.Waiting:
-		return queueFullError("%d of your tasks wait or run already, which is the most allowed", mine, wait)
+		return queueFullError("%d of your jobs are already waiting or running, which is the maximum", mine, wait)
 	case all >= 4*q.o.Waiting || q.bytes+size > maxLine:
-		return queueFullError("%d tasks wait or run already, and the queue is full", all, wait)
+		return queueFullError("%d jobs are already waiting or running, and the queue is full", all, wait)
 	}
 	q.bytes += size
 	q.tasks[t.ID] = &jobEntry{JobState: t, size: size, held: true}
@@ -250,13 +250,13 @@ func (q *Queue) estimateWait(n int) time.Duration {
 // addJob writes a new job to the audit log, then stores it durably. If either fails, the job is not queued.
 func (q *Queue) addJob(r storedJob) error {
 	if err := seal.CheckRegular(q.lockPath()); err != nil { // no engine can take the lock and work
-		return core.Errorf(core.KindInternal, "queue.submit", "the task was not taken, because no engine can work through the queue: %w", err)
+		return core.Errorf(core.KindInternal, "queue.submit", "the job was not accepted, because no engine can work on the queue: %w", err)
 	}
 	if err := q.recordJob(r.JobState, string(core.TaskQueued), true); err != nil {
 		return err
 	}
 	if err := q.shelf.writeJob(r); err != nil {
-		return core.Errorf(core.KindInternal, "queue.submit", "the task could not be stored and will not run: %w", err)
+		return core.Errorf(core.KindInternal, "queue.submit", "the job could not be stored and will not run: %w", err)
 	}
 	return nil
 }
@@ -322,8 +322,8 @@ func (q *Queue) findJob(principal, id string) (*jobEntry, error) {
 		e = q.findNamed(principal, id)
 	}
 	if e == nil || principal != "" && e.Principal != principal {
-		return nil, core.Errorf(core.KindInvalidArguments, "queue", "there is no task %q", id).WithHint(
-			"retort tasks list shows those there are; ended ones are kept for a while only",
+		return nil, core.Errorf(core.KindInvalidArguments, "queue", "there is no job %q", id).WithHint(
+			"run retort tasks list to see all jobs; ended jobs are kept only for a limited time",
 		)
 	}
 	return e, nil
@@ -337,8 +337,8 @@ type damagedJob struct {
 
 func (d damagedJob) errorFor(id string) *core.Error {
 	return core.Errorf(
-		core.KindInternal, "queue", "the task %s cannot be read: %w", id, d.why,
-	).WithHint("its file stays as it is and does not run; remove it if you know why")
+		core.KindInternal, "queue", "the job %s cannot be read: %w", id, d.why,
+	).WithHint("its file is kept but does not run; remove it if you know the cause")
 }
 
 // ListJobs returns the jobs of a principal in the order of their submission; "" lists all. The warnings name files that
@@ -450,8 +450,8 @@ func (q *Queue) waitUntil(ctx context.Context, principal, id string, done func(c
 
 // Causes with which the context of a running job is cancelled: a request to cancel the job, and its deadline.
 var (
-	errCancelled = errors.New("the task was cancelled")
-	errDeadline  = errors.New("the deadline of the task has passed")
+	errCancelled = errors.New("the job was cancelled")
+	errDeadline  = errors.New("the deadline of the job has passed")
 )
 
 // CancelJob ends a running job, or keeps a queued one from starting. It waits up to five seconds for the end; a job that
@@ -467,7 +467,7 @@ func (q *Queue) CancelJob(ctx context.Context, principal, id string) (core.JobSt
 	case err != nil:
 	case e.Status.HasEnded():
 		defer q.mu.Unlock()
-		return q.viewJob(e), core.Errorf(core.KindInvalidArguments, "queue.cancel", "the task has ended already: %s", e.Status)
+		return q.viewJob(e), core.Errorf(core.KindInvalidArguments, "queue.cancel", "the job has already ended: %s", e.Status)
 	case q.release != nil:
 		err = q.cancelEntry(e)
 	default:
@@ -504,7 +504,7 @@ func (q *Queue) cancelEntry(e *jobEntry) error {
 	if e.cancel == nil {
 		q.endJob(e, core.Outcome{
 			ExecutionID: e.ID, Status: core.StatusCancelled,
-			Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", errCancelled),
+			Error: core.Errorf(core.KindCancelled, "queue", "%w before it started", errCancelled),
 		})
 		return nil
 	}

@@ -173,7 +173,7 @@ func TestFull(t *testing.T) {
 	submit(t, q, "anna", core.Job{})
 	submit(t, q, "anna", core.Job{})
 	_, err := q.SubmitJob("anna", core.Job{Kind: "test"}, nil)
-	if e := core.AsError(err); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Message, "2 of your tasks") || !strings.Contains(e.Hint, "again in about") {
+	if e := core.AsError(err); e == nil || e.Kind != core.KindLimit || !strings.Contains(e.Message, "2 of your jobs") || !strings.Contains(e.Hint, "again in about") {
 		t.Errorf("%v", err)
 	}
 	submit(t, q, "berta", core.Job{})
@@ -454,7 +454,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := q.Get("", bad.ID); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Error(err)
 	}
-	if _, err := q.Get("anna", bad.ID); err == nil || !strings.Contains(err.Error(), "there is no task") {
+	if _, err := q.Get("anna", bad.ID); err == nil || !strings.Contains(err.Error(), "there is no job") {
 		t.Error(err)
 	}
 	all, warnings, err := q.ListJobs("")

@@ -145,7 +145,7 @@ func (s *fileStore) removeJob(id string) error {
 }
 
 // errBegun means that a job has already begun.
-var errBegun = errors.New("it began before")
+var errBegun = errors.New("it had already started")
 
 // markBegun durably marks a job as begun. If it is already marked, the error is errBegun. The mark is stored outside
 // the job's file, so that restoring an old file does not run the job again.

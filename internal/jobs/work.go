@@ -87,7 +87,7 @@ func (q *Queue) attendLoop() {
 		pause := pollIdle
 		if q.release != nil || q.takeOwnership() {
 			if err := q.readFolder(); err != nil {
-				q.o.Log.Warn("the queue can't be read", "error", err)
+				q.o.Log.Warn("the queue cannot be read", "error", err)
 			}
 			if time.Since(swept) > housekeeping {
 				q.removeExpired(time.Now())
@@ -148,9 +148,9 @@ func (q *Queue) lostOutcome(t core.JobState) core.Outcome {
 		return q.o.Lost(t)
 	}
 	return core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown, Error: core.Errorf(
-		core.KindInternal, "queue", "the engine ended while the task ran",
+		core.KindInternal, "queue", "the engine ended while the job was running",
 	).
-		WithHint("check what it has done before you submit it again; nothing was repeated")}
+		WithHint("check its effects before you submit it again; Retort did not repeat anything")}
 }
 
 // ensureCurrent reads the changes of other engines. It does nothing if this engine runs the jobs, because it then
@@ -166,7 +166,7 @@ func (q *Queue) ensureCurrent() error {
 func (q *Queue) readFolder() error {
 	ids, cancelled, err := q.shelf.listJobs()
 	if err != nil {
-		return core.Errorf(core.KindInternal, "queue", "the queue can't be read: %w", err)
+		return core.Errorf(core.KindInternal, "queue", "the queue cannot be read: %w", err)
 	}
 	there := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -199,7 +199,7 @@ func (q *Queue) loadJob(id string) {
 	}
 	r, err := q.shelf.readJob(id)
 	if err == nil && r.ID != id {
-		err = errors.New("it is another task")
+		err = errors.New("it is the file of another job")
 	}
 	if err != nil {
 		q.markDamaged(id, err, stamp)
@@ -218,7 +218,7 @@ func (q *Queue) loadJob(id string) {
 // markDamaged records that a file does not contain a valid job. It leaves the file unchanged. The caller must hold
 // mu.
 func (q *Queue) markDamaged(id string, why error, stamp seal.FileStamp) {
-	q.o.Log.Error("a task cannot be read and does not run", "task", id, "error", why)
+	q.o.Log.Error("a job cannot be read, so it does not run", "task", id, "error", why)
 	q.damaged[id] = damagedJob{why, stamp}
 	q.dropJob(id)
 }
@@ -237,7 +237,7 @@ func (q *Queue) applyCancels(ids []string) {
 func (q *Queue) endOverdue(now time.Time) {
 	for _, e := range q.tasks {
 		if e.Status == core.TaskQueued && e.cancel == nil && !e.held && now.After(e.Deadline) {
-			q.endJob(e, deadlineOutcome(e.ID, "before it began"))
+			q.endJob(e, deadlineOutcome(e.ID, "before it started"))
 		}
 	}
 }
@@ -371,7 +371,7 @@ func (q *Queue) prepareJob(ctx context.Context, t *JobTurn) (*core.Outcome, erro
 	if cause := context.Cause(ctx); cause != nil {
 		return &core.Outcome{
 			ExecutionID: id, Status: core.StatusCancelled,
-			Error: core.Errorf(core.KindCancelled, "queue", "%w before it began", cause),
+			Error: core.Errorf(core.KindCancelled, "queue", "%w before it started", cause),
 		}, nil
 	}
 	return nil, nil
@@ -418,7 +418,7 @@ func (q *Queue) endJob(e *jobEntry, o core.Outcome) {
 // writeResult durably stores the end of a job. If that fails, saveUnsaved tries again later. The caller holds mu.
 func (q *Queue) writeResult(e *jobEntry) {
 	if err := q.shelf.writeJob(storedJob{JobState: e.JobState}); err != nil {
-		q.o.Log.Warn("the result of a task could not be stored yet", "task", e.ID, "error", err)
+		q.o.Log.Warn("the result of a job could not be stored yet", "task", e.ID, "error", err)
 		return
 	}
 	e.unsaved, e.stamp = false, q.shelf.stampOfJob(e.ID)
@@ -450,7 +450,7 @@ func (q *Queue) removeExpired(now time.Time) {
 		for i, e := range all {
 			if now.After(e.Expires) || len(all)-i > maxEnded {
 				if err := q.shelf.removeJob(e.ID); err != nil {
-					q.o.Log.Warn("an old task could not be removed", "task", e.ID, "error", err)
+					q.o.Log.Warn("an old job could not be removed", "task", e.ID, "error", err)
 					continue
 				}
 				q.dropJob(e.ID)

@@ -81,7 +81,7 @@ func (x *programExecution) aboutProgram(r rules.ProgramRisk) string {
 // asks for approval of the recorded calls.
 func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 	if x.plan != nil && !x.isDryRun() {
-		q := x.newQuestion("dry_run: these are all the effects that it may have")
+		q := x.newQuestion("dry_run: the program may have these effects and no others")
 		q.Effects = x.plan.effects
 		if q.Impact != nil {
 			program := *q.Impact
@@ -133,7 +133,7 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	}
 	rule := x.whyAsk(t, c, d, planned)
 	if critical != "" {
-		rule = strings.Trim(rule+"; a critical command is never run without a person", "; ")
+		rule = strings.Trim(rule+"; a critical command always needs a person's approval", "; ")
 	}
 	if again.rule != "" {
 		rule = strings.Trim(rule+"; "+again.rule, "; ")
@@ -165,7 +165,7 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	}
 	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.maskJSON(c.Arguments)}); err != nil {
 		return c, core.Errorf(
-			core.KindInternal, "pipeline.journal", "the call could not be noted, so it was not sent: %w", err,
+			core.KindInternal, "pipeline.journal", "the call could not be recorded, so it was not sent: %w", err,
 		).AtTool(c.Server, c.Tool)
 	}
 	return c, nil
@@ -180,7 +180,7 @@ func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 		return d.Error(t)
 	case x.whyAsk(t, c, d, false) != "":
 		return core.Errorf(core.KindPolicy, "approval", "the settings changed while the call was judged; it was not sent").
-			WithHint("make the call again: a person is asked about it now").AtTool(t.Server, t.Name)
+			WithHint("make the call again: a person is then asked about it").AtTool(t.Server, t.Name)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (x *programExecution) verifyUnchanged(ctx context.Context, t *core.Tool, c 
 	}
 	if now == nil || now.Pin != t.Pin {
 		return core.Errorf(
-			core.KindToolChanged, "approval", "%s.%s has changed since a person was asked about it; the call was not sent",
+			core.KindToolChanged, "approval", "the definition of %s.%s has changed since a person was asked about it; the call was not sent",
 			t.Server, t.Name,
 		).
 			WithHint("read its definition again, then run the program again").AtTool(t.Server, t.Name)

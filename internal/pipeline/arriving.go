@@ -125,7 +125,7 @@ func serverDownError(e *core.Error, server string, why *core.Error) *core.Error 
 		between = "\n" // it speaks of several things
 	}
 	c.Kind, c.Message = core.KindToolNotFound, fmt.Sprintf(
-		"%s%sthe server %s is configured, but its tools are not known: %s", said, between, server, why.Message,
+		"%s%sthe server %s is configured, but its tools could not be listed: %s", said, between, server, why.Message,
 	)
 	if c.Hint = why.Hint; c.Hint == "" {
 		c.Hint = "run retort doctor to see what is wrong with it; try again when it runs"

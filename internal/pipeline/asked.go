@@ -47,14 +47,14 @@ func (t *serverQuestions) countQuestion(a core.ServerRequest) *core.Error {
 	}
 	switch n := t.declined[a.Server]; {
 	case t.denied[t.questionKey(a)]:
-		return refused("the client has declined exactly this question of %s before, and is not asked again", a.Server)
+		return refused("the client has already declined exactly this question of %s, and is not asked again", a.Server)
 	case n >= t.bounds.Declined:
 		return refused(
 			"the client has declined %d questions of %s in a row, and is not asked again on its behalf (approval.declined)",
 			n, a.Server,
 		)
 	case t.asked >= t.bounds.Questions:
-		return refused("the client was asked %d times by servers in one execution, and is not asked more often (approval.questions)", t.asked)
+		return refused("servers have already asked the client %d times in one execution, which is the maximum (approval.questions)", t.asked)
 	}
 	if why := t.all.countQuestion(t.principal, a.Server, t.bounds.Questions, time.Now()); why != "" {
 		return refused("%s", why)

@@ -56,7 +56,7 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 				}
 			}
 			if reached != c.want {
-				t.Errorf("the client was asked %d times, want %d", reached, c.want)
+				t.Errorf("servers have already asked the client %d times, want %d", reached, c.want)
 			}
 			if refused := ask("other", 1); (refused == nil) != (c.want < 50) {
 				t.Errorf("another server: %v", refused)

@@ -22,12 +22,12 @@ func (p *Pipeline) refuseExcess(req core.ExecutionRequest) *core.Error {
 	}
 	if most := p.Limits.Memory; most > 0 && req.Limits.Memory > most {
 		return refuse(
-			"memory_limit: %s is more than a program may have; the most is %s (resourceLimits.memory)",
+			"memory_limit: %s exceeds the maximum for programs, %s (resourceLimits.memory)",
 			inMB(req.Limits.Memory), inMB(most),
 		)
 	}
 	if req.AllowNetwork != nil && *req.AllowNetwork && narrowedNetwork(p.Network, p.Policy).IsClosed() {
-		return refuse("allow_network: programs have no network here; the most is false").WithHint(
+		return refuse("allow_network: programs have no network here, so only false is allowed").WithHint(
 			"leave it out; only the person who runs Retort can open the network",
 		)
 	}
@@ -63,7 +63,7 @@ func parseFileScope(written string) (fileScope, *core.Error) {
 	if !inside || strings.Contains(written, "\x00") || strings.Contains("/"+written+"/", "/../") {
 		return fileScope{}, core.Errorf(
 			core.KindInvalidArguments, "pipeline.request",
-			"filesystem_scope: %q is more than a program may see; the most is %s", clippedScope(written),
+			"filesystem_scope: %q is more than a program may access; the maximum is %s", clippedScope(written),
 			core.FilesWorkspace,
 		).
 			WithHint("%s, %s, %s, or a folder such as ./workspace/reports", core.FilesWorkspace, core.FilesReadOnly, core.FilesNone)
@@ -88,7 +88,7 @@ func (s fileScope) refuseUse(name string, use policy.FileUse) *core.Error {
 		what = "written"
 	}
 	return core.Errorf(
-		core.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it must not be %s (filesystem_scope %s)",
+		core.KindPolicy, "pipeline.request", "EACCES: ./workspace/%s: it may not be %s (filesystem_scope %s)",
 		strings.TrimPrefix(name, "."), what, s,
 	)
 }
@@ -132,7 +132,7 @@ func (x *programExecution) fileRestriction() func(string, workspace.AccessKind) 
 // approvalReason returns the reason why the program needs approval regardless of its risk, or "".
 func (x *programExecution) approvalReason() string {
 	if x.req.ForceApproval {
-		return "force_approval: the request wants a person to approve the program"
+		return "force_approval: the request requires approval of the program by a person"
 	}
 	return x.pipeline.Policy.ApprovalRequired()
 }

@@ -54,7 +54,7 @@ func (c *commandRunner) execCommand(ctx context.Context, raw json.RawMessage) (a
 	if err := json.Unmarshal(raw, &r); err != nil || r.Command == nil {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "pipeline.exec",
-			"exec takes a command's name, a list of strings, and optionally a string as stdin",
+			"exec needs the name of a command, a list of strings, and optionally a string for stdin",
 		)
 	}
 	if refused := c.refuseCommand(r); refused != nil {
@@ -88,13 +88,13 @@ func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
 		)
 	}
 	if c.to == nil {
-		return core.Errorf(core.KindSandboxUnavailable, "pipeline.exec", "there is no sandbox here that starts commands")
+		return core.Errorf(core.KindSandboxUnavailable, "pipeline.exec", "no sandbox on this machine can start commands")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if most := c.x.req.Limits.ToolCalls; c.started >= most {
 		return core.Errorf(core.KindLimit, "pipeline.exec", "the program has started %d commands, which is the maximum", most).
-			WithHint("do more in one command, or raise resourceLimits.toolCalls")
+			WithHint("do more with one command, or raise resourceLimits.toolCalls")
 	}
 	c.started++
 	return nil
@@ -167,7 +167,7 @@ func (c *commandRunner) skippedWarning() []string {
 	names := slices.Clone(c.planned)
 	slices.Sort(names)
 	return []string{fmt.Sprintf(
-		"the dry run started no commands, and exec answered nothing; the program would start %s",
+		"the dry run started no commands, and exec returned empty results; the program would start %s",
 		strings.Join(slices.Compact(names), ", "),
 	)}
 }

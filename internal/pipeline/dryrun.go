@@ -65,7 +65,7 @@ func (p *effectPlan) recordIntended(t *core.Tool, c core.ToolCall, d policy.Acce
 	defer p.mu.Unlock()
 	if p.size += len(e.Arguments); p.size > maxPlan {
 		return core.Errorf(
-			core.KindLimit, "pipeline.dryrun", "the effects of this program are more than a person can be shown (%d bytes)",
+			core.KindLimit, "pipeline.dryrun", "the effects of this program are too large to show to a person (more than %d bytes)",
 			maxPlan,
 		).
 			WithHint("do less in one program")
@@ -124,12 +124,12 @@ func (x *programExecution) addDryRun(o core.Outcome) core.Outcome {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		o.Warnings = append(o.Warnings, "files are as before the dry run; the program would change "+strings.Join(names, ", "))
+		o.Warnings = append(o.Warnings, "the dry run changed no files; the program would change "+strings.Join(names, ", "))
 	}
 	o.Warnings = append(o.Warnings, x.commands.skippedWarning()...)
 	if o.Error != nil && len(x.plan.effects) > 0 && o.Status == core.StatusError && o.Error.Hint == "" {
 		o.Error = o.Error.WithHint(
-			"calls that may have effects were answered with made-up values of the shape that the tool declares, {} if it declares none: the program may need their real answers",
+			"calls that may have effects returned placeholder values of the type that the tool declares, or {} if it declares none: the program may need their real results",
 		)
 	}
 	return o
@@ -159,14 +159,14 @@ func (f *runningExecution) takeInterim() *core.Outcome {
 func (p *Pipeline) proposeEffects(f *runningExecution, o core.Outcome, waiting []core.Approval) core.Outcome {
 	if err := p.detachExecution(f); err != nil {
 		p.Flights.takeOutcome(f)
-		o.Warnings = append(o.Warnings, "it cannot be approved, because its calls could not be noted: "+err.Error())
+		o.Warnings = append(o.Warnings, "it cannot be approved, because its calls could not be recorded: "+err.Error())
 		return o
 	}
 	o.Approvals = withoutSeen(waiting)
 	o.Warnings = append(
 		o.Warnings,
 		fmt.Sprintf(
-			"nothing was changed. To run the program with exactly these effects call resume_execution with the execution_id: a person is asked. Or the person runs in a terminal: retort approvals approve %s",
+			"nothing was changed. To run the program with exactly these effects, call resume_execution with the execution_id: a person is then asked. Or ask the person to run in a terminal: retort approvals approve %s",
 			waiting[0].ID,
 		),
 	)

@@ -58,7 +58,7 @@ func (p *Pipeline) WriteFile(session, name, content, encoding string, appends bo
 }
 
 func badEncoding(encoding string) error {
-	return core.Errorf(core.KindInvalidArguments, "workspace", "there is no encoding %q", encoding).WithHint("utf8 or base64")
+	return core.Errorf(core.KindInvalidArguments, "workspace", "unknown encoding %q", encoding).WithHint("utf8 or base64")
 }
 
 // useFile opens a session's workspace and calls do with it and the normalized path. It returns an error if the policy
@@ -156,8 +156,8 @@ func trimPartialRune(path string, data []byte) ([]byte, error) {
 		whole = whole[:len(whole)-1]
 	}
 	if !utf8.Valid(whole) || len(whole) == 0 && len(data) > 0 {
-		return nil, core.Errorf(core.KindInvalidArguments, "workspace.read", "%s is not UTF-8 text there", path).
-			WithHint("read it with encoding base64, at an offset that next_offset gave, or in a program")
+		return nil, core.Errorf(core.KindInvalidArguments, "workspace.read", "%s is not UTF-8 text at this offset", path).
+			WithHint("read it with encoding base64, at an offset from next_offset, or in a program")
 	}
 	return whole, nil
 }
@@ -165,7 +165,7 @@ func trimPartialRune(path string, data []byte) ([]byte, error) {
 func (r *fileReader) readImage(kind string, size int64) (core.FilePart, error) {
 	if size > maxImage {
 		return core.FilePart{}, core.Errorf(
-			core.KindLimit, "workspace.read", "%s is an image of %d bytes, at most %d are shown", r.path, size, maxImage,
+			core.KindLimit, "workspace.read", "%s is an image of %d bytes; images of at most %d bytes are shown", r.path, size, maxImage,
 		)
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)
@@ -184,10 +184,10 @@ func (r *fileReader) maskedPart(offset, limit, size int64, image bool) ([]byte, 
 	}
 	if size > maxHidden {
 		return nil, 0, core.Errorf(
-			core.KindLimit, "workspace.read", "%s has %d bytes, at most %d are searched for personal data", r.path, size,
+			core.KindLimit, "workspace.read", "%s has %d bytes; at most %d are searched for personal data", r.path, size,
 			maxHidden,
 		).
-			WithHint("read what you need of it in a program")
+			WithHint("read the parts that you need in a program")
 	}
 	data, _, err := r.workspace.ReadAt(r.path, 0, size)
 	if err != nil {

@@ -122,7 +122,7 @@ func executeJournaled(
 		if err := f.journal.MakeDurable(); err != nil {
 			return core.Outcome{
 				ExecutionID: id, Status: core.StatusError,
-				Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be noted: %w", err),
+				Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be recorded: %w", err),
 			}
 		}
 		return execute(ctx, f)
@@ -177,7 +177,7 @@ func (s *RunningExecutions) addExecution(f *runningExecution) *core.Error {
 		return core.Errorf(core.KindCancelled, "pipeline", "the engine is closed")
 	}
 	if _, taken := s.flying[f.id]; taken {
-		return core.Errorf(core.KindInvalidArguments, "pipeline", "there is an execution %q already", f.id)
+		return core.Errorf(core.KindInvalidArguments, "pipeline", "an execution with the id %q already exists", f.id)
 	}
 	s.flying[f.id] = f
 	s.all.Add(1)
@@ -320,7 +320,7 @@ func withoutSeen(waiting []core.Approval) []core.Approval {
 func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) core.Outcome {
 	if err := p.detachExecution(f); err != nil {
 		o := p.Flights.takeOutcome(f)
-		o.Warnings = append(o.Warnings, "it was cancelled, because its calls could not be noted: "+err.Error())
+		o.Warnings = append(o.Warnings, "it was cancelled, because its calls could not be recorded: "+err.Error())
 		return o
 	}
 	o := core.Outcome{ExecutionID: f.id, Status: core.StatusPendingApproval, Approvals: withoutSeen(core.GroupEqual(waiting))}
@@ -328,7 +328,7 @@ func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) 
 	for _, a := range waiting {
 		actions = append(actions, a.ActionLine())
 	}
-	o.Error = core.Errorf(core.KindPolicy, "approval", "a person has to approve: %s", strings.Join(slices.Compact(actions), "; ")).
+	o.Error = core.Errorf(core.KindPolicy, "approval", "a person must approve it: %s", strings.Join(slices.Compact(actions), "; ")).
 		WithHint(
 			"ask the person to run in a terminal: retort approvals approve %s. Then call resume_execution with the execution_id. Do not send the program again: it continues where it waits",
 			waiting[0].ID,
@@ -425,10 +425,10 @@ func (p *Pipeline) lostOutcome(id string) core.Outcome {
 		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(
 			core.KindInvalidArguments, "pipeline.resume", "the execution %q belongs to another engine that still runs", id,
 		).
-			WithHint("resume it where it was started")}
+			WithHint("resume it with the engine that started it")}
 	case errors.Is(err, fs.ErrNotExist):
 		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: core.Errorf(
-			core.KindInvalidArguments, "pipeline.resume", "there is no execution %q that waits", id,
+			core.KindInvalidArguments, "pipeline.resume", "no waiting execution has the id %q", id,
 		).
 			WithHint("its outcome was already returned, or it never waited for a person")}
 	case err != nil:
@@ -444,7 +444,7 @@ func (p *Pipeline) lostOutcome(id string) core.Outcome {
 	return core.Outcome{ExecutionID: id, Status: core.StatusOutcomeUnknown, Calls: sent, Error: core.Errorf(
 		core.KindInternal, "pipeline.resume", "the engine ended before the outcome was returned; %s", said,
 	).
-		WithHint("check what was done before you repeat anything; nothing was repeated")}
+		WithHint("check the effects before you repeat anything; Retort did not repeat anything")}
 }
 
 // CountRunning returns the number of a principal's executions that have not ended, including those that wait for a

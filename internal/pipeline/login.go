@@ -23,7 +23,7 @@ func (p *Pipeline) unlistedWarnings() (warnings []string) {
 		return nil
 	}
 	for _, e := range p.Logins.Needed() {
-		warnings = append(warnings, fmt.Sprintf("the tools of %s are not known: %s; %s", core.EscapeIllegible(e.Server), e.Message, e.Hint))
+		warnings = append(warnings, fmt.Sprintf("the tools of %s could not be listed: %s; %s", core.EscapeIllegible(e.Server), e.Message, e.Hint))
 	}
 	return warnings
 }

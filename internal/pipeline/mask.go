@@ -225,7 +225,7 @@ func (p *Pipeline) revealValues(
 ) (json.RawMessage, error) {
 	if shown == text {
 		return nil, core.Errorf(core.KindInvalidArguments, "pii", "the text contains no token of this session").
-			WithHint("tokens look like [EMAIL_1]; use those that sanitize_pii or a result returned in this session")
+			WithHint("tokens look like [EMAIL_1]; use tokens that sanitize_pii or a result returned in this session")
 	}
 	values, err := json.Marshal(map[string]string{"text": shown})
 	if err != nil {

@@ -165,10 +165,10 @@ func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.
 // tooLong refuses a request whose timeout exceeds the maximum.
 func tooLong(asks, most time.Duration) *core.Error {
 	return core.Errorf(
-		core.KindInvalidArguments, "pipeline", "timeout_ms: %d is more than the maximum of %d", asks.Milliseconds(),
+		core.KindInvalidArguments, "pipeline", "timeout_ms: %d exceeds the maximum of %d", asks.Milliseconds(),
 		most.Milliseconds(),
 	).
-		WithHint("ask for at most %d, or for nothing; the setting maxExecutionTime raises the maximum", most.Milliseconds())
+		WithHint("use at most %d, or leave it out; the setting maxExecutionTime sets the maximum", most.Milliseconds())
 }
 
 func (p *Pipeline) executeProgram(ctx context.Context, req core.ExecutionRequest, f *runningExecution) core.Outcome {

@@ -40,7 +40,7 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 	}
 	if !slices.Contains([]core.SearchDetail{core.DetailName, core.DetailDescription, core.DetailFull}, q.Detail) {
 		return core.FoundTools{}, core.Errorf(
-			core.KindInvalidArguments, "pipeline.search", "detail_level %q is not name, description (or summary) or full",
+			core.KindInvalidArguments, "pipeline.search", "detail_level must be name, description (or summary) or full, not %q",
 			q.Detail,
 		)
 	}
@@ -56,7 +56,7 @@ func (p *Pipeline) Search(ctx context.Context, q core.ToolQuery) (core.FoundTool
 	}
 	found := core.FoundTools{Tools: []core.FoundTool{}, Total: answer.Total, Warnings: answer.Warnings}
 	if pending := p.Tools.PendingServers(); len(pending) > 0 {
-		found.Warnings = append(found.Warnings, "still starting, so not searched: "+strings.Join(pending, ", "))
+		found.Warnings = append(found.Warnings, "not searched, because they are still starting: "+strings.Join(pending, ", "))
 	}
 	found.Warnings = append(found.Warnings, p.unlistedWarnings()...)
 	for _, hit := range answer.Hits {
@@ -103,7 +103,7 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 // definition. It is used when that definition has too many tokens.
 func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.PrefixWithin(signature, most) + fmt.Sprintf(
-		"\n%s the whole definition has more than %d tokens (results.definitionTokens); the tool's file below servers/ has it\n",
+		"\n%s the complete definition has more than %d tokens (results.definitionTokens); it is in the tool's file under servers/\n",
 		commentOf(lang), most,
 	)
 }
@@ -121,8 +121,8 @@ func commentOf(lang core.Language) string {
 func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.ToolDefinition, error) {
 	if len(names) == 0 {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "pipeline.describe", "no tool is named",
-		).WithHint("give name or names, as found by search_tools")
+			core.KindInvalidArguments, "pipeline.describe", "no tool name was given",
+		).WithHint("pass name or names, as returned by search_tools")
 	}
 	tools := p.Toolset()
 	if slices.ContainsFunc(names, func(name string) bool { _, unknown := tools.FindInCategory(name, category); return unknown != nil }) {

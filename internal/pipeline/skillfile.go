@@ -63,7 +63,7 @@ func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, app
 	skill, lang, ok := skillFile(name)
 	if !ok {
 		return core.Errorf(core.KindPolicy, "skills.write", "only the code of a skill can be written to ./skills/").
-			WithHint("write ./skills/NAME.ts or ./skills/NAME.py; save_skill takes a description, tags and triggers")
+			WithHint("write to ./skills/NAME.ts or ./skills/NAME.py; to set a description, tags and triggers, use save_skill")
 	}
 	before, begun := s.begun[name]
 	if appends && !begun {
@@ -83,7 +83,7 @@ func (s *skillFiles) addSkill(ctx context.Context, name string, data []byte, app
 		return core.ValidSkillName(skill)
 	}
 	if s.writes++; s.writes > maxSkillWrites {
-		return core.Errorf(core.KindLimit, "skills.write", "a program writes skills at most %d times", maxSkillWrites)
+		return core.Errorf(core.KindLimit, "skills.write", "a program may write skills at most %d times", maxSkillWrites)
 	}
 	return s.saveDraft(ctx, core.SkillDraft{Name: skill, Language: lang, Code: code})
 }
@@ -97,7 +97,7 @@ func (s *skillFiles) checkPermitted() *core.Error {
 	if s.x.fileRestriction() != nil {
 		return core.Errorf(
 			core.KindPolicy, "skills.write", "this program is restricted to certain files, so it cannot save skills",
-		).WithHint("save the skill with the tool save_skill")
+		).WithHint("use the tool save_skill to save the skill")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (s *skillFiles) checkPermitted() *core.Error {
 func (s *skillFiles) saveDraft(ctx context.Context, d core.SkillDraft) *core.Error {
 	p := s.x.pipeline
 	if !utf8.ValidString(d.Code) {
-		return core.Errorf(core.KindSyntax, "skills.write", "the code is not text in UTF-8")
+		return core.Errorf(core.KindSyntax, "skills.write", "the code is not UTF-8 text")
 	}
 	old, refused := s.findExisting(d.Name)
 	if refused != nil {

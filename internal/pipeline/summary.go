@@ -127,7 +127,7 @@ func (x *programExecution) summarizeOutcome(o core.Outcome) string {
 	b.WriteString(what)
 	switch ending, known := endingTexts[o.Status]; {
 	case o.DryRun:
-		b.WriteString(" was rehearsed and changed nothing")
+		b.WriteString(" ran as a dry run and changed nothing")
 	case o.Status == core.StatusOK:
 		b.WriteString(" ran")
 	case known:
@@ -177,7 +177,7 @@ func (x *programExecution) describeCalls(o core.Outcome) string {
 func describeAmount(o core.Outcome) string {
 	for _, f := range o.Artifacts {
 		if len(o.Result) == 0 && strings.HasPrefix(f.Path, "results/"+o.ExecutionID+".") && !strings.HasSuffix(f.Path, ".output.txt") {
-			return fmt.Sprintf("%d bytes, kept as a file", f.Bytes)
+			return fmt.Sprintf("%d bytes, stored as a file", f.Bytes)
 		}
 	}
 	return shapeOf(o.Result)

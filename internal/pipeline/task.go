@@ -39,8 +39,8 @@ func narrowTools(tools *core.Toolset, only []string) *core.Toolset {
 		if kept[t] {
 			return nil
 		}
-		return core.Errorf(core.KindPolicy, "pipeline.only", "%s.%s is not one of the tools of this task", t.Server, t.Name).
-			WithHint("required_tools names the tools or servers that a task may use").AtTool(t.Server, t.Name)
+		return core.Errorf(core.KindPolicy, "pipeline.only", "%s.%s is not one of the tools of this agent task", t.Server, t.Name).
+			WithHint("required_tools lists the tools or servers that an agent task may use").AtTool(t.Server, t.Name)
 	})
 }
 
@@ -65,9 +65,9 @@ func (x *programExecution) findRepeats(t *core.Tool, c core.ToolCall) repeatReas
 		return repeatReason{}
 	}
 	same, similar := x.req.Effects.FindEarlier(x.req.ID, x.newSideEffect(t, c))
-	a := repeatReason{rule: "an earlier attempt at the same task has made exactly this call", how: core.RepeatsSame}
+	a := repeatReason{rule: "an earlier attempt at the same task already made exactly this call", how: core.RepeatsSame}
 	if len(same) == 0 {
-		a = repeatReason{rule: "an earlier attempt at the same task has called this tool with other arguments", how: core.RepeatsSimilar}
+		a = repeatReason{rule: "an earlier attempt at the same task already called this tool with other arguments", how: core.RepeatsSimilar}
 	}
 	all := append(same, similar...)
 	if len(all) == 0 {
@@ -77,7 +77,7 @@ func (x *programExecution) findRepeats(t *core.Tool, c core.ToolCall) repeatReas
 		a.before = append(a.before, fmt.Sprintf("%s.%s(%s): %s", m.Server, m.Tool, m.Shown, m.State))
 	}
 	if more := len(all) - maxBefore; more > 0 {
-		a.before = append(a.before, fmt.Sprintf("and %d calls more", more))
+		a.before = append(a.before, fmt.Sprintf("and %d more calls", more))
 	}
 	return a
 }

@@ -51,7 +51,7 @@ func (u *uncertainCalls) addToOutcome(o core.Outcome) core.Outcome {
 		names = append(names, c.Server+"."+c.Tool)
 	}
 	slices.Sort(names)
-	o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls were sent and not answered, so it is unknown whether they took effect: %s; check their effects before making them again",
+	o.Warnings = append(o.Warnings, fmt.Sprintf("%d calls were sent but not answered, so it is unknown whether they took effect: %s; check their effects before you make them again",
 		len(u.calls)+u.more, strings.Join(slices.Compact(names), ", ")))
 	if o.Error != nil && !strings.Contains(o.Error.Hint, core.HintOutcomeUnknown) {
 		e := *o.Error

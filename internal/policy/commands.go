@@ -88,18 +88,18 @@ func (s *principalSight) checkCommand(name string, args []string) *core.Error {
 	allowed := s.commandNames()
 	known := slices.ContainsFunc(s.commands, func(c AllowedCommand) bool { return c.Name == name })
 	if rule := s.deniedCommand(name); rule != "" && (known || len(allowed) == 0) {
-		return refusedCommand("the policy refuses to start %s: %s", quoteName(name), rule).WithHint(
+		return refusedCommand("the policy does not allow starting %s: %s", quoteName(name), rule).WithHint(
 			"do without; only the person who runs Retort can change the rule",
 		)
 	}
 	if len(allowed) == 0 {
-		return refusedCommand("programs start no commands here").WithHint(
+		return refusedCommand("programs may not start commands here").WithHint(
 			"do without commands, or ask the person who runs Retort to allow one: commands: [{command: …, args: […]}]",
 		)
 	}
 	if !slices.Contains(allowed, name) {
 		return refusedCommand("%s is not one of the commands that programs may start", quoteName(name)).
-			WithHint("they are: %s; only the person who runs Retort can add one (commands)", strings.Join(allowed, ", "))
+			WithHint("allowed commands: %s; only the person who runs Retort can add one (setting commands)", strings.Join(allowed, ", "))
 	}
 	if refused := checkArgumentBounds(name, args); refused != nil {
 		return refused
@@ -147,19 +147,19 @@ func checkArgumentBounds(name string, args []string) *core.Error {
 		return core.Errorf(core.KindInvalidArguments, "policy", format, a...)
 	}
 	if len(args) > MaxArguments {
-		return refuse("%s was given %d arguments; %d are the most", name, len(args), MaxArguments)
+		return refuse("%s was given %d arguments; at most %d are allowed", name, len(args), MaxArguments)
 	}
 	size := 0
 	for i, a := range args {
 		size += len(a)
 		switch {
 		case strings.ContainsRune(a, 0):
-			return refuse("argument %d of %s has a NUL character", i+1, name)
+			return refuse("argument %d of %s contains a NUL character", i+1, name)
 		case len(a) > MaxArgument || size > MaxArgumentBytes:
 			return refuse(
-				"the arguments of %s are too long: %d bytes are the most for one, %d for all", name, MaxArgument,
+				"the arguments of %s are too long: one may have at most %d bytes, all together %d", name, MaxArgument,
 				MaxArgumentBytes,
-			).WithHint("give long texts as stdin")
+			).WithHint("pass long texts as stdin")
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func validCommands(commands []AllowedCommand) *core.Error {
 			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: %s is not a valid command name", quoteName(c.Name))
 		}
 		if slices.ContainsFunc(c.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
-			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s has a NUL character", c.Name)
+			return core.Errorf(core.KindInvalidArguments, "policy.new", "commands: a pattern of %s contains a NUL character", c.Name)
 		}
 		for _, a := range c.Args {
 			if err := CheckArgument(a); err != nil {

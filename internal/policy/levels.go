@@ -97,7 +97,7 @@ func (v *PrincipalView) CheckFile(name string, use FileUse) *core.Error {
 func refusedFile(name, what, rule string) *core.Error {
 	// Guests take what stands before the first colon for a code, and what stands behind the last for the words.
 	return core.Errorf(
-		core.KindPolicy, "policy", "EACCES: ./workspace/%s: it must not be %s (%s)", strings.TrimPrefix(name, "."), what,
+		core.KindPolicy, "policy", "EACCES: ./workspace/%s: it may not be %s (%s)", strings.TrimPrefix(name, "."), what,
 		strings.ReplaceAll(rule, ": ", " "),
 	)
 }
@@ -105,7 +105,7 @@ func refusedFile(name, what, rule string) *core.Error {
 // whereToWrite returns a hint that suggests a folder in which the file may be written.
 func whereToWrite(folders []string, name string) string {
 	if len(folders) == 0 {
-		return "nothing may be written; return it instead"
+		return "the program may not write any file; return the data instead"
 	}
 	return "write to ./workspace/" + path.Join(folders[0], path.Base(name))
 }

@@ -87,11 +87,11 @@ type AccessDecision struct {
 // Error returns the error that a program gets for a denied call. It names the rule but reveals nothing else about the
 // policy.
 func (d AccessDecision) Error(t *core.Tool) *core.Error {
-	what, hint := "", "do without this tool"
+	what, hint := "", "continue without this tool"
 	if d.Some {
 		what, hint = "these arguments of ", "other arguments may be allowed"
 	}
-	return core.Errorf(core.KindPolicy, "policy", "the policy refuses %s%s.%s: %s", what, t.Server, t.Name, d.Rule).
+	return core.Errorf(core.KindPolicy, "policy", "the policy does not allow %s%s.%s: %s", what, t.Server, t.Name, d.Rule).
 		WithHint("%s; only the person who runs Retort can change the rule", hint).AtTool(t.Server, t.Name)
 }
 
@@ -191,7 +191,7 @@ type callCondition struct {
 
 func newLayer(prefix string, l AccessLimits, levels map[PermissionLevel]LevelRules) (*limitLayer, error) {
 	if l.Level != "" && !slices.Contains([]PermissionLevel{ReadOnly, WriteRestricted, ExecuteFull}, l.Level) {
-		return nil, invalidRules("%spermissionLevel: there is no level %q", prefix, l.Level)
+		return nil, invalidRules("%spermissionLevel: unknown level %q", prefix, l.Level)
 	}
 	made := &limitLayer{prefix: prefix, level: l.Level, rules: levels[l.Level], servers: map[string]*serverRules{}}
 	for name, s := range l.Servers {

@@ -314,7 +314,7 @@ func TestToolset(t *testing.T) {
 		t.Error("the same toolset must be filtered once")
 	}
 	e := visible.NotFound("pay.delete_row")
-	if e.Kind != core.KindPolicy || e.Message != "the policy refuses pay.delete_row: permissionLevel: read_only" {
+	if e.Kind != core.KindPolicy || e.Message != "the policy does not allow pay.delete_row: permissionLevel: read_only" {
 		t.Errorf("%+v", e)
 	}
 	if e := visible.NotFound("pay.delete_rows"); e.Kind != core.KindToolNotFound || strings.Contains(e.Hint, "delete_row") {

@@ -94,7 +94,7 @@ func (v *PrincipalView) RefusedError() (refused *core.Error) {
 	for _, p := range v.InForce().allPolicies() {
 		for _, l := range p.sightOf(v.principal).layers {
 			if l.closed != "" && refused == nil {
-				refused = core.Errorf(core.KindPolicy, "policy", "nothing more is done for %s: %s", v.principalText(), l.closed).
+				refused = core.Errorf(core.KindPolicy, "policy", "all further requests of %s are refused: %s", v.principalText(), l.closed).
 					WithHint("calls that were sent before are in the audit log; only the person who runs Retort can change the settings")
 			}
 		}

@@ -253,7 +253,7 @@ func (t *EventTally) adviseUnused(s KnownState) (list []Advice) {
 		if t.servers[name] == 0 {
 			list = append(list, Advice{
 				Kind: Unused, Subject: name, Says: fmt.Sprintf("none of %d executions has called it", t.executions),
-				Do: fmt.Sprintf("servers: {%s: {disabled: true}} in retort.yaml takes its tools out of searches", quoteText(name)),
+				Do: fmt.Sprintf("set servers: {%s: {disabled: true}} in retort.yaml to remove its tools from searches", quoteText(name)),
 			})
 		}
 	}
@@ -275,7 +275,7 @@ func (t *EventTally) adviseFailing() (list []Advice) {
 			return cmp.Or(cmp.Compare(tool.statuses[b], tool.statuses[a]), strings.Compare(a, b))
 		})
 		list = append(list, Advice{Kind: Failing, Subject: name, Count: tool.errors, Says: fmt.Sprintf(
-			"%d of %d calls failed, most with %s", tool.errors, tool.calls, kinds[0],
+			"%d of %d calls failed, mostly with the status %s", tool.errors, tool.calls, kinds[0],
 		),
 			Do: fmt.Sprintf(
 				"retort audit query --server %s --tool %s --status %s shows them; retort doctor checks the server",
@@ -294,10 +294,10 @@ func (t *EventTally) adviseCaches(s KnownState) (list []Advice) {
 		}
 		list = append(list, Advice{Kind: Cache, Subject: name, Count: tool.same,
 			Says: fmt.Sprintf(
-				"%d of %d calls that were repeated within %s had the same answer: %d bytes and %.1f s for nothing", tool.same,
+				"%d of %d calls that were repeated within %s had the same result: %d bytes and %.1f s could be saved", tool.same,
 				repeats, cacheWindow, tool.bytes, tool.millis/1000,
 			),
-			Do: fmt.Sprintf("cache: {ttl: 10m, tools: [%s]} in retort.yaml gives the answers again, if the tool only reads", quoteText(name))})
+			Do: fmt.Sprintf("set cache: {ttl: 10m, tools: [%s]} in retort.yaml to reuse the results, if the tool only reads", quoteText(name))})
 	}
 	return firstAdvice(list)
 }
@@ -311,7 +311,7 @@ func (t *EventTally) adviseSkills() (list []Advice) {
 			says := fmt.Sprintf("the same program was run %d times", p.count)
 			if byTools {
 				least, says = leastAlike, fmt.Sprintf(
-					"%d programs that succeeded called the same tools: %s", p.count,
+					"%d successful programs called the same tools: %s", p.count,
 					strings.Join(p.tools[:min(len(p.tools), 5)], ", "),
 				)
 			}
@@ -321,7 +321,7 @@ func (t *EventTally) adviseSkills() (list []Advice) {
 			told[p.last] = true
 			list = append(list, Advice{
 				Kind: Skill, Subject: p.last, Count: p.count, Says: says,
-				Do: fmt.Sprintf("retort skills save --from %s --name NAME --description '…' makes a skill of the last one", p.last),
+				Do: fmt.Sprintf("save the last one as a skill: retort skills save --from %s --name NAME --description '…'", p.last),
 			})
 		}
 	}
@@ -333,13 +333,13 @@ func (t *EventTally) adviseFailedSearches(s KnownState) (list []Advice) {
 	for _, query := range slices.Sorted(maps.Keys(t.queries)) {
 		n := t.queries[query]
 		a := Advice{
-			Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times, and no tool was found", n),
+			Kind: Search, Subject: query, Count: n, Says: fmt.Sprintf("searched for %d times without finding a tool", n),
 			Do: "add a server that offers it; retort recommend --update fetches the list of a registry",
 		}
 		if servers := find(query); len(servers) > 0 {
-			a.Kind, a.Servers, a.Do = Registry, servers, "look at these servers of the registry, and add one that you trust"
+			a.Kind, a.Servers, a.Do = Registry, servers, "review these servers in the registry, and add one that you trust"
 		} else if s.List != nil {
-			a.Do = "no server of the registry seems to have it"
+			a.Do = "no server in the registry seems to offer it"
 		}
 		list = append(list, a)
 	}

@@ -158,7 +158,7 @@ func TestFetch(t *testing.T) {
 		}
 	}
 	status, pages[""] = http.StatusOK, `<html>`
-	if _, refused := FetchRegistry(t.Context(), web.URL+"/base"); refused == nil || !strings.Contains(refused.Message, "not the JSON") {
+	if _, refused := FetchRegistry(t.Context(), web.URL+"/base"); refused == nil || !strings.Contains(refused.Message, "not the expected JSON") {
 		t.Error(refused)
 	}
 }

@@ -105,7 +105,7 @@ func fetchPage(ctx context.Context, address, cursor string) ([]RegistryServer, s
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(address, "/")+"/v0/servers?"+query.Encode(), nil)
 	if err != nil {
-		return nil, "", registryError("the registry cannot be asked: %v", err)
+		return nil, "", registryError("the request to the registry cannot be created: %v", err)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
@@ -114,15 +114,15 @@ func fetchPage(ctx context.Context, address, cursor string) ([]RegistryServer, s
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, "", registryError("the registry has answered with HTTP %d", resp.StatusCode)
+		return nil, "", registryError("the registry answered with HTTP %d", resp.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil || len(text) > maxPage {
-		return nil, "", registryError("a page of the registry cannot be read, or has more than %d MB", maxPage>>20)
+		return nil, "", registryError("a page of the registry cannot be read, or exceeds %d MB", maxPage>>20)
 	}
 	var page pageOf
 	if err := json.Unmarshal(text, &page); err != nil {
-		return nil, "", registryError("the answer of the registry is not the JSON that was expected: %v", err)
+		return nil, "", registryError("the answer of the registry is not the expected JSON: %v", err)
 	}
 	var servers []RegistryServer
 	for _, s := range page.Servers {
@@ -155,7 +155,7 @@ func (l *RegistryList) SaveFile(path string) *core.Error {
 		err = seal.ReplaceFile(path, text)
 	}
 	if err != nil {
-		return core.Errorf(core.KindInternal, "recommend.update", "the list of the registry cannot be kept: %w", err)
+		return core.Errorf(core.KindInternal, "recommend.update", "the list of the registry cannot be stored: %w", err)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func LoadRegistry(path string) (*RegistryList, *core.Error) {
 	if err != nil {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "recommend", "the list of the registry cannot be read: %w", err,
-		).WithHint("retort recommend --update fetches it again")
+		).WithHint("fetch it again with retort recommend --update")
 	}
 	return &l, nil
 }

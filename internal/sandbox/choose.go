@@ -116,13 +116,13 @@ func (c *BackendChooser) chooseBackend(name string, s SandboxSpec) (Backend, *co
 	b, standard := c.findBackend(name), c.findBackend(c.standard)
 	if b != nil && standard != nil && b.Kind().Strength < standard.Kind().Strength {
 		return nil, core.Errorf(
-			core.KindSandboxUnavailable, "isolate.choose", "the settings say sandboxMode: %s, and the %s sandbox is weaker",
+			core.KindSandboxUnavailable, "isolate.choose", "the settings require sandboxMode: %s, but the %s sandbox is weaker",
 			c.standard, name,
 		).
-			WithHint("name no sandbox; only the settings can choose a weaker one")
+			WithHint("leave out the sandbox; only the settings can choose a weaker one")
 	}
 	if b == nil {
-		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "there is no %s sandbox here", name).
+		return nil, core.Errorf(core.KindSandboxUnavailable, "isolate.choose", "this machine has no %s sandbox", name).
 			WithHint("%s", c.describeAlternatives(s.Runtime))
 	}
 	if refusal := c.checkBackend(b, s); refusal != nil {
@@ -186,13 +186,13 @@ func (c *BackendChooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, but in %s, %s has no network",
 		b.Kind().Title(), s.Runtime,
 	)
-	const other = "write it in TypeScript, whose fetch reaches the allowed domains from every sandbox, or find a tool that does it (search_tools)"
+	const other = "write it in TypeScript, where fetch can reach the allowed domains from every sandbox, or look for a tool with search_tools"
 	if s.Floor.Strength > Process {
 		return e.WithHint("%s; it needs such a strong sandbox, because %s", other, s.Floor.Why)
 	}
 	for _, have := range c.Capabilities() {
 		if have.Proxies && have.supportsSpec(s) {
-			return e.WithHint("%s; with sandboxMode: %s it has one", other, have.Name)
+			return e.WithHint("%s; or use sandboxMode: %s, where it has network access", other, have.Name)
 		}
 	}
 	return e.WithHint("%s", other)
@@ -206,7 +206,7 @@ func (c Capabilities) supportsSpec(s SandboxSpec) bool {
 func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	if s.Floor.Strength <= Process {
 		return core.Errorf(
-			core.KindSandboxUnavailable, "isolate.choose", "no sandbox here can run %s", s.Runtime,
+			core.KindSandboxUnavailable, "isolate.choose", "no sandbox on this machine can run %s", s.Runtime,
 		).WithHint("%s", c.describeAlternatives(s.Runtime))
 	}
 	strong := slices.DeleteFunc(slices.Clone(c.backends), func(b Backend) bool { return b.Kind().Strength < s.Floor.Strength })
@@ -247,7 +247,7 @@ func (c *BackendChooser) describeAlternatives(runtime string) string {
 	}
 	switch {
 	case len(able) > 0:
-		return "this machine can run " + runtime + " in: " + strings.Join(able, ", ") + "; ask for one of these, or name no sandbox"
+		return "this machine can run " + runtime + " in: " + strings.Join(able, ", ") + "; use one of these, or leave out the sandbox"
 	case len(others) > 0:
 		return "this machine has: " + strings.Join(others, ", ")
 	}

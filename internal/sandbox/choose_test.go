@@ -39,8 +39,8 @@ func TestChooser(t *testing.T) {
 		{"vm", "python", "vm"},
 		{"auto", "quickjs", "process"}, // to ask for it changes nothing
 		{"docker", "quickjs", "no daemon | start it"},
-		{"remote", "quickjs", "there is no remote sandbox here | this machine can run quickjs in: process, vm; ask for one of these, or name no sandbox"},
-		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; ask for one of these, or name no sandbox"},
+		{"remote", "quickjs", "this machine has no remote sandbox | this machine can run quickjs in: process, vm; use one of these, or leave out the sandbox"},
+		{"process", "python", "the process sandbox cannot run python | this machine can run python in: vm; use one of these, or leave out the sandbox"},
 	} {
 		prepared = ""
 		_, err := c.Prepare(t.Context(), test.name, SandboxSpec{Runtime: test.runtime})
@@ -91,11 +91,11 @@ func TestChooserByRisk(t *testing.T) {
 		{Auto, "process", Container, backends(nil), "the program needs the docker sandbox, or a stronger one, to run quickjs, because it may burn"},
 		{Auto, "", Container, backends(gone)[:2], "the program needs the docker sandbox to run quickjs, because it may burn"},
 		{Auto, "", Machine, backends(nil)[:2], "the program needs a stronger sandbox to run quickjs, because it may burn"},
-		{"docker", "process", 0, backends(nil), "the settings say sandboxMode: docker, and the process sandbox is weaker"},
+		{"docker", "process", 0, backends(nil), "the settings require sandboxMode: docker, but the process sandbox is weaker"},
 		{"docker", "vm", 0, backends(nil), "vm"},
 		{"docker", "auto", 0, backends(nil), "docker"},
 		{Auto, "", Container, nil, "the program needs a stronger sandbox to run quickjs, because it may burn"},
-		{Auto, "", 0, nil, "no sandbox here can run quickjs"},
+		{Auto, "", 0, nil, "no sandbox on this machine can run quickjs"},
 	} {
 		prepared = ""
 		_, err := NewChooser(test.standard, test.backends...).Prepare(t.Context(), test.asked, SandboxSpec{Runtime: "quickjs", Floor: MinimumStrength{test.floor, "it may burn"}})

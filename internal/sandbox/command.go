@@ -49,7 +49,7 @@ func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
 func NoFolders(command, backend string) *core.Error {
 	return core.Errorf(
 		core.KindSandboxUnavailable, "isolate.command",
-		"an argument of %s names a file of the workspace, which commands in the %s sandbox cannot read", command, backend,
+		"an argument of %s names a file in the workspace, which commands in the %s sandbox cannot read", command, backend,
 	).WithHint(
 		"read the file in your program and pass its content as stdin, or ask the person who runs Retort to set sandboxMode: process",
 	)
@@ -89,7 +89,7 @@ type CommandStarter interface {
 
 // NoCommands returns the error for a program that starts a command in a backend that cannot run commands.
 func NoCommands(kind BackendKind) *core.Error {
-	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in %s start no commands", kind.Title()).
+	return core.Errorf(core.KindSandboxUnavailable, "isolate.command", "programs in %s cannot start commands", kind.Title()).
 		WithHint("the sandboxes of Linux can; do without, or ask the person who runs Retort to choose one of these (sandboxMode)")
 }
 

@@ -80,7 +80,7 @@ func readPair(root *os.Root, dir string) (skillFiles, error) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	return skillFiles{}, core.Errorf(core.KindInternal, "skills", "the skill %s keeps changing while it is read", dir)
+	return skillFiles{}, core.Errorf(core.KindInternal, "skills", "the skill %s keeps changing while Retort reads it", dir)
 }
 
 func readFiles(root *os.Root, dir string) (t skillFiles, err error) {
@@ -163,7 +163,7 @@ func readFile(root *os.Root, name string, most int64) (string, error) {
 	case int64(len(data)) > most:
 		return "", core.Errorf(core.KindLimit, "skills", "%s is larger than %d bytes", name, most)
 	case !utf8.Valid(data):
-		return "", core.Errorf(core.KindSyntax, "skills", "%s is not text in UTF-8", name)
+		return "", core.Errorf(core.KindSyntax, "skills", "%s is not UTF-8 text", name)
 	}
 	return string(data), nil
 }

@@ -96,11 +96,11 @@ func parseMatter(front string) (m frontMatter, err error) {
 		return m, fmt.Errorf("the front matter is not YAML: %s", strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
 	}
 	if len(file.Docs) > 1 {
-		return m, errors.New("the front matter is more than one document")
+		return m, errors.New("the front matter has more than one document")
 	}
 	var raw map[string]any
 	if err := yaml.NodeToValue(file.Docs[0].Body, &raw); err != nil {
-		return m, errors.New("the front matter is not a list of names with values")
+		return m, errors.New("the front matter is not a list of keys and values")
 	}
 	if err := yaml.NodeToValue(file.Docs[0].Body, &m); err != nil {
 		return m, fmt.Errorf(
@@ -124,7 +124,7 @@ func checkTokens(tokens token.Tokens) error {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType:
-			return errors.New("the front matter has anchors or tags, which are not read")
+			return errors.New("the front matter contains anchors or tags, which are not supported")
 		case token.MappingStartType, token.SequenceStartType:
 			open++
 		case token.MappingEndType, token.SequenceEndType:
@@ -211,7 +211,7 @@ func phrasesOf(v any) []string {
 func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {
-		return "", core.Errorf(core.KindInvalidArguments, "skills", "%d tags are more than a skill can have (%d)", len(tags), maxTags)
+		return "", core.Errorf(core.KindInvalidArguments, "skills", "the skill has %d tags; at most %d are allowed", len(tags), maxTags)
 	}
 	fields := yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: d.Description}}
 	if len(tags) > 0 {
@@ -289,7 +289,7 @@ func (d SkillDocument) templateData(s core.Skill) templates.SkillData {
 // ImportLine returns the import statement with which a program imports all functions of a skill.
 func ImportLine(s core.Skill, functions []SkillFunction) string {
 	if s.Language == "" {
-		return "load_skill reads it"
+		return "read it with load_skill"
 	}
 	var names []string
 	for _, f := range functions {

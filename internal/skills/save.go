@@ -51,7 +51,7 @@ func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 	}
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
 		return SaveResult{}, core.Errorf(
-			core.KindLimit, "skills", "the skill is too large: code may have %d bytes, its description %d", MaxCode,
+			core.KindLimit, "skills", "the skill is too large: its code may have at most %d bytes, its description at most %d", MaxCode,
 			MaxDocument,
 		)
 	}
@@ -79,7 +79,7 @@ func (s *SkillStore) findPlace(o SkillOrigin) (SkillPlace, error) {
 	}
 	return SkillPlace{}, core.Errorf(
 		core.KindInvalidArguments, "skills", "there is no folder for skills",
-	).WithHint("name a data directory: --home DIR")
+	).WithHint("choose a data directory with --home DIR")
 }
 
 func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (SaveResult, error) {
@@ -134,7 +134,7 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 func errReplaced(name string) *core.Error {
 	return core.Errorf(
 		core.KindPolicy, "skills", "the skill %s was changed in the meantime", name,
-	).WithHint("read the skill again, and save your change to it")
+	).WithHint("read the skill again, and apply your change to the new version")
 }
 
 // gitignoreText is the content of the .gitignore in a project's skills folder. It excludes files that should not be

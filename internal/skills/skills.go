@@ -157,9 +157,9 @@ func (s *SkillStore) absentError(name string) *core.Error {
 		names = append(names, f.Name)
 	}
 	if near := core.NearestNames(name, names, 2); len(near) > 0 {
-		return e.WithHint("did you mean %s? list_skills lists them", strings.Join(near, " or "))
+		return e.WithHint("did you mean %s? To see all skills, use list_skills", strings.Join(near, " or "))
 	}
-	return e.WithHint("list_skills lists them, save_skill saves one")
+	return e.WithHint("list the skills with list_skills, or save one with save_skill")
 }
 
 // FindSkill returns the code of a skill for programs in a language. It returns an error if the skill is written in
@@ -174,12 +174,12 @@ func (s *SkillStore) FindSkill(name string, lang core.Language) (core.Skill, *co
 	}
 	if found.Language == "" {
 		return core.Skill{}, core.Errorf(
-			core.KindType, "skills", "the skill %s is instructions and has no code to import", name,
-		).WithHint("load_skill reads it")
+			core.KindType, "skills", "the skill %s contains only instructions, so there is no code to import", name,
+		).WithHint("read it with load_skill")
 	}
 	if found.Language != lang {
 		return core.Skill{}, core.Errorf(
-			core.KindType, "skills", "the skill %s is written in %s, and a program in %s cannot import it", name,
+			core.KindType, "skills", "the skill %s is written in %s, so a program in %s cannot import it", name,
 			found.Language, lang,
 		).
 			WithHint("write the program in %s; or read it with load_skill and save it in %s under another name", found.Language, lang)
@@ -275,7 +275,7 @@ func (p SkillPlace) readVersion(current Skill, version string) (Skill, error) {
 		}
 	}
 	return Skill{}, core.Errorf(core.KindInvalidArguments, "skills", "the skill %s has no version %q", current.Name, version).
-		WithHint("there are %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
+		WithHint("existing versions: %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
 }
 
 // parseSkill returns the skill that consists of the files t.

@@ -100,10 +100,10 @@ func ReadFolder(dir string) (Skill, *core.Error) {
 	t, err := readFiles(root, ".")
 	if isMissing(err) {
 		return Skill{}, core.Errorf(
-			core.KindInvalidArguments, "skills.import", "%s has neither %s nor %s nor %s", dir, documentFile, scriptFile,
+			core.KindInvalidArguments, "skills.import", "%s contains neither %s nor %s nor %s", dir, documentFile, scriptFile,
 			pythonFile,
 		).
-			WithHint("a skill for Retort is a folder with SKILL.md, and the code unless it is instructions only")
+			WithHint("a skill for Retort is a folder with SKILL.md and, unless it contains only instructions, the code")
 	}
 	if err != nil {
 		return Skill{}, core.AsError(err)

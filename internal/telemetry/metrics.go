@@ -43,19 +43,19 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 	m.calls = b.newCounter("retort.calls", "Calls to servers that were answered.", "{call}")
 	m.refusals = b.newCounter("retort.refusals", "Calls that a rule or a limit refused; they were not sent.", "{call}")
 	m.tokens = b.newCounter("retort.tokens", "Tokens that were sent to models, and tokens that were kept out of their context.", "{token}")
-	m.approvals = b.newCounter("retort.approvals", "Questions to persons that were settled.", "{question}")
-	m.hits = b.newCounter("retort.cache.hits", "Answers that were given again.", "{answer}")
-	m.active = b.upDown("retort.executions.active", "Executions under way.", "{execution}")
-	m.waiting = b.upDown("retort.approvals.waiting", "Questions that wait for a person.", "{question}")
-	m.duration = b.newHistogram("retort.execution.duration", "How long executions took, with waiting for persons.")
-	m.called = b.newHistogram("retort.call.duration", "How long calls to servers took.")
+	m.approvals = b.newCounter("retort.approvals", "Approval requests that were answered or expired.", "{question}")
+	m.hits = b.newCounter("retort.cache.hits", "Results that were returned from the cache.", "{answer}")
+	m.active = b.upDown("retort.executions.active", "Executions that are running or waiting.", "{execution}")
+	m.waiting = b.upDown("retort.approvals.waiting", "Approval requests that wait for a person.", "{question}")
+	m.duration = b.newHistogram("retort.execution.duration", "Duration of executions, including waiting for persons.")
+	m.called = b.newHistogram("retort.call.duration", "Duration of calls to servers.")
 	b.newObservedCounter("retort.telemetry.dropped", "Spans that were not sent to a collector.", "{span}", dropped)
 	if o.Record != nil {
 		b.newGauge(
-			"retort.record.queued", "Entries of the record that are not on disk yet.", "{entry}",
+			"retort.record.queued", "Entries of the audit log that are not on disk yet.", "{entry}",
 			func() int64 { n, _ := o.Record(); return int64(n) },
 		)
-		b.newGauge("retort.record.failed", "1 while the record cannot be written.", "1", func() int64 {
+		b.newGauge("retort.record.failed", "1 while the audit log cannot be written.", "1", func() int64 {
 			if _, failed := o.Record(); failed {
 				return 1
 			}
@@ -63,7 +63,7 @@ func newMetrics(p metric.MeterProvider, o Options, dropped func() int64) (*stepM
 		})
 	}
 	if o.Tasks != nil {
-		b.newGauge("retort.tasks.queued", "Tasks that wait for their turn.", "{task}", func() int64 { n, _ := o.Tasks(); return int64(n) })
+		b.newGauge("retort.tasks.queued", "Jobs that wait in the queue.", "{task}", func() int64 { n, _ := o.Tasks(); return int64(n) })
 		b.newGauge("retort.tasks.running", "Jobs that have started.", "{task}", func() int64 { _, n := o.Tasks(); return int64(n) })
 	}
 	return m, b.err

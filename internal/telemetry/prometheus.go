@@ -19,9 +19,9 @@ func (t *Telemetry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !isLoopbackHost(r.Host):
-			http.Error(w, "this host is not served", http.StatusForbidden)
+			http.Error(w, "requests to this host are not answered", http.StatusForbidden)
 		case r.Header.Get("Origin") != "" || fromOtherSite(r):
-			http.Error(w, "pages are not served", http.StatusForbidden)
+			http.Error(w, "requests from web pages are not answered", http.StatusForbidden)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			http.Error(w, "GET only", http.StatusMethodNotAllowed)
 		case r.URL.Path != "/metrics":
@@ -52,7 +52,7 @@ func isLoopbackHost(host string) bool {
 func (t *Telemetry) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	var all metricdata.ResourceMetrics
 	if t.reader == nil || t.reader.Collect(r.Context(), &all) != nil {
-		http.Error(w, "there are no metrics", http.StatusServiceUnavailable)
+		http.Error(w, "the metrics cannot be collected", http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -65,7 +65,7 @@ func (t *Telemetry) serveMetrics(w http.ResponseWriter, r *http.Request) {
 func formatMetrics(all *metricdata.ResourceMetrics) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(
-		&b, "# HELP target_info Which engine this is.\n# TYPE target_info gauge\ntarget_info%s 1\n",
+		&b, "# HELP target_info Attributes of this engine.\n# TYPE target_info gauge\ntarget_info%s 1\n",
 		formatLabels(all.Resource.Attributes()),
 	)
 	for _, s := range all.ScopeMetrics {

@@ -42,7 +42,7 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "telemetry.open", "%.100q is not the address of a collector", address,
-		).WithHint("write it as http://127.0.0.1:4318")
+		).WithHint("write it in the form http://127.0.0.1:4318")
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = path
@@ -86,9 +86,9 @@ func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdkt
 func (s *collectorSender) logState(err error) {
 	switch {
 	case err != nil && !s.failing.Swap(true):
-		s.log.Warn("telemetry is not taken, and dropped", "error", err)
+		s.log.Warn("the collector does not accept telemetry; it is dropped", "error", err)
 	case err == nil && s.failing.Swap(false):
-		s.log.Info("telemetry is taken again")
+		s.log.Info("the collector accepts telemetry again")
 	}
 }
 

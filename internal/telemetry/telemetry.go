@@ -152,7 +152,7 @@ func (t *Telemetry) startMetrics(o Options, about *resource.Resource) error {
 func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		log.Warn("telemetry.prometheus: metrics of this engine cannot be asked for", "error", err)
+		log.Warn("telemetry.prometheus: the metrics of this engine cannot be served", "error", err)
 		return
 	}
 	t.address = l.Addr().String()
@@ -161,7 +161,7 @@ func (t *Telemetry) listenForPrometheus(address string, log *slog.Logger) {
 		WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	go func() { _ = t.server.Serve(l) }()
-	log.Info("metrics can be asked for", "address", "http://"+t.address+"/metrics")
+	log.Info("metrics are served", "address", "http://"+t.address+"/metrics")
 }
 
 // ListenAddress returns the address that serves metrics, or "" if none does.

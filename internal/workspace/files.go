@@ -17,10 +17,10 @@ func NormalizePath(name string) (string, error) {
 	t := FileTree{}
 	folder, rest := t.splitTree(name)
 	if folder != "workspace" && path.Clean("/"+name) != "/" {
-		return "", toolError(name, "EACCES", "only files in ./workspace/ can be reached").WithHint("give a path such as results/a.json")
+		return "", toolError(name, "EACCES", "only files in ./workspace/ are accessible").WithHint("use a path such as results/a.json")
 	}
 	if strings.ContainsRune(rest, 0) {
-		return "", toolError(name, "EINVAL", "a path has no NUL")
+		return "", toolError(name, "EINVAL", "a path must not contain a NUL character")
 	}
 	return path.Clean("/" + rest)[1:], nil
 }

@@ -64,12 +64,12 @@ func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 // checkRoom returns an error unless the quota has room for more.
 func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	if more.quotaBytes() > 0 && w.used.quotaBytes()+more.quotaBytes() > w.quota {
-		return toolError(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts %d in addition to its content)",
+		return toolError(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts as %d bytes in addition to its content)",
 			w.used.quotaBytes(), w.quota, w.used.entries, entryCost).
 			WithHint("remove files or raise resourceLimits.disk")
 	}
 	if more.entries > 0 && w.used.entries+more.entries > maxEntries {
-		return toolError(name, "EDQUOT", "the workspace has %d files and folders, at most %d are allowed", w.used.entries, maxEntries).
+		return toolError(name, "EDQUOT", "the workspace has %d files and folders; at most %d are allowed", w.used.entries, maxEntries).
 			WithHint("remove files, or put more data into each of them")
 	}
 	return nil
@@ -124,7 +124,7 @@ func (w *Workspace) fitsBelow(name, source, target string, isFolder bool) error 
 }
 
 func tooDeep(name string) error {
-	return toolError(name, "ENAMETOOLONG", "at most %d folders can be inside of each other", maxDepth)
+	return toolError(name, "ENAMETOOLONG", "folders can be nested at most %d deep", maxDepth)
 }
 
 // folderDepth returns the number of folders that a path names.

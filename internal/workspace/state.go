@@ -112,7 +112,7 @@ func (s *SessionState) ListKeys() ([]string, error) {
 func (s *SessionState) Set(key string, value json.RawMessage) error {
 	if key == "" || len(key) > maxStateKey {
 		return core.Errorf(
-			core.KindInvalidArguments, "state.set", "a key must have between 1 and %d bytes, and this one has %d",
+			core.KindInvalidArguments, "state.set", "a key must have between 1 and %d bytes, but this one has %d",
 			maxStateKey, len(key),
 		)
 	}
@@ -139,7 +139,7 @@ func checkSize(values map[string]json.RawMessage) error {
 		"the state of a session may have at most %d bytes of keys and JSON; with this value it would have %d", MaxState,
 		total,
 	).
-		WithHint("write large values to a file in ./workspace/, and keep its name in the state")
+		WithHint("write large values to a file in ./workspace/, and store its name in the state")
 }
 
 // DeleteKey removes a key and reports whether it existed.
@@ -276,7 +276,7 @@ func (s *SessionState) StateFunctions() map[string]func(context.Context, json.Ra
 		}),
 		"state_set": function(func(a arguments) (any, error) {
 			if len(a.Value) == 0 {
-				return nil, core.Errorf(core.KindInvalidArguments, "state.set", "there is no value for %q", a.Key).WithHint("delete removes a key")
+				return nil, core.Errorf(core.KindInvalidArguments, "state.set", "there is no value for %q", a.Key).WithHint("to remove a key, use delete")
 			}
 			return nil, s.Set(a.Key, a.Value)
 		}),

@@ -54,7 +54,7 @@ func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 		return refused
 	}
 	if t.Workspace.crossesLink(name) {
-		return toolError("./workspace/"+name, "EACCES", "its path has a symbolic link, and this program may use only some folders")
+		return toolError("./workspace/"+name, "EACCES", "its path contains a symbolic link, which is not allowed for a program that may use only some folders")
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (t *FileTree) writablePath(name string) (string, error) {
 	if folder == "workspace" {
 		return rest, t.checkAccess(rest, WriteFile)
 	}
-	return "", toolError(name, "EROFS", "only ./workspace/ can be written").
+	return "", toolError(name, "EROFS", "only files in ./workspace/ can be written").
 		WithHint("write to ./workspace/%s", path.Base(name))
 }
 

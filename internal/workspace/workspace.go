@@ -307,7 +307,7 @@ func (w *Workspace) RemovePath(name string, all bool) error {
 	defer done()
 	target := localPath(name)
 	if target == "." {
-		return toolError(name, "EPERM", "the workspace itself can't be removed")
+		return toolError(name, "EPERM", "the workspace itself cannot be removed")
 	}
 	measure, remove := w.entryUsage, w.root.Remove
 	if all {
@@ -372,7 +372,7 @@ func explainError(name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		code, what = "ENOENT", "no such file or folder"
 	case errors.Is(err, fs.ErrExist):
-		code, what = "EEXIST", "is there already"
+		code, what = "EEXIST", "already exists"
 	case errors.Is(err, fs.ErrPermission):
 		code, what = "EACCES", "permission denied"
 	default:

@@ -66,7 +66,7 @@ func New(o Options) (*ModelEndpoint, *core.Error) {
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "model", "model.url: plain http is allowed for this machine only, and %s is another",
+			core.KindInvalidArguments, "model", "model.url: plain http is allowed only for this machine, but %s is another one",
 			core.EscapeIllegible(u.Hostname()),
 		).
 			WithHint("use https, or an address such as http://127.0.0.1:11434/v1")
@@ -122,11 +122,11 @@ func (j guardedDialer) dialAllowed(ctx context.Context, network, address string)
 	if err != nil {
 		return nil, err
 	}
-	err = errors.New("it has no address")
+	err = errors.New("its name has no address")
 	for _, a := range found {
 		a = a.Unmap().WithZone("")
 		if a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast() || j.local && !a.IsLoopback() {
-			return nil, goneError("%s is at %s, which is not allowed for a model", core.EscapeIllegible(host), a)
+			return nil, goneError("%s resolves to %s, which is not allowed for a model", core.EscapeIllegible(host), a)
 		}
 		var c net.Conn
 		if c, err = j.next(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
@@ -170,10 +170,10 @@ func (e *ModelEndpoint) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *
 func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return core.Errorf(core.KindUpstreamTimeout, "model", "the model has not answered within %s", e.o.Timeout).
-			WithHint("model.timeout in retort.yaml gives it longer; a smaller model is faster")
+		return core.Errorf(core.KindUpstreamTimeout, "model", "the model did not answer within %s", e.o.Timeout).
+			WithHint("raise model.timeout in retort.yaml, or use a smaller model, which is faster")
 	case ctx.Err() != nil:
-		return core.Errorf(core.KindCancelled, "model", "the task was cancelled while it waited for the model")
+		return core.Errorf(core.KindCancelled, "model", "the agent task was cancelled while it waited for the model")
 	}
 	return failed
 }
@@ -183,7 +183,7 @@ func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *c
 func (e *ModelEndpoint) requestOnce(ctx context.Context, p ModelPrompt, body []byte, try int) (ModelReply, time.Duration, *core.Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL+e.requestPath(), bytes.NewReader(body))
 	if err != nil {
-		return ModelReply{}, -1, goneError("the endpoint cannot be asked: %v", err)
+		return ModelReply{}, -1, goneError("the request to the endpoint cannot be created: %v", err)
 	}
 	e.setHeaders(req.Header)
 	resp, err := e.client.Do(req)
@@ -203,7 +203,7 @@ func (e *ModelEndpoint) requestOnce(ctx context.Context, p ModelPrompt, body []b
 	}
 	r, failed := read(limited, e.replyParser())
 	if failed != nil && limited.N <= 0 {
-		failed = goneError("the endpoint has answered with more than %d MB", maxStream>>20)
+		failed = goneError("the endpoint answered with more than %d MB", maxStream>>20)
 	}
 	return r, -1, failed
 }
@@ -226,19 +226,19 @@ func unreachableError(err error) *core.Error {
 func statusError(resp *http.Response) *core.Error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return goneError(
-			"the endpoint redirects, which is not followed, because the prompt is meant for it alone",
+			"the endpoint redirects; Retort does not follow, because the prompt is meant only for this endpoint",
 		).WithHint("set model.url to the final address")
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	said := core.EscapeIllegible(clipText(errorOf(text), maxQuotedError))
-	e := goneError("the endpoint has answered with HTTP %d: %s", resp.StatusCode, cmp.Or(said, http.StatusText(resp.StatusCode)))
+	e := goneError("the endpoint answered with HTTP %d: %s", resp.StatusCode, cmp.Or(said, http.StatusText(resp.StatusCode)))
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return e.WithHint("the endpoint does not accept model.key in retort.yaml")
 	case http.StatusNotFound:
 		return e.WithHint("check model.url and model.model in retort.yaml")
 	case http.StatusTooManyRequests:
-		return e.WithHint("it was tried %d times; wait a while", maxTries)
+		return e.WithHint("Retort tried %d times; wait a while, then try again", maxTries)
 	}
 	return e
 }

@@ -140,7 +140,7 @@ func anthropicPiece(data []byte) (replyChunk, *core.Error) {
 }
 
 func unreadableError(err error) *core.Error {
-	return goneError("the endpoint's answer can't be read: %v", err).WithHint(
+	return goneError("the endpoint's answer cannot be read: %v", err).WithHint(
 		"check model.provider and model.url in retort.yaml: the endpoint may use another format",
 	)
 }
@@ -148,6 +148,6 @@ func unreadableError(err error) *core.Error {
 func endpointError(data []byte) *core.Error {
 	return goneError(
 		"the endpoint failed in the middle of its answer: %s",
-		core.EscapeIllegible(clipText(cmp.Or(errorOf(data), "it does not say why"), maxQuotedError)),
+		core.EscapeIllegible(clipText(cmp.Or(errorOf(data), "it gives no reason"), maxQuotedError)),
 	)
 }

@@ -12,8 +12,8 @@ import (
 // KeyFromKeyring returns the model's API key from the system's keyring. It is stored for the service "retort" under
 // the name "model".
 func KeyFromKeyring() (string, *core.Error) {
-	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: there is no key of a model in the keyring of the system").
-		WithHint("put it there with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")
+	e := core.Errorf(core.KindInvalidArguments, "model", "model.key: the system's keyring does not contain a model key").
+		WithHint("store it with: secret-tool store --label=retort service retort username model; or set key: ${VARIABLE}")
 	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return "", e // the request itself would start the bus
 	}

@@ -53,12 +53,12 @@ func TestFormats(t *testing.T) {
 			"come back in days": {steps: []modeltest.ScriptedStep{{Status: 429, Header: map[string]string{"Retry-After": "90000"}}}, kind: core.KindUpstreamGone, said: "HTTP 429", asked: 1},
 			"wrong key":         {steps: []modeltest.ScriptedStep{{Status: 401}}, kind: core.KindUpstreamGone, said: "HTTP 401", asked: 1},
 			"declines":          {steps: []modeltest.ScriptedStep{{Refuse: "I must not"}}, kind: core.KindPolicy, said: "the model declined: I must not", asked: 1},
-			"no JSON":           {steps: []modeltest.ScriptedStep{{Raw: "<html>"}}, kind: core.KindUpstreamGone, said: "can't be read", asked: 1},
+			"no JSON":           {steps: []modeltest.ScriptedStep{{Raw: "<html>"}}, kind: core.KindUpstreamGone, said: "cannot be read", asked: 1},
 			"breaks off":        {steps: []modeltest.ScriptedStep{{Text: "const x", Broken: true}}, kind: core.KindUpstreamGone, said: "broke off", asked: 1},
 			"never ends":        {steps: []modeltest.ScriptedStep{{Endless: true}}, asked: 1, cut: true},
 			"redirects":         {steps: []modeltest.ScriptedStep{{Status: 307, Header: map[string]string{"Location": "/v2"}}}, kind: core.KindUpstreamGone, said: "redirects", asked: 1},
 			"huge":              {steps: []modeltest.ScriptedStep{{Raw: `{"choices":[{"message":{"content":"` + strings.Repeat("x", 17<<20)}}, kind: core.KindUpstreamGone, said: "more than 16 MB", asked: 1},
-			"says nothing":      {steps: []modeltest.ScriptedStep{{Hang: true}}, kind: core.KindUpstreamTimeout, said: "not answered within", asked: 1, timeout: 300 * time.Millisecond},
+			"says nothing":      {steps: []modeltest.ScriptedStep{{Hang: true}}, kind: core.KindUpstreamTimeout, said: "not answer within", asked: 1, timeout: 300 * time.Millisecond},
 		} {
 			t.Run(string(f)+"/"+name, func(t *testing.T) {
 				s := modeltest.New(func(n int, _ modeltest.ReceivedRequest) modeltest.ScriptedStep {
@@ -170,7 +170,7 @@ func TestSampling(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"role":"assistant","content":{"type":"text","text":"a"}}`:                         "",
 		`{"role":"assistant","content":{"type":"text","text":"no"},"stopReason":"refusal"}`: "declined",
-		`{"role":"assistant","content":7}`:                                                  "can't be read",
+		`{"role":"assistant","content":7}`:                                                  "cannot be read",
 	} {
 		answer = text
 		if _, failed := (model.ClientModel{}).Reply(core.WithPeer(t.Context(), peer), prompt()); (failed == nil) != (want == "") || failed != nil && !strings.Contains(failed.Message, want) {

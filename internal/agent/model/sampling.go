@@ -52,14 +52,14 @@ func parseSampled(answer json.RawMessage, p ModelPrompt) (ModelReply, *core.Erro
 		Stop    string          `json:"stopReason"`
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return ModelReply{}, goneError("the client's answer can't be read: %v", err)
+		return ModelReply{}, goneError("the client's answer cannot be read: %v", err)
 	}
 	var parts []samplingContent
 	if c := bytes.TrimSpace(r.Content); len(c) > 0 && c[0] == '{' {
 		r.Content = append(append(json.RawMessage("["), c...), ']')
 	}
 	if err := json.Unmarshal(r.Content, &parts); err != nil {
-		return ModelReply{}, goneError("the client's answer can't be read: %v", err)
+		return ModelReply{}, goneError("the client's answer cannot be read: %v", err)
 	}
 	var text strings.Builder
 	for _, c := range parts {

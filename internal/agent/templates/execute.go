@@ -118,7 +118,7 @@ func (w *templateWriter) writeNode(dot any, n parse.Node) {
 	case *parse.ContinueNode:
 		panic(loopExit{again: true})
 	default:
-		w.failAt(n, "%s is not understood here", n)
+		w.failAt(n, "%s is not supported here", n)
 	}
 }
 
@@ -194,7 +194,7 @@ func (w *templateWriter) loopItems(n parse.Node, v any) (keys, values []any) {
 			keys, values = append(keys, k), append(values, v[k])
 		}
 	default:
-		w.failAt(n, "range goes over arrays and objects, and this is %s", kindOf(v))
+		w.failAt(n, "range needs an array or object, but this is %s", kindOf(v))
 	}
 	return keys, values
 }
@@ -281,7 +281,7 @@ func (w *templateWriter) evalArgument(dot any, n parse.Node) any {
 	case *parse.IdentifierNode:
 		return w.evalCommand(dot, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{n}}, nil, false)
 	}
-	w.failAt(n, "%s is not understood here", n)
+	w.failAt(n, "%s is not supported here", n)
 	return nil
 }
 
@@ -304,7 +304,7 @@ func (w *templateWriter) lookupField(n parse.Node, v any, path []string) any {
 			w.failAt(n, "%s has no member %s: it is %s", n, name, kindOf(v))
 		}
 		if v, ok = object[name]; !ok {
-			w.failAt(n, "there is no .%s here; there are .%s", name, strings.Join(slices.Sorted(maps.Keys(object)), ", ."))
+			w.failAt(n, ".%s does not exist here; the existing names are .%s", name, strings.Join(slices.Sorted(maps.Keys(object)), ", ."))
 		}
 	}
 	return v

@@ -81,7 +81,7 @@ func lengthOf(v any) (any, error) {
 func joinList(args []any) (any, error) {
 	list, ok := args[1].([]any)
 	if !ok && args[1] != nil {
-		return nil, errors.New("it joins an array: .tools | join \", \"")
+		return nil, errors.New("join needs an array: .tools | join \", \"")
 	}
 	var all []string
 	for _, v := range list {

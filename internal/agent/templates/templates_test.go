@@ -53,17 +53,17 @@ func TestExecute(t *testing.T) {
 // too many steps or the output becomes too long.
 func TestWrong(t *testing.T) {
 	for _, c := range [][2]string{
-		{"a\nb {{.nane}}", "t:2:4: there is no .nane here; there are .list, .name"},
+		{"a\nb {{.nane}}", "t:2:4: .nane does not exist here; the existing names are .list, .name"},
 		{"{{.name.first}}", "it is a text"},
-		{"{{range .name}}{{end}}", "range goes over arrays"},
+		{"{{range .name}}{{end}}", "range needs an array"},
 		{"{{.name | upper}}", `t:1: function "upper" not defined`},
 		{"x\n{{if}}", "t:2:"},
 		{"{{if .name}}", "unexpected EOF"},
 		{"{{define \"x\"}}y{{end}}{{template \"x\"}}", "define and block are not supported"},
-		{"{{template \"x\"}}", "is not understood here"},
+		{"{{template \"x\"}}", "is not supported here"},
 		{"{{.name 1}}", "is no function"},
 		{"{{len}}", "len does not take 0 arguments"},
-		{"{{join \",\" .name}}", "it joins an array"},
+		{"{{join \",\" .name}}", "join needs an array"},
 		{"{{lt .name 1}}", "a text and a number cannot be compared"},
 		{"{{range .list}}{{range $.list}}{{range $.list}}{{range $.list}}{{range $.list}}{{range $.list}}{{end}}{{end}}{{end}}{{end}}{{end}}{{end}}", "it takes too long"},
 		{"{{range .list}}{{range $.list}}{{range $.list}}{{$.list | json | indent \"x\"}}{{end}}{{end}}{{end}}", "longer than"},

@@ -65,8 +65,8 @@ func New(w io.Writer, f Format, o Options) (*Writer, error) {
 		out.encode = func(e *audit.Entry) error { return out.writeLine(c.encodeRow(e)) }
 	default:
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "audit.export", "%.40q is not an export format", f,
-		).WithHint("formats are jsonl, ocsf, cef and csv")
+			core.KindInvalidArguments, "audit.export", "there is no export format %.40q", f,
+		).WithHint("the formats are jsonl, ocsf, cef and csv")
 	}
 	return out, nil
 }

@@ -16,7 +16,7 @@ func (r *PeriodReport) evaluateControl(c standardControl) ControlResult {
 // recordingEvidence returns evidence that executions and calls were recorded.
 func recordingEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s while this is written.",
+	says := fmt.Sprintf("%d entries in the period: %d executions requested, %d ended, %d calls, %d refused calls. auditLogging is %s at the time of this report.",
 		a.Entries, a.Asked, a.Ended, totalCount(a.Effects), totalCount(a.Refused), onOff(r.Recorded))
 	return ControlEvidence{says, r.queryCommand("--kind request,end,call,refusal")}
 }
@@ -36,16 +36,16 @@ func integrityEvidence(r *PeriodReport) ControlEvidence {
 	case !v.OK && v.First != nil:
 		says = fmt.Sprintf("The audit log failed verification. First finding: %s (%s).", v.First.Says, v.First.What)
 	case v.Entries == 0:
-		says = "There is no entry to prove."
+		says = "There are no entries to verify."
 	case !v.Codes:
-		says += " Codes were not checked, since the key cannot be read here."
+		says += " Authentication codes were not checked, because the key cannot be read here."
 	}
 	return ControlEvidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
 // mayCall returns evidence about the permissions of principals and the executions of each.
 func mayCall(r *PeriodReport) ControlEvidence {
-	return ControlEvidence{fmt.Sprintf("permissionLevel is %s; principals that the settings name: %d. Executions in the period by principal: %s.",
+	return ControlEvidence{fmt.Sprintf("permissionLevel is %s; principals in the settings: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}
 }
 
@@ -91,7 +91,7 @@ func approvalEvidence(r *PeriodReport) ControlEvidence {
 // changeEvidence returns evidence on changes of settings, tool definitions and skills.
 func changeEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	return ControlEvidence{fmt.Sprintf("Changes of settings or servers noticed at a start: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
+	return ControlEvidence{fmt.Sprintf("Recorded changes of settings or servers: %d. Tool definitions changed or trusted: %d. Skills saved or removed: %d.",
 		r.totalOf("settings", a.Settings), r.totalOf("definitions", a.Pins), r.totalOf("skills", a.Skills)), r.queryCommand(
 		"--kind settings,pin,skill",
 	)}
@@ -106,7 +106,7 @@ func (r *PeriodReport) totalOf(name string, list []SettingChange) int64 {
 func anomalyEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{
 		fmt.Sprintf(
-			"Anomalies noted: %d. Executions of risk %d and more: %d.", r.totalOf("anomalies", r.Activity.Anomalies),
+			"Recorded anomalies: %d. Executions with a risk of %d or more: %d.", r.totalOf("anomalies", r.Activity.Anomalies),
 			HighRisk, r.Activity.HighRisk.Total,
 		),
 		r.queryCommand("--kind anomaly"),
@@ -118,7 +118,7 @@ func failureEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
 	return ControlEvidence{
 		fmt.Sprintf(
-			"Executions that ended otherwise than ok: %d of %d. Calls that failed: %d.", a.Failures.Total, a.Ended,
+			"Executions that did not end as ok: %d of %d. Failed calls: %d.", a.Failures.Total, a.Ended,
 			totalCount(a.CallErrors),
 		),
 		r.queryCommand("--kind end"),
@@ -128,7 +128,7 @@ func failureEvidence(r *PeriodReport) ControlEvidence {
 // privacyEvidence returns evidence on how personal data was treated.
 func privacyEvidence(r *PeriodReport) ControlEvidence {
 	a := r.Activity
-	return ControlEvidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Times that values were shown: %s; categories shown: %s.",
+	return ControlEvidence{fmt.Sprintf("piiTokenization is %s. Categories found in values: %s. Disclosures of values: %s; disclosed categories: %s.",
 		r.settingValue("piiTokenization"), seenOrNot(a.Seen), orNone(joinCounts(a.Reveals)), orNone(
 			joinCounts(a.Revealed),
 		)), r.queryCommand("--kind reveal")}
@@ -149,10 +149,10 @@ func erasureEvidence(r *PeriodReport) ControlEvidence {
 // retentionEvidence returns evidence on how long entries are kept.
 func retentionEvidence(r *PeriodReport) ControlEvidence {
 	t := r.Retention
-	says := fmt.Sprintf("Entries stay %s, then in archives %s. Archives there: %d, deleted by rule: %d. Entries moved in the period: %d.",
+	says := fmt.Sprintf("Entries are kept %s, then in archives %s. Existing archives: %d, deleted by the retention settings: %d. Entries moved in the period: %d.",
 		daysOf(t.KeepDays), daysOf(t.ArchiveDays), t.Archives, t.Deleted, t.EntriesMoved)
 	if t.Oldest != nil {
-		says += " The oldest entry is of " + t.Oldest.UTC().Format("2006-01-02") + "."
+		says += " The oldest entry dates from " + t.Oldest.UTC().Format("2006-01-02") + "."
 	}
 	return ControlEvidence{says, r.queryCommand("--kind retention")}
 }
@@ -163,9 +163,9 @@ func sixYears(r *PeriodReport) ControlEvidence {
 	t := r.Retention
 	switch days := t.KeepDays + t.ArchiveDays; {
 	case t.KeepDays <= 0 || t.ArchiveDays <= 0, days >= years:
-		return ControlEvidence{Says: "By the settings in force entries stay six years or longer."}
+		return ControlEvidence{Says: "With the current settings, entries are kept for six years or longer."}
 	default:
-		return ControlEvidence{Says: fmt.Sprintf("By the settings in force entries stay about %.4g days, which is less than six years.", days)}
+		return ControlEvidence{Says: fmt.Sprintf("With the current settings, entries are kept for about %.4g days, which is less than six years.", days)}
 	}
 }
 
@@ -182,7 +182,7 @@ func sandboxEvidence(r *PeriodReport) ControlEvidence {
 
 // sealedKey returns evidence that the audit log is encrypted, and where its key is.
 func sealedKey(r *PeriodReport) ControlEvidence {
-	return ControlEvidence{Says: "Values behind tokens, and the bodies of the record, are encrypted with AES-256-GCM. Their key: " +
+	return ControlEvidence{Says: "Values behind tokens and bodies of the audit log are encrypted with AES-256-GCM. Their key: " +
 		r.settingValue("pii.key") +
 		"."}
 }
@@ -190,7 +190,7 @@ func sealedKey(r *PeriodReport) ControlEvidence {
 // loginEvidence returns evidence about logins at servers, and about access tokens for Retort's own HTTP listener.
 func loginEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{
-		fmt.Sprintf("Logins at servers, and tokens of the listener, in the period: %s.", orNone(joinCounts(r.Activity.Logins))),
+		fmt.Sprintf("Logins at servers and use of access tokens in the period: %s.", orNone(joinCounts(r.Activity.Logins))),
 		r.queryCommand("--kind login,token"),
 	}
 }

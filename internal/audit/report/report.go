@@ -125,8 +125,8 @@ func BuildReport(ctx context.Context, from EntrySource, s ReportInput, o Options
 	known := standards[o.Standard]
 	if o.Standard != Summary && known.controls == nil {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "audit.report", "%.40q is not a report standard", o.Standard,
-		).WithHint("standards are gdpr, soc2, hipaa and summary")
+			core.KindInvalidArguments, "audit.report", "there is no report standard %.40q", o.Standard,
+		).WithHint("the standards are gdpr, soc2, hipaa and summary")
 	}
 	if !o.From.Before(o.To) {
 		return nil, core.Errorf(
@@ -150,12 +150,12 @@ func BuildReport(ctx context.Context, from EntrySource, s ReportInput, o Options
 		}
 		t.addEntry(&e)
 		if t.Entries%1000 == 0 {
-			tell("reading the period", t.Entries)
+			tell("reading the entries of the period", t.Entries)
 		}
 	}
 	r.Activity = t.toActivity()
 	var err error
-	r.Integrity, err = from.Verify(ctx, audit.VerifyOptions{Progress: func(n int64) { tell("proving the record", n) }})
+	r.Integrity, err = from.Verify(ctx, audit.VerifyOptions{Progress: func(n int64) { tell("verifying the audit log", n) }})
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (r *PeriodReport) addRemarks(warnings []string) {
 	}
 	a, oldest := &r.Activity, r.Retention.Oldest
 	say(!r.Recorded, "Nothing is recorded at the moment, because auditLogging is off. The rest of this report is about entries that were written while it was on.")
-	say(a.Entries == 0, "The record has no entry of this period. Nothing follows from that: Retort may not have run, or not have recorded.")
+	say(a.Entries == 0, "The audit log has no entries for this period. This proves nothing: Retort may not have run, or may not have recorded.")
 	say(oldest != nil && oldest.After(r.From), "The audit log begins later than the period. Earlier events are not known.")
 	say(r.Retention.Deleted > 0, "Old entries were deleted by the retention settings. Deleted entries of this period are not counted.")
 	say(!r.Integrity.OK, "The audit log failed verification, see Integrity. Figures from a changed audit log prove nothing.")
@@ -205,8 +205,8 @@ func (r *PeriodReport) addRemarks(warnings []string) {
 		r.Integrity.Entries > 0 && !r.Integrity.Codes,
 		"Authentication codes of entries were not checked, because the key cannot be read here. Anyone who can write the audit log could have forged them.",
 	)
-	say(a.Gaps > 0, "The record has gaps in this period: something happened that could not be written, or a chain was cut.")
-	say(r.To.After(r.Made), "The period is not over.")
+	say(a.Gaps > 0, "The audit log has gaps in this period: an event could not be written, or a chain was cut off.")
+	say(r.To.After(r.Made), "The period has not ended yet.")
 	for _, w := range warnings[:min(len(warnings), maxListedLines)] {
 		say(true, "Not everything could be read: "+w+".")
 	}

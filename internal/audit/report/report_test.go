@@ -138,7 +138,7 @@ func situation() report.ReportInput {
 	return report.ReportInput{
 		Version: "1.1", Now: time.Date(2026, 5, 2, 8, 0, 0, 0, time.UTC), Recorded: true,
 		Settings: []report.SettingValue{{"auditLogging", "on"}, {"permissionLevel", "write_restricted"}, {"piiTokenization", "on"}, {"sandboxMode", "process"}, {"sandboxFallback", "none"},
-			{"securityLevel", "standard"}, {"pii.key", "the keyring of the system, or a file of the user's own"}},
+			{"securityLevel", "standard"}, {"pii.key", "the system's keyring, or a file that only the user can read"}},
 		Principals: []report.PrincipalAccess{{"", "write_restricted"}, {"intern", "read_only; crm: deny delete_*"}},
 		Keep:       90 * 24 * time.Hour, Archives: 730 * 24 * time.Hour,
 	}
@@ -246,7 +246,7 @@ func TestEmptyAndOff(t *testing.T) {
 	s.Recorded = false
 	r := built(t, &told{verdict: audit.VerifyResult{OK: true}}, s, options(report.GDPR))
 	all := text(t, r, report.Markdown)
-	for _, want := range []string{"Nothing is recorded at the moment, because auditLogging is off", "The record has no entry of this period", "There is no entry to prove", "No such event in this period"} {
+	for _, want := range []string{"Nothing is recorded at the moment, because auditLogging is off", "The audit log has no entries for this period", "There are no entries to verify", "No such event in this period"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("it does not say: %s\n%s", want, all)
 		}

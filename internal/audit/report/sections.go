@@ -55,14 +55,14 @@ func countRows(all []NamedCount) (rows [][]string) {
 func (r *PeriodReport) totalsSection() reportSection {
 	a := r.Activity
 	return reportSection{Title: "Totals", Head: []string{"what", "count"}, Query: r.queryCommand(""), Rows: slices.Concat([][]string{
-		{"entries of the record", formatNumber(a.Entries)}, {"first entry of the period", formatOptionalTime(a.First)},
+		{"entries of the audit log", formatNumber(a.Entries)}, {"first entry of the period", formatOptionalTime(a.First)},
 		{"last entry of the period", formatOptionalTime(a.Last)},
-		{"starts of an engine", formatNumber(a.Engines)}, {"executions requested", formatNumber(a.Asked)},
-		{"executions ended", formatNumber(a.Ended)}, {"of these dry runs", formatNumber(a.DryRuns)},
+		{"engine starts", formatNumber(a.Engines)}, {"executions requested", formatNumber(a.Asked)},
+		{"executions ended", formatNumber(a.Ended)}, {"of these, dry runs", formatNumber(a.DryRuns)},
 		{"average duration of an execution", formatAverage(a.Average)},
 		{"tokens returned to the model", formatNumber(a.Returned)},
 		{"tokens kept out of its context", formatNumber(a.Avoided)},
-		{"searches for tools", formatNumber(a.Searches)},
+		{"tool searches", formatNumber(a.Searches)},
 	}, prefixedRows("ended as ", a.ByStatus), prefixedRows("calls that are ", a.Effects), prefixedRows(
 		"files that the model reads itself: ", a.Files,
 	))}
@@ -95,8 +95,8 @@ func (r *PeriodReport) violationsSection() reportSection {
 	return reportSection{Title: "Violations", Head: []string{
 		"what was refused, and why", "count",
 	}, Query: r.queryCommand("--kind refusal,verdict"),
-		Rows: slices.Concat(prefixedRows("call of ", a.Refused), prefixedRows("program: ", a.Rejected)),
-		Text: []string{"Of an execution, at most 100 refused calls have an entry each."}}
+		Rows: slices.Concat(prefixedRows("call to ", a.Refused), prefixedRows("program: ", a.Rejected)),
+		Text: []string{"At most 100 refused calls of one execution are recorded individually."}}
 }
 
 func (r *PeriodReport) approvalsSection() reportSection {
@@ -104,17 +104,17 @@ func (r *PeriodReport) approvalsSection() reportSection {
 	s := reportSection{Title: "Approvals", Head: []string{"what", "count"}, Query: r.queryCommand("--kind question,decision")}
 	s.Rows = slices.Concat(
 		[][]string{
-			{"questions to a person", formatNumber(a.Asked)}, {"not settled in the period", formatNumber(a.Open)},
+			{"approval requests", formatNumber(a.Asked)}, {"not settled in the period", formatNumber(a.Open)},
 			{"programs approved automatically", formatNumber(a.Automatic)},
 		},
 		prefixedRows("", a.Outcomes), prefixedRows("answered through ", a.By),
-		prefixedRows("asked because of ", a.Rules),
+		prefixedRows("requested because of ", a.Rules),
 	)
 	s.Text = append(s.Text, "Covered means that an earlier approval already included the call.")
 	if a.Median != nil {
 		s.Text = append(
 			s.Text,
-			fmt.Sprintf("Median waiting time %s, longest %s, of %d answers.", formatSeconds(*a.Median), formatSeconds(*a.Longest), a.Waits),
+			fmt.Sprintf("Waiting time: median %s, longest %s, from %d answers.", formatSeconds(*a.Median), formatSeconds(*a.Longest), a.Waits),
 		)
 	}
 	return s
@@ -122,7 +122,7 @@ func (r *PeriodReport) approvalsSection() reportSection {
 
 func (r *PeriodReport) highRisk() reportSection {
 	return r.executionsSection(
-		fmt.Sprintf("High-risk executions (%d and more)", HighRisk), r.Activity.HighRisk,
+		fmt.Sprintf("High-risk executions (risk %d or more)", HighRisk), r.Activity.HighRisk,
 		fmt.Sprintf("--kind end --min-risk %d", HighRisk),
 	)
 }
@@ -140,7 +140,7 @@ func (r *PeriodReport) actionsSection() reportSection {
 		Title: "High-risk actions", Head: []string{"time (UTC)", "execution", "principal", "tool", "approved by"},
 		Query: r.queryCommand("--kind call"),
 	}
-	s.Text = []string{"Calls that lose, send, pay, publish or run something, which cannot be taken back. Automatic means that the settings approve them."}
+	s.Text = []string{"Irreversible calls: they delete, send, pay, publish or run something. Automatic means that the settings approve them."}
 	for _, x := range a.List {
 		s.Rows = append(s.Rows, []string{formatTime(x.At), x.Execution, cmp.Or(x.Principal, "-"), x.Tool, x.Approval})
 	}
@@ -181,7 +181,7 @@ func (r *PeriodReport) dataSection() reportSection {
 	s := reportSection{Title: "Personal data", Head: []string{"category", "count"}, Query: r.queryCommand("--kind reveal"),
 		Rows: slices.Concat(
 			prefixedRows("found: ", a.Seen), prefixedRows("shown: ", a.Revealed),
-			prefixedRows("times that values were shown to the ", a.Reveals),
+			prefixedRows("disclosures of values to the ", a.Reveals),
 		)}
 	if len(a.Seen) == 0 {
 		s.Text = []string{"No execution of the period lists categories of personal data. Either none were found, or hiding was off, or a version wrote the entries that did not record categories."}
@@ -191,7 +191,7 @@ func (r *PeriodReport) dataSection() reportSection {
 
 func (r *PeriodReport) accessSection() reportSection {
 	s := reportSection{
-		Title: "Access", Head: []string{"principal", "may, by the settings in force", "executions in the period"},
+		Title: "Access", Head: []string{"principal", "rights (current settings)", "executions in the period"},
 		Query: r.queryCommand("--kind request"),
 	}
 	known := map[string]bool{}
@@ -199,7 +199,7 @@ func (r *PeriodReport) accessSection() reportSection {
 		name := cmp.Or(p.Name, "(not named)")
 		known[name] = true
 		s.Rows = append(s.Rows, []string{
-			cmp.Or(p.Name, "everybody whom the settings do not name"), p.May,
+			cmp.Or(p.Name, "all principals that the settings do not name"), p.May,
 			formatNumber(countOf(r.Activity.Principals, name)),
 		})
 	}
@@ -215,10 +215,10 @@ func (r *PeriodReport) changeSections() []reportSection {
 	a := r.Activity
 	return []reportSection{
 		r.listSection(
-			"Changes of the configuration", "settings", a.Settings, "--kind settings",
-			"Noticed while retort serve runs, else at the next start of an engine. The record has digests of the settings, not the settings.",
+			"Configuration changes", "settings", a.Settings, "--kind settings",
+			"Detected while retort serve runs, otherwise at the next start of an engine. The audit log contains digests of the settings, not the settings themselves.",
 		),
-		r.listSection("Tool definitions changed and trusted", "definitions", a.Pins, "--kind pin", ""),
+		r.listSection("Changed and trusted tool definitions", "definitions", a.Pins, "--kind pin", ""),
 		r.listSection("Skills", "skills", a.Skills, "--kind skill", ""),
 	}
 }
@@ -273,16 +273,16 @@ func (r *PeriodReport) integritySection() reportSection {
 func (r *PeriodReport) retentionSection() reportSection {
 	t := r.Retention
 	return reportSection{Title: "Retention", Head: []string{"what", "value"}, Query: r.queryCommand("--kind retention"), Rows: [][]string{
-		{"entries stay in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)},
+		{"entries are kept in the store", daysOf(t.KeepDays)}, {"archives stay", daysOf(t.ArchiveDays)},
 		{"oldest entry", formatOptionalTime(t.Oldest)},
-		{"archives", fmt.Sprint(t.Archives)}, {"archives deleted by rule", fmt.Sprint(t.Deleted)},
+		{"archives", fmt.Sprint(t.Archives)}, {"archives deleted by the retention settings", fmt.Sprint(t.Deleted)},
 		{"entries moved to archives in the period", formatNumber(t.EntriesMoved)}, {"entries deleted in the period", formatNumber(t.EntriesGone)},
 	}}
 }
 
 func (r *PeriodReport) settingsSection() reportSection {
 	s := reportSection{
-		Title: "Settings in force", Head: []string{"setting", "value"},
+		Title: "Current settings", Head: []string{"setting", "value"},
 		Text: []string{"Settings at the time of this report. Earlier settings are among the configuration changes, as digests."},
 	}
 	for _, set := range r.Settings {

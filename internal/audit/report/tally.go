@@ -227,7 +227,7 @@ func (t *entryTally) addEntry(e *audit.Entry) {
 			t.addCount(&t.Refused, "command, "+f.Command+": "+f.Error, 1)
 		}
 	case core.EventToken:
-		t.addCount(&t.Logins, "tokens of the listener: "+e.Status, 1)
+		t.addCount(&t.Logins, "access tokens: "+e.Status, 1)
 	case core.EventLogin:
 		t.addCount(&t.Logins, e.Server+": "+e.Status, 1)
 	case core.EventGap:

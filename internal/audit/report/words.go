@@ -55,7 +55,7 @@ func erasureOf(e *audit.Entry, f *entryFacts) string {
 	for _, n := range []struct {
 		name  string
 		count string
-	}{{"values", f.Values.String()}, {"sessions", f.Sessions.String()}, {"executions and sessions of the record", f.Recorded.String()}} {
+	}{{"values", f.Values.String()}, {"sessions", f.Sessions.String()}, {"recorded executions and sessions", f.Recorded.String()}} {
 		if n.count != "" && n.count != "0" {
 			what += ", " + n.count + " " + n.name
 		}

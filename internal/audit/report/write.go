@@ -36,8 +36,8 @@ func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
 		return p.out.Flush()
 	}
 	return core.Errorf(
-		core.KindInvalidArguments, "audit.report", "%.40q is not a report format", f,
-	).WithHint("formats are markdown, html and json")
+		core.KindInvalidArguments, "audit.report", "there is no report format %.40q", f,
+	).WithHint("the formats are markdown, html and json")
 }
 
 // writeFormat writes format with each %s replaced by one of says, escaped by the function as. It ignores write
@@ -113,5 +113,5 @@ func dividerRow(row []string) string { return strings.Repeat("|---", len(row)) +
 
 // Period returns the period of the report in words.
 func (r *PeriodReport) Period() string {
-	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + ", the latter not included"
+	return r.From.Format(time.RFC3339) + " up to " + r.To.Format(time.RFC3339) + " (exclusive)"
 }

@@ -55,7 +55,7 @@ func (s *sqlStore) checkChains(ctx context.Context, c *sql.Conn) (says []string,
 			return nil, err
 		}
 		if text != "" {
-			says = append(says, fmt.Sprintf("the table of chains was edited: of chain %s %s", chainName(name), text))
+			says = append(says, fmt.Sprintf("the table of chains was edited: chain %s: %s", chainName(name), text))
 		}
 	}
 	return says, nil
@@ -82,11 +82,11 @@ func (s *sqlStore) checkChain(ctx context.Context, c *sql.Conn, name int64) (say
 		return "", nil
 	}
 	if from.Int64 != base+1 || to.Int64 != seq {
-		return fmt.Sprintf("it has the entries %d to %d, and there are %d to %d", base+1, seq, from.Int64, to.Int64), nil
+		return fmt.Sprintf("its head lists the entries %d to %d, but the entries %d to %d exist", base+1, seq, from.Int64, to.Int64), nil
 	}
 	err = c.QueryRowContext(ctx, s.bindParameters("SELECT hash FROM entries WHERE chain = ? AND seq = ?"), name, seq).Scan(&last)
 	if err == nil && !bytes.Equal(hash, last) {
-		says = fmt.Sprintf("it has another hash than the last entry, %d", seq)
+		says = fmt.Sprintf("the hash in its head differs from that of the last entry, %d", seq)
 	}
 	return says, err
 }
@@ -139,7 +139,7 @@ func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []st
 		return nil, err
 	}
 	if chains > 1 {
-		says = append(says, fmt.Sprintf("the audit log %s has %d chains, and an engine makes one", e.path, chains))
+		says = append(says, fmt.Sprintf("the audit log %s has %d chains, but an engine creates only one", e.path, chains))
 	}
 	return says, nil
 }
@@ -179,7 +179,7 @@ func (e *sqliteEngine) checkCounts(ctx context.Context, c *sql.Conn) error {
 			return err
 		}
 		if n != seq-base {
-			return e.indexError(fmt.Sprintf("%s has %d entries of %d", index, n, seq-base))
+			return e.indexError(fmt.Sprintf("%s lists %d of %d entries", index, n, seq-base))
 		}
 	}
 	return nil

@@ -29,8 +29,8 @@ func (e *sqliteEngine) createFile(ctx context.Context) error {
 		return err
 	}
 	if !fresh && e.fresh {
-		return core.Errorf(core.KindInvalidArguments, "store.open", "there is an audit log at %s already: %w", e.path, ErrTaken).
-			WithHint("a new one needs another place")
+		return core.Errorf(core.KindInvalidArguments, "store.open", "an audit log already exists at %s: %w", e.path, ErrTaken).
+			WithHint("choose another place for the new audit log")
 	}
 	if !fresh {
 		return nil
@@ -151,7 +151,7 @@ func (e *sqliteEngine) checkSameFile(path string, was fs.FileInfo) error {
 		return nil
 	}
 	return core.Errorf(core.KindInternal, "store.append", "the audit log %s: %w: %s", e.path, audit.ErrGone, filepath.Base(path)).
-		WithHint("find out what removes files below the data directory; retort audit verify says what is missing")
+		WithHint("find out what removes files in the data directory; run retort audit verify to see what is missing")
 }
 
 // lostFileError returns an error if err is a failed sync, or if the database or one of its log files was deleted or

@@ -92,7 +92,7 @@ func (s *sqlStore) internName(ctx context.Context, c *sql.Conn, name string) (in
 	}
 	id, ok, err = s.findName(ctx, c, name)
 	if !ok && err == nil {
-		err = errors.New("a name was not kept")
+		err = errors.New("a name was not stored")
 	}
 	return id, err
 }

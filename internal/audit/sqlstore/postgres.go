@@ -42,8 +42,8 @@ type postgresEngine struct {
 func openPostgres(ctx context.Context, url string, o Options) (_ audit.LogStore, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the address of the audit log: %w", err).
-			WithHint("it looks like postgres://user@host:5432/database")
+		return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the address of the audit log is invalid: %w", err).
+			WithHint("an address has the form postgres://user@host:5432/database")
 	}
 	for name, value := range map[string]string{
 		"application_name": "retort", "synchronous_commit": "on",
@@ -139,7 +139,7 @@ func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, e
 		}
 	}
 	if e.left {
-		return 0, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", e.where, ErrNone)
+		return 0, core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", e.where, ErrNone)
 	}
 	for {
 		chain := newChain()
@@ -177,7 +177,7 @@ func (e *postgresEngine) reacquireLock(ctx context.Context, c *sql.Conn) error {
 				"chain %s of the audit log %s was taken by another process after the connection was lost", chainName(e.chain),
 				e.where,
 			).
-				WithHint("restart this retort: it continues with another chain")
+				WithHint("restart this Retort: it continues with another chain")
 		}
 		select {
 		case <-ctx.Done():
@@ -406,7 +406,7 @@ func (e *postgresEngine) storedBytes(ctx context.Context, db *sql.DB) (n int64, 
 func (e *postgresEngine) closeEngine() {}
 
 func (e *postgresEngine) explainError(op string, err error) error {
-	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.where, err)
+	said := core.Errorf(core.KindInternal, op, "the audit log %s: %w", e.where, err)
 	var known *pgconn.PgError
 	if !errors.As(err, &known) {
 		return said.WithHint("check that the PostgreSQL server is running and reachable; nothing runs that cannot be recorded")
@@ -414,11 +414,11 @@ func (e *postgresEngine) explainError(op string, err error) error {
 	switch {
 	case known.Code == "42P01": // undefined_table
 		return core.Errorf(core.KindInvalidArguments, op, "there is no audit log in %s: %w", e.where, err).
-			WithHint("it is made as soon as retort runs with audit logging to this address")
+			WithHint("it is created when retort first runs with audit logging to this address")
 	case known.Code == "53100":
 		return said.WithHint("the server's disk is full: make room there; nothing runs that cannot be recorded")
 	case known.Code == "42501" || strings.HasPrefix(known.Code, "28"):
-		return said.WithHint("the user of the address must be let in, and be able to create the schema %q in the database", schemaName)
+		return said.WithHint("the user in the address must be allowed to connect and to create the schema %q in the database", schemaName)
 	case known.Code == "3D000":
 		return said.WithHint("create the database first")
 	case known.Code == "25006":

@@ -71,11 +71,11 @@ func checkVersion(name string, version, newest int) error {
 			core.KindInvalidArguments, "store.open",
 			"%s was written by a newer version of Retort (its schema version is %d, this Retort supports up to %d)", name, version, newest,
 		).
-			WithHint("update this retort; nothing was changed")
+			WithHint("update this Retort; nothing was changed")
 	case version < newest:
 		return core.Errorf(
 			core.KindInvalidArguments, "store.open",
-			"%s was written by an older version of Retort (its schema is %d, this one reads %d)", name, version, newest,
+			"%s was written by an older version of Retort (its schema version is %d, this Retort reads %d)", name, version, newest,
 		).
 			WithHint("start retort once with this audit log to update its schema")
 	}

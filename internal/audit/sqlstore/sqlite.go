@@ -137,7 +137,7 @@ func (e *sqliteEngine) lockFile(lockTimeout time.Duration) error {
 	}
 	pid, _ := seal.ReadFile(name, 32)
 	return core.Errorf(
-		core.KindInvalidArguments, "store.open", "another retort (process %s) writes to the audit log %s: %w",
+		core.KindInvalidArguments, "store.open", "another Retort (process %s) is writing to the audit log %s: %w",
 		strings.TrimSpace(string(pid)), e.path, ErrTaken,
 	).
 		WithHint("stop that process, or give each its own file; reading, as retort audit does, works at any time")
@@ -193,7 +193,7 @@ func (e *sqliteEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Conn,
 			e.path, ErrTaken,
 		)
 	case errors.Is(err, sql.ErrNoRows) && e.left:
-		err = core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", e.path, ErrNone)
+		err = core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", e.path, ErrNone)
 	case errors.Is(err, sql.ErrNoRows):
 		chain = newChain()
 		_, err = c.ExecContext(ctx, "INSERT INTO chains (name, seq, base, owner) VALUES (?, 0, 0, ?)", chain, []byte(e.owner))
@@ -438,10 +438,10 @@ func noIndex(err error) bool {
 func (e *sqliteEngine) closeEngine() { e.unlock() }
 
 func (e *sqliteEngine) explainError(op string, err error) error {
-	said := core.Errorf(core.KindInternal, op, "the record %s: %w", e.path, err)
+	said := core.Errorf(core.KindInternal, op, "the audit log %s: %w", e.path, err)
 	if cannotOpen(err) {
 		return said.WithHint(
-			"it cannot be written: look at the permissions of the file and its folder, and whether the disk was mounted read-only",
+			"it cannot be written: check the permissions of the file and its folder, and whether the disk was mounted read-only",
 		)
 	}
 	switch sqliteCode(err) {

@@ -37,10 +37,10 @@ type Options struct {
 
 // ErrTaken means that another process or user has the file in use, or that the file exists although Options.Fresh is
 // set.
-var ErrTaken = errors.New("another process writes it")
+var ErrTaken = errors.New("another process is writing to it")
 
 // ErrNone means that there is no chain to continue.
-var ErrNone = errors.New("no chain was left open there")
+var ErrNone = errors.New("there is no chain left open there")
 
 // maxFiles bounds the number of files, and thus of engines at the same time, in one folder.
 const maxFiles = 64
@@ -86,7 +86,7 @@ func OpenFolder(ctx context.Context, dir string, o Options) (audit.LogStore, err
 			return s, err
 		}
 	}
-	return nil, core.Errorf(core.KindLimit, "store.open", "%d processes write records in %s: %w", maxFiles, dir, ErrTaken).
+	return nil, core.Errorf(core.KindLimit, "store.open", "%d processes are already writing audit logs in %s: %w", maxFiles, dir, ErrTaken).
 		WithHint("stop some of them, or give each user a separate data directory with --home")
 }
 
@@ -112,7 +112,7 @@ func openLeft(ctx context.Context, dir string, o Options) (audit.LogStore, error
 	if broken != nil {
 		return nil, broken
 	}
-	return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the record %s: %w", dir, ErrNone)
+	return nil, core.Errorf(core.KindInvalidArguments, "store.open", "the audit log %s: %w", dir, ErrNone)
 }
 
 // ListFiles returns the paths of the files that OpenFolder has created in a folder, ordered by number. If the folder

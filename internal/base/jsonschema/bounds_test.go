@@ -104,8 +104,8 @@ func TestNothingIsLoaded(t *testing.T) {
 		`{"$ref":"#/$defs/a"}`:                                  "the reference '#/$defs/a': there is no '$defs'",
 		`{"$ref":"#a"}`:                                         "the reference '#a': there is no such anchor",
 		`{"$ref":"%zz"}`:                                        `the reference '%zz': parse "%zz": invalid URL escape "%zz"`,
-		`[1]`:                                                   "a schema is an object or a boolean",
-		`{"$defs":{"unused":{"$ref":"http://192.0.2.1/"}},"type":"object"} {}`: "there is something after the value",
+		`[1]`:                                                   "a schema must be an object or a boolean",
+		`{"$defs":{"unused":{"$ref":"http://192.0.2.1/"}},"type":"object"} {}`: "there is unexpected text after the value",
 		`{"$defs":{"unused":{"$ref":"http://192.0.2.1/"}},"type":"object"}`:    "<nil>",
 	} {
 		if _, err := Compile([]byte(schema)); fmt.Sprint(err) != want {

@@ -31,7 +31,7 @@ type pendingRef struct {
 	set  func(to *schemaNode, anchor string)
 }
 
-var errTooMany = errors.New("the schema has too many subschemas, or too many in each other")
+var errTooMany = errors.New("the schema has too many subschemas, or they are nested too deeply")
 
 func newCompiler(f FormatCheckers) *schemaCompiler {
 	return &schemaCompiler{
@@ -47,7 +47,7 @@ func (c *schemaCompiler) compileDocument(doc any) (*Schema, error) {
 		draft = draftOf(doc, draft)
 	case bool:
 	default:
-		return nil, errors.New("a schema is an object or a boolean")
+		return nil, errors.New("a schema must be an object or a boolean")
 	}
 	base, err := url.Parse(documentURL)
 	if err != nil {

@@ -43,7 +43,7 @@ func Compile(raw []byte) (*Schema, error) { return FormatCheckers(nil).Compile(r
 // Compile compiles a schema and asserts the formats in f.
 func (f FormatCheckers) Compile(raw []byte) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
-		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), maxSchemaBytes)
+		return nil, fmt.Errorf("the schema has %d bytes; at most %d are allowed", len(raw), maxSchemaBytes)
 	}
 	doc, err := Decode(raw)
 	if err != nil {
@@ -61,7 +61,7 @@ func Decode(raw []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the value")
+		return nil, errors.New("there is unexpected text after the value")
 	}
 	return v, nil
 }

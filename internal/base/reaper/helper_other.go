@@ -45,7 +45,7 @@ func (s *systemStarter) startTree(cmd *exec.Cmd) (processTree, error) {
 	if err := s.watchGroup(d.processID()); err != nil {
 		d.group.killAll()
 		_ = d.awaitEnd()
-		return nil, fmt.Errorf("the process that watches over servers can't be started: %w", err)
+		return nil, fmt.Errorf("the watchdog process of the servers cannot be started: %w", err)
 	}
 	return watchedTree{d, s}, nil
 }

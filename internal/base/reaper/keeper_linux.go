@@ -41,7 +41,7 @@ func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
 		// Not wrapped: errors.Is would find that the server's program is missing.
-		const format = "the process that keeps watch over the server can't be started: %v"
+		const format = "the watchdog process of the server cannot be started: %v"
 		return nil, fmt.Errorf(format, err)
 	}
 	first, err := k.beginChild(cmd)
@@ -54,7 +54,7 @@ func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	_ = k.keeper.Wait()
 	_ = k.engine.Close()
 	if err != nil {
-		return nil, fmt.Errorf("the process that keeps watch over the server does not answer: %w", err)
+		return nil, fmt.Errorf("the watchdog process of the server does not answer: %w", err)
 	}
 	return nil, &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: first.Errno}
 }

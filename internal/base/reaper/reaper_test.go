@@ -169,7 +169,7 @@ func TestStartFails(t *testing.T) {
 func TestKeeperFails(t *testing.T) {
 	r := reaper.New("/no/such/program")
 	defer r.Close(0)
-	if _, err := r.Start(exec.Command("sleep", "1000")); err == nil || !strings.Contains(err.Error(), "keeps watch over the server") || errors.Is(err, os.ErrNotExist) {
+	if _, err := r.Start(exec.Command("sleep", "1000")); err == nil || !strings.Contains(err.Error(), "watchdog process of the server") || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

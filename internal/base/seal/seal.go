@@ -20,7 +20,7 @@ const keySize = 32
 func ReadKey(path string) ([]byte, error) {
 	key, err := ReadFile(path, 1<<10)
 	if err == nil && len(key) != keySize {
-		err = errors.New("the key has a wrong length")
+		err = errors.New("the key has the wrong length")
 	}
 	return key, err
 }

@@ -80,7 +80,7 @@ func (q *MessageQueue) deliverMessage(ctx context.Context, m queuedMessage) (err
 			if r.Status >= 200 && r.Status < 300 {
 				return nil
 			}
-			err = fmt.Errorf("it answered with the status %d", r.Status)
+			err = fmt.Errorf("it answered with status %d", r.Status)
 			if r.Status != 429 && r.Status < 500 {
 				return err
 			}

@@ -48,7 +48,7 @@ type EndpointResponse struct {
 func New(address, secret string) (*WebhookEndpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
-		return nil, errors.New("url must be an https address, or an http address of this machine")
+		return nil, errors.New("url must be an https address, or an http address on this machine")
 	}
 	key := []byte(secret)
 	if coded, ok := strings.CutPrefix(secret, "whsec_"); ok {
@@ -57,7 +57,7 @@ func New(address, secret string) (*WebhookEndpoint, error) {
 		}
 	}
 	if len(key) < minSecret {
-		return nil, fmt.Errorf("secret has %d bytes, and needs %d", len(key), minSecret)
+		return nil, fmt.Errorf("secret has %d bytes, but needs at least %d", len(key), minSecret)
 	}
 	return &WebhookEndpoint{address, key, &http.Client{
 		Timeout:       requestTimeout,
@@ -108,7 +108,7 @@ func (e *WebhookEndpoint) VerifyAnswer(id string, r EndpointResponse) error {
 	at := r.Header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(at, 10, 64)
 	if off := time.Since(time.Unix(seconds, 0)).Abs(); err != nil || off > maxClockSkew {
-		return errors.New("its answer has no timestamp of now")
+		return errors.New("its answer does not have a current timestamp")
 	}
 	want := e.signMessage(id, at, r.Body)
 	for signature := range strings.FieldsSeq(r.Header.Get("Webhook-Signature")) {

@@ -69,7 +69,7 @@ var ruleFamilies = []ruleFamily{
 		"@silently|secretly|covertly|surreptitiously|quietly ~3 send|read|copy|upload|forward|include|add|append|attach|call|execute|transmit|pass|collect|insert|exfiltrate|log|bcc|change|replace|modify",
 		"@send|read|copy|upload|forward|include|transmit|pass|collect|exfiltrate ~6 secretly|covertly|surreptitiously",
 	}},
-	{"secrets", "it asks for secrets or files that are none of the tool's business", []string{
+	{"secrets", "it asks for secrets or files that the tool does not need", []string{
 		"before|when|whenever|prior|first|always|must|required|order|need|please|also|then|should|step ~10 read|open|cat|load|copy|dump|print|upload|attach|exfiltrate|reading|retrieve|access|steal|harvest|fetch ~6 {file}",
 		"before|when|whenever|prior|first|always|must|required|order|need|please|also|then|should|step ~10 read|open|cat|load|copy|dump|print|upload|attach|exfiltrate|reading|steal|harvest ~6 {value}",
 		"pass|send|include|put|provide|insert|add|append|supply|submit|paste|place|forward|give|return|upload|share|write|encode ~4 content|contents|data|text|value|values|output|copy ~3 {file}",
@@ -83,7 +83,7 @@ var ruleFamilies = []ruleFamily{
 		"you|must|first|before|requires ~6 read|collect|scan|load ~2 all|every ~2 files|file|documents ~3 @home|desktop ~1 directory|folder",
 		"@exfiltrate|harvest|steal ~6 data|credentials|secrets|files|file|keys|key|tokens|token|passwords|conversation|history|information",
 	}},
-	{"shadowing", "it says how tools of other servers are to be used", []string{
+	{"shadowing", "it gives instructions on how to use tools of other servers", []string{
 		"when|whenever|if|once|while|since ~3 tool|server ~2 @available|present|loaded|installed|enabled|connected|active ~10 must|always|never|only|change|replace|redirect|instead",
 		"tool|tools ~1 from|of|on|provided|belonging ~2 other|another|different|any|all|every ~1 @server|servers|mcp|mcps|vendors|providers",
 		"@modify|change|replace|redirect|rewrite|alter|substitute|swap|intercept ~4 recipient|recipients|address|destination|parameter|parameters|argument|arguments|url|amount|account|iban ~6 other|another|all|any|every|send|email|payment|transfer ~2 tool|tools|call|calls|email|emails|payments|server|servers",
@@ -98,7 +98,7 @@ var ruleFamilies = []ruleFamily{
 		"this|following|these @rule|rules|instruction|instructions|directive|directives ~3 apply|applies|affect|affects|govern|governs|holds ~3 all|every|any|other ~2 tool|tools|server|servers|calls",
 		"the|other|another|using|with|about ~4 tool|function ~3 must|should|shall always|only|never|first|now|also ~3 @send|forward|redirect|call|include|use|bcc|copy|route|pass|transfer ~8 <email>|<url>|attacker|instead|this",
 	}},
-	{"exfiltration", "it has the model send on what it knows", []string{
+	{"exfiltration", "it tells the model to pass on data that it knows", []string{
 		"send|include|pass|provide|put|append|add|insert|attach|forward|upload|copy|write|embed|place|supply|output|print|reveal|repeat|encode|summarize|dump ~4 full|entire|whole|complete|your|our|users|previous|current|all|the ~3 @conversation|chat|dialogue|dialog ~1 history|log|logs|transcript|so|context|verbatim|messages",
 		"send|include|pass|provide|put|append|add|insert|attach|forward|upload|copy|write|embed|place|supply|encode ~3 full|entire|whole|complete @conversation",
 		"send|include|pass|provide|put|append|insert|attach|forward|upload|copy|write|embed|place|supply|output|print|reveal|repeat|show|leak|disclose|dump ~3 your|full|entire|hidden|own|complete|initial|original|agents|assistants|models ~1 @system|initial|developer|hidden prompt|instruction*|message*",
@@ -127,7 +127,7 @@ var ruleFamilies = []ruleFamily{
 		"@automatically|always|silently approve|accept|confirm|grant ~3 permission|permissions|prompt|prompts|dialog|dialogs|confirmation|confirmations",
 		"@assume|consider|treat ~4 user|human|person ~2 approved|consented|agrees|agreed|approves|consents|authorized",
 	}},
-	{"address", "it speaks to the model in secret or with an authority that it has not", []string{
+	{"address", "it addresses the model secretly, or with an authority that it does not have", []string{
 		"hidden|secret|confidential|private|urgent|covert|special @instruction|instructions|directive|directives|message|note|notice|orders|command ~3 for|to ~3 ai|assistant|assistants|agent|agents|llm|llms|model|models|claude|chatgpt|gpt|copilot|cursor|gemini|you",
 		"@system|developer|admin|administrator|root|anthropic|openai message|instruction|instructions|directive|notice|command|orders ~1 you|ignore|must|all|every ~3 must|are|now|ignore|shall|call",
 		"message|instruction|instructions|directive|order|orders|notice from|by ~3 @anthropic|openai|administrator|admin|developers|system ~4 you|ignore|must|the|all|to|always|do",
@@ -135,7 +135,7 @@ var ruleFamilies = []ruleFamily{
 		"attention|dear|hey|hello|hi|listen @ai|llm|claude|chatgpt|gpt|assistant|copilot|agent|model",
 		"@ai|llm|llms|language|assistant|assistants ~2 reading|processing|parsing|seeing|interpreting ~2 this|these",
 	}},
-	{"order", "it tells the model to use the tool whatever the task is", []string{
+	{"order", "it tells the model to use the tool regardless of the task", []string{
 		"you|assistant|agent|agents|model|llm|ai must|shall|should|have|always|need ~1 always|must|first|to ~1 call|use|invoke|run|execute ~1 this|it ~1 tool|function|one|first ~1 @first|before|always|automatically",
 		"@always call|use|invoke|run|execute this|it ~1 tool|function ~1 first",
 		"@always|must|shall ~2 call|use|invoke|run|execute|called|used|invoked ~2 this|it|first|before ~5 any|every|all|each|other ~1 other|another|tool|tools|request|requests|response|responses|answer|answers|message|messages|question|questions|conversation|conversations|turn|step|task|tasks|prompt|prompts",
@@ -157,19 +157,19 @@ const (
 )
 
 var (
-	hiddenTag   = TextRule{"tag", "it has a block that poses as part of the model's instructions"}
-	roleMark    = TextRule{"role", "it has marks with which conversations say who speaks"}
-	commentRule = TextRule{"comment", "it has a comment that is not shown where the text is"}
-	encodedRule = TextRule{"encoded", "it has encoded text"}
-	linkRule    = TextRule{"link", "it has a link or an image, which is shown as text"}
-	tooLong     = TextRule{"long", "it is longer than any description has to be"}
+	hiddenTag   = TextRule{"tag", "it contains a block that pretends to be part of the model's instructions"}
+	roleMark    = TextRule{"role", "it contains markers that separate the speakers of a conversation"}
+	commentRule = TextRule{"comment", "it contains a comment that is not displayed with the text"}
+	encodedRule = TextRule{"encoded", "it contains encoded text"}
+	linkRule    = TextRule{"link", "it contains a link or an image, which is shown as text"}
+	tooLong     = TextRule{"long", "it is longer than any description needs to be"}
 
 	signRules = []TextRule{
 		hiddenTag, roleMark, commentRule, encodedRule, linkRule, tooLong,
-		{invisibleRule, "it has characters that are not seen"},
-		{bidiRule, "it has marks that turn the direction of text"},
-		{controlRule, "it has control characters or terminal sequences"},
-		{homoglyphRule, "it has words with letters of several scripts that look alike"},
+		{invisibleRule, "it contains invisible characters"},
+		{bidiRule, "it contains marks that change the direction of text"},
+		{controlRule, "it contains control characters or terminal sequences"},
+		{homoglyphRule, "it contains words that mix similar-looking letters of several scripts"},
 	}
 )
 

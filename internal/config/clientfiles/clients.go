@@ -72,9 +72,9 @@ func FindClient(name string) (*Client, error) {
 	}
 	err := core.Errorf(core.KindInvalidArguments, "clients.find", "there is no client %q", name)
 	if near := core.NearestNames(name, known, 1); len(near) > 0 {
-		return nil, err.WithHint("did you mean %s? Known are %s", near[0], strings.Join(known, ", "))
+		return nil, err.WithHint("did you mean %s? The known clients are %s", near[0], strings.Join(known, ", "))
 	}
-	return nil, err.WithHint("known are %s", strings.Join(known, ", "))
+	return nil, err.WithHint("the known clients are %s", strings.Join(known, ", "))
 }
 
 // rootFolder returns the directory for the placeholder at the beginning of a pattern.

@@ -144,7 +144,7 @@ func (c *Client) readEntry(value json.RawMessage, t *placeholderTranslator) (e s
 		}
 	}
 	if len(r.unused) > 0 {
-		t.addNote("kept, but without effect: %s", strings.Join(r.unused, ", "))
+		t.addNote("kept, but it has no effect: %s", strings.Join(r.unused, ", "))
 	}
 	r.normalizeKind()
 	return r.e, r.wrong
@@ -250,7 +250,7 @@ func (r *entryReader) readMap(to *map[string]string, key string, v any, translat
 	}
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if o[name] == nil {
-			r.t.addNote("%s.%s is null and was left out", key, name)
+			r.t.addNote("%s.%s is null and was omitted", key, name)
 			continue
 		}
 		if *to == nil {
@@ -316,7 +316,7 @@ func (r *entryReader) readTimeout(key string, m fieldMeaning, v any) {
 	n, ok := v.(json.Number)
 	seconds, err := n.Float64()
 	if !ok || err != nil || seconds < 0 || seconds > 1e9 {
-		r.t.addNote("%s is not a time and was left out", key)
+		r.t.addNote("%s is not a time and was omitted", key)
 		return
 	}
 	if m == ofSeconds {
@@ -328,7 +328,7 @@ func (r *entryReader) readTimeout(key string, m fieldMeaning, v any) {
 func (r *entryReader) readDisabled(key string, m fieldMeaning, v any) {
 	b, ok := v.(bool)
 	if !ok {
-		r.rejectEntry("%s is neither true nor false", key)
+		r.rejectEntry("%s must be true or false", key)
 	}
 	r.e.disabled = r.e.disabled || b == (m == ofDisabled)
 }
@@ -359,7 +359,7 @@ func (r *entryReader) normalizeKind() {
 	case r.e.command != "" && r.e.url != "":
 		r.rejectEntry("it has both a command and a URL")
 	case r.e.command != "" && r.e.kind != "":
-		r.rejectEntry("it has a command, and the transport %s", r.e.kind)
+		r.rejectEntry("it has a command, but the transport %s", r.e.kind)
 	}
 }
 

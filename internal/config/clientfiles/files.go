@@ -139,8 +139,8 @@ func (f clientFile) checkUnchanged() error {
 		return nil
 	}
 	if err != nil || !f.exists || !bytes.Equal(now, f.src) {
-		return fileError(f.path, errors.New("another program has just changed it")).
-			WithHint("close the program that the file belongs to, and try again")
+		return fileError(f.path, errors.New("another program changed it at the same time")).
+			WithHint("close the program that uses the file, and try again")
 	}
 	return nil
 }

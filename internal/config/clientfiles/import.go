@@ -105,7 +105,7 @@ func ImportServers(e Environment, o ImportOptions) (*ImportResult, error) {
 	defer unlock()
 	for i := range result.Servers {
 		if s := &result.Servers[i]; s.Scope == Project && !o.Project && s.State != Left {
-			s.State, s.Reason = Left, "it is a project's: import --project"
+			s.State, s.Reason = Left, "it belongs to a project: run retort import --project"
 		}
 	}
 	return result, e.mergeServers(result, scopeOf(o.Project), false)
@@ -128,7 +128,7 @@ func (e Environment) serversElsewhere(c *Client, p filePlace, path string) (all 
 		}
 		for _, s := range list {
 			s.Scope, s.State, s.Notes = p.scope, Left, nil
-			s.Reason = "it is for " + at[slices.Index(p.at, "{dir}")] + " alone: import --project there"
+			s.Reason = "it is for " + at[slices.Index(p.at, "{dir}")] + " only: run retort import --project there"
 			all = append(all, s)
 		}
 	}
@@ -234,8 +234,8 @@ func (e Environment) mergeServers(result *ImportResult, scope FileScope, keepAll
 	if len(before) == 0 {
 		if theirs, err := (jsonFile{}).readMembers(f.src, []string{"servers"}); err != nil || len(theirs) > 0 {
 			return core.Errorf(
-				core.KindInvalidArguments, "clients.merge", "%s has its servers below another key than mcpServers", f.path,
-			).WithHint("name another file with --out")
+				core.KindInvalidArguments, "clients.merge", "%s has its servers under a key other than mcpServers", f.path,
+			).WithHint("choose another file with --out")
 		}
 	}
 	m := &serverMerge{before: before, known: map[string]json.RawMessage{}, keepAll: keepAll}
@@ -253,7 +253,7 @@ func (e Environment) mergeServers(result *ImportResult, scope FileScope, keepAll
 		}
 		if s.State == Added && len(s.entry.secretValues()) > 0 {
 			secret = true
-			result.Warnings = append(result.Warnings, fmt.Sprintf("%s has credentials written out; put them into variables: \"${NAME}\"", s.nameInOurFile()))
+			result.Warnings = append(result.Warnings, fmt.Sprintf("%s contains credentials in plain text; put them into variables: \"${NAME}\"", s.nameInOurFile()))
 		}
 	}
 	src, err := editOnce(jsonFile{}, f.src, []string{"mcpServers"}, nil, m.add)
@@ -303,7 +303,7 @@ func (m *serverMerge) placeServer(s *FoundServer) error {
 		case taken && sameText(there, value):
 			s.State = Same
 		case taken && n == 0 && !m.keepAll && slices.Contains(memberNames(m.before), name) && !sameText(m.known[name+"-"+s.Client], value):
-			s.State, s.Reason = Exists, "our file has another server of this name"
+			s.State, s.Reason = Exists, "Retort's file has another server with this name"
 		case taken:
 			continue
 		default:

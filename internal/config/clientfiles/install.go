@@ -145,12 +145,12 @@ func (in *installation) addWarnings() {
 				continue
 			}
 			if list, err := in.Environment.readServers(in.client, p, path); err == nil && len(list) > 0 {
-				in.result.Warnings = append(in.result.Warnings, path+" has servers of its own, and is not changed")
+				in.result.Warnings = append(in.result.Warnings, path+" has its own servers and is not changed")
 			}
 		}
 	}
 	if whole, err := in.client.format.decodeAll(in.file.src); err == nil && in.client.isTurnedOff(whole, ourName) {
-		in.result.Warnings = append(in.result.Warnings, in.file.path+" has a list of servers that may start, without "+ourName)
+		in.result.Warnings = append(in.result.Warnings, in.file.path+" has a list of servers that may start, which does not contain "+ourName)
 	}
 }
 
@@ -176,8 +176,8 @@ func (in *installation) serversToMove() ([]FoundServer, error) {
 		return nil, err
 	} else if other.target == in.file.target {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "clients.install", "%s cannot be both the client's file and ours", in.Out,
-		).WithHint("name another file with --out")
+			core.KindInvalidArguments, "clients.install", "%s cannot be both the client's file and Retort's own file", in.Out,
+		).WithHint("choose another file with --out")
 	}
 	var moved []FoundServer
 	keep := slices.Clone(in.Keep)
@@ -205,7 +205,7 @@ func (in *installation) serversToMove() ([]FoundServer, error) {
 	}
 	if len(keep) > 0 {
 		return nil, core.Errorf(core.KindInvalidArguments, "clients.install", "%s has no server %q", in.file.path, keep[0]).
-			WithHint("--keep takes names of servers that are in the file; retort import shows them")
+			WithHint("--keep takes the names of servers in the file; run retort import to see them")
 	}
 	return moved, nil
 }
@@ -264,10 +264,10 @@ func (in *installation) planRetortEntry(src []byte, at, out []string, value json
 			out = append(out, m.Name)
 		case m.Name == ourName && !slices.Contains(out, m.Name):
 			return nil, nil, core.Errorf(
-				core.KindInvalidArguments, "clients.install", "%s has a server of its own that is called %s, and stays there",
+				core.KindInvalidArguments, "clients.install", "%s already has another server with the name %s",
 				in.file.path, ourName,
 			).
-				WithHint("give it another name in %s", in.file.path)
+				WithHint("give that server another name in %s", in.file.path)
 		}
 	}
 	if there {
@@ -408,7 +408,7 @@ func (in *installation) undoSteps(j *installJournal) (src []byte, exists bool, e
 	if len(j.Steps) == 0 && in.here {
 		in.result.Warnings = append(
 			in.result.Warnings,
-			"there is no journal of an install below "+in.Home+": servers that it has moved are still in our file alone",
+			"there is no journal of an installation in "+in.Home+": servers that it moved remain only in Retort's own file",
 		)
 		src, err = in.mergeBack(src, installStep{})
 	}
@@ -465,7 +465,7 @@ func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 func (in *installation) noteKept(name string, again bool) {
 	reason := "it was added after the install"
 	if again {
-		reason = "it is there again, so the former one was not put back"
+		reason = "it exists again, so the earlier one was not put back"
 	}
 	if !slices.ContainsFunc(in.result.Kept, func(k KeptServer) bool { return k.Name == name }) {
 		in.result.Kept = append(in.result.Kept, KeptServer{name, reason})

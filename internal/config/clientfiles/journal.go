@@ -56,7 +56,7 @@ func openJournal(data home.Dir, client, target string) (*installJournal, error) 
 		err = json.Unmarshal(text, j)
 	}
 	if err == nil && (j.File != target || j.Client != client) {
-		err = errors.New("it is the journal of another file")
+		err = errors.New("it is the journal for another file")
 	}
 	if err != nil {
 		return nil, core.Errorf(core.KindInvalidArguments, "clients.journal", "%s.json: %w", path, err).

@@ -199,7 +199,7 @@ func (f jsonFile) readMembers(src []byte, at []string) ([]objectMember, error) {
 	for _, m := range o.Members {
 		name := memberName(m)
 		if slices.Contains(memberNames(list), name) {
-			return nil, fmt.Errorf("%q is written twice", name)
+			return nil, fmt.Errorf("%q occurs twice", name)
 		}
 		text := m.Value.Clone()
 		text.BeforeExtra, text.AfterExtra = nil, nil

@@ -74,7 +74,7 @@ func TestOtherProjects(t *testing.T) {
 	for _, s := range done.Servers {
 		got += fmt.Sprintf("%s %s %s; ", s.Name, s.State, s.Reason)
 	}
-	if want := "a added ; mine added ; theirs left it is for " + other + " alone: import --project there; "; got != want {
+	if want := "a added ; mine added ; theirs left it is for " + other + " only: run retort import --project there; "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	m.write(filepath.Join(other, "README"), nil)

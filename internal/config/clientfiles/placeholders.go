@@ -142,7 +142,7 @@ func (t *placeholderTranslator) translateInner(s string) string {
 // keepUnknown returns a placeholder that only the client can replace. It is kept, so that the server has an error that
 // names it.
 func (t *placeholderTranslator) keepUnknown(s string) string {
-	t.addNote("${%s} means something only to the client: replace it before this server can start", s)
+	t.addNote("${%s} has a meaning only for the client: replace it, otherwise this server cannot start", s)
 	return "${" + s + "}"
 }
 

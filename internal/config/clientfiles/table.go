@@ -171,7 +171,7 @@ func zedProblem(entry map[string]any) string {
 func gooseProblem(entry map[string]any) string {
 	switch kind, _ := entry["type"].(string); kind {
 	case "builtin", "platform", "frontend", "inline_python":
-		return "it is a part of Goose (" + kind + ")"
+		return "it is part of Goose (" + kind + ")"
 	}
 	return ""
 }

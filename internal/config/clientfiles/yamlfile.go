@@ -41,7 +41,7 @@ func (yamlFile) parseRoot(src []byte) (root []*ast.MappingValueNode, err error) 
 	}
 	text := withUnixNewlines(src)
 	if strings.Contains(text, "\r") {
-		return nil, errors.New("it has line endings other than LF and CRLF")
+		return nil, errors.New("it contains line endings other than LF and CRLF")
 	}
 	tokens := lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
@@ -227,7 +227,7 @@ func (f yamlFile) readMembers(src []byte, at []string) ([]objectMember, error) {
 	var list []objectMember
 	for _, m := range p.members {
 		if slices.Contains(memberNames(list), m.name) {
-			return nil, fmt.Errorf("%q is written twice", m.name)
+			return nil, fmt.Errorf("%q occurs twice", m.name)
 		}
 		value, err := marshalCompact(o[m.name])
 		if err != nil {
@@ -248,7 +248,7 @@ func (f yamlFile) editMembers(src []byte, at, out []string, in []objectMember) (
 		return nil, err
 	}
 	if p.flow {
-		return nil, fmt.Errorf("%s is written in brackets; write one key a line", at[0])
+		return nil, fmt.Errorf("%s is written in brackets; write one key per line", at[0])
 	}
 	nl := lineBreak(src)
 	place, kept := -1, 0

@@ -126,7 +126,7 @@ func MeasureWorkloads(ctx context.Context, o Options) ([]Workload, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(WorkloadNames(), name) {
 			return nil, core.Errorf(
-				core.KindInvalidArguments, "bench.tokens", "there is no task %q", name,
+				core.KindInvalidArguments, "bench.tokens", "there is no job %q", name,
 			).WithHint("tasks: %s", strings.Join(WorkloadNames(), "; "))
 		}
 	}

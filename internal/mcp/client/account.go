@@ -114,10 +114,10 @@ var errUnadmittedAnswer = errors.New("the answer was not admitted")
 func errUnadmitted(n int64, cause error) *core.Error {
 	e := core.Errorf(
 		core.KindLimit, "upstream.receive",
-		"the server has answered with %s, and the call ended before there was memory for that: %w", bytesText(n), cause,
+		"the server answered with %s, but the call ended before there was memory for it: %w", bytesText(n), cause,
 	)
 	e.Err = errors.Join(cause, errUnadmittedAnswer)
-	return e.WithHint("ask for less, or for less at once; or raise the setting memory")
+	return e.WithHint("request less data, or less at once; or raise the setting memory")
 }
 
 // loadFromDisk loads an answer into memory that was stored on disk until there was room for it.
@@ -130,15 +130,15 @@ func (x *pendingCall) loadFromDisk() error {
 	defer m.Close()
 	data, err := m.loadMessage()
 	if err != nil {
-		return core.Errorf(core.KindInternal, "upstream.receive", "the server's answer can't be read back from disk: %w", err)
+		return core.Errorf(core.KindInternal, "upstream.receive", "the server's answer cannot be read back from disk: %w", err)
 	}
 	msgs, ok := decodeMessages(data)
 	if !ok || len(msgs) != 1 {
-		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s can't be read", bytesText(m.size))
+		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s cannot be read", bytesText(m.size))
 	}
 	resp, ok := msgs[0].(*jsonrpc.Response)
 	if !ok {
-		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s can't be read", bytesText(m.size))
+		return core.Errorf(core.KindToolError, "upstream.receive", "the server's answer of %s cannot be read", bytesText(m.size))
 	}
 	x.result, x.err = resp.Result, resp.Error
 	return nil

@@ -85,7 +85,7 @@ func (l *serverLink) answerServerRequest(req *jsonrpc.Request, x *pendingCall) {
 	select {
 	case l.asking <- struct{}{}:
 	default:
-		l.replyToServer(req, nil, errUnanswered(jsonrpc.CodeInternalError, "too much is asked at once"))
+		l.replyToServer(req, nil, errUnanswered(jsonrpc.CodeInternalError, "there are too many requests at once"))
 		return
 	}
 	go func() {

@@ -145,7 +145,7 @@ func (c *connector) openWire(ctx context.Context, e protocolEra) (messageWire, i
 		w, err := startSSE(ctx, c.spec, c.newAccount(), c.spool)
 		return w, 0, err
 	}
-	return nil, 0, core.Errorf(core.KindInternal, "upstream.connect", "there is no transport %q", e.transport)
+	return nil, 0, core.Errorf(core.KindInternal, "upstream.connect", "unknown transport %q", e.transport)
 }
 
 // nextEra returns another protocol era to try after a failed attempt, or nil.
@@ -193,7 +193,7 @@ func olderProtocol(asked string, cause error) string {
 func errConnect(ctx context.Context, cause error) *core.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return core.Errorf(core.KindUpstreamTimeout, "upstream.connect", "the server did not answer while connecting").
-			WithHint("start it by hand to see what it waits for; a longer connect timeout helps if it is only slow")
+			WithHint("start it by hand to see what it waits for; if it is only slow, set a longer connect timeout")
 	}
 	var known *core.Error
 	if errors.As(cause, &known) {

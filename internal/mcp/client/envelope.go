@@ -46,7 +46,7 @@ const (
 
 var (
 	errTwice = errors.New("a member occurs twice")
-	errBulky = errors.New("it is large where it has neither text, bytes nor structuredContent")
+	errBulky = errors.New("it is too large in parts other than text, bytes and structuredContent")
 )
 
 // writeBytes scans more of the message. It returns the bytes that were not scanned yet. After an error, which is

@@ -52,15 +52,15 @@ func (s *serverConn) explainError(ctx context.Context, op string, limited contex
 		e = errCancelled(ctx, "while waiting for the server")
 	case limited.Err() != nil:
 		e = core.Errorf(core.KindUpstreamTimeout, op, "the server did not answer within %s", s.spec.CallTimeout).
-			WithHint("it may still be working on it; ask for less, or raise the server's call timeout")
+			WithHint("it may still be working on it; request less data, or raise the server's call timeout")
 	case errors.As(cause, &e):
 		if e = s.withStderr(e); e.Hint == "" && errors.Is(e, errBrokenOff) {
-			e = e.WithHint("it may be too much for the server: ask for less, with a filter, a page size, a range")
+			e = e.WithHint("it may be too much for the server: request less data, with a filter, a page size or a range")
 		}
 	case errors.As(cause, &rpc):
 		e = explainRPC(op, rpc)
 	default:
-		e = core.Errorf(core.KindUpstreamGone, op, "the server can't be used: %w", cause)
+		e = core.Errorf(core.KindUpstreamGone, op, "the server cannot be used: %w", cause)
 	}
 	if lacks := s.spec.Client.lackingCapability(e); lacks != nil {
 		c := *e
@@ -94,7 +94,7 @@ func explainRPC(op string, rpc *jsonrpc.Error) *core.Error {
 		e.Kind = core.KindInvalidArguments
 	case codeMissing:
 		return e.WithHint(
-			"the server needs something of the client that the client does not offer, or that the settings of the server do not let it have",
+			"the server needs a client feature that the client does not support, or that the server's settings do not allow",
 		)
 	}
 	return e
@@ -165,7 +165,7 @@ func checkSpec(spec ServerSpec) *core.Error {
 	case set > 1:
 		return e("the server has both a command and a url")
 	case t != "" && t != transportStdio && t != transportHTTP && t != transportSSE:
-		return e("the server's transport %q is unknown", t).WithHint("it is stdio, http or sse")
+		return e("unknown transport %q of the server", t).WithHint("valid transports are stdio, http and sse")
 	case t == transportStdio && spec.Command == "", (t == transportHTTP || t == transportSSE) && spec.URL == "":
 		return e("the server's transport %q conflicts with its other settings", t)
 	case spec.URL != "":

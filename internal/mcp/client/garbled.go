@@ -82,6 +82,6 @@ func (l *serverLink) misspelledID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 
 // errGarbled returns the error of a call whose answer is not a valid message.
 func errGarbled(why string) *core.Error {
-	return core.Errorf(core.KindToolError, opReceive, "the server's answer to the call can't be read: %s", why).
-		WithHint("report it to the maker of the server")
+	return core.Errorf(core.KindToolError, opReceive, "the server's answer to the call cannot be read: %s", why).
+		WithHint("report it to the developer of the server")
 }

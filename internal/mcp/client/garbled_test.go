@@ -51,7 +51,7 @@ func TestGarbledAnswer(t *testing.T) {
 				}
 			})})
 			_, err := p.Call(t.Context(), "s", "t", nil)
-			wantError(t, err, core.KindToolError, "the server's answer to the call can't be read")
+			wantError(t, err, core.KindToolError, "the server's answer to the call cannot be read")
 			if !errors.Is(err, ErrOutcomeUnknown) {
 				t.Error("it is not said that the call may have taken effect")
 			}

@@ -294,10 +294,10 @@ func TestHTTPHostile(t *testing.T) {
 		}, core.KindUpstreamGone, "after 7", false},
 		"error in 400":      {write(400, "application/json", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"no x"}}`), core.KindInvalidArguments, "no x", false},
 		"wrong type":        {write(200, "text/html", "<html>hello</html>"), core.KindUpstreamGone, `"text/html"`, true},
-		"no type":           {write(200, "", "{}"), core.KindUpstreamGone, "no MCP message", true},
-		"204":               {write(204, "", ""), core.KindUpstreamGone, "no MCP message", true},
-		"no JSON":           {write(200, "application/json", "{oops"), core.KindUpstreamGone, "no MCP message: {oops", true},
-		"another id":        {write(200, "application/json", `{"jsonrpc":"2.0","id":4711,"result":{}}`), core.KindUpstreamGone, "not one to this call", true},
+		"no type":           {write(200, "", "{}"), core.KindUpstreamGone, "not an MCP message", true},
+		"204":               {write(204, "", ""), core.KindUpstreamGone, "not an MCP message", true},
+		"no JSON":           {write(200, "application/json", "{oops"), core.KindUpstreamGone, "not an MCP message: {oops", true},
+		"another id":        {write(200, "application/json", `{"jsonrpc":"2.0","id":4711,"result":{}}`), core.KindUpstreamGone, "does not belong to this call", true},
 		"empty stream":      {write(200, "text/event-stream", ""), core.KindUpstreamGone, "ended the stream without an answer", true},
 		"stream of rubbish": {write(200, "text/event-stream", "data: oops\n\nevent: other\ndata: {}\n\nno colon\n\n"), core.KindUpstreamGone, "without an answer", true},
 		"truncated": {func(w http.ResponseWriter, _ *http.Request, req request) {
@@ -309,19 +309,19 @@ func TestHTTPHostile(t *testing.T) {
 		"huge JSON": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
 			flood(w, 1<<40)
-		}, core.KindLimit, "over the limit of 1 MB", true},
+		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"huge event": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "data: ")
 			flood(w, 1<<40)
-		}, core.KindLimit, "over the limit of 1 MB", true},
+		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"gzip bomb": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
 			flood(z, 64<<20)
 			z.Close()
-		}, core.KindLimit, "over the limit of 1 MB", true},
+		}, core.KindLimit, "exceeds the limit of 1 MB", true},
 		"401": {func(w http.ResponseWriter, _ *http.Request, _ request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="x", error="invalid_token", error_description="The token has expired"`)
 			w.WriteHeader(401)
@@ -423,7 +423,7 @@ func TestHTTPResumeGivesUp(t *testing.T) {
 	}
 	p := newPool(t, Options{}, serveHTTP(t, h))
 	_, err := p.Call(t.Context(), "s", "t", nil)
-	wantError(t, err, core.KindUpstreamGone, "again and again")
+	wantError(t, err, core.KindUpstreamGone, "repeatedly")
 	if !errors.Is(err, ErrOutcomeUnknown) {
 		t.Error("outcome should be unknown")
 	}
@@ -437,7 +437,7 @@ func TestHTTPNobodyThere(t *testing.T) {
 	l.Close()
 	p := newPool(t, Options{}, ServerSpec{Name: "s", URL: "http://" + l.Addr().String() + "/mcp"})
 	_, err = p.Call(t.Context(), "s", "t", nil)
-	wantError(t, err, core.KindUpstreamGone, "can't be reached", "connection refused")
+	wantError(t, err, core.KindUpstreamGone, "cannot be reached", "connection refused")
 	if errors.Is(err, ErrOutcomeUnknown) {
 		t.Error("nothing was sent")
 	}
@@ -454,7 +454,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 	ts.Close()
 	p.servers["s"].main.session.link.wire.(*streamableWire).at.client.CloseIdleConnections() // as if the client had noticed that they were closed
 	_, err := p.Call(t.Context(), "s", "t", nil)
-	wantError(t, err, core.KindUpstreamGone, "can't be reached")
+	wantError(t, err, core.KindUpstreamGone, "cannot be reached")
 	again := httptest.NewUnstartedServer(h)
 	again.Listener.Close()
 	if again.Listener, err = net.Listen("tcp", addr); err != nil {
@@ -468,7 +468,7 @@ func TestHTTPServerRestarts(t *testing.T) {
 
 // TestHTTPConnectRefused checks that the error for a server that refuses to connect explains its HTTP status.
 func TestHTTPConnectRefused(t *testing.T) {
-	for status, text := range map[int]string{401: "wants credentials", 403: "do not allow", 500: "HTTP 500", 404: "HTTP 404"} {
+	for status, text := range map[int]string{401: "requires credentials", 403: "do not allow", 500: "HTTP 500", 404: "HTTP 404"} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			s := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 			s.Headers = nil

@@ -34,7 +34,7 @@ type httpEndpoint struct {
 func checkURL(raw string) *core.Error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return core.Errorf(core.KindUpstreamGone, "upstream", "the server's url %q is no http or https address", truncateText(raw, 200))
+		return core.Errorf(core.KindUpstreamGone, "upstream", "the server's url %q is not an http or https address", truncateText(raw, 200))
 	}
 	return nil
 }
@@ -75,10 +75,10 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 			core.KindUpstreamGone, "upstream.http",
 			"the server redirects to another origin, %s://%s, which is not followed", req.URL.Scheme, req.URL.Host,
 		).
-			WithHint("if that is right, put the new address into the configuration")
+			WithHint("if the new address is correct, put it into the configuration")
 	case req.Method != first.Method:
 		return core.Errorf(
-			core.KindUpstreamGone, "upstream.http", "the server redirects to %s in a way that drops the message",
+			core.KindUpstreamGone, "upstream.http", "the server redirects to %s with a status that drops the message",
 			req.URL.Redacted(),
 		).
 			WithHint("put the address that it redirects to into the configuration")
@@ -133,7 +133,7 @@ func (e *httpEndpoint) sendOnce(ctx context.Context, m httpMessage) (*http.Respo
 	}
 	req, err := http.NewRequestWithContext(ctx, m.method, m.url.String(), bytes.NewReader(m.body))
 	if err != nil {
-		return nil, core.Errorf(core.KindUpstreamGone, "upstream.http", "the request can't be made: %w", err)
+		return nil, core.Errorf(core.KindUpstreamGone, "upstream.http", "the request cannot be created: %w", err)
 	}
 	req.Header = m.header.Clone()
 	for name, value := range e.headers {
@@ -207,7 +207,7 @@ func errTransport(err error) *core.Error {
 	var dial *net.OpError
 	var dns *net.DNSError
 	if errors.As(err, &dns) || errors.As(err, &dial) && dial.Op == "dial" {
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server can't be reached: %w", &dialError{err})
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server cannot be reached: %w", &dialError{err})
 	}
 	return core.Errorf(core.KindUpstreamGone, "upstream.http", "the connection to the server failed: %w", err)
 }
@@ -225,7 +225,7 @@ func errStatus(resp *http.Response) *core.Error {
 		return errAuthorization(resp, e)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if after := resp.Header.Get("Retry-After"); after != "" {
-			return e.WithHint("it asks to be tried again after %s", truncateText(after, 40))
+			return e.WithHint("try again after %s, as the server asks", truncateText(after, 40))
 		}
 		return e.WithHint("try again later")
 	}
@@ -249,12 +249,12 @@ func errAuthorization(resp *http.Response, e *core.Error) *core.Error {
 		e.Message = fmt.Sprintf("the server answered HTTP %d (%s): %s", resp.StatusCode, http.StatusText(resp.StatusCode), cause)
 	}
 	if resp.StatusCode == http.StatusForbidden {
-		return e.WithHint("the credentials that were sent do not allow this")
+		return e.WithHint("the credentials of this server do not allow this")
 	}
 	if resp.Request != nil && resp.Request.Header.Get("Authorization") != "" {
-		return e.WithHint("the Authorization header in this server's headers was not accepted: renew it")
+		return e.WithHint("the Authorization header among this server's headers was not accepted: renew it")
 	}
-	return e.WithHint("the server wants credentials: put them into this server's headers, as in \"Authorization\": \"Bearer …\"")
+	return e.WithHint("the server requires credentials: put them into this server's headers, as in \"Authorization\": \"Bearer …\"")
 }
 
 // describeChallenge describes a WWW-Authenticate header for messages.

@@ -80,7 +80,7 @@ func (l *serverLink) isAsked() bool {
 func errHung() *core.Error {
 	return core.Errorf(
 		core.KindUpstreamGone, "upstream.ping",
-		"the server hung: it neither answered a call in time nor %d pings, and was ended", maxPings,
+		"the server hung: it answered neither a call in time nor %d pings, so it was ended", maxPings,
 	).
 		WithHint("the next call starts it again; if it hangs again, find out what it waits for")
 }

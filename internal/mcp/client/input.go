@@ -34,7 +34,7 @@ type serverAsks struct {
 func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer, need *inputRequired) (json.RawMessage, error) {
 	if len(need.Requests) > maxNeeds {
 		return nil, core.Errorf(
-			core.KindToolError, "upstream.call", "the server asks for %d inputs at once, more than %d", len(need.Requests),
+			core.KindToolError, "upstream.call", "the server asks for %d inputs at once; at most %d are allowed", len(need.Requests),
 			maxNeeds,
 		)
 	}
@@ -48,11 +48,11 @@ func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer,
 		}
 		if err != nil {
 			e := core.Errorf(
-				core.KindToolError, "upstream.call", "the server asks for input in the middle of the call (%s): %s",
+				core.KindToolError, "upstream.call", "the server asked for input during the call (%s): %s",
 				truncateText(r.Method, 100), err.Message,
 			)
 			e.Err = err.Err
-			return nil, e.WithHint("give everything the tool needs in its arguments, or use another tool")
+			return nil, e.WithHint("put everything that the tool needs into its arguments, or use another tool")
 		}
 		given[key] = answer
 	}

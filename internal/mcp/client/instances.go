@@ -177,7 +177,7 @@ func (n *instancePool) closeIdle(i *pooledInstance) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.closed && n.own[i.owner] == i && i.users == 0 && time.Since(i.used) >= n.idle {
-		i.log.Info("stopped, as it was idle", "instance_of", i.owner.Principal)
+		i.log.Info("stopped, because it was idle", "instance_of", i.owner.Principal)
 		n.removeInstance(i)
 	}
 }

@@ -64,7 +64,7 @@ func (s *sseWire) openStream(a memoryAccount, place *spoolDir) *core.Error {
 		_ = resp.Body.Close()
 		return core.Errorf(
 			core.KindUpstreamGone, "upstream.http",
-			"the server answers with content of type %q, which is no stream of events", truncateText(kind, 100),
+			"the server answers with content of type %q, which is not an event stream", truncateText(kind, 100),
 		)
 	}
 	s.body, s.in = resp, newEvents(s.ctx, resp.Body, s.limit, a, place)
@@ -78,7 +78,7 @@ func (s *sseWire) openStream(a memoryAccount, place *spoolDir) *core.Error {
 	case !sameOrigin(s.post, s.at.url):
 		err = core.Errorf(
 			core.KindUpstreamGone, "upstream.http",
-			"the server wants messages posted to another origin, %s://%s, which is not done", s.post.Scheme, s.post.Host,
+			"the server wants messages posted to another origin, %s://%s, which is not allowed", s.post.Scheme, s.post.Host,
 		)
 	default:
 		return nil

@@ -175,7 +175,7 @@ func (s *serverConn) restIfIdle() {
 	sess := s.session
 	s.session = nil
 	s.setState(StateIdle)
-	s.log.Info("stopped, as it was idle")
+	s.log.Info("stopped, because it was idle")
 	sess.retireWhenIdle()
 }
 

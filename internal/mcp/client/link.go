@@ -264,7 +264,7 @@ func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	x, ok := l.pending[m.ID]
 	if meant, wrong := l.misspelledID(m.ID); !ok && wrong {
 		x, ok = l.pending[meant], true
-		m = &jsonrpc.Response{ID: meant, Error: errGarbled("its id is a text and not the number of the call")}
+		m = &jsonrpc.Response{ID: meant, Error: errGarbled("its id is a string and not the number of the call")}
 	}
 	if !ok {
 		if m.ID.IsValid() && m.ID == l.probing {

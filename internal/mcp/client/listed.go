@@ -58,7 +58,7 @@ func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (ToolLis
 	s.connect.tasks.learnTools(tools)
 	if sess.era.transport == transportHTTP && sess.era.protocol >= protocolModern {
 		tools = s.connect.bindings.learnTools(tools, func(tool string, why error) {
-			s.log.Warn("tool left out", "tool", truncateText(tool, 100), "why", why)
+			s.log.Warn("tool omitted", "tool", truncateText(tool, 100), "why", why)
 		})
 	}
 	l.Tools = tools

@@ -38,7 +38,7 @@ type loginPage struct {
 func readPage(params json.RawMessage) (p loginPage, _ *core.Error) {
 	e := func(format string, args ...any) *core.Error {
 		return core.Errorf(core.KindToolError, "upstream.page", format, args...).
-			WithHint("report it to the maker of the server; nothing was opened")
+			WithHint("report it to the developer of the server; nothing was opened")
 	}
 	if unmarshalExact(params, &p) != nil || p.Mode != "url" && p.Mode != "" {
 		return p, e("the server asks a person for something that is neither a form nor a page")
@@ -46,9 +46,9 @@ func readPage(params json.RawMessage) (p loginPage, _ *core.Error) {
 	u, err := url.Parse(p.URL)
 	switch {
 	case err != nil || u.Hostname() == "" || len(p.URL) > maxAddress || len(p.ID) > maxPageID || strings.ContainsFunc(p.URL, isUnprintable):
-		return p, e("the server wants a person to open a page, and names no address for it")
+		return p, e("the server wants a person to open a page, but does not name a valid address")
 	case u.User != nil:
-		return p, e("the server wants a person to open a page at %s, with an address that looks like another", u.Hostname())
+		return p, e("the server wants a person to open a page at %s, with a misleading address that contains a user name", u.Hostname())
 	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
 		return p, e("the server wants a person to open a page at %s, which is not https", u.Host)
 	}
@@ -68,7 +68,7 @@ func isLoopback(host string) bool {
 func (p loginPage) unopenedError(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint(
-			"have a person make this call with retort call in a terminal, which shows the address, or in a client that shows addresses to open; then run the program again",
+			"ask a person to make this call with retort call in a terminal, which shows the address, or in a client that shows pages to open; then run the program again",
 		)
 	e.Message = "a person has to open a page at " + p.host + " first, and " + why
 	return e
@@ -170,7 +170,7 @@ func wantedPages(err error) (pages []json.RawMessage, refused *core.Error) {
 	}
 	if unmarshalExact(rpc.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxOpened {
 		return nil, core.Errorf(core.KindToolError, "upstream.page", "the server asks to open pages first, but names none or too many: %w", rpc).
-			WithHint("report it to the maker of the server")
+			WithHint("report it to the developer of the server")
 	}
 	return data.Elicitations, nil
 }
@@ -204,7 +204,7 @@ func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method 
 		}
 		x.sent.Store(false)
 		if done {
-			return nil, last.unopenedError("the server still wants that after it was done")
+			return nil, last.unopenedError("the server still asks for the page after the person finished with it")
 		}
 	}
 	return nil, last.unopenedError("its users did not finish in time")
@@ -227,7 +227,7 @@ func (s *serverSession) openPages(
 			return p, nil, refused
 		}
 		if string(answer) != `{"action":"accept"}` {
-			return p, nil, p.unopenedError("the person did not want to")
+			return p, nil, p.unopenedError("the person declined")
 		}
 		last, waits = p, append(waits, done)
 	}

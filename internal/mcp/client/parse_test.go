@@ -358,12 +358,12 @@ func TestBindingsRefused(t *testing.T) {
 		`{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`:                                          "not a string, an integer or a boolean",
 		`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`:                                          "not a string, an integer or a boolean",
 		`{"properties":{"a":{"x-mcp-header":"A"}}}`:                                                          "not a string, an integer or a boolean",
-		`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`: "for the second time",
-		`{"type":"string","x-mcp-header":"A"}`:                                                               "no chain of properties",
-		`{"properties":{"a":{"items":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}}`:           "no chain of properties",
-		`{"anyOf":[{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}]}`:                              "no chain of properties",
-		`{"$defs":{"d":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}`:                          "no chain of properties",
-		strings.Repeat(`{"not":`, 70) + `{"type":"string","x-mcp-header":"A"}` + strings.Repeat(`}`, 70):     "nested over",
+		`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`: "that another property already names",
+		`{"type":"string","x-mcp-header":"A"}`:                                                               "a chain of properties",
+		`{"properties":{"a":{"items":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}}`:           "a chain of properties",
+		`{"anyOf":[{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}]}`:                              "a chain of properties",
+		`{"$defs":{"d":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}`:                          "a chain of properties",
+		strings.Repeat(`{"not":`, 70) + `{"type":"string","x-mcp-header":"A"}` + strings.Repeat(`}`, 70):     "nested more than",
 	} {
 		var b headerBindings
 		var refused []string

@@ -84,7 +84,7 @@ func TestInvalidConfiguration(t *testing.T) {
 		ServerSpec{Name: "none"}, ServerSpec{Name: "both", Command: "sh", URL: "http://127.0.0.1/"},
 		ServerSpec{Name: "url", URL: "ftp://x"}, ServerSpec{Name: "transport", Command: "sh", Transport: "pigeon"}, ServerSpec{Name: "mixed", Command: "sh", Transport: "http"})
 	for name, text := range map[string]string{
-		"err": "TOKEN", "plain": "KEY", "none": "neither", "both": "both", "url": "no http or https address", "transport": "pigeon", "mixed": "conflicts with its other settings",
+		"err": "TOKEN", "plain": "KEY", "none": "neither", "both": "both", "url": "not an http or https address", "transport": "pigeon", "mixed": "conflicts with its other settings",
 	} {
 		_, err := p.List(t.Context(), name)
 		wantError(t, err, core.KindUpstreamGone, text)

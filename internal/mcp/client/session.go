@@ -102,7 +102,7 @@ func checkType(raw json.RawMessage) error {
 		Type *string `json:"resultType"`
 	}
 	if err := unmarshalExact(raw, &result); err != nil {
-		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer has a resultType that is no text")
+		return core.Errorf(core.KindToolError, "upstream.call", "the server's answer has a resultType that is not a string")
 	}
 	if t := result.Type; t != nil && *t != "complete" && *t != "input_required" {
 		return core.Errorf(
@@ -139,7 +139,7 @@ func (s *serverSession) askServer(
 			return result, nil
 		}
 		if round == maxRounds {
-			return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times and has not answered", round)
+			return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times without returning a result", round)
 		}
 		given, err := s.provideInput(ctx, x.peer, need)
 		if err != nil {
@@ -197,7 +197,7 @@ func (s *serverSession) listPages(ctx context.Context, method, member string, li
 func checkPages(seen map[string]bool, next, member string, count int, size, limit int64) error {
 	e := func(format string, args ...any) error {
 		return core.Errorf(core.KindLimit, "upstream.list", format, args...).WithHint(
-			"the server lists its %s without end: report it to its maker", member,
+			"the server's list of %s does not end: report it to the developer of the server", member,
 		)
 	}
 	switch {
@@ -208,7 +208,7 @@ func checkPages(seen map[string]bool, next, member string, count int, size, limi
 	case count > maxTools:
 		return e("the server lists more than %d %s", maxTools, member)
 	case size > limit:
-		return e("the server's list of %s is over the limit of %s", member, bytesText(limit))
+		return e("the server's list of %s exceeds the limit of %s", member, bytesText(limit))
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (s *serverSession) listPage(ctx context.Context, method, member, cursor str
 		err = unmarshalExact(page["nextCursor"], &next) // null is ""
 	}
 	if err != nil {
-		return nil, "", core.Errorf(core.KindUpstreamGone, "upstream.list", "the server's list of %s can't be read: %w", member, err)
+		return nil, "", core.Errorf(core.KindUpstreamGone, "upstream.list", "the server's list of %s cannot be read: %w", member, err)
 	}
 	return items, next, nil
 }

@@ -111,7 +111,7 @@ func (s *spoolDir) createFile() (*os.File, error) {
 }
 
 var (
-	errSpoolFull = errors.New("the place for large answers is full")
+	errSpoolFull = errors.New("the storage for large answers is full")
 	errEndless   = errors.New("it does not end")
 	errBrokenOff = errors.New("broken off")
 )
@@ -280,16 +280,16 @@ func (m *spooledMessage) sizeError(limit int64) *core.Error {
 	case errors.Is(m.full, errSpoolFull):
 		return core.Errorf(
 			core.KindLimit, opReceive,
-			"there is no room on disk for the server's answer: other large answers have used up the shared limit of %s",
+			"the server's answer cannot be stored on disk: other large answers use up the shared limit of %s",
 			bytesText(m.spool.Bytes),
 		).
-			WithHint("call again when other calls have finished, ask for less, or raise resourceLimits.disk in the settings")
+			WithHint("call again when other calls have finished, request less data, or raise resourceLimits.disk in the settings")
 	case m.full != nil:
-		return core.Errorf(core.KindLimit, opReceive, "the server's answer is too large for memory and could not be kept on disk: %w", m.full).
-			WithHint("free some disk space, or ask for less: a filter, a page size, a range")
+		return core.Errorf(core.KindLimit, opReceive, "the server's answer is too large for memory and could not be stored on disk: %w", m.full).
+			WithHint("free some disk space, or request less data, with a filter, a page size or a range")
 	case m.checkEnd() != nil:
-		return core.Errorf(core.KindToolError, opReceive, "the server's answer of %d bytes can't be read: %w", m.size, m.checkEnd()).
-			WithHint("ask for less: a filter, a page size, a range")
+		return core.Errorf(core.KindToolError, opReceive, "the server's answer of %d bytes cannot be read: %w", m.size, m.checkEnd()).
+			WithHint("request less data, with a filter, a page size or a range")
 	}
 	return errTooLong(limit)
 }

@@ -189,7 +189,7 @@ func largeHTTP(how string) http.HandlerFunc {
 }
 
 func TestLargeOverHTTP(t *testing.T) {
-	for how, want := range map[string]string{"json": "", "events": "", "broken": "broke off after", "text": "can't be read", "events cut": "can't be read"} {
+	for how, want := range map[string]string{"json": "", "events": "", "broken": "broke off after", "text": "cannot be read", "events cut": "cannot be read"} {
 		t.Run(how, func(t *testing.T) {
 			srv := httptest.NewServer(largeHTTP(how))
 			defer srv.Close()
@@ -235,7 +235,7 @@ func TestSpoolFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := func() ([]byte, error) { return nil, io.EOF }
-	for size, want := range map[int]string{3 << 20: "have used up the shared limit of 4 MB", 5 << 20: "over the limit of 4 MB"} {
+	for size, want := range map[int]string{3 << 20: "use up the shared limit of 4 MB", 5 << 20: "exceeds the limit of 4 MB"} {
 		m := s.readMessage(t.Context(), memoryAccount{server: "s"}, bytes.Repeat([]byte(" "), size), whole, 1<<20)
 		if got := m.sizeError(1 << 20).Error(); !strings.Contains(got, want) {
 			t.Errorf("%d bytes: %s", size, got)

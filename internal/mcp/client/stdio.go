@@ -94,7 +94,7 @@ func errEnded(process serverProcess, logged <-chan struct{}, patience time.Durat
 }
 
 func errStart(spec ServerSpec, err error) *core.Error {
-	e := core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be started: %w", err)
+	e := core.Errorf(core.KindUpstreamGone, "upstream.start", "the server cannot be started: %w", err)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return e.WithHint("install %s, or give its full path as the command", spec.Command)
 	}
@@ -221,7 +221,7 @@ func (p *childPipes) closeAll() {
 func startDial(ctx context.Context, spec ServerSpec, a memoryAccount, place *spoolDir) (messageWire, *core.Error) {
 	conn, err := spec.Dial(ctx)
 	if err != nil {
-		return nil, core.Errorf(core.KindUpstreamGone, "upstream.start", "the server can't be reached: %w", err)
+		return nil, core.Errorf(core.KindUpstreamGone, "upstream.start", "the server cannot be reached: %w", err)
 	}
 	closing := sync.OnceFunc(func() { _ = conn.Close() })
 	return &stdioWire{

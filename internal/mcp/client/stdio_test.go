@@ -191,7 +191,7 @@ func TestHugeResult(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := p.Call(t.Context(), "s", "huge", nil)
-	wantError(t, err, core.KindLimit, "over the limit of 64 MB")
+	wantError(t, err, core.KindLimit, "exceeds the limit of 64 MB")
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 260 { // a buffer that grows to 64 MB by doubling
 		t.Errorf("%d MB were allocated for a message of 300 MB that is over the limit, want at most 260", got)
@@ -216,7 +216,7 @@ func TestHugeResultAmongOthers(t *testing.T) {
 			}
 			_, err := p.Call(t.Context(), "s", tool, nil)
 			if i == 3 {
-				wantError(t, err, core.KindLimit, "over the limit of 40 MB")
+				wantError(t, err, core.KindLimit, "exceeds the limit of 40 MB")
 			} else if err != nil {
 				t.Error(err)
 			}
@@ -230,7 +230,7 @@ func TestEndlessLine(t *testing.T) {
 	s.MaxMessage = 1 << 20
 	p := newPool(t, Options{}, s)
 	_, err := p.Call(t.Context(), "s", "t", nil)
-	wantError(t, err, core.KindLimit, "over the limit of 1 MB")
+	wantError(t, err, core.KindLimit, "exceeds the limit of 1 MB")
 }
 
 func TestListBounds(t *testing.T) {
@@ -264,7 +264,7 @@ func TestListOddities(t *testing.T) {
 func TestBadList(t *testing.T) {
 	p := newPool(t, Options{}, hostileServer("bad list"))
 	_, err := p.List(t.Context(), "s")
-	wantError(t, err, core.KindUpstreamGone, "list of tools can't be read")
+	wantError(t, err, core.KindUpstreamGone, "list of tools cannot be read")
 }
 
 func TestBadAnswers(t *testing.T) {
@@ -464,6 +464,6 @@ func TestCommandNotFound(t *testing.T) {
 		ServerSpec{Name: "v", Command: "sh", Dir: "/no/such/dir"}, ServerSpec{Name: "w", Command: "sh", Env: map[string]string{"PATH": "/no/such/dir"}})
 	for _, name := range []string{"s", "u", "v", "w"} {
 		_, err := p.List(t.Context(), name)
-		wantError(t, err, core.KindUpstreamGone, "can't be started")
+		wantError(t, err, core.KindUpstreamGone, "cannot be started")
 	}
 }

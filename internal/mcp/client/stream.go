@@ -145,6 +145,6 @@ func (s *stdioWire) deliverLine(line []byte) {
 
 // errTooLong returns the error of the call whose answer exceeded the size limit.
 func errTooLong(limit int64) *core.Error {
-	return core.Errorf(core.KindLimit, opReceive, "the server sent a message over the limit of %s", bytesText(limit)).
-		WithHint("ask for less: a filter, a page size, a range")
+	return core.Errorf(core.KindLimit, opReceive, "the server sent a message that exceeds the limit of %s", bytesText(limit)).
+		WithHint("request less data, with a filter, a page size or a range")
 }

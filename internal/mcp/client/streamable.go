@@ -212,8 +212,8 @@ func (h *streamableWire) receiveResponse(ctx context.Context, m outgoingMessage,
 		return h.receiveStream(ctx, m, resp)
 	default:
 		_ = resp.Body.Close()
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answered a call with HTTP %d and content of type %q, which is no MCP message",
-			resp.StatusCode, truncateText(kind, 100)).WithHint("check that the url is that of the server's MCP endpoint")
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server answered a call with HTTP %d and content of type %q, which is not an MCP message",
+			resp.StatusCode, truncateText(kind, 100)).WithHint("check that the url is the address of the server's MCP endpoint")
 	}
 }
 
@@ -235,7 +235,7 @@ func (h *streamableWire) receiveJSON(ctx context.Context, m outgoingMessage, res
 		if msgs, ok := decodeMessages(body); ok && h.deliverMessages(m, msgs) {
 			return nil
 		}
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer does not belong to this call")
 	case errors.As(err, new(*tooLong)):
 		return errTooLong(h.limit)
 	case err != nil:
@@ -243,10 +243,10 @@ func (h *streamableWire) receiveJSON(ctx context.Context, m outgoingMessage, res
 	}
 	msgs, ok := decodeMessages(body)
 	if !ok {
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is no MCP message: %s", safePrefix(string(body), 200))
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not an MCP message: %s", safePrefix(string(body), 200))
 	}
 	if !h.deliverMessages(m, msgs) {
-		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer is not one to this call")
+		return core.Errorf(core.KindUpstreamGone, "upstream.http", "the server's answer does not belong to this call")
 	}
 	return nil
 }
@@ -415,7 +415,7 @@ func (h *streamableWire) resumeStream(ctx context.Context, last string, retry ti
 		}
 	}
 	if failed == nil {
-		failed = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server breaks off the stream again and again")
+		failed = core.Errorf(core.KindUpstreamGone, "upstream.http", "the server repeatedly breaks off the stream")
 	}
 	return nil, failed
 }

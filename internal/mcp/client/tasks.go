@@ -222,7 +222,7 @@ func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *server
 					return nil, err
 				}
 				if rounds += asked; rounds > maxRounds {
-					return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times and has not answered", rounds)
+					return nil, core.Errorf(core.KindToolError, "upstream.call", "the server asked for input %d times without returning a result", rounds)
 				}
 			}
 			if err := t.waitForPoll(ctx); err != nil {
@@ -241,7 +241,7 @@ func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *server
 func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serverTask, answered map[string]bool) (int, error) {
 	var need inputRequired
 	if len(t.Questions) > 0 && unmarshalExact(t.Questions, &need.Requests) != nil {
-		return 0, core.Errorf(core.KindToolError, "upstream.call", "the server's task asks for what can't be read")
+		return 0, core.Errorf(core.KindToolError, "upstream.call", "the server's task asks for input that cannot be read")
 	}
 	maps.DeleteFunc(need.Requests, func(key string, _ serverAsks) bool { return answered[key] })
 	if len(need.Requests) == 0 {

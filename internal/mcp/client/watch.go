@@ -61,7 +61,7 @@ func (p *Pool) SubscribeResource(ctx context.Context, server, uri string, wanted
 	}
 	if n.keep == IsolationSession {
 		return core.Errorf(core.KindPolicy, "upstream.subscribe", "the sessions of the server are isolated, so changes are not announced").
-			WithHint("servers.%s.isolation: principal lets a principal's sessions share it", server).AtTool(server, "")
+			WithHint("with servers.%s.isolation: principal, the sessions of a principal share the server", server).AtTool(server, "")
 	}
 	s, done, err := n.takeInstance(ctx)
 	if err != nil {
@@ -243,7 +243,7 @@ func awaitAgreement(ctx context.Context, uris []string, agreed <-chan []string, 
 		return ctx.Err()
 	case err := <-ended:
 		if err == nil {
-			err = core.Errorf(core.KindToolError, "upstream.subscribe", "the server has ended the subscription at once")
+			err = core.Errorf(core.KindToolError, "upstream.subscribe", "the server ended the subscription immediately")
 		}
 		return err
 	case told := <-agreed:

@@ -49,7 +49,7 @@ type schemaWalk struct {
 
 func (w *schemaWalk) walkSchema(s map[string]any, path []string, reachable bool) error {
 	if w.depth++; w.depth > maxDepth {
-		return fmt.Errorf("the schema is nested over %d levels", maxDepth)
+		return fmt.Errorf("the schema is nested more than %d levels deep", maxDepth)
 	}
 	defer func() { w.depth-- }()
 	if header, ok := s[Keyword]; ok {
@@ -108,13 +108,13 @@ func (w *schemaWalk) addBinding(header, kind any, path []string, reachable bool)
 	name, _ := header.(string)
 	switch {
 	case !reachable || len(path) == 0:
-		return errors.New("is at a place to which no chain of properties leads")
+		return errors.New("cannot be reached through a chain of properties")
 	case !IsToken(name):
 		return errors.New("is not the name of a header")
 	case kind != "string" && kind != "integer" && kind != "boolean":
 		return errors.New("is on a property that is not a string, an integer or a boolean")
 	case slices.ContainsFunc(w.found, func(b HeaderBinding) bool { return strings.EqualFold(b.Header, name) }):
-		return errors.New("names a header for the second time")
+		return errors.New("names a header that another property already names")
 	}
 	w.found = append(w.found, HeaderBinding{Path: path, Header: name})
 	return nil

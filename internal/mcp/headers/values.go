@@ -33,11 +33,11 @@ func CheckHeaders(header http.Header, bound []HeaderBinding, args json.RawMessag
 		case len(given) > 1:
 			return fmt.Errorf("there is more than one header %s", name)
 		case len(given) == 0 && has:
-			return fmt.Errorf("the header %s is missing, which repeats the argument %q", name, strings.Join(b.Path, "."))
+			return fmt.Errorf("the header %s, which must repeat the argument %q, is missing", name, strings.Join(b.Path, "."))
 		case len(given) == 0:
 			continue
 		case !has:
-			return fmt.Errorf("there is a header %s, but no argument %q that it could repeat", name, strings.Join(b.Path, "."))
+			return fmt.Errorf("there is a header %s, but not the argument %q that it must repeat", name, strings.Join(b.Path, "."))
 		}
 		said, err := DecodeValue(given[0])
 		if err != nil {
@@ -126,7 +126,7 @@ func DecodeValue(header string) (string, error) {
 	}
 	for i := 0; i < len(header); i++ {
 		if header[i] != '\t' && (header[i] < ' ' || header[i] > '~') {
-			return "", errors.New("has characters that must be encoded")
+			return "", errors.New("contains characters that must be encoded")
 		}
 	}
 	return header, nil

@@ -210,7 +210,7 @@ func approvalForm(a core.Approval) *mcp.ElicitParams {
 	values, titles := []string{string(core.ScopeOnce)}, []string{"Approve once"}
 	if a.HasScopes() {
 		values = append(values, string(core.ScopeRun), string(core.ScopeAlways))
-		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool with arguments of this shape")
+		titles = append(titles, "Approve calls of this tool for the rest of this run", "Always approve this tool for arguments of this shape")
 	}
 	schema := map[string]any{
 		"type": "object", "required": []string{"decision"},
@@ -242,7 +242,7 @@ func clipCode(code, id string) string {
 	for end > 0 && !utf8.RuneStart(code[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s\n… %d bytes more; all of it: retort approvals show %s", code[:end], len(code)-end, id)
+	return fmt.Sprintf("%s\n… %d more bytes; to see all of it: retort approvals show %s", code[:end], len(code)-end, id)
 }
 
 // answerOf converts a completed form to an answer. Anything but a clear approval counts as a denial.
@@ -252,7 +252,7 @@ func answerOf(a core.Approval, r *mcp.ElicitResult) core.ApprovalAnswer {
 	scope, err := core.ParseScope(decision)
 	switch {
 	case r.Action == "cancel":
-		return core.ApprovalAnswer{Note: "the question was dismissed", By: "client"}
+		return core.ApprovalAnswer{Note: "the request was dismissed", By: "client"}
 	case r.Action == "accept" && a.Login != "":
 		return core.ApprovalAnswer{Approve: true, By: "client"} // the page is open
 	case r.Action != "accept" || decision == "" || err != nil:

@@ -222,7 +222,7 @@ func TestElicitationOfEqual(t *testing.T) {
 
 // timesIn returns the number of equal calls that a form's message says it is about.
 func timesIn(message string) int {
-	_, after, _ := strings.Cut(message, "this is asked ")
+	_, after, _ := strings.Cut(message, "there are ")
 	times, _, _ := strings.Cut(after, " ")
 	n, err := strconv.Atoi(times)
 	if err != nil {

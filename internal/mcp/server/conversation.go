@@ -244,7 +244,7 @@ func (s *Server) awaitTurn(ctx context.Context, c *conversation, t *requestTurn)
 func (s *Server) answerWithQuestions(c *conversation, more mcp.InputRequestMap, approvals string) (mcp.Result, error) {
 	if s.talks.isFull() {
 		s.talks.removeConversation(c)
-		return nil, peerError(core.KindLimit, "too many requests wait for a person")
+		return nil, peerError(core.KindLimit, "too many requests are waiting for a person")
 	}
 	c.parkConversation(func() { s.talks.removeConversation(c) })
 	return s.questionsResult(c, more, approvals)
@@ -355,7 +355,7 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	q := &serverQuestion{answer: make(chan json.RawMessage, 1)}
 	var refused *core.Error
 	if q.request, refused = questionOf(a, capabilitiesOf(c.req)); refused == nil && c.round >= maxRounds {
-		refused = core.Errorf(core.KindLimit, "mcpserver", "the client was asked %d times in one request", c.round)
+		refused = core.Errorf(core.KindLimit, "mcpserver", "the client was already asked %d times in one request", c.round)
 	}
 	if refused != nil {
 		c.mu.Unlock()
@@ -448,11 +448,11 @@ func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRe
 		a.Method == core.MethodSample && !canSample(caps):
 		return nil, core.Errorf(core.KindPolicy, "mcpserver", "nobody can be asked: the client does not support %s", a.Method)
 	case len(a.Params) > maxForm && a.Method == core.MethodElicit:
-		return nil, core.Errorf(core.KindLimit, "mcpserver", "the form has %d bytes, more than %d", len(a.Params), maxForm)
+		return nil, core.Errorf(core.KindLimit, "mcpserver", "the form has %d bytes; at most %d are allowed", len(a.Params), maxForm)
 	case a.Method == core.MethodSample:
 		var p mcp.CreateMessageWithToolsParams
 		if err := json.Unmarshal(a.Params, &p); err != nil {
-			return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the request for sampling can't be read: %v", err)
+			return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the sampling request cannot be read: %v", err)
 		}
 		p.Meta, p.IncludeContext = nil, "none" // it must not see messages of other servers
 		return &p, nil
@@ -465,9 +465,9 @@ func questionOf(a core.ServerRequest, caps *mcp.ClientCapabilities) (mcp.InputRe
 		Schema  json.RawMessage `json:"requestedSchema"`
 	}
 	if err := json.Unmarshal(a.Params, &form); err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the form can't be read: %v", err)
+		return nil, core.Errorf(core.KindInvalidArguments, "mcpserver", "the form cannot be read: %v", err)
 	}
-	text := fmt.Sprintf("The server %q asks this in the midst of its tool %s; it is not Retort that asks. Give it no passwords or keys.\n\n%s",
+	text := fmt.Sprintf("The server %q asks this while its tool %s runs; the question is not from Retort. Do not enter passwords or keys.\n\n%s",
 		a.Server, core.EscapeIllegible(a.Tool), core.EscapeIllegible(clippedTo(form.Message, maxQuestion)))
 	p := &mcp.ElicitParams{Mode: "form", Message: text}
 	if len(form.Schema) > 0 {
@@ -495,11 +495,11 @@ func checkFlatForm(schema json.RawMessage) *core.Error {
 		} `json:"properties"`
 	}
 	if json.Unmarshal(schema, &s) != nil || s.Type != "object" {
-		return core.Errorf(core.KindInvalidArguments, "mcpserver", "the form is no schema of an object")
+		return core.Errorf(core.KindInvalidArguments, "mcpserver", "the schema of the form does not describe an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if t := s.Properties[name].Type; t == "object" {
-			return core.Errorf(core.KindInvalidArguments, "mcpserver", "the field %q of the form is an object", clippedTo(name, 100))
+			return core.Errorf(core.KindInvalidArguments, "mcpserver", "the form's field %q is an object, which is not supported", clippedTo(name, 100))
 		}
 	}
 	return nil
@@ -512,7 +512,7 @@ func checkAnswer(a core.ServerRequest, answer json.RawMessage) (json.RawMessage,
 		Role   json.RawMessage `json:"role"`
 	}
 	if json.Unmarshal(answer, &r) != nil || a.Method == core.MethodElicit && r.Action == "" || a.Method == core.MethodSample && r.Role == nil {
-		return nil, core.Errorf(core.KindToolError, "mcpserver", "the client's answer does not fit %s", a.Method)
+		return nil, core.Errorf(core.KindToolError, "mcpserver", "the client's answer is not valid for %s", a.Method)
 	}
 	return answer, nil
 }

@@ -205,7 +205,7 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (any, error) {
 		n, ok := d.lookupTool(name)
 		if !ok {
-			return nil, core.Errorf(core.KindToolNotFound, "mcpserver", "there is no tool %q any more", name)
+			return nil, core.Errorf(core.KindToolNotFound, "mcpserver", "the tool %q no longer exists", name)
 		}
 		arguments := req.Params.Arguments
 		if len(bytes.TrimSpace(arguments)) == 0 {

@@ -17,7 +17,7 @@ func (s *Server) containPanics(next mcp.MethodHandler) mcp.MethodHandler {
 				s.log.Error("handling a request panicked", "method", method, "panic", fault, "stack", string(debug.Stack()))
 				result, err = nil, &jsonrpc.Error{
 					Code:    jsonrpc.CodeInternalError,
-					Message: "Retort failed while it handled " + method + "; its log has the reason",
+					Message: "an internal error occurred in Retort while handling " + method + "; see its log for the cause",
 				}
 			}
 		}()

@@ -56,7 +56,7 @@ func liftTasks(h http.Handler) http.Handler {
 		if r.Method == http.MethodPost && r.Body != nil {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
-				http.Error(w, "the body can't be read: "+err.Error(), http.StatusRequestEntityTooLarge)
+				http.Error(w, "the body cannot be read: "+err.Error(), http.StatusRequestEntityTooLarge)
 				return
 			}
 			body = liftTask(body)

@@ -212,7 +212,7 @@ func (c *lineConn) receiveLine(l readLine) error {
 	}
 	messages, refused := SplitBatch(l.text)
 	if refused == nil && !c.hasBatches() {
-		refused = newRefusal(nil, jsonrpc.CodeInvalidRequest, "a batch is for versions of the protocol before %s, after initialize", noBatches)
+		refused = newRefusal(nil, jsonrpc.CodeInvalidRequest, "batches are allowed only in protocol versions before %s, and only after initialize", noBatches)
 	}
 	if refused != nil {
 		return c.writeMessage(refused.ToJSON())
@@ -295,7 +295,7 @@ func (c *lineConn) checkVersion(r *jsonrpc.Request) *jsonrpc.Error {
 	case r.Method == "initialize":
 		c.begun = true
 	case !c.begun && r.Method != "ping":
-		return invalidParams("_meta lacks %q; a client of a version before %s begins with initialize", mcp.MetaKeyProtocolVersion, multiRoundTrip)
+		return invalidParams("_meta lacks %q; clients of protocol versions before %s must begin with initialize", mcp.MetaKeyProtocolVersion, multiRoundTrip)
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (c *lineConn) checkDeclared(raw json.RawMessage) *jsonrpc.Error {
 	case known && (version >= multiRoundTrip || c.begun):
 		return nil
 	case known:
-		return invalidParams("version %s begins with initialize", version)
+		return invalidParams("version %s requires initialize first", version)
 	}
 	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supported, Requested: version})
 	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Message: "Unsupported protocol version", Data: data}

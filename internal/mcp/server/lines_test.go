@@ -364,7 +364,7 @@ func TestDrain(t *testing.T) {
 					t.Errorf("said %q", text)
 				}
 				if !isDone(e.cancelled) {
-					t.Error("the program goes on")
+					t.Error("the program continues")
 				}
 			})
 		})

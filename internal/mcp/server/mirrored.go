@@ -28,7 +28,7 @@ func (s *Server) checkMirrored(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			writeMismatch(w, nil, errors.New("the request did not arrive whole"))
+			writeMismatch(w, nil, errors.New("the request arrived incomplete"))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -42,7 +42,7 @@ func pageOf(a core.ServerRequest) *mcp.ElicitParams {
 		Origin  string `json:"url"`
 	}
 	_ = json.Unmarshal(a.Params, &p) // what is no text is not shown
-	text := fmt.Sprintf("The server %q wants you to open a page at %s for its tool %s; it is not Retort that asks. Look at the address before you give that page anything.\n\n%s",
+	text := fmt.Sprintf("The server %q wants you to open a page at %s for its tool %s; the request is not from Retort. Check the address before you enter anything on that page.\n\n%s",
 		a.Server, core.EscapeIllegible(p.Origin), core.EscapeIllegible(a.Tool), core.EscapeIllegible(clippedTo(p.Message, maxQuestion)))
 	return &mcp.ElicitParams{Mode: "url", Message: text, URL: a.Page, ElicitationID: rand.Text()}
 }

@@ -55,7 +55,7 @@ func TestPromptsAreApproved(t *testing.T) {
 				t.Error(prompt, asked)
 			}
 			asked = 0
-			if prompt, err := one(nil); err == nil || !strings.Contains(err.Error(), "has to approve") && !strings.Contains(err.Error(), "waits for a person") {
+			if prompt, err := one(nil); err == nil || !strings.Contains(err.Error(), "must approve") && !strings.Contains(err.Error(), "waits for a person") {
 				t.Error(prompt, err)
 			}
 		})

@@ -207,7 +207,7 @@ func (d *exposedServers) findItem(ctx context.Context, k Kind, name string) (exp
 
 func (d *exposedServers) completeArgument(ctx context.Context, req mcp.Request, params *mcp.CompleteParams) (mcp.Result, error) {
 	if params.Ref == nil || params.Argument.Name == "" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref and argument.name are needed"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref and argument.name are required"}
 	}
 	kind, name := Prompts, params.Ref.Name
 	if params.Ref.Type == "ref/resource" {
@@ -308,8 +308,8 @@ func requestError(o core.Outcome) error {
 	e := o.Error
 	if e == nil && o.Status == core.StatusPendingApproval {
 		e = core.Errorf(
-			core.KindPolicy, "mcpserver", "it waits for a person, whom this client can't ask",
-		).WithHint("resume_execution with the execution_id %s gives what it answers", o.ExecutionID)
+			core.KindPolicy, "mcpserver", "it waits for a person, but this client cannot ask one",
+		).WithHint("to get its result, call resume_execution with the execution_id %s", o.ExecutionID)
 	}
 	if e == nil {
 		e = core.Errorf(core.KindInternal, "mcpserver", "it ended as %s", o.Status)

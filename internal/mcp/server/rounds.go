@@ -74,14 +74,14 @@ func (r *RequestStates) takeState(state, principal, call string, now time.Time) 
 	case s.Principal != principal || s.Call != call:
 		return s, core.Errorf(
 			core.KindInvalidArguments, "mcpserver", "the requestState is for another call; nothing ran",
-		).WithHint("repeat the call that was answered with it, with the same arguments")
+		).WithHint("repeat the call that returned this requestState, with the same arguments")
 	case !now.Before(s.Expires):
 		return s, core.Errorf(
 			core.KindInvalidArguments, "mcpserver", "the requestState has expired; nothing ran",
 		).WithHint("call resume_execution with the execution_id %s", s.Execution)
 	case !r.spendNonce(s, now):
 		return s, core.Errorf(
-			core.KindInvalidArguments, "mcpserver", "the requestState was used before; nothing ran",
+			core.KindInvalidArguments, "mcpserver", "the requestState was already used; nothing ran",
 		).WithHint("call resume_execution with the execution_id %s", s.Execution)
 	}
 	return s, nil
@@ -89,7 +89,7 @@ func (r *RequestStates) takeState(state, principal, call string, now time.Time) 
 
 func errNoRound() *core.Error {
 	return core.Errorf(
-		core.KindInvalidArguments, "mcpserver", "the requestState is not one of this server; nothing ran",
+		core.KindInvalidArguments, "mcpserver", "the requestState was not issued by this server; nothing ran",
 	).WithHint("call the tool without requestState")
 }
 

@@ -43,7 +43,7 @@ func ParseMessage(text []byte) (jsonrpc.Message, *MessageRefusal) {
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
-		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "the message is JSON but no object")
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "the message is JSON, but not an object")
 	}
 	if _, ok := members["method"]; ok {
 		return parseRequest(members)
@@ -51,7 +51,7 @@ func ParseMessage(text []byte) (jsonrpc.Message, *MessageRefusal) {
 	_, result := members["result"]
 	_, failed := members["error"]
 	if !result && !failed {
-		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "the message has none of method, result and error")
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "the message has neither method nor result nor error")
 	}
 	return parseResponse(members), nil
 }
@@ -138,7 +138,7 @@ func SplitBatch(text []byte) ([]json.RawMessage, *MessageRefusal) {
 		return nil, newRefusal(nil, jsonrpc.CodeParseError, "the message is not JSON")
 	}
 	if len(messages) == 0 || len(messages) > MaxBatch {
-		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "a batch has 1 to %d messages", MaxBatch)
+		return nil, newRefusal(nil, jsonrpc.CodeInvalidRequest, "a batch must have 1 to %d messages", MaxBatch)
 	}
 	return messages, nil
 }

@@ -100,7 +100,7 @@ func TestTaskBySampling(t *testing.T) {
 				if len(l.asked) != c.asked || len(l.sampled) != c.attempts {
 					t.Errorf("asked %q, sampled %d times", l.asked, len(l.sampled))
 				}
-				if c.asked > 0 && !strings.Contains(l.asked[0], "an earlier attempt at the same task has called it already") {
+				if c.asked > 0 && !strings.Contains(l.asked[0], "an earlier attempt at the same task already called it") {
 					t.Errorf("the person was shown %s", l.asked[0])
 				}
 				if all := strings.Join(l.sampled, ""); strings.Contains(all, "ada@") || !strings.Contains(all, "[EMAIL_1]") {

@@ -377,7 +377,7 @@ func asCall(req mcp.Request) *mcp.CallToolRequest {
 func (k *clientTasks) findTask(id string) (core.JobState, error) {
 	t, err := k.Task(id)
 	if err != nil || t.ID != id || t.Principal != k.server.principal { // nor one that was given this id by a caller
-		return t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task of this id; ended ones are kept for a while only"}
+		return t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task with this id; ended tasks are kept only for a limited time"}
 	}
 	return k.clientState(t), nil
 }
@@ -459,7 +459,7 @@ func (k *clientTasks) listTasks(cursor string) (page []core.JobState, next strin
 		id, bad := base64.RawURLEncoding.DecodeString(cursor)
 		at := slices.IndexFunc(all, func(t core.JobState) bool { return t.ID == string(id) })
 		if bad != nil || at < 0 {
-			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor does not belong to this list, or its task is gone"}
+			return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor does not belong to this list, or its task no longer exists"}
 		}
 		all = all[at+1:]
 	}

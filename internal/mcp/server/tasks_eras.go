@@ -71,7 +71,7 @@ func (k *clientTasks) awaitResult(ctx context.Context, req mcp.Request, t core.J
 	stop()
 	<-done
 	if err != nil || t.Outcome == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the task has not ended, or is not kept any more"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the task has not ended, or is no longer stored"}
 	}
 	raw, _, err := resultOfTask(t)
 	if err != nil {

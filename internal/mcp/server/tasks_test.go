@@ -90,7 +90,7 @@ func (e *taskEngine) find(id string) (*core.JobState, error) {
 			return t, nil
 		}
 	}
-	return nil, core.Errorf(core.KindInvalidArguments, "test", "there is no task %q", id)
+	return nil, core.Errorf(core.KindInvalidArguments, "test", "there is no job %q", id)
 }
 
 func (e *taskEngine) Task(id string) (core.JobState, error) {
@@ -117,7 +117,7 @@ func (e *taskEngine) CancelTask(_ context.Context, id string) (core.JobState, er
 	defer e.mu.Unlock()
 	t, err := e.find(id)
 	if err == nil && t.Status.HasEnded() {
-		err = core.Errorf(core.KindInvalidArguments, "test", "the task has ended already: %s", t.Status)
+		err = core.Errorf(core.KindInvalidArguments, "test", "the job has already ended: %s", t.Status)
 	}
 	if err != nil {
 		return core.JobState{}, err

@@ -310,7 +310,7 @@ func (e *tableEntry) setAnswer(a core.ApprovalAnswer) {
 
 func refusalError(e *tableEntry, format string, args ...any) *core.Error {
 	err := core.Errorf(core.KindPolicy, "approval", e.subjectText()+" was not approved: "+format, args...)
-	return err.WithHint("do not try it again without being asked; tell the person what it is needed for").AtTool(e.Server, e.Tool)
+	return err.WithHint("do not try it again unless you are asked to; tell the person what it is needed for").AtTool(e.Server, e.Tool)
 }
 
 func (e *tableEntry) subjectText() string {
@@ -388,11 +388,11 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	case !ok:
 		return core.Errorf(core.KindInvalidArguments, "approval", "no approval request has the id %q: it was answered, expired, or was cancelled", id)
 	case e.settled:
-		return core.Errorf(core.KindInvalidArguments, "approval", "%s was answered already", id)
+		return core.Errorf(core.KindInvalidArguments, "approval", "%s has already been answered", id)
 	case digest != e.Digest:
 		return core.Errorf(
 			core.KindInvalidArguments, "approval", "the answer is not for the approval request that now waits as %s", id,
-		).WithHint("look at it again: retort approvals show %s", id)
+		).WithHint("review the current request: retort approvals show %s", id)
 	case !time.Now().Before(e.Expires):
 		return core.Errorf(core.KindInvalidArguments, "approval", "%s has expired", id)
 	}

@@ -68,17 +68,17 @@ func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.T
 	case h.declined >= t.bounds.Declined:
 		return unaskedError(q, "a person has denied %d requests in a row, and is not asked about this program any more", h.declined)
 	case h.asked >= t.bounds.Questions:
-		return unaskedError(q, "a person was asked %d times about this program, and is not asked more often (approval.questions)", h.asked)
+		return unaskedError(q, "a person was already asked %d times about this program, which is the maximum (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:
 		return unaskedError(
 			q,
-			"a person was asked %d times about this session within an hour, and is not asked more often (ten times approval.questions)",
+			"a person was already asked %d times about this session within an hour, which is the maximum (ten times approval.questions)",
 			w.asked,
 		)
 	case owner.asked >= ownerShare*t.bounds.Questions:
 		return unaskedError(
 			q,
-			"a person was asked %d times within an hour about sessions of the same user, and is not asked more often (twenty times approval.questions)",
+			"a person was already asked %d times within an hour about sessions of the same user, which is the maximum (twenty times approval.questions)",
 			owner.asked,
 		)
 	}

@@ -103,7 +103,7 @@ func (j *CallJournal) MakeDurable() (err error) {
 		return nil
 	}
 	if j.path == "" {
-		return errors.New("the execution's id cannot be a file name")
+		return errors.New("the execution's id is not valid as a file name")
 	}
 	if err := os.MkdirAll(filepath.Dir(j.path), 0o700); err != nil {
 		return err
@@ -181,4 +181,4 @@ func (j *JournalStore) ReadLost(execution string) ([]core.SentCall, error) {
 }
 
 // ErrAlive is returned for an execution whose engine still runs.
-var ErrAlive = errors.New("another engine has it")
+var ErrAlive = errors.New("it belongs to another engine")

@@ -163,9 +163,9 @@ func (w *ApprovalWebhook) readResponse(a core.Approval, r webhook.EndpointRespon
 	case r.Status == http.StatusAccepted && err == nil:
 		return deliveryResult{again: later}, nil
 	case r.Status == http.StatusTooManyRequests || r.Status >= 500:
-		return deliveryResult{again: cmp.Or(later, firstWebhook)}, fmt.Errorf("it answered with the status %d", r.Status)
+		return deliveryResult{again: cmp.Or(later, firstWebhook)}, fmt.Errorf("it answered with status %d", r.Status)
 	case r.Status < 200 || r.Status > 299:
-		return deliveryResult{}, fmt.Errorf("it answered with the status %d", r.Status)
+		return deliveryResult{}, fmt.Errorf("it answered with status %d", r.Status)
 	case r.Status != http.StatusOK || r.Header.Get("Webhook-Signature") == "":
 		return deliveryResult{}, nil // the question arrived, and there is no answer
 	}
@@ -177,7 +177,7 @@ func (w *ApprovalWebhook) readResponse(a core.Approval, r webhook.EndpointRespon
 		return deliveryResult{}, fmt.Errorf("its answer is not JSON: %w", err)
 	}
 	if answer.Digest != a.Digest {
-		return deliveryResult{}, errors.New("its answer is for another question: the digest differs")
+		return deliveryResult{}, errors.New("its answer is for another approval request: the digest differs")
 	}
 	return deliveryResult{answer: &answer.ApprovalAnswer}, nil
 }

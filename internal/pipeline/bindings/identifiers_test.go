@@ -127,7 +127,7 @@ func TestBuiltins(t *testing.T) {
 	b := BuiltinNames()
 	for _, name := range []string{"console", "Math", "JSON", "state", "skills", "pii", "sleep", "URL", "Promise", "callMCPTool", "servers", "math"} {
 		if !b[name] {
-			t.Errorf("%s is not built in", name)
+			t.Errorf("%s is not available in", name)
 		}
 	}
 	if b["github"] {

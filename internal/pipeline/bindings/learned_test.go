@@ -18,8 +18,8 @@ func TestLearnedTypes(t *testing.T) {
 	}{
 		{core.TypeScript, Signature, "s.get(): Promise<{id: number, at?: string | null}[]> // (learned from 12 answers) Gets."},
 		{core.Python, Signature, "s.get() -> list[{\"id\": int, \"at\"?: str | None}]  # (learned from 12 answers) Gets."},
-		{core.TypeScript, Full, "/** Gets. */\ns.get(input?: GetInput): Promise<GetOutput>\ninterface GetInput {\n  [key: string]: never;\n}\n/** @learned from 12 answers */\ntype GetOutput = ({ id: number; at?: string | null } /* and more under keys that are no identifiers */)[];\n"},
-		{core.Python, Full, "# Gets.\ns.get() -> GetOutput\n\n# @learned from 12 answers\n# and more under keys that are no identifiers\nGetOutput: \"TypeAlias\" = \"list[Get_OutputItem]\"\nclass Get_OutputItem(TypedDict):\n    \"\"\"and more under keys that are no identifiers\"\"\"\n    id: int\n    at: NotRequired[str | None]\n"},
+		{core.TypeScript, Full, "/** Gets. */\ns.get(input?: GetInput): Promise<GetOutput>\ninterface GetInput {\n  [key: string]: never;\n}\n/** @learned from 12 answers */\ntype GetOutput = ({ id: number; at?: string | null } /* and more under keys that are not identifiers */)[];\n"},
+		{core.Python, Full, "# Gets.\ns.get() -> GetOutput\n\n# @learned from 12 answers\n# and more under keys that are not identifiers\nGetOutput: \"TypeAlias\" = \"list[Get_OutputItem]\"\nclass Get_OutputItem(TypedDict):\n    \"\"\"and more under keys that are not identifiers\"\"\"\n    id: int\n    at: NotRequired[str | None]\n"},
 	} {
 		if got := RenderStub(ts, tool, tt.lang, tt.detail); got != tt.want {
 			t.Errorf("%s %d:\n got %q\nwant %q", tt.lang, tt.detail, got, tt.want)

@@ -193,7 +193,7 @@ func (b *typeBuilder) objectType(v *jsonValue, s schemaScope) *typeNode {
 		n.fields = append(n.fields, b.undeclaredFields(r, properties, s)...)
 	}
 	if special := v.get("patternProperties").get(specialKeys); special != nil && len(n.fields) > 0 && v.get("additionalProperties") == nil {
-		n.note = "and more under keys that are no identifiers"
+		n.note = "and more under keys that are not identifiers"
 		return n
 	}
 	n.index = b.otherProperties(v, inner, len(n.fields) == 0)

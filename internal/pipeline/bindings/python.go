@@ -198,7 +198,7 @@ func otherKeys(n *typeNode) string {
 	case n.index == nil, n.index.shape == shapeNever, len(n.fields) == 0:
 		return ""
 	case n.index.isAny():
-		return "Other keys may be there."
+		return "Other keys are possible."
 	}
 	text, ok := inlineType(n.index, 100)
 	if !ok {

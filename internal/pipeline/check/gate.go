@@ -81,12 +81,12 @@ func (g *ProgramChecker) Check(
 	case core.Python:
 		return g.checkPython(ctx, req, tools, skills)
 	}
-	return Verdict{}, core.Errorf(core.KindInvalidArguments, "gate", "there is no language %q", req.Language).
-		WithHint("language is typescript, javascript or python")
+	return Verdict{}, core.Errorf(core.KindInvalidArguments, "gate", "unknown language %q", req.Language).
+		WithHint("the language must be typescript, javascript or python")
 }
 
 func notBuilt(what string) *core.Error {
-	return core.Errorf(core.KindPolicy, "gate", "%s is not built in this version of Retort", what)
+	return core.Errorf(core.KindPolicy, "gate", "%s is not available in this version of Retort", what)
 }
 
 func (g *ProgramChecker) checkTypeScript(

@@ -27,7 +27,7 @@ func (g *ProgramChecker) ExamineSkill(
 	ctx context.Context, skill core.Skill, tools *core.Toolset, others source.SkillLibrary,
 ) (SkillCheck, *core.Error) {
 	if len(skill.Code) > maxSkillCode {
-		return SkillCheck{}, core.Errorf(core.KindLimit, "gate.skills", "the skill has %d bytes, %d are allowed", len(skill.Code), maxSkillCode).
+		return SkillCheck{}, core.Errorf(core.KindLimit, "gate.skills", "the skill has %d bytes; at most %d are allowed", len(skill.Code), maxSkillCode).
 			WithHint("put data into a workspace file")
 	}
 	library := replacedLibrary{others, skill}
@@ -68,7 +68,7 @@ func (g *ProgramChecker) examineSnake(
 }
 
 // ErrNoFunctions is the cause of the error for a skill that exports no functions.
-var ErrNoFunctions = errors.New("the skill exports no function, so nothing could use it")
+var ErrNoFunctions = errors.New("the skill exports no function, so programs could not use it")
 
 func noFunctions(skill core.Skill) *core.Error {
 	e := core.Errorf(core.KindType, "gate.skills", "%w", ErrNoFunctions)

@@ -64,9 +64,9 @@ func TestSkillsOfPrograms(t *testing.T) {
 		{core.TypeScript, "import { lost } from './skills/events'; return lost()", `type 1:10 Module '"./skills/events"' has no exported member 'lost'.`},
 		{core.TypeScript, "import { f } from './skills/lost-one'; return f()", `type 1:19 there is no skill "lost-one"`},
 		{core.TypeScript, "const x = 1\nimport { f } from './skills/broken'; f()", `tool_not_found 2:19 the skill broken cannot be used: skills/broken/skill.ts:1:30: drive has no tool "nothing"`},
-		{core.TypeScript, "import { a } from './skills/a'; a()", "type 1:19 skills import each other in a circle: a → b → a"},
-		{core.TypeScript, "import { find } from './skills/outer'; find('a')", "type 1:22 the skill outer cannot be used: skills/outer/skill.ts:1:15: a skill exports what it declares itself"},
-		{core.TypeScript, "return Object.keys(skills)", "type 1:20 skills are named one by one"},
+		{core.TypeScript, "import { a } from './skills/a'; a()", "type 1:19 skills import each other in a cycle: a → b → a"},
+		{core.TypeScript, "import { find } from './skills/outer'; find('a')", "type 1:22 the skill outer cannot be used: skills/outer/skill.ts:1:15: a skill can export only what it declares itself"},
+		{core.TypeScript, "return Object.keys(skills)", "type 1:20 import skills one by one"},
 		{core.TypeScript, "import x from './skills/../x'", `type 1:15 there is no module "./skills/../x"`},
 		{core.Python, "from skills import events\nresult = events.find('x')", "5 low [events]"},
 		{core.Python, "result = skills.events.find('x')", "5 low [events:events]"},
@@ -74,9 +74,9 @@ func TestSkillsOfPrograms(t *testing.T) {
 		{core.Python, "from skills.events import lost", "type 1:27 the skill events has no lost"},
 		{core.Python, "import json\nfrom skills import lost_one", `type 2:20 there is no skill "lost-one"`},
 		{core.Python, "from skills.broken import f\nf()", "tool_not_found 1:27 the skill broken cannot be used: skills/broken/skill.py:2:18: drive has no tool \"nothing\""},
-		{core.Python, "from skills import a", "type 1:20 skills import each other in a circle: a → b → a"},
-		{core.Python, "import skills", "type 1:8 skills are named one by one"},
-		{core.Python, "from skills import *", "type 1:20 skills are named one by one"},
+		{core.Python, "from skills import a", "type 1:20 skills import each other in a cycle: a → b → a"},
+		{core.Python, "import skills", "type 1:8 import skills one by one"},
+		{core.Python, "from skills import *", "type 1:20 import skills one by one"},
 	} {
 		verdict, refusal := g.Check(context.Background(), core.ExecutionRequest{Code: c.code, Language: c.language}, tools, shelved)
 		got := ""
@@ -118,9 +118,9 @@ func TestExamine(t *testing.T) {
 	}{
 		{core.Skill{Name: "x", Language: core.TypeScript, Code: shelved["wipe.ts"]}, "wipe(id string {\"type\":\"string\"}) uses [events] calls [calendar.deleteEvent]"},
 		{core.Skill{Name: "x", Language: core.Python, Code: shelved["events.py"]}, "find(title str {\"type\":\"string\"}, most int {\"type\":\"integer\"}?) list[str] 'Finds events.' uses [] calls [calendar.listEvents]"},
-		{core.Skill{Name: "events", Language: core.TypeScript, Code: "import { find } from './skills/wipe'; export const f = 1"}, "type 0:0 skills import each other in a circle: events → wipe → events"},
-		{core.Skill{Name: "x", Language: core.TypeScript, Code: "return 1"}, "type 0:0 the skill exports no function, so nothing could use it"},
-		{core.Skill{Name: "x", Language: core.Python, Code: "x = 1\ndef _f(): pass"}, "type 0:0 the skill exports no function, so nothing could use it"},
+		{core.Skill{Name: "events", Language: core.TypeScript, Code: "import { find } from './skills/wipe'; export const f = 1"}, "type 0:0 skills import each other in a cycle: events → wipe → events"},
+		{core.Skill{Name: "x", Language: core.TypeScript, Code: "return 1"}, "type 0:0 the skill exports no function, so programs could not use it"},
+		{core.Skill{Name: "x", Language: core.Python, Code: "x = 1\ndef _f(): pass"}, "type 0:0 the skill exports no function, so programs could not use it"},
 		{core.Skill{Name: "x", Language: core.Python, Code: "async def f():\n    return await drive.search_files(query='a')\nx = await f()"}, "syntax 3:5 await outside of functions, in a skill"},
 		{core.Skill{Name: "x", Language: core.Python, Code: "def f(): pass\nif f():\n    return 1"}, "syntax 3:5 return outside of functions, in a skill"},
 		{core.Skill{Name: "x", Language: core.TypeScript, Code: "\nexport const f = () => drive.nothing()"}, "tool_not_found 2:30 drive has no tool \"nothing\""},

@@ -135,7 +135,7 @@ func suggestNearest(wrong, right []string) string {
 func suggestRenamed(missing, extra []string) string {
 	for _, m := range missing {
 		if near := core.NearestNames(m, extra, 1); len(near) > 0 {
-			return fmt.Sprintf("%q was given: it is called %q", near[0], m)
+			return fmt.Sprintf("%q was given, but the argument is called %q", near[0], m)
 		}
 	}
 	return ""

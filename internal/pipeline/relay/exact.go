@@ -41,7 +41,7 @@ func (r *Relay) sendRequest(ctx context.Context, x ExecutionContext, c core.Tool
 	}
 	u, ok := r.upstream.(RawRequester)
 	if !ok {
-		return nil, core.Errorf(core.KindInternal, "relay.exact", "%s can't be sent", x.Method)
+		return nil, core.Errorf(core.KindInternal, "relay.exact", "%s cannot be sent", x.Method)
 	}
 	return u.Request(ctx, c.Server, x.Method, c.Arguments)
 }

@@ -159,7 +159,7 @@ func errBroken(err error) error {
 		return err
 	}
 	return core.Errorf(core.KindToolError, "relay.large", "the answer starts like JSON but is not valid JSON: %v", none).
-		WithHint("the server cut it off or produced it incorrectly: ask for less, with a filter, a page size, a range")
+		WithHint("the server cut it off or produced it incorrectly: request less data, with a filter, a page size or a range")
 }
 
 // writeJSON writes JSON to a file. Each item of a top-level array gets its own line.
@@ -284,7 +284,7 @@ func (l *largeAnswer) addNotes(tool string) {
 		)
 		if f.Rows != nil {
 			text += fmt.Sprintf(
-				", a row to a line: for await (const line of (await fs.open('%s')).readLines()) { const row = JSON.parse(line) }, with import fs from 'node:fs/promises'; in Python: for line in open('%s')",
+				", one row per line: for await (const line of (await fs.open('%s')).readLines()) { const row = JSON.parse(line) }, with import fs from 'node:fs/promises'; in Python: for line in open('%s')",
 				f.Path, f.Path,
 			)
 		}

@@ -68,9 +68,9 @@ func (w *lineBatches) flushBytes(n int) error {
 		if w.out.hide != nil {
 			return core.Errorf(
 				core.KindLimit, "relay.large",
-				"the answer has a line of more than %d MB, in which personal data cannot be hidden", maxValueSize>>20,
+				"the answer contains a line of more than %d MB, in which personal data cannot be hidden", maxValueSize>>20,
 			).
-				WithHint("ask for less, or for another format")
+				WithHint("request less data, or another format")
 		}
 		n = wholeLength(w.buf)
 	}

@@ -70,7 +70,7 @@ func callOwn(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.Cal
 	f, ok := x.Functions[c.Tool]
 	if !ok {
 		have := slices.Sorted(maps.Keys(x.Functions))
-		return core.CallResult{}, core.Errorf(core.KindRuntime, "relay.own", "%s is not built in this version of Retort", c.Tool).
+		return core.CallResult{}, core.Errorf(core.KindRuntime, "relay.own", "%s is not available in this version of Retort", c.Tool).
 			WithHint("programs can use: %s", strings.Join(have, ", "))
 	}
 	answer, err := f(ctx, c.Arguments)

@@ -69,7 +69,7 @@ func (x ExecutionContext) askClient(
 	}
 	restored, crosses, refused := x.Privacy.Restore(c.Server, answer)
 	if refused == nil && crosses != "" {
-		refused = core.Errorf(core.KindPolicy, "relay.ask", "the answer has personal data that %s does not have: %s", c.Server, crosses)
+		refused = core.Errorf(core.KindPolicy, "relay.ask", "the answer contains personal data that %s does not already have: %s", c.Server, crosses)
 	}
 	return restored, refused
 }

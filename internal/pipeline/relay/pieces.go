@@ -175,7 +175,7 @@ func (b batchWriter) hideWrapped(document []byte, before, after int) ([]byte, er
 	}
 	head, tail := document[:before], document[len(document)-after:]
 	if len(out) < before+after || !bytes.HasPrefix(out, head) || !bytes.HasSuffix(out, tail) {
-		return nil, core.Errorf(core.KindInternal, "relay.private", "the answer was withheld: there is personal data around its parts")
+		return nil, core.Errorf(core.KindInternal, "relay.private", "the answer was withheld: there is personal data between its parts")
 	}
 	return out[before : len(out)-after], nil
 }
@@ -247,7 +247,7 @@ func (w *pieceWriter) takePiece(kind jsonscan.Kind, p []byte) error {
 	}
 	w.some = true
 	if w.buf = append(w.buf, p...); len(w.buf) > maxValueSize {
-		return core.Errorf(core.KindLimit, "relay.large", "the answer has a value of more than %d MB", maxValueSize>>20).
+		return core.Errorf(core.KindLimit, "relay.large", "the answer contains a value of more than %d MB", maxValueSize>>20).
 			WithHint("request less data: leave out the column with such values")
 	}
 	return nil

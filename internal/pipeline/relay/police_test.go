@@ -48,14 +48,14 @@ func TestPolice(t *testing.T) {
 		want  string
 		left  string
 	}{
-		{"denied, as a member", rules("a__b", deny("del*")), core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
-		{"denied, by its raw name", rules("a__b", deny("del*")), byName("a__b__delete", "{}"), "error policy: the policy refuses a__b.delete: servers.a__b.deny: del*", ""},
+		{"denied, as a member", rules("a__b", deny("del*")), core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy does not allow a__b.delete: servers.a__b.deny: del*", ""},
+		{"denied, by its raw name", rules("a__b", deny("del*")), byName("a__b__delete", "{}"), "error policy: the policy does not allow a__b.delete: servers.a__b.deny: del*", ""},
 		{"the other of two tools with one name", rules("a", deny("b__get")), core.ToolCall{Server: "a__b", Tool: "get"}, `"ok"`, "a__b get {}"},
 		{"the one of two tools with one name", rules("a__b", deny("get")), core.ToolCall{Server: "a", Tool: "b__get"}, `"ok"`, "a b__get {}"},
-		{"the same, judged by its own server", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":10}`)}, "error policy: the policy refuses these arguments of a__b.get: servers.a__b.conditions: get", ""},
+		{"the same, judged by its own server", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":10}`)}, "error policy: the policy does not allow these arguments of a__b.get: servers.a__b.conditions: get", ""},
 		{"a condition that is met", rules("a__b", small), core.ToolCall{Server: "a__b", Tool: "get", Arguments: json.RawMessage(`{"n":9}`)}, `"ok"`, `a__b get {"n":9}`},
-		{"two keys", rules("a", small), byName("a.get", `{"n":1,"n":100}`), "error policy: the policy refuses these arguments of a.get: servers.a.conditions: get", ""},
-		{"read_only", policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}, core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy refuses a__b.delete: permissionLevel: read_only", ""},
+		{"two keys", rules("a", small), byName("a.get", `{"n":1,"n":100}`), "error policy: the policy does not allow these arguments of a.get: servers.a.conditions: get", ""},
+		{"read_only", policy.Rules{AccessLimits: policy.AccessLimits{Level: policy.ReadOnly}}, core.ToolCall{Server: "a__b", Tool: "delete"}, "error policy: the policy does not allow a__b.delete: permissionLevel: read_only", ""},
 		{"an Ask that nobody answers passes", policy.Rules{}, core.ToolCall{Server: "a__b", Tool: "delete"}, `"ok"`, "a__b delete {}"},
 	} {
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}

@@ -152,7 +152,7 @@ func TestArguments(t *testing.T) {
 	for _, c := range []struct{ arguments, want string }{
 		{`{"owner":"o","repo":"r","state":"open"}`, `"ok"`},
 		{`{"owner":"o"}`, `error invalid_arguments: missing "repo"`},
-		{`{"owner":"o","rep":"r"}`, `error invalid_arguments: missing "repo" | "rep" was given: it is called "repo"`},
+		{`{"owner":"o","rep":"r"}`, `error invalid_arguments: missing "repo" | "rep" was given, but the argument is called "repo"`},
 		{`{"owner":"o","repo":"r","stat":"open"}`, `error invalid_arguments: there is no argument "stat" | did you mean "state"?`},
 		{`{"owner":"o","repo":"r","state":"opne"}`, `error invalid_arguments: argument "state": expected one of "open", "closed", "all", got "opne" | did you mean "open"?`},
 		{`{"owner":7,"repo":"r"}`, `error invalid_arguments: argument "owner": expected string, got number`},
@@ -201,7 +201,7 @@ func TestNames(t *testing.T) {
 		{core.ToolCall{Tool: "call", Arguments: json.RawMessage(`{"name":"gitHub.listIssue"}`)}, `error tool_not_found: there is no tool "gitHub.listIssue" | did you mean gitHub.listIssues?`, ""},
 		{core.ToolCall{Server: "nowhere", Tool: "x"}, `error tool_not_found: there is no tool "nowhere.x" | use search_tools to find tools`, ""},
 		{core.ToolCall{Tool: "double", Arguments: json.RawMessage(`1`)}, `[1,1]`, ""},
-		{core.ToolCall{Tool: "state_get"}, `error runtime: state_get is not built in this version of Retort | programs can use: double`, ""},
+		{core.ToolCall{Tool: "state_get"}, `error runtime: state_get is not available in this version of Retort | programs can use: double`, ""},
 	} {
 		x, _ := execution(nil)
 		up := &recorder{answer: `{"content":[{"type":"text","text":"ok"}]}`}

@@ -45,8 +45,8 @@ func (t *CallCounter) countGuard(next sandbox.ToolHost) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		n, ok := t.countCall(c)
 		if !ok {
-			return core.CallResult{}, core.Errorf(core.KindLimit, "relay.budget", "the budget of %d tool calls is spent", t.limit).
-				WithHint("ask for more at once (page size, bulk tools) or raise resourceLimits.toolCalls").AtTool(c.Server, c.Tool)
+			return core.CallResult{}, core.Errorf(core.KindLimit, "relay.budget", "the budget of %d tool calls is used up", t.limit).
+				WithHint("request more data per call (page size, bulk tools) or raise resourceLimits.toolCalls").AtTool(c.Server, c.Tool)
 		}
 		t.progress.ReportProgress(n)
 		return next.Call(ctx, c)

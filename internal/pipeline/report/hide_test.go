@@ -92,7 +92,7 @@ func TestColumns(t *testing.T) {
 			i, []string{"open", "closed", "open"}[i%3], i%28+1, personal, strings.Repeat("é", 50+i), []any{1, true}[i%2], optional))
 	}
 	got := previewMaker{hides}.previewValue([]byte("["+strings.Join(rows, " ,\n")+"]"), 4000)
-	want := `array of 40 objects, one to a line
+	want := `array of 40 objects, one per line
 id (number, 0.5 to 39.5, 40 distinct)
 state (string, "open" × 27, "closed" × 13)
 day (string, "2026-01-01T10:00:00Z" to "2026-01-28T10:00:00Z", 28 distinct)

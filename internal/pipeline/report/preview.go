@@ -23,7 +23,7 @@ func (v previewMaker) previewValue(value []byte, limit int) string {
 	said := ""
 	switch value[0] {
 	case '[':
-		said = v.previewArray(value, ", one to a line", limit)
+		said = v.previewArray(value, ", one per line", limit)
 	case '{':
 		said = v.previewObject(value, limit)
 	case '"':

@@ -209,11 +209,11 @@ func (m *outcomeMaker) spillToFile(what, name string, data []byte, preview, how 
 	}
 	o.Artifacts = append(o.Artifacts, core.WorkspaceArtifact{Path: name, Bytes: int64(len(data)), Preview: preview})
 	warning := fmt.Sprintf(
-		"the %s (%d bytes) is larger than results.maxTokens (%d): it is whole in ./workspace/%s", what, len(data),
+		"the %s (%d bytes) exceeds results.maxTokens (%d): the complete value is in ./workspace/%s", what, len(data),
 		m.MaxTokens, name,
 	)
 	if how != "" {
-		warning += "; compute on it in the next program: " + how
+		warning += "; process it in the next program: " + how
 	}
 	o.Warnings = append(o.Warnings, warning)
 }

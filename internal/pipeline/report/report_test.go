@@ -46,10 +46,10 @@ func TestLargeResultsGoToFilesWhole(t *testing.T) {
 		name, value, path string
 		preview           []string
 	}{
-		{"array of objects", rows(5000), "results/x1.jsonl", []string{"array of 5000 objects, one to a line", "id (number, 0 to 4999, 1000+ distinct)\nname (string, 1000+ distinct)\nnote (null)\n", `first: {"id":0`, `last: {"id":4999`}},
+		{"array of objects", rows(5000), "results/x1.jsonl", []string{"array of 5000 objects, one per line", "id (number, 0 to 4999, 1000+ distinct)\nname (string, 1000+ distinct)\nnote (null)\n", `first: {"id":0`, `last: {"id":4999`}},
 		{"object", `{"total":3,"rows":` + rows(3000) + `,"text":` + string(text) + `}`, "results/x1.json", []string{"object with 3 keys", "total: 3", "rows (array of 3000 objects {id, name, note})", "text (string of"}},
 		{"text", string(text), "results/x1.txt", []string{"text of 50000 characters, 5001 lines", "größer 東京", "… of "}},
-		{"numbers", "[" + strings.Repeat("12345,", 5000) + "1]", "results/x1.jsonl", []string{"array of 5001 numbers, one to a line", "number, 1 to 12345, 12345 × 5000, 1 × 1", "first: 12345", "last: 1"}},
+		{"numbers", "[" + strings.Repeat("12345,", 5000) + "1]", "results/x1.jsonl", []string{"array of 5001 numbers, one per line", "number, 1 to 12345, 12345 × 5000, 1 × 1", "first: 12345", "last: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := shelf{}

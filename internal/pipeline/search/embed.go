@@ -118,7 +118,7 @@ func readEmbeddings(data []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || vectors[i] != nil {
-			return nil, fmt.Errorf("it returned no vector, or two, for one of the texts")
+			return nil, fmt.Errorf("it did not return exactly one vector for each text")
 		}
 		if len(d.Embedding) == 0 || len(d.Embedding) > maxDimensions {
 			return nil, fmt.Errorf("it returned a vector of %d numbers", len(d.Embedding))

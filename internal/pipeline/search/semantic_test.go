@@ -201,10 +201,10 @@ func TestFailingEndpoint(t *testing.T) {
 		{"rubbish", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }, "cannot be read"},
 		{"no vectors", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"data":[]}`) }, "0 vectors for 1 texts"},
 		{"no numbers", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"data":[{"index":0,"embedding":[]}]}`) }, "vector of 0 numbers"},
-		{"wrong index", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"data":[{"index":7,"embedding":[1]}]}`) }, "no vector, or two"},
+		{"wrong index", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"data":[{"index":7,"embedding":[1]}]}`) }, "exactly one vector"},
 		{"wrong dimension", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"data":[{"index":0,"embedding":[1,2,3]}]}`)
-		}, "vector of 3 numbers, the stored ones have 4"},
+		}, "vector of 3 numbers, but the stored ones have 4"},
 		{"zero", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `{"data":[{"embedding":[0,0,0,0]}]}`)
 		}, "zero vector"},

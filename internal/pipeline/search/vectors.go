@@ -190,7 +190,7 @@ func (v *vectorStore) otherDimensions(got int) error {
 	if v.path != "" {
 		hint = "; if the model has changed, remove " + v.path
 	}
-	return fmt.Errorf("it returned a vector of %d numbers, the stored ones have %d%s", got, v.dims, hint)
+	return fmt.Errorf("it returned a vector of %d numbers, but the stored ones have %d%s", got, v.dims, hint)
 }
 
 // retainWanted removes all vectors that are not wanted, if these take up enough space to justify rewriting the file.

@@ -44,7 +44,7 @@ func (p *exprParser) parseFunction(name exprToken) (exprPart, error) {
 		return exprPart{eval: unaryCall(name.text, args[0].eval), at: name.at, noBool: true}, nil
 	}
 	if args[0].operand == nil {
-		return exprPart{}, &Error{At: name.at, Message: "has takes a selection", Hint: "as in has(args.amount)"}
+		return exprPart{}, &Error{At: name.at, Message: "has needs a selection", Hint: "as in has(args.amount)"}
 	}
 	return exprPart{eval: hasField(args[0].operand, args[0].field), at: name.at}, nil
 }
@@ -78,7 +78,7 @@ func (p *exprParser) parseMethod(e exprPart, name exprToken) (exprPart, error) {
 // not be bounded.
 func (p *exprParser) parsePattern(e exprPart, name exprToken, pattern exprPart) (exprPart, error) {
 	if pattern.text == nil {
-		return exprPart{}, &Error{At: name.at, Message: "the pattern of matches must be written out"}
+		return exprPart{}, &Error{At: name.at, Message: "the pattern of matches must be a literal string"}
 	}
 	re, err := regexp.Compile(*pattern.text)
 	if err != nil {

@@ -126,5 +126,5 @@ func didYouMean(name string, known []string) string {
 	if near := core.NearestNames(name, known, 1); len(near) > 0 {
 		return "did you mean " + near[0] + "?"
 	}
-	return "known are " + strings.Join(known, ", ")
+	return "valid names are " + strings.Join(known, ", ")
 }

@@ -70,7 +70,7 @@ func scanToken(s string, at int) (t exprToken, next int, err error) {
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(s[at:])
-	e := &Error{At: at, Message: fmt.Sprintf("%q means nothing here", r)}
+	e := &Error{At: at, Message: fmt.Sprintf("%q is not valid here", r)}
 	switch r {
 	case '=':
 		e.Hint = "equality is =="
@@ -136,12 +136,12 @@ func scanText(s string, at int) (exprToken, int, error) {
 		case strings.HasPrefix(s[i:], quote):
 			return exprToken{textToken, b.String(), at}, i + len(quote), nil
 		case len(quote) == 1 && (s[i] == '\n' || s[i] == '\r'):
-			return exprToken{}, 0, &Error{At: at, Message: "the text does not end in its line"}
+			return exprToken{}, 0, &Error{At: at, Message: "the text is not closed on its line"}
 		case s[i] == '\\' && !raw:
 			r, n, ok := readEscape(s[i+1:])
 			if !ok {
 				return exprToken{}, 0, &Error{
-					At: i, Message: "this escape means nothing",
+					At: i, Message: "this escape is unknown",
 					Hint: `write \\ for a backslash, or r"..." for a text without escapes`,
 				}
 			}
@@ -152,7 +152,7 @@ func scanText(s string, at int) (exprToken, int, error) {
 			i++
 		}
 	}
-	return exprToken{}, 0, &Error{At: at, Message: "the text does not end"}
+	return exprToken{}, 0, &Error{At: at, Message: "the text is not closed"}
 }
 
 // readEscape decodes the escape sequence at the beginning of s, which follows a backslash. n is its length in bytes.

@@ -265,8 +265,8 @@ args.amount == 7_0`
 func TestLeftOut(t *testing.T) {
 	for text, want := range map[string]string{
 		"args.n == 1u":                      "this is not a number",
-		"{'a': 1}.a == 1":                   "'{' means nothing here",
-		"args.a.matches(args.b)":            "the pattern of matches must be written out",
+		"{'a': 1}.a == 1":                   "'{' is not valid here",
+		"args.a.matches(args.b)":            "the pattern of matches must be a literal string",
 		"b'a' == args.x":                    "there is no b",
 		"args.amount":                       "",
 		"args.amount + 1":                   "this is not true or false",
@@ -275,19 +275,19 @@ func TestLeftOut(t *testing.T) {
 		"timestamp(args.at) > args.x":       "there is no function timestamp",
 		"has(args.name.x) && args.all(x)":   "expected ,",
 		"args.to.all(x, true, true)":        "all takes a name and an expression",
-		"args.`a` == 1":                     "'`' means nothing here",
+		"args.`a` == 1":                     "'`' is not valid here",
 		"unknown.x == 1 && false":           "there is no unknown",
 		"-args.yes":                         "this is not true or false",
 		"args.x.matches('(')":               "missing closing ): `(`",
 		"args.a.startswith('x')":            "there is no function startswith",
-		strings.Repeat("(", 200) + "true":   "the condition is nested too deep",
+		strings.Repeat("(", 200) + "true":   "the condition is nested too deeply",
 		strings.Repeat("true&&", 1000):      "the condition is longer than 4096 bytes",
 		"args.x.matches('a{1000}{1000}')":   "invalid nested repetition operator: `{1000}{1000}`",
 		"args.x.map(y, y)":                  "this is not true or false",
 		"true ? args.amount : 1":            "",
 		"true ? 2 : 1":                      "this is not true or false",
 		strings.Repeat("!", 100) + "true":   "expected a value",
-		"[" + strings.Repeat("[", 70) + "]": "the condition is nested too deep",
+		"[" + strings.Repeat("[", 70) + "]": "the condition is nested too deeply",
 	} {
 		_, err := Compile(text, "args")
 		if want == "" && err == nil {
@@ -334,14 +334,14 @@ func TestSteps(t *testing.T) {
 
 func TestValue(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"amount":1,"amount":100000}`: `the key "amount" is there twice`,
-		`{"amount":1,"Amount":100000}`: `the key "Amount" is there twice`,
+		`{"amount":1,"amount":100000}`: `the key "amount" occurs twice`,
+		`{"amount":1,"Amount":100000}`: `the key "Amount" occurs twice`,
 		`{"ask":1,"as\u212a":2}`:       `the key "as` + "\u212a" + `" is there twice`,
-		`{"a":{"b":[{"c":1,"c":2}]}}`:  `the key "c" is there twice`,
+		`{"a":{"b":[{"c":1,"c":2}]}}`:  `the key "c" occurs twice`,
 		`{"a":1e400}`:                  "a number is too large",
-		`{"a":1} {"a":2}`:              "there is something after the value",
+		`{"a":1} {"a":2}`:              "there is unexpected text after the value",
 		`{"a":`:                        "EOF",
-		strings.Repeat("[", 100_000):   "the value is nested too deep",
+		strings.Repeat("[", 100_000):   "the value is nested too deeply",
 		`{"a":18446744073709551616}`:   "",
 	} {
 		_, err := DecodeJSON(json.RawMessage(raw))

@@ -72,7 +72,7 @@ func (p *exprParser) parseCondition() (exprPart, error) {
 
 func (p *exprParser) parseExpression() (exprPart, error) {
 	if p.nest++; p.nest > maxNest {
-		return exprPart{}, &Error{At: p.peekToken().at, Message: "the condition is nested too deep"}
+		return exprPart{}, &Error{At: p.peekToken().at, Message: "the condition is nested too deeply"}
 	}
 	defer func() { p.nest-- }()
 	test, err := p.parseOr()
@@ -259,7 +259,7 @@ func parseNumber(t exprToken) (exprPart, error) {
 	}
 	v, err := strconv.ParseInt(sign+digits, base, 64)
 	if err != nil {
-		return exprPart{}, &Error{At: t.at, Message: "this is no integer of 64 bits"}
+		return exprPart{}, &Error{At: t.at, Message: "this is not a 64-bit integer"}
 	}
 	return exprPart{eval: constantNode(v), at: t.at, noBool: true}, nil
 }

@@ -24,14 +24,14 @@ func DecodeJSON(raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is something after the value")
+		return nil, errors.New("there is unexpected text after the value")
 	}
 	return v, nil
 }
 
 func decodeValue(d *json.Decoder, depth int) (any, error) {
 	if depth > maxDepth {
-		return nil, errors.New("the value is nested too deep")
+		return nil, errors.New("the value is nested too deeply")
 	}
 	t, err := d.Token()
 	if err != nil {
@@ -74,7 +74,7 @@ func decodeEntries(d *json.Decoder, depth int) (any, error) {
 			return nil, fmt.Errorf("a key is %v", t)
 		}
 		if f := FoldCase(key); folded[f] {
-			return nil, fmt.Errorf("the key %q is there twice", key)
+			return nil, fmt.Errorf("the key %q occurs twice", key)
 		} else {
 			folded[f] = true
 		}

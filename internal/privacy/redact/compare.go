@@ -107,14 +107,14 @@ func (c *comparisonBudget) comparedBy(principal string, n int) (map[valueKey]*co
 	if !ok {
 		if len(c.principals) >= maxPrincipals {
 			return nil, core.Errorf(core.KindLimit, "pii.compare", "more than %d users compared tokens since Retort was started", maxPrincipals).
-				WithHint("have the server sort or filter")
+				WithHint("let the server sort or filter")
 		}
 		known = map[valueKey]*comparedValue{}
 		c.principals[principal] = known
 	}
 	if len(known)+n > maxCompared {
 		return nil, core.Errorf(core.KindLimit, "pii.compare", "more than %d tokens were compared since Retort was started", maxCompared).
-			WithHint("have the server sort or filter")
+			WithHint("let the server sort or filter")
 	}
 	return known, nil
 }
@@ -159,7 +159,7 @@ func checkBudget(known map[valueKey]*comparedValue, values []valueKey, cost floa
 				"the comparison was refused: this token of type %s was compared with too many different values: %w", v.typ,
 				ErrProbing,
 			).
-				WithHint("have the server sort or filter, or sort the whole list once and reuse the result")
+				WithHint("let the server sort or filter, or sort the whole list once and reuse the result")
 		}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (s *Session) EqualValues(a, b string) (bool, *core.Error) {
 
 func noTexts(op string) *core.Error {
 	return core.Errorf(core.KindInvalidArguments, op, "a token can be compared only with another token").
-		WithHint("compare values that servers have sent; have the server filter by a text")
+		WithHint("compare values that servers have sent; let the server filter by text")
 }
 
 // principalName returns the name of the principal who owns the session, cut from the session's name (see
@@ -306,7 +306,7 @@ func (s *Session) checkSortable(entries []vault.TokenEntry) *core.Error {
 		sent := slices.ContainsFunc(e.From, func(from string) bool { return from != programSource && from != modelSource })
 		if !sent {
 			return core.Errorf(
-				core.KindPolicy, "pii.sortBy", "one of the values was written by the program and not sent by a server: %w",
+				core.KindPolicy, "pii.sortBy", "one of the values was written by the program, not sent by a server: %w",
 				ErrProbing,
 			).
 				WithHint("sort values that servers have sent")

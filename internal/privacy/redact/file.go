@@ -38,9 +38,9 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	format := fileFormats[strings.ToLower(path.Ext(name))]
 	if format == 0 {
 		return nil, false, core.Errorf(
-			core.KindPolicy, "pii.files", "its format is not plain data: a program that opens the file could send the values elsewhere",
+			core.KindPolicy, "pii.files", "its format is not plain data: an application that opens the file could send the values elsewhere",
 		).
-			WithHint("have the program write .csv, .tsv, .json, .jsonl, .txt or .log, or use retort workspace export")
+			WithHint("write .csv, .tsv, .json, .jsonl, .txt or .log instead, or use retort workspace export")
 	}
 	spell := func(value string) string { return value }
 	if format == jsonFormat {
@@ -55,9 +55,9 @@ func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, r
 	if format == tableFormat && hasFormulas(text) {
 		return nil, false, core.Errorf(
 			core.KindPolicy, "pii.files",
-			"it contains what a spreadsheet takes for a formula, which could send the values elsewhere",
+			"it contains text that a spreadsheet treats as a formula, which could send the values elsewhere",
 		).
-			WithHint("have the program write cells that do not begin with =, @, + or -, or use retort workspace export")
+			WithHint("write cells that do not begin with =, @, + or -, or use retort workspace export")
 	}
 	return []byte(text), true, nil
 }

@@ -88,10 +88,10 @@ func (r *tokenRestorer) restoreString(start, end int, isKey bool) {
 		if !whole && !isKey && !slices.Contains(e.From, modelSource) && r.canCarryAway(inner) {
 			r.refused = core.Errorf(
 				core.KindPolicy, "pii.restore",
-				"%s is part of %q, which is an address, a host or code: the text around it could send the value elsewhere",
+				"%s is part of %q, which is an address, a host or code: the surrounding text could send the value elsewhere",
 				token, r.key,
 			).
-				WithHint("pass the token as a whole argument")
+				WithHint("pass the token alone, as the complete argument")
 			return
 		}
 		r.recordCrossing(e)

@@ -158,7 +158,7 @@ func (s *TokenSession) openFile(wrapped []byte) (*sessionFile, []byte, error) {
 	}
 	secret, err := wrap.Open(nil, wrapped[:wrap.NonceSize()], wrapped[wrap.NonceSize():], []byte(s.id))
 	if err != nil || len(secret) != keySize+nameSize {
-		return nil, nil, errors.New("its key was encrypted with another key, or is damaged")
+		return nil, nil, errors.New("its key was encrypted with another master key, or is damaged")
 	}
 	data, err := seal.OpenFile(s.store.dataPath(s.id, secret), os.O_RDWR, 0)
 	if err != nil {

@@ -120,7 +120,7 @@ func (k KeySource) DescribePlace() (where string, keyring error) {
 	if err := askKeyring(); err != nil {
 		return k.File, err
 	}
-	return "the keyring of the system", nil
+	return "the system's keyring", nil
 }
 
 // askKeyring returns an error if the system keyring cannot be used.

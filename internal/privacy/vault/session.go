@@ -32,9 +32,9 @@ const (
 
 // errFull returns the error, of kind limit, for a session that cannot hold more than MaxEntries entries.
 func errFull() error {
-	return core.Errorf(core.KindLimit, "pii.vault", "the session holds %d personal values, and cannot hold more", MaxEntries).
+	return core.Errorf(core.KindLimit, "pii.vault", "the session already has %d personal values, which is the maximum", MaxEntries).
 		WithHint(
-			"request less data, for example without the columns that contain personal data; or use another session; or have a person erase this one with `retort audit erase`",
+			"request less data, for example without the columns that contain personal data; or use another session; or ask a person to erase this one with `retort audit erase`",
 		)
 }
 

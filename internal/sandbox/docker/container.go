@@ -294,7 +294,7 @@ func (b *dockerBackend) launchContainer(
 ) (*guestContainer, *bufio.Reader, error) {
 	if err := b.life.lockFile(); err != nil {
 		return nil, nil, core.Errorf(
-			core.KindSandboxUnavailable, Name, "the engine's folder for containers cannot be used: %w", err,
+			core.KindSandboxUnavailable, Name, "the engine's folder for container files cannot be used: %w", err,
 		).WithHint("make sure that this user owns %s and that its disk has free space", b.life.dir)
 	}
 	c, in, err := b.createContainer(ctx, d, m, ask)
@@ -375,7 +375,7 @@ func demuxStreams(in *bufio.Reader, out, stderr io.Writer) error {
 		case 2:
 			to = stderr
 		default:
-			return fmt.Errorf("the daemon sent data of an unknown stream, %d", header[0])
+			return fmt.Errorf("the daemon sent data for an unknown stream, %d", header[0])
 		}
 		if _, err := io.CopyN(to, in, int64(binary.BigEndian.Uint32(header[4:]))); err != nil {
 			return io.EOF

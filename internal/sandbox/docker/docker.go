@@ -222,7 +222,7 @@ func (b *dockerBackend) findCapabilities() sandbox.Capabilities {
 	}
 	have.Warning = d.holes
 	if d.kernel {
-		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"a user-space kernel of its own (gVisor)"}, confinementLines...)
+		have.Strength, have.Walls = sandbox.UserKernel, append([]string{"its own user-space kernel (gVisor)"}, confinementLines...)
 	}
 	have.Runtimes = []string{quickjs}
 	for _, i := range b.Interpreters {
@@ -243,8 +243,8 @@ func (b *dockerBackend) missingError(i interpreter.Interpreter) *core.Error {
 		return checkImage(i.Runtime, name)
 	}
 	if runtime.GOOS != "linux" {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "this machine's %s is not a program for Linux", i.Runtime).
-			WithHint("name an image that has one: docker: {images: {%s: \"NAME@sha256:…\"}}", i.Runtime)
+		return core.Errorf(core.KindSandboxUnavailable, Name, "%s on this machine is not a Linux program", i.Runtime).
+			WithHint("set an image that contains one: docker: {images: {%s: \"NAME@sha256:…\"}}", i.Runtime)
 	}
 	if _, err := i.FindProgram(); err != nil {
 		return core.AsError(err)
@@ -335,23 +335,23 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	_, registered := info.Runtimes[d.runtime]
 	switch {
 	case v.APIVersion == "" || info.OSType == "":
-		return refuse("see what listens there", "the service at %s is not Docker", d.api.address)
+		return refuse("find out which program listens there", "the service at %s is not Docker", d.api.address)
 	case info.OSType != "linux":
-		return refuse("switch it to Linux containers", "it runs containers of %s", info.OSType)
+		return refuse("switch it to Linux containers", "it runs containers for %s", info.OSType)
 	case d.runtime != "" && !registered && d.runtime != info.DefaultRuntime:
 		return refuse("sudo runsc install && sudo systemctl restart docker", "the daemon has no runtime %q", d.runtime)
 	case o.Strict && !d.kernel:
 		return refuse(
 			"install gVisor and register it: sudo runsc install && sudo systemctl restart docker",
-			"securityLevel: maximum needs containers of gVisor (runsc), and the daemon has none",
+			"securityLevel: maximum needs the gVisor runtime (runsc), which the daemon does not have",
 		)
 	case !info.MemoryLimit || !info.PidsLimit:
 		return refuse(
 			"turn on the memory and pids controllers of control groups; for a rootless daemon: https://rootlesscontaine.rs/getting-started/common/cgroup2",
-			"the daemon cannot bound the memory and the threads of containers",
+			"the daemon cannot limit the memory and threads of containers",
 		)
 	case !d.kernel && !slices.ContainsFunc(info.SecurityOptions, func(s string) bool { return strings.Contains(s, "seccomp") }):
-		return refuse("use a daemon and a kernel with seccomp", "the daemon cannot bound the system calls of containers")
+		return refuse("use a daemon and a kernel with seccomp", "the daemon cannot restrict the system calls of containers")
 	}
 	versions := map[string]string{}
 	for _, c := range v.Components {
@@ -369,9 +369,9 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 
 // confinementLines describes to users what separates a program in a container from the host.
 var confinementLines = []string{
-	"a container without network, devices or capabilities, with a file system of its own that is read-only",
-	"a user that owns nothing, no new privileges, an allow list of system calls outside and a narrower one inside",
-	"memory, processors and threads bounded by a control group",
+	"a container without network, devices or capabilities, with its own read-only file system",
+	"a user that owns nothing, no new privileges, an allow list of system calls outside and a stricter one inside",
+	"memory, processors and threads limited by a control group",
 }
 
 // explainError converts an error of the daemon to one with a hint on how to fix it.
@@ -391,11 +391,11 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 	case errors.Is(err, syscall.ENOSPC), errors.As(err, &said) && strings.Contains(said.message, "no space left"):
 		return say("the disk of Docker is full: %w", err).WithHint("make room: docker system df, docker system prune")
 	case errors.As(err, &said):
-		return say("Docker refuses the container: %w", err).WithHint("run `retort doctor` or docker info to see what is wrong")
+		return say("Docker refused to create the container: %w", err).WithHint("run `retort doctor` or docker info to see what is wrong")
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return say("Docker does not answer").WithHint("sudo systemctl restart docker (or: colima restart)")
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
-		return say("Docker does not run: %w", err).WithHint(
+		return say("Docker is not running: %w", err).WithHint(
 			"sudo systemctl start docker (or: colima start, podman: systemctl --user start podman.socket)",
 		)
 	}
@@ -419,7 +419,7 @@ func (b *dockerBackend) closeBackend() error {
 	b.life.unlockFile()
 	if len(b.left) > 0 {
 		return core.Errorf(
-			core.KindInternal, Name, "the daemon has not removed %s: %w", strings.Join(b.left, ", "), b.why,
+			core.KindInternal, Name, "the daemon did not remove %s: %w", strings.Join(b.left, ", "), b.why,
 		).WithHint("docker rm -f %s", strings.Join(b.left, " "))
 	}
 	return nil
@@ -440,7 +440,7 @@ func (b *dockerBackend) connectedDaemon() (*dockerDaemon, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.daemon == nil {
-		return nil, fmt.Errorf("no daemon has answered: %w", os.ErrNotExist)
+		return nil, fmt.Errorf("no daemon answered: %w", os.ErrNotExist)
 	}
 	return b.daemon, nil
 }

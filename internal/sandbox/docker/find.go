@@ -61,8 +61,8 @@ func findDaemon(setting string) (daemonAddress, *core.Error) {
 		}
 		a, err := parseAddress(said.host)
 		if err != nil {
-			return daemonAddress{}, core.Errorf(core.KindSandboxUnavailable, Name, "%s says where Docker is, but %w", said.by, err).
-				WithHint("name a socket of this machine, such as unix:///var/run/docker.sock")
+			return daemonAddress{}, core.Errorf(core.KindSandboxUnavailable, Name, "%s sets the address of Docker, but %w", said.by, err).
+				WithHint("set a socket of this machine, such as unix:///var/run/docker.sock")
 		}
 		return a, nil
 	}
@@ -73,7 +73,7 @@ func findDaemon(setting string) (daemonAddress, *core.Error) {
 		}
 	}
 	return daemonAddress{}, core.Errorf(
-		core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found here: none of %s is a socket",
+		core.KindSandboxUnavailable, Name, "neither Docker nor Podman was found on this machine: none of %s is a socket",
 		strings.Join(usual, ", "),
 	).
 		WithHint(

@@ -399,7 +399,7 @@ func checkGuest(file, architecture string) *core.Error {
 			core.KindSandboxUnavailable, Name, "%s cannot run as the guest of a container, which needs %s: %w", file,
 			architecture, err,
 		).
-			WithHint("name a static retort for Linux: docker: {guest: /path/to/it}")
+			WithHint("set the path of a statically linked retort for Linux: docker: {guest: /path/to/it}")
 	}
 	return nil
 }
@@ -409,8 +409,8 @@ func checkGuest(file, architecture string) *core.Error {
 func checkImage(runtime, name string) *core.Error {
 	_, digest, ok := strings.Cut(name, "@sha256:")
 	if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != sha256.Size {
-		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is %q, which names no digest and could change", runtime, name).
-			WithHint("write docker: {images: {%s: \"NAME@sha256:…\"}}; docker images --digests shows it", runtime)
+		return core.Errorf(core.KindSandboxUnavailable, Name, "the image for %s is %q, which has no digest and could change", runtime, name).
+			WithHint("write docker: {images: {%s: \"NAME@sha256:…\"}}; run docker images --digests to see the digest", runtime)
 	}
 	return nil
 }
@@ -426,7 +426,7 @@ func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error
 	err := a.callJSON(ctx, http.MethodGet, "/images/"+m.base+"/json", nil, nil, &base)
 	if isAnswered(err, http.StatusNotFound) {
 		return "", core.Errorf(
-			core.KindSandboxUnavailable, Name, "the image for %s is not here: %s", m.runtime, m.base,
+			core.KindSandboxUnavailable, Name, "the image for %s is not on this machine: %s", m.runtime, m.base,
 		).WithHint("docker pull %s", m.base)
 	}
 	if err != nil {
@@ -450,8 +450,8 @@ func (m *guestImage) programOf(ctx context.Context, a *engineAPI) (string, error
 			}
 		}
 		return core.Errorf(
-			core.KindSandboxUnavailable, Name, "the image for %s has no %s in %s", m.runtime, path.Base(m.i.Command), dirs,
-		).WithHint("name another image: docker: {images: {%s: …}}", m.runtime)
+			core.KindSandboxUnavailable, Name, "the image for %s does not have %s in %s", m.runtime, path.Base(m.i.Command), dirs,
+		).WithHint("set another image: docker: {images: {%s: …}}", m.runtime)
 	})
 	return program, err
 }

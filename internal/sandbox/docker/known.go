@@ -23,16 +23,16 @@ type knownVulnerability struct {
 var knownVulnerabilityList = []knownVulnerability{
 	{
 		"runc", []string{"1.2.8", "1.3.3", "1.4.0"}, "CVE-2025-31133, CVE-2025-52565, CVE-2025-52881",
-		"masked paths and mounts can be led astray",
+		"masked paths and mounts can be redirected",
 	},
-	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user number that is too large becomes root"},
+	{"containerd", []string{"1.6.38", "1.7.27", "2.0.4"}, "CVE-2024-40635", "a user ID that is too large becomes root"},
 	{"runc", []string{"1.1.14", "1.2.0"}, "CVE-2024-45310", "files can be created on the machine"},
-	{"runc", []string{"1.1.12", "1.2.0"}, "CVE-2024-21626", "a descriptor of the machine's files leaks into the container"},
-	{"containerd", []string{"1.4.13", "1.5.10", "1.6.1"}, "CVE-2022-23648", "an image can show files of the machine"},
-	{"runc", []string{"1.0.0"}, "CVE-2021-30465", "mounts can be led astray"},
+	{"runc", []string{"1.1.12", "1.2.0"}, "CVE-2024-21626", "a file descriptor of the machine leaks into the container"},
+	{"containerd", []string{"1.4.13", "1.5.10", "1.6.1"}, "CVE-2022-23648", "an image can expose files of the machine"},
+	{"runc", []string{"1.0.0"}, "CVE-2021-30465", "mounts can be redirected"},
 	{"containerd", []string{"1.3.9", "1.4.3"}, "CVE-2020-15257", "the daemon's own sockets can be reached"},
 	{"runc", []string{"1.0.0"}, "CVE-2019-5736", "the machine's runc can be replaced"},
-	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers reach the daemon itself"},
+	{"docker desktop", []string{"4.44.3"}, "CVE-2025-9074", "containers can reach the daemon itself"},
 }
 
 // knownVulnerabilities describes the known vulnerabilities of the versions that a daemon reports, or returns "". It

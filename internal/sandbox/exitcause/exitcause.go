@@ -29,11 +29,11 @@ type RuntimeExit struct {
 
 const (
 	effects     = "calls that the program made before may have taken effect"
-	stackHint   = "look for endless recursion, or use a loop; a higher recursion limit does not make the stack larger"
+	stackHint   = "look for endless recursion, or use a loop; a higher recursion limit does not enlarge the stack"
 	crashHint   = "usually the cause is endless recursion, or values nested too deeply: use loops and flat values; " + effects
 	killedHint  = "the machine may be short of memory; " + effects
 	exitHint    = "a program must end with its last statement, not by exiting its process; " + effects
-	restartHint = effects + "; run it again, in smaller steps"
+	restartHint = effects + "; run it again in smaller steps"
 )
 
 // Effects is a part of hints. It warns that the program's earlier calls may have taken effect.
@@ -46,7 +46,7 @@ func ExplainExit(x RuntimeExit) *core.Error {
 	case isCrash(x.Signal):
 		return x.crashError(detail)
 	case x.Killed:
-		return core.Errorf(core.KindRuntime, x.Op, "%s was ended from outside %s", x.Subject, detail).WithHint(killedHint)
+		return core.Errorf(core.KindRuntime, x.Op, "%s was killed from outside %s", x.Subject, detail).WithHint(killedHint)
 	}
 	e := core.Errorf(core.KindRuntime, x.Op, "%s ended unexpectedly %s", x.Subject, detail)
 	if x.Native && x.Signal <= 0 && FirstStderrLine(x.Stderr) == "" {
@@ -65,7 +65,7 @@ func (x RuntimeExit) crashError(detail string) *core.Error {
 	e := core.Errorf(core.KindRuntime, x.Op, "the program crashed %s %s", x.Runtime, detail).WithHint(crashHint)
 	if deep {
 		e = core.Errorf(
-			core.KindRuntime, x.Op, "the call stack overflowed: functions called each other until the stack of %s was gone", x.Runtime,
+			core.KindRuntime, x.Op, "the call stack overflowed: functions called each other until the stack of %s was used up", x.Runtime,
 		).WithHint(stackHint)
 	}
 	if e.Line = line; line > 0 {

@@ -19,8 +19,8 @@ func TestExplain(t *testing.T) {
 		"fault": {func(x *RuntimeExit) {
 			x.Signal, x.State, x.Stderr = syscall.SIGSEGV, "signal: segmentation fault", "p.py\n"
 		}, "the program crashed python (signal: segmentation fault): p.py", crashHint, 1},
-		"stack":  {func(x *RuntimeExit) { x.Signal, x.Stderr = syscall.SIGSEGV, "deep" }, "the call stack overflowed: functions called each other until the stack of python was gone", stackHint, 0},
-		"killed": {func(x *RuntimeExit) { x.Signal, x.State, x.Killed = syscall.SIGKILL, "signal: killed", true }, "the sandbox's process was ended from outside (signal: killed)", killedHint, 0},
+		"stack":  {func(x *RuntimeExit) { x.Signal, x.Stderr = syscall.SIGSEGV, "deep" }, "the call stack overflowed: functions called each other until the stack of python was used up", stackHint, 0},
+		"killed": {func(x *RuntimeExit) { x.Signal, x.State, x.Killed = syscall.SIGKILL, "signal: killed", true }, "the sandbox's process was killed from outside (signal: killed)", killedHint, 0},
 		"exit":   {func(x *RuntimeExit) { x.State, x.Native = "exit status 3", true }, "the sandbox's process ended unexpectedly (exit status 3)", exitHint, 0},
 		"says":   {func(x *RuntimeExit) { x.State, x.Native, x.Stderr = "exit status 1", true, "\n--\n fatal: x\n" }, "the sandbox's process ended unexpectedly (exit status 1): fatal: x", restartHint, 0},
 		"guest":  {func(x *RuntimeExit) { x.State = "exit status 2" }, "the sandbox's process ended unexpectedly (exit status 2)", restartHint, 0},

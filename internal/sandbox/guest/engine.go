@@ -36,7 +36,7 @@ type unhandledRejection struct {
 // Go's own stack would overflow, which ends the process.
 const maxDepth = 30_000
 
-var errLayout = errors.New("guest: this version of the QuickJS library is laid out differently")
+var errLayout = errors.New("guest: this version of the QuickJS library has an unknown memory layout")
 
 func newEngine() (*jsEngine, error) {
 	vm, err := quickjs.NewVM()

@@ -67,7 +67,7 @@ func (g *guestProgram) reportThrown(value quickjs.Value) wire.ProgramDone {
 // program.
 func (g *guestProgram) reportFailure(err error) wire.ProgramDone {
 	if errors.Is(err, errDeadlock) {
-		return failedDone(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that never happens",
+		return failedDone(&core.Error{Kind: core.KindRuntime, Message: "the program waits for something that can never happen",
 			Hint: "it awaits a promise that can no longer be settled: look for a resolve that is never called"})
 	}
 	var e *quickjs.Error
@@ -104,7 +104,7 @@ func (g *guestProgram) reportError(t thrownValue) wire.ProgramDone {
 	case t.Kind != "":
 	case strings.HasSuffix(t.Message, "stack overflow") && (t.Name == "InternalError" || t.Name == "SyntaxError"):
 		e.Kind, e.Message = core.KindLimit, "the call stack overflowed: functions called each other too deeply"
-		e.Hint = "look for a recursion without an end, or use a loop"
+		e.Hint = "look for endless recursion, or use a loop"
 	default:
 		e.Kind = core.KindRuntime
 		if t.Name != "" {

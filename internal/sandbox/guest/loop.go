@@ -99,7 +99,7 @@ func serveProgram(conn *wire.FrameConn, in frameInbox, compiled compiledModules,
 	if g.underWay > 0 {
 		done.Warnings = append(
 			done.Warnings,
-			fmt.Sprintf("calls still under way when the program ended: %d; whether they have had their effects is not known", g.underWay),
+			fmt.Sprintf("calls still running when the program ended: %d; it is unknown whether they took effect", g.underWay),
 		)
 	}
 	err = conn.SendFrame(wire.DoneFrame(done, value))

@@ -146,7 +146,7 @@ func TestCallsLeftUnderWay(t *testing.T) {
 	onAll(t, func(t *testing.T, runProgram runner) {
 		for _, code := range []string{"demo.slow({ms: 60000}); return 1", "demo.slow({ms: 60000}); null.x"} {
 			end := runProgram(t, core.CheckedProgram{Code: code, Namespaces: demoNamespaces}, &fakeHost{})
-			if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
+			if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "running when the program ended: 1") {
 				t.Errorf("%s: %s %q", code, end.Status, end.Warnings)
 			}
 		}

@@ -113,7 +113,7 @@ func (b *gvisorBackend) findRunsc() (string, error) {
 	if err != nil {
 		return "", core.Errorf(core.KindSandboxUnavailable, Name, "gVisor is not on this machine: %w", err).
 			WithHint(
-				"install runsc: CGO_ENABLED=0 go install gvisor.dev/gvisor/runsc@go, or as https://gvisor.dev/docs/user_guide/install says; where it is not in PATH, set gvisor: {runsc: /path/to/runsc}",
+				"install runsc: CGO_ENABLED=0 go install gvisor.dev/gvisor/runsc@go, or see https://gvisor.dev/docs/user_guide/install; if it is not in PATH, set gvisor: {runsc: /path/to/runsc}",
 			)
 	}
 	return found, nil
@@ -168,7 +168,7 @@ func (b *gvisorBackend) tryContainer() error {
 		<-g.Gone()
 		cause, hint := findRemedy(g.stderr.String())
 		return core.Errorf(
-			core.KindSandboxUnavailable, Name, "gVisor does not start a container here: %s (%w%s)", cause, err,
+			core.KindSandboxUnavailable, Name, "gVisor cannot start a container on this machine: %s (%w%s)", cause, err,
 			exitcause.FirstStderrLine(g.stderr.String()),
 		).WithHint("%s", hint)
 	}
@@ -186,15 +186,15 @@ func findRemedy(stderr string) (cause, hint string) {
 		return "AppArmor denies user namespaces to programs without a profile",
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case os.Geteuid() != 0 && setting("/proc/sys/kernel/unprivileged_userns_clone") == "0":
-		return "user namespaces are for root only here", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+		return "only root may create user namespaces on this machine", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
 	case setting("/proc/sys/user/max_user_namespaces") == "0":
-		return "user namespaces are switched off", "sudo sysctl -w user.max_user_namespaces=15000"
+		return "user namespaces are turned off on this machine", "sudo sysctl -w user.max_user_namespaces=15000"
 	case strings.Contains(stderr, "flag provided but not defined"):
 		return "this runsc is too old", "install a newer one: https://gvisor.dev/docs/user_guide/install"
 	case strings.Contains(stderr, "no space left"):
-		return "the disk is full", "make room where the engine's home is"
+		return "the disk is full", "free disk space where the data directory is"
 	}
-	return "see what it says", "retort doctor; gVisor's own view: runsc do true"
+	return "see what it says", "run retort doctor; to test gVisor itself: runsc do true"
 }
 
 // startContainer starts a container for programs of a runtime.
@@ -293,7 +293,7 @@ func explainFileError(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return core.Errorf(
 			core.KindSandboxUnavailable, Name, "the container could not be written: %w", err,
-		).WithHint("make room on the disk of the engine's home")
+		).WithHint("free space on the disk of the data directory")
 	}
 	return core.Errorf(
 		core.KindSandboxUnavailable, Name, "the container could not be started: %w", err,

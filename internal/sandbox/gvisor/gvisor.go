@@ -44,7 +44,7 @@ const quickjs = "quickjs"
 
 // walled describes to users what separates a program in a gVisor container from the host.
 var walled = []string{
-	"a user-space kernel of its own (gVisor, platform systrap); only this kernel calls the machine's, with a few dozen system calls",
-	"a file system of its own, read-only; no network, no devices, no environment",
+	"its own user-space kernel (gVisor, platform systrap); only this kernel calls the machine's kernel, with a few dozen system calls",
+	"its own read-only file system; no network, no devices, no environment",
 	"no capabilities, no new privileges, an allow list of system calls inside as well",
 }

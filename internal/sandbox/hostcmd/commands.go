@@ -80,7 +80,7 @@ func (s CommandSet) FindCommand(name string) (*HostCommand, *core.Error) {
 			return nil, m.Why
 		}
 	}
-	return nil, RefusedError("there is no command %q in this sandbox", name)
+	return nil, RefusedError("the command %q does not exist in this sandbox", name)
 }
 
 // RefusedError returns the error for a command that was not started, of kind sandbox_unavailable.
@@ -176,7 +176,7 @@ func ChangedError(name string) *core.Error {
 // MemoryError returns the error for a command that exceeded its program's memory limit.
 func MemoryError(name string) *core.Error {
 	return core.Errorf(
-		core.KindLimit, "isolate.command", "%s needed more memory than a program may have", name,
+		core.KindLimit, "isolate.command", "%s needed more memory than the limit for programs", name,
 	).WithHint("pass it less data at a time")
 }
 

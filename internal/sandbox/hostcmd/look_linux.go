@@ -56,12 +56,12 @@ func (s *commandSearch) lookupCommand(written string) {
 		return
 	case known:
 		delete(s.found, name)
-		s.addUnfit(name, written, "programs would call it %s, and so they would %s", name, before)
+		s.addUnfit(name, written, "programs would call it %s, and thus also %s", name, before)
 		return
 	}
 	s.paths[name] = written
 	if strings.ContainsRune(written, filepath.Separator) && !filepath.IsAbs(written) {
-		s.addUnfit(name, written, "a command is a name that is looked for in PATH, or an absolute path")
+		s.addUnfit(name, written, "a command must be a name that is found in PATH, or an absolute path")
 		return
 	}
 	found, err := exec.LookPath(written)
@@ -74,7 +74,7 @@ func (s *commandSearch) lookupCommand(written string) {
 		s.missing = append(s.missing, sandbox.MissingCommand{
 			Command: name,
 			Why: RefusedError("%s is not on this machine: %v", written, err).WithHint(
-				"install it, or give its absolute path (commands), and start Retort again",
+				"install it, or set its absolute path (setting commands), and start Retort again",
 			),
 		})
 		return
@@ -87,7 +87,7 @@ func (s *commandSearch) lookupCommand(written string) {
 // addUnfit records a command that cannot be started, with the reason.
 func (s *CommandSet) addUnfit(name, written, format string, args ...any) {
 	why := RefusedError("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
-		WithHint("name a compiled program instead, or remove it from the setting commands")
+		WithHint("use a compiled program instead, or remove it from the setting commands")
 	s.missing = append(s.missing, sandbox.MissingCommand{Command: name, Why: why})
 }
 
@@ -133,7 +133,7 @@ func (s *commandSearch) addScript(f shebangScript) {
 	case slices.ContainsFunc(s.missing, func(m sandbox.MissingCommand) bool { return m.Command == f.name }):
 		return // two have its name
 	case !ok || by.script != "":
-		s.addUnfit(f.name, f.written, "it is a script that %s must run, and %s is not one of the commands", runner, runner)
+		s.addUnfit(f.name, f.written, "it is a script that %s must run, but %s is not one of the commands", runner, runner)
 		return
 	}
 	c := &HostCommand{Name: f.name, Inside: by.Inside, Same: by.Same, path: by.path, script: f.file, scriptSame: f.same}
@@ -190,7 +190,7 @@ func identifyFile(file string) (same confine.FileIdentity, line string, err erro
 	if isScript {
 		line, _, _ = strings.Cut(rest, "\n")
 		if line = strings.TrimSpace(line); line == "" {
-			return same, "", errors.New("it is a script whose first line names no interpreter")
+			return same, "", errors.New("it is a script whose first line does not name an interpreter")
 		}
 	}
 	return same, line, nil
@@ -274,7 +274,7 @@ func (c *HostCommand) CheckStandalone() *core.Error {
 	for _, source := range image.Sources {
 		if info, err := os.Stat(source); err == nil && info.IsDir() || c.script != "" {
 			return RefusedError(
-				"%s needs folders of the machine, which commands can use only in the process sandbox", c.Name,
+				"%s needs folders of the machine, and commands can use those only in the process sandbox", c.Name,
 			).WithHint("run the program with sandbox: process")
 		}
 	}

@@ -28,9 +28,9 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ written, want string }{
-		{write("script", "#!/bin/sh\nid\n", 0o755), "script that sh must run, and sh is not one of the commands"},
+		{write("script", "#!/bin/sh\nid\n", 0o755), "script that sh must run, but sh is not one of the commands"},
 		{write("odd", "#!/usr/bin/env -S sh -c\nid\n", 0o755), "does not understand its first line"},
-		{write("empty", "#!\nid\n", 0o755), "names no interpreter"},
+		{write("empty", "#!\nid\n", 0o755), "does not name an interpreter"},
 		{write("text", "id\n", 0o755), "not a program for this system"},
 		{write("setuid", string(binary), os.ModeSetuid|0o755), "setuid"},
 		{write("setgid", string(binary), os.ModeSetgid|0o755), "setgid"},

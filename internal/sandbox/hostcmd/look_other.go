@@ -14,7 +14,7 @@ import (
 func FindCommands(written []string) CommandSet {
 	s := CommandSet{found: map[string]*HostCommand{}}
 	for _, w := range written {
-		why := RefusedError("programs start %s on Linux only, in its sandboxes", w).WithHint("remove it from the setting commands")
+		why := RefusedError("programs can start %s only on Linux, in its sandboxes", w).WithHint("remove it from the setting commands")
 		s.missing = append(s.missing, sandbox.MissingCommand{Command: path.Base(w), Why: why})
 	}
 	return s

@@ -168,18 +168,18 @@ func pythonOf(found string) (python pythonSays, err error) {
 	ask := exec.CommandContext(ctx, found, "-I", "-S", "-c", askPython) // not confined: it is the user's own, and runs nothing else
 	ask.Stdout, ask.Stderr = &said, &complaint
 	if err := ask.Run(); err != nil {
-		return python, fmt.Errorf("it does not say where its library is: %w%s", err, firstLine(complaint.String()))
+		return python, fmt.Errorf("it does not report where its library is: %w%s", err, firstLine(complaint.String()))
 	}
 	if err := json.Unmarshal(said.Bytes(), &python); err != nil || len(python.Version) != 2 || python.Executable == "" ||
 		python.Library == "" {
-		return python, fmt.Errorf("it does not say where its library is, but %.100q", said.String())
+		return python, fmt.Errorf("it does not report where its library is, but prints %.100q", said.String())
 	}
 	return python, nil
 }
 
 func (m *FileImage) addPythonFiles(python pythonSays) error {
 	if python.Version[0] != 3 || python.Version[1] < 9 {
-		return fmt.Errorf("it is version %d.%d; 3.9 or later is needed", python.Version[0], python.Version[1])
+		return fmt.Errorf("it is version %d.%d; 3.9 or later is required", python.Version[0], python.Version[1])
 	}
 	version := fmt.Sprintf("python%d.%d", python.Version[0], python.Version[1])
 	library := path.Join("/usr", relativeLibrary(python, version))

@@ -26,7 +26,7 @@ const (
 
 func walledBy(bool) []string {
 	return []string{
-		"a process of its own, killed at the deadline", "no environment, no inherited descriptors",
-		"the system's sandbox: no files but its own program, no network, no other process",
+		"a separate process, killed at the deadline", "no environment, no inherited descriptors",
+		"the system's sandbox: no files except its own program, no network, no other process",
 	}
 }

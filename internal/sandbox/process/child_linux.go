@@ -44,14 +44,14 @@ func findRemedy(failure string) (cause, hint string) {
 	case strings.Contains(failure, syscall.ENOSYS.Error()):
 		return "the kernel is too old: it needs to be Linux 5.12 or later", "update the kernel"
 	case reading("/proc/sys/user/max_user_namespaces") == "0":
-		return "user namespaces are switched off", "sudo sysctl -w user.max_user_namespaces=15000"
+		return "user namespaces are turned off on this machine", "sudo sysctl -w user.max_user_namespaces=15000"
 	case reading("/proc/sys/kernel/unprivileged_userns_clone") == "0" && os.Geteuid() != 0:
-		return "user namespaces are for root only here", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+		return "only root may create user namespaces on this machine", "sudo sysctl -w kernel.unprivileged_userns_clone=1"
 	case reading("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && os.Geteuid() != 0:
 		return "AppArmor denies user namespaces to programs without a profile",
 			"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 	case exists("/.dockerenv") || exists("/run/.containerenv"):
-		return "this container may not make namespaces",
+		return "this container may not create namespaces",
 			"start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined"
 	}
 	return "the system refuses them", "allow user namespaces, or let settings allow a weaker sandbox: sandboxFallback: quickjs"

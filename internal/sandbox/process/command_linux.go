@@ -49,7 +49,7 @@ func (s *childSandbox) Start(ctx context.Context, c sandbox.HostCommand) (sandbo
 	}
 	if b.check().weak {
 		return sandbox.CommandResult{},
-			hostcmd.RefusedError("commands need a sandbox that this machine refuses").WithHint("run `retort doctor` to see why")
+			hostcmd.RefusedError("commands need a sandbox that this machine does not allow").WithHint("run `retort doctor` to see why")
 	}
 	plan, err := commandPlan(found, c.Args)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *Backend) runCommand(
 	case whole.Err() != nil:
 		return ended, hostcmd.CancelledError(c.Name)
 	case cause != nil && !errors.Is(cause, over):
-		return ended, core.Errorf(core.KindLimit, "process.command", "%s was ended: %v", c.Name, cause).WithHint("pass it less data at a time")
+		return ended, core.Errorf(core.KindLimit, "process.command", "%s was killed: %v", c.Name, cause).WithHint("pass it less data at a time")
 	}
 	return ended, hostcmd.StartError(c.Name, ended)
 }

@@ -12,5 +12,5 @@ import (
 // Start implements sandbox.CommandStarter. It always returns an error, because commands cannot be confined on this
 // system.
 func (s *childSandbox) Start(context.Context, sandbox.HostCommand) (sandbox.CommandResult, error) {
-	return sandbox.CommandResult{}, hostcmd.RefusedError("programs start commands on Linux only, in its sandboxes")
+	return sandbox.CommandResult{}, hostcmd.RefusedError("programs can start commands only on Linux, in its sandboxes")
 }

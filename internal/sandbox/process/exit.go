@@ -22,7 +22,7 @@ func (s *childSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram) 
 	case state.UserTime()+state.SystemTime() >= processorTime(p.Limits):
 		end.Status = core.StatusTimeout
 		end.Error = core.Errorf(core.KindLimit, "process.run", "the program used more than its %v of processor time", processorTime(p.Limits)).
-			WithHint("make fewer or smaller steps, or ask for a longer timeout_ms")
+			WithHint("make fewer or smaller steps, or use a longer timeout_ms")
 	default:
 		end.Status, end.Error = core.StatusError, s.exitError(state, stderr, p.Name)
 	}

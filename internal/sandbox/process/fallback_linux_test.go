@@ -70,7 +70,7 @@ func TestConfined(t *testing.T) {
 		b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}})
 		defer b.Close()
 		why := b.Capabilities().Unavailable
-		if why == nil || why.Kind != core.KindSandboxUnavailable || !strings.Contains(why.Message, "user namespaces are switched off") || !strings.Contains(why.Hint, "sysctl -w user.max_user_namespaces=") {
+		if why == nil || why.Kind != core.KindSandboxUnavailable || !strings.Contains(why.Message, "user namespaces are turned off on this machine") || !strings.Contains(why.Hint, "sysctl -w user.max_user_namespaces=") {
 			t.Errorf("unavailable: %+v", why)
 		}
 		for _, runtime := range []string{quickjs, "python"} {
@@ -83,10 +83,10 @@ func TestConfined(t *testing.T) {
 		b := New(Options{Interpreters: []RuntimeInterpreter{interpreterHere(t, "python", 0)}, Fallback: FallbackQuickJS})
 		defer b.Close()
 		have := b.Capabilities()
-		if have.Unavailable != nil || have.Strength != strengthWeak || !strings.Contains(have.Warning, "user namespaces are switched off") || !slices.Equal(have.Runtimes, []string{quickjs}) {
+		if have.Unavailable != nil || have.Strength != strengthWeak || !strings.Contains(have.Warning, "user namespaces are turned off on this machine") || !slices.Equal(have.Runtimes, []string{quickjs}) {
 			t.Errorf("%+v", have)
 		}
-		if len(have.Missing) != 1 || have.Missing[0].Runtime != "python" || !strings.Contains(have.Missing[0].Why.Message, "need a sandbox that this machine refuses: user namespaces are switched off") {
+		if len(have.Missing) != 1 || have.Missing[0].Runtime != "python" || !strings.Contains(have.Missing[0].Why.Message, "need a sandbox that this machine does not allow: user namespaces are turned off on this machine") {
 			t.Errorf("missing: %+v", have.Missing)
 		}
 		ranWeakly(t, inRuntime(t, b, quickjs, "return 1", core.Limits{}))

@@ -119,7 +119,7 @@ func newBackend(o Options, g *procgroup.GroupSet) *Backend {
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			refusal := core.Errorf(core.KindSandboxUnavailable, "process", "the path of this program is not known: %w", err)
+			refusal := core.Errorf(core.KindSandboxUnavailable, "process", "Retort's own executable cannot be found: %w", err)
 			b.check = func() machineState { return machineState{refusal: refusal} }
 			o.Warm = -1
 		}
@@ -174,7 +174,7 @@ func (b *Backend) probeMachine() machineState {
 	cause, hint := findRemedy(err.Error())
 	if b.fallback == FallbackNone {
 		return machineState{refusal: core.Errorf(
-			core.KindSandboxUnavailable, "process", "this machine refuses the sandbox: %s (%v)", cause, err,
+			core.KindSandboxUnavailable, "process", "this machine does not allow the sandbox: %s (%v)", cause, err,
 		).WithHint("%s", hint)}
 	}
 	if c, err := b.startGreeted(k, true); err == nil {
@@ -203,7 +203,7 @@ func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Ca
 	have.Runtimes = []string{quickjs}
 	for _, i := range interpreters {
 		if !hasWalls {
-			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are built for Linux only")})
+			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: tooWeak(i.Runtime, "they are available only on Linux")})
 		} else if _, err := i.FindProgram(); err != nil {
 			have.Missing = append(have.Missing, sandbox.MissingRuntime{Runtime: i.Runtime, Why: core.AsError(err)})
 		} else if found.weak && b.fallback != FallbackAll {
@@ -229,8 +229,8 @@ func (b *Backend) harnessDir() (string, error) {
 }
 
 func tooWeak(runtime, why string) *core.Error {
-	return core.Errorf(core.KindSandboxUnavailable, "process", "%s programs need a sandbox that this machine refuses: %s", runtime, why).
-		WithHint("fix that, or allow it in the settings all the same: sandboxFallback: all")
+	return core.Errorf(core.KindSandboxUnavailable, "process", "%s programs need a sandbox that this machine does not allow: %s", runtime, why).
+		WithHint("fix that, or allow a weaker sandbox in the settings: sandboxFallback: all")
 }
 
 // Prepare implements sandbox.Backend. It takes a child that is ready, or waits until one has started.

@@ -65,7 +65,7 @@ func (s *childSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used {
-		return core.Errorf(core.KindInternal, "process.run", "a sandbox runs one program only")
+		return core.Errorf(core.KindInternal, "process.run", "a sandbox can run only one program")
 	}
 	s.used, s.cancel = true, cancel
 	if s.closed {

@@ -11,15 +11,15 @@ const (
 
 func walledBy(weak bool) []string {
 	common := []string{
-		"a process of its own, killed at the deadline", "no environment, no inherited descriptors, no capabilities",
+		"a separate process, killed at the deadline", "no environment, no inherited descriptors, no capabilities",
 		"an allow list of system calls", "Landlock, where the kernel has it", "limits on memory, CPU time, files, threads and descriptors",
-		"ends with the engine, whatever ends it",
+		"ends with the engine, however the engine ends",
 	}
 	if weak {
 		return common
 	}
 	return append([]string{
-		"namespaces of its own: users, mounts, processes, network, IPC, host name, control groups",
-		"a file system made of nothing but the runtime",
+		"its own namespaces: users, mounts, processes, network, IPC, host name, control groups",
+		"a file system that contains only the runtime",
 	}, common...)
 }

@@ -10,7 +10,7 @@ const (
 
 func walledBy(bool) []string {
 	return []string{
-		"a process of its own, killed at the deadline", "no environment, no inherited descriptors",
+		"a separate process, killed at the deadline", "no environment, no inherited descriptors",
 		"a runtime without files, network or processes",
 	}
 }

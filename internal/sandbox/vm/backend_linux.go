@@ -148,7 +148,7 @@ func (b *vmBackend) findKernel() (*guestKernel, error) {
 		var err error
 		if dir, err = KernelDir(b.Dir); err != nil {
 			return nil, core.Errorf(
-				core.KindSandboxUnavailable, Name, "no virtual machine was prepared on this machine yet",
+				core.KindSandboxUnavailable, Name, "no virtual machine has been prepared on this machine yet",
 			).WithHint("retort vm setup")
 		}
 	}
@@ -180,8 +180,8 @@ func (b *vmBackend) findProgram() error {
 	quick, missing := findProgram(b.Firecracker, "firecracker")
 	if missing != nil && b.Firecracker != "" {
 		return core.Errorf(
-			core.KindSandboxUnavailable, Name, "Firecracker is not where the settings say: %w", missing,
-		).WithHint("correct vm.firecracker, or leave it out: QEMU makes machines too")
+			core.KindSandboxUnavailable, Name, "Firecracker is not at the path in the settings: %w", missing,
+		).WithHint("correct vm.firecracker, or leave it out: Retort can also use QEMU")
 	}
 	if missing == nil && canOpen(kvm) {
 		b.found = &firecrackerDriver{quick}
@@ -195,11 +195,11 @@ func (b *vmBackend) findProgram() error {
 		return core.Errorf(
 			core.KindSandboxUnavailable, Name,
 			"Firecracker needs %s, which cannot be opened, and QEMU is not on this machine", kvm,
-		).WithHint("let this user open %s (group kvm), or sudo apt-get install qemu-system-x86; then: retort vm setup", kvm)
+		).WithHint("allow this user to open %s (group kvm), or run sudo apt-get install qemu-system-x86; then run retort vm setup", kvm)
 	case err != nil:
 		return core.Errorf(
 			core.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err,
-		).WithHint("sudo apt-get install qemu-system-x86, then: retort vm setup")
+		).WithHint("run sudo apt-get install qemu-system-x86, then retort vm setup")
 	default:
 		b.driver = newQEMU(program, settled.KVM && !settled.Firecracker && canOpen(kvm))
 	}

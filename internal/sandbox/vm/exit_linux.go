@@ -90,7 +90,7 @@ func (m *virtualMachine) startError(err error, own bool) error {
 	case own:
 		return fmt.Errorf("the machine ended (%s)", m.cmd.ProcessState)
 	}
-	return errors.New("the machine closed its connections, and was ended")
+	return errors.New("the machine closed its connections and was killed")
 }
 
 // exitError returns the error for a machine or a guest that ended without exceeding a limit.

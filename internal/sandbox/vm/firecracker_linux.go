@@ -44,7 +44,7 @@ func (f firecrackerDriver) driverVersion() (string, error) {
 }
 
 func (f firecrackerDriver) confinement() []string {
-	return describeConfinement("Firecracker", "Firecracker, on the machine's processor, by KVM", "vsock to its engine")
+	return describeConfinement("Firecracker", "Firecracker, on the machine's processor, with KVM", "vsock to its engine")
 }
 
 func (f firecrackerDriver) kernelModules(k *guestKernel, c *vminit.MachineConfig) ([]string, error) {

@@ -319,7 +319,7 @@ func (b *vmBackend) makeMachine(i *machineImage, dir string) error {
 	if err := m.shared.SaveTo(filepath.Join(dir, ringFile)); err != nil {
 		return err
 	}
-	b.logProgress("the machine is kept")
+	b.logProgress("the saved machine is stored")
 	return errors.Join(os.Remove(filepath.Join(dir, archiveFile)), os.WriteFile(filepath.Join(dir, readyFile), greeting, 0o600))
 }
 

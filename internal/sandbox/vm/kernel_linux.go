@@ -32,7 +32,7 @@ var (
 )
 
 // errKernel means that no kernel was found.
-var errKernel = errors.New("there is no Linux kernel for machines")
+var errKernel = errors.New("there is no Linux kernel for virtual machines")
 
 // findKernel returns the newest kernel below a folder. It searches boot (as in Debian) and the folders of modules (as
 // in Fedora).
@@ -131,7 +131,7 @@ func orderModules(files []string) (sorted []string, err error) {
 			}
 		}
 		if len(sorted) == before {
-			return nil, fmt.Errorf("%w: its modules depend on each other in a circle: %v", errKernel, needs)
+			return nil, fmt.Errorf("%w: its modules depend on each other in a cycle: %v", errKernel, needs)
 		}
 	}
 	return sorted, nil
@@ -182,7 +182,7 @@ func readModule(file string) ([]byte, error) {
 	}
 	data, err = io.ReadAll(io.LimitReader(plain, maxModule+1))
 	if err == nil && len(data) > maxModule {
-		err = fmt.Errorf("%s is larger than a module can be", file)
+		err = fmt.Errorf("%s is too large for a kernel module", file)
 	}
 	return data, err
 }

@@ -31,7 +31,7 @@ func canOpen(device string) bool {
 // emulated, and a machine with it is a hundred times slower than an emulated one.
 func (b *vmBackend) findAccelerator(r *SetupReport) error {
 	if !canOpen(kvm) {
-		r.Why = kvm + " cannot be opened: processors are emulated"
+		r.Why = kvm + " cannot be opened, so processors are emulated"
 		return nil
 	}
 	b.logProgress("timing the start of a virtual machine, emulated and with KVM")
@@ -78,7 +78,7 @@ func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, e
 		return nil
 	}
 	if !there {
-		return fmt.Errorf("no machine starts here with Firecracker, and there is no QEMU: %w", all)
+		return fmt.Errorf("no virtual machine starts here with Firecracker, and QEMU is not installed: %w", all)
 	}
 	accelerated := emulator
 	if accelerated.kvm = true; try(accelerated, "QEMU") {
@@ -86,7 +86,7 @@ func (b *vmBackend) tryNative(r *SetupReport, emulator qemuDriver, there bool, e
 	}
 	b.driver = emulator
 	r.Why = fmt.Sprintf(
-		"%s opens, but a machine does not start much sooner with it than the %v that it takes if it is emulated", kvm,
+		"%s can be opened, but a machine does not start much faster with it than emulated, which takes %v", kvm,
 		emulated.Round(time.Millisecond),
 	)
 	return b.life.Err()

@@ -125,7 +125,7 @@ func (b *vmBackend) bootMachine(ctx context.Context, i *machineImage, dir string
 // it.
 func (m *virtualMachine) endWith(ctx context.Context) (stop func()) {
 	cancel := context.AfterFunc(ctx, func() {
-		m.abandonMachine(fmt.Errorf("the machine was ended before it was ready: %w", context.Cause(ctx)))
+		m.abandonMachine(fmt.Errorf("the machine was killed before it was ready: %w", context.Cause(ctx)))
 	})
 	return func() { cancel() }
 }
@@ -197,7 +197,7 @@ func (m *virtualMachine) sendWake() error {
 	}
 	line, err := m.events.ReadSlice('\n')
 	if err == nil && len(line) > 1 {
-		err = fmt.Errorf("it says %s", bytes.TrimSpace(line))
+		err = fmt.Errorf("it reports %s", bytes.TrimSpace(line))
 	}
 	return err
 }
@@ -228,7 +228,7 @@ func (m *virtualMachine) readGreeting() ([]byte, error) {
 		said := make([]byte, len(vminit.Ready))
 		_, err := io.ReadFull(m.wire, said)
 		if err == nil && string(said) != vminit.Ready {
-			err = fmt.Errorf("it says %q", said)
+			err = fmt.Errorf("it reports %q", said)
 		}
 		return said, err
 	}

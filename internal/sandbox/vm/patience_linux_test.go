@@ -45,7 +45,7 @@ func TestWhyAMachineIsNotReady(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			m.endWith(ctx)
 			cancel()
-		}, "the machine was ended before it was ready: context canceled"},
+		}, "the machine was killed before it was ready: context canceled"},
 		"killed":   {func(m *virtualMachine) { m.Kill() }, "the machine ended (signal: killed)"},
 		"outgrown": {func(m *virtualMachine) { m.outgrown.Store(true); m.Kill() }, "the machine ran out of memory"},
 	} {

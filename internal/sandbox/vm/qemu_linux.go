@@ -53,9 +53,9 @@ type qemuDriver struct {
 
 func (q qemuDriver) confinement() []string {
 	if q.kvm {
-		return describeConfinement("QEMU", "QEMU microvm, on the machine's processor, by KVM", "serial one")
+		return describeConfinement("QEMU", "QEMU microvm, on the machine's processor, with KVM", "serial one")
 	}
-	return describeConfinement("QEMU", "QEMU microvm, its processor emulated", "serial one")
+	return describeConfinement("QEMU", "QEMU microvm, with an emulated processor", "serial one")
 }
 
 func (q qemuDriver) kernelModules(k *guestKernel, _ *vminit.MachineConfig) ([]string, error) {
@@ -266,7 +266,7 @@ func (q qemuDriver) saveMachine(ctx context.Context, p *machinePorts, dir string
 		case state.Status == "completed":
 			return nil
 		case state.Status == "failed", state.Status == "cancelled":
-			return fmt.Errorf("QEMU does not save the machine: %s %s", state.Status, state.Desc)
+			return fmt.Errorf("QEMU cannot save the machine: %s %s", state.Status, state.Desc)
 		}
 	}
 	return ctx.Err()

@@ -58,11 +58,11 @@ func SetupMachines(ctx context.Context, o Options) (*SetupReport, error) {
 		if err == nil {
 			return r, b.prepareOthers(ctx, r)
 		}
-		b.logProgress("not with this kernel: " + err.Error())
+		b.logProgress("failed with this kernel: " + err.Error())
 		all = errors.Join(all, err)
 	}
-	return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine could be made: %w", all).
-		WithHint("unpack a kernel of Linux for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder: retort vm setup --kernel FOLDER")
+	return nil, core.Errorf(core.KindSandboxUnavailable, Name, "no virtual machine could be created: %w", all).
+		WithHint("unpack a Linux kernel for x86-64 (boot/vmlinuz-*, lib/modules/*) into a folder, then run retort vm setup --kernel FOLDER")
 }
 
 // kernelSource holds a folder with a kernel and a description of where the kernel comes from.
@@ -74,9 +74,9 @@ func (b *vmBackend) kernelSources() []kernelSource {
 		return func(context.Context) (string, string, error) { return dir, origin, nil }
 	}
 	if b.Kernel != "" {
-		return []kernelSource{given(b.Kernel, "the folder named")}
+		return []kernelSource{given(b.Kernel, "the given folder")}
 	}
-	return []kernelSource{given(filepath.Join(b.Dir, kernelDir), "a package, fetched before"), given("/", "this machine's own"), b.fetchKernel}
+	return []kernelSource{given(filepath.Join(b.Dir, kernelDir), "a package downloaded earlier"), given("/", "this machine's own kernel"), b.fetchKernel}
 }
 
 // prepareKernel makes the machine of the built-in runtime with the kernel in a folder. If that works, it records the
@@ -157,7 +157,7 @@ func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 		if again || b.life.Err() != nil {
 			return nil, err
 		}
-		b.logProgress("the saved machine cannot be resumed and is made again: " + err.Error())
+		b.logProgress("the saved machine cannot be resumed and is created again: " + err.Error())
 		if err := os.RemoveAll(k.dir); err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (b *vmBackend) fetchKernel(ctx context.Context) (dir, origin string, err er
 		return "", "", err
 	}
 	defer os.RemoveAll(work)
-	b.logProgress("fetching " + strings.Join(images, ", ") + ", some 80 MB")
+	b.logProgress("fetching " + strings.Join(images, ", ") + ", about 80 MB")
 	if _, err := runTool(ctx, work, "apt-get", append([]string{"-q", "download"}, images...)...); err != nil {
 		return "", "", err
 	}
@@ -230,7 +230,7 @@ func (b *vmBackend) fetchKernel(ctx context.Context) (dir, origin string, err er
 func kernelPackages(ctx context.Context, tell func(string)) ([]string, error) {
 	image, err := kernelPackage(ctx)
 	if err != nil && os.Geteuid() == 0 { // a fresh system has no list of packages yet
-		tell("asking which packages there are (apt-get update)")
+		tell("updating the list of packages (apt-get update)")
 		if _, failed := runTool(ctx, "/", "apt-get", "-q", "update"); failed != nil {
 			return nil, failed
 		}

@@ -65,7 +65,7 @@ func (p *machinePorts) checkPeer(conn *net.UnixConn) error {
 	var who *unix.Ucred
 	failed := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(failed, err); err == nil && int(who.Pid) != p.pid {
-		err = fmt.Errorf("process %d has the machine's socket", who.Pid)
+		err = fmt.Errorf("process %d uses the machine's socket", who.Pid)
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func requestPort(conn *net.UnixConn, port int) error {
 		said = append(said, b[0])
 	}
 	if !strings.HasPrefix(string(said), "OK ") {
-		return fmt.Errorf("the vsock of Firecracker says %q", said)
+		return fmt.Errorf("the vsock of Firecracker reports %q", said)
 	}
 	return nil
 }

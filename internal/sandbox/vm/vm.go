@@ -108,9 +108,9 @@ const quickjs = "quickjs"
 // machine.
 func describeConfinement(program, kind, device string) []string {
 	return []string{
-		"a virtual machine of its own (" + kind + "); it has no disk, no network and no device except a " + device,
-		"a kernel of its own, in which the program is confined like a process: namespaces, no files, no capabilities, an allow list of system calls",
+		"its own virtual machine (" + kind + "), without disk, network or any device except a " + device,
+		"its own kernel, in which the program is confined as in the process sandbox: namespaces, no files, no capabilities, an allow list of system calls",
 		"the same confinement around " + program +
-			", with its own files and the machine's memory, and an allow list of its own; it ends with the engine",
+			", with its own files, the machine's memory and a separate allow list; it ends with the engine",
 	}
 }

@@ -91,7 +91,7 @@ func decompressKernel(data []byte, size int64) (plain []byte, err error) {
 		return nil, errPacked
 	}
 	if err == nil && int64(len(plain)) != size {
-		err = fmt.Errorf("it has %d bytes, and should have %d", len(plain), size)
+		err = fmt.Errorf("it has %d bytes, but should have %d", len(plain), size)
 	}
 	return plain, err
 }

@@ -68,7 +68,7 @@ func (s *pooledSandbox) explainExit(end *wire.ProgramEnd, p core.CheckedProgram)
 	end.Status = cmp.Or(end.Status, core.StatusError)
 	if end.Error == nil {
 		end.Error = core.Errorf(core.KindRuntime, s.backend.Kind().Name+".run", "the sandbox ended unexpectedly").
-			WithHint("calls that the program made before may have taken effect; run it again, in smaller steps")
+			WithHint("calls that the program made before may have taken effect; run it again in smaller steps")
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *pooledSandbox) beginRun(cancel context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.used {
-		return core.Errorf(core.KindInternal, s.backend.Kind().Name+".run", "a sandbox runs one program only")
+		return core.Errorf(core.KindInternal, s.backend.Kind().Name+".run", "a sandbox can run only one program")
 	}
 	s.used, s.cancel = true, cancel
 	if s.closed {

@@ -18,7 +18,7 @@ const (
 // an error the guest must not be used again.
 func ParseCode(ctx context.Context, conn *FrameConn, code string) (known json.RawMessage, tree []byte, err error) {
 	if len(code) > maxCode {
-		return nil, nil, newViolation("code of %d bytes, at most %d are parsed", len(code), maxCode)
+		return nil, nil, newViolation("code of %d bytes; at most %d are parsed", len(code), maxCode)
 	}
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer release()
@@ -44,7 +44,7 @@ func readParsed(ctx context.Context, conn *FrameConn, sizes FrameSizes) (json.Ra
 		return nil, nil, orCause(ctx, err)
 	}
 	if !json.Valid(f.Head) {
-		return nil, nil, newViolation("what a guest says of a program is not JSON")
+		return nil, nil, newViolation("the guest's report on a program is not JSON")
 	}
 	return f.Head, f.Body, nil
 }

@@ -273,7 +273,7 @@ func (s *hostSession) sendAnswer(id uint32, r core.CallResult, err error) {
 		err = &core.Error{Kind: core.KindLimit, Message: "the tool returned " + FormatBytes(
 			int64(len(r.Value)),
 		) + ", more than the memory of the program",
-			Hint: "ask the tool for less: a page, a filter, fewer fields"}
+			Hint: "request less data from the tool: a page, a filter, fewer fields"}
 	}
 	f := Frame{Kind: KindResult, ID: id, Body: r.Value}
 	if err == nil && r.Claim.IsHolding() {
@@ -374,7 +374,7 @@ func boundWarnings(warnings []string) []string {
 	var kept []string
 	for _, w := range warnings[:min(most, len(warnings))] {
 		if len(w) > long {
-			w = fmt.Sprintf("a warning of %d bytes was left out", len(w))
+			w = fmt.Sprintf("a warning of %d bytes was omitted", len(w))
 		}
 		kept = append(kept, w)
 	}
@@ -427,6 +427,6 @@ func (s *hostSession) endOf(err, cause error) (ProgramEnd, error) {
 // protocolStop returns the StopReason for a guest that violates the protocol. Only a program that has got access to
 // the guest's connection can cause this.
 func protocolStop(err error) *StopReason {
-	return &StopReason{Status: core.StatusError, Reason: core.Errorf(core.KindRuntime, "isolate.run", "the sandbox was ended: %w", err).
-		WithHint("a program must not use the descriptors that it was started with")}
+	return &StopReason{Status: core.StatusError, Reason: core.Errorf(core.KindRuntime, "isolate.run", "the sandbox was killed: %w", err).
+		WithHint("a program must not use the file descriptors with which it was started")}
 }

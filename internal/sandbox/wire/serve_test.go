@@ -205,7 +205,7 @@ func TestServeNamesABreach(t *testing.T) {
 		io.WriteCloser
 	}{readerFunc(func([]byte) (int, error) { return 0, fmt.Errorf("%w: part 3 is missing", shm.ErrBroken) }), near}
 	end, err := ServeProgram(t.Context(), NewConn(breaks), core.CheckedProgram{Code: "1", Limits: core.DefaultLimits()}, echo)
-	const want = "the sandbox was ended: protocol violation: shared memory: part 3 is missing"
+	const want = "the sandbox was killed: protocol violation: shared memory: part 3 is missing"
 	if err != nil || end.Status != core.StatusError || end.Error.Kind != core.KindRuntime || end.Error.Message != want {
 		t.Errorf("%s %v, %v", end.Status, end.Error, err)
 	}
@@ -421,9 +421,9 @@ func TestServeKeepsResultLimit(t *testing.T) {
 // error.
 func TestServeKeepsDenials(t *testing.T) {
 	denies := hostFunc(func(context.Context, core.ToolCall) (core.CallResult, error) {
-		return core.CallResult{}, core.Errorf(core.KindPolicy, "test", "the policy refuses it")
+		return core.CallResult{}, core.Errorf(core.KindPolicy, "test", "the policy does not allow it")
 	})
-	for message, want := range map[string]core.Kind{"the policy refuses it": core.KindPolicy, "the policy refuses more": core.KindRuntime} {
+	for message, want := range map[string]core.Kind{"the policy does not allow it": core.KindPolicy, "the policy does not allow more": core.KindRuntime} {
 		end, err := serve(t, t.Context(), core.Limits{}, denies, func(c *FrameConn, _ ProgramStart) {
 			_ = c.SendFrame(CallFrame(1, CallHead{Server: "s", Tool: "t"}, []byte("{}")))
 			_, _ = c.Read()
@@ -513,7 +513,7 @@ func TestWarningsAreBounded(t *testing.T) {
 		}
 		done(c, ProgramDone{Status: core.StatusOK, Warnings: warnings}, "")
 	})
-	if err != nil || len(end.Warnings) != 16 || end.Warnings[0] != "a warning of 5000 bytes was left out" || end.Warnings[15] != "w" {
+	if err != nil || len(end.Warnings) != 16 || end.Warnings[0] != "a warning of 5000 bytes was omitted" || end.Warnings[15] != "w" {
 		t.Errorf("%q, %v", end.Warnings, err)
 	}
 }

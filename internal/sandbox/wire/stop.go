@@ -31,13 +31,13 @@ func newStop(status core.OutcomeStatus, hint, format string, args ...any) *StopR
 // MemoryStop returns the StopReason for a program that needs more than limit bytes of memory.
 func MemoryStop(limit int64) *StopReason {
 	return newStop(core.StatusMemoryLimit,
-		"work through the data in parts and keep only what the result needs",
+		"process the data in parts and keep only what the result needs",
 		"the program needed more than its %s of memory", FormatBytes(limit))
 }
 
 // ThreadStop returns the StopReason for a program that has started more than limit threads.
 func ThreadStop(limit int) *StopReason {
-	return newStop(core.StatusError, "use fewer threads: tool calls run concurrently without any",
+	return newStop(core.StatusError, "use fewer threads: tool calls run concurrently even without threads",
 		"the program started more than the %d threads allowed", limit)
 }
 
@@ -51,15 +51,15 @@ func ResultStop(size, limit int64) *StopReason {
 // TimeoutStop returns the StopReason for a program that has not ended after span of active time.
 func TimeoutStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
-		"make fewer or smaller steps, run independent calls at once with Promise.all, or ask for a longer timeout_ms",
+		"make fewer or smaller steps, run independent calls concurrently with Promise.all, or use a longer timeout_ms",
 		"the program had not ended after %v", span)
 }
 
 // ComputingStop returns the StopReason for a program that has computed for span without waiting for anything.
 func ComputingStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
-		"work through less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",
-		"the program had computed for %v", span)
+		"process less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",
+		"the program reached its limit of %v computing time", span)
 }
 
 func outputStop(limit int64) *StopReason {
@@ -70,7 +70,7 @@ func outputStop(limit int64) *StopReason {
 
 func callStop(limit int) *StopReason {
 	return newStop(core.StatusCallLimit,
-		"look for a tool that does more at once, or divide the work over several programs",
+		"look for a tool that does more per call, or divide the work among several programs",
 		"the program made more than the %d tool calls allowed", limit)
 }
 

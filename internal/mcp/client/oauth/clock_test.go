@@ -67,7 +67,7 @@ func TestDevice(t *testing.T) {
 		t.Error(err)
 	}
 	without := newBench(t, oauthtest.Rules{Change: func(_ string, m map[string]any) { delete(m, "device_authorization_endpoint") }})
-	if _, err := without.client().BeginLogin(t.Context(), oauth.LoginOptions{Device: true}); err == nil || !strings.Contains(err.Error(), "no login with a code") {
+	if _, err := without.client().BeginLogin(t.Context(), oauth.LoginOptions{Device: true}); err == nil || !strings.Contains(err.Error(), "not support login with a code") {
 		t.Error(err)
 	}
 }

@@ -27,8 +27,8 @@ type deviceCode struct {
 func (l *LoginFlow) startDevice(ctx context.Context) (err error) {
 	c, m := l.client, l.found.server
 	if m.Device == "" {
-		return oauthErrorf("the authorization server %s offers no login with a code", clipLegible(m.Issuer)).
-			WithHint("%s works without a browser on this machine", c.loginCommand("--paste"))
+		return oauthErrorf("the authorization server %s does not support login with a code", clipLegible(m.Issuer)).
+			WithHint("%s also works without a browser on this machine", c.loginCommand("--paste"))
 	}
 	if l.who, err = c.chooseIdentity(ctx, m, "http://127.0.0.1/callback"); err != nil {
 		return err
@@ -43,12 +43,12 @@ func (l *LoginFlow) startDevice(ctx context.Context) (err error) {
 	}
 	var d deviceCode
 	if json.Unmarshal(body, &d) != nil || d.Device == "" || d.User == "" {
-		return oauthErrorf("the authorization server's response has no code for a login")
+		return oauthErrorf("the authorization server's response contains no login code")
 	}
 	c.o.Secret("device code", d.Device)
 	u, err := url.Parse(d.Address)
 	if err != nil {
-		return oauthErrorf("the authorization server names no page to log in at")
+		return oauthErrorf("the authorization server does not name a login page")
 	}
 	if err := c.http.Transport.(*networkGuard).checkURL(ctx, u); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (l *LoginFlow) pollDevice(ctx context.Context) error {
 		case no.Code == "expired_token":
 			return l.codeExpiredError()
 		case no.Code == "access_denied":
-			return core.AsError(err).WithHint("the login was refused on the page; to try again: %s", l.client.loginCommand("--device"))
+			return core.AsError(err).WithHint("the login was denied on the page; to try again, run: %s", l.client.loginCommand("--device"))
 		case no.Code != "authorization_pending":
 			return err
 		}

@@ -120,7 +120,7 @@ func (c *Client) fetchResourceMetadata(ctx context.Context, asked authChallenge)
 		switch {
 		case errors.As(err, &code):
 			if asked.metadata != "" {
-				return r, oauthErrorf("the metadata of the server, %s, can't be read: %w", clipLegible(place), code)
+				return r, oauthErrorf("the metadata of the server, %s, cannot be read: %w", clipLegible(place), code)
 			}
 			continue
 		case err != nil:
@@ -175,7 +175,7 @@ func (c *Client) fetchServerMetadata(ctx context.Context, issuer string, is func
 			return m, err
 		case !is(m.Issuer):
 			return m, oauthErrorf("the metadata of the authorization server %s names another server, %s", clipLegible(issuer), clipLegible(m.Issuer)).
-				WithHint("report it to its operator: a login would go to the wrong place")
+				WithHint("report it to its operator: the login would be sent to the wrong server")
 		}
 		return m, c.checkMetadata(ctx, m)
 	}
@@ -199,7 +199,7 @@ func serverPlaces(issuer string) []string {
 // must not be reached.
 func (c *Client) checkMetadata(ctx context.Context, m serverMetadata) error {
 	if m.Authorize == "" && m.Device == "" || m.Token == "" {
-		return oauthErrorf("the authorization server %s names no addresses for a login", clipLegible(m.Issuer))
+		return oauthErrorf("the authorization server %s does not name its login addresses", clipLegible(m.Issuer))
 	}
 	if m.Authorize != "" && !slices.Contains(m.Challenges, "S256") {
 		return oauthErrorf("the authorization server %s does not announce PKCE with S256, without which the login could be stolen", clipLegible(m.Issuer)).

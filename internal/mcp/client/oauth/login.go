@@ -103,7 +103,7 @@ func (c *Client) beginLogin(ctx context.Context, asked authChallenge, how LoginO
 		return l, l.startDevice(ctx)
 	}
 	if at.server.Authorize == "" {
-		return nil, oauthErrorf("the authorization server has no page to log in at").WithHint("%s", c.loginCommand("--device"))
+		return nil, oauthErrorf("the authorization server has no login page").WithHint("%s", c.loginCommand("--device"))
 	}
 	if err := l.listenForRedirect(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (l *LoginFlow) listenForRedirect() error {
 		}
 	}
 	if err != nil {
-		return oauthErrorf("the port %d for the redirect can't be opened: %w", port, err)
+		return oauthErrorf("the port %d for the redirect cannot be opened: %w", port, err)
 	}
 	l.redirect = &url.URL{Scheme: "http", Host: at.Addr().String(), Path: "/callback"}
 	l.server = &http.Server{
@@ -175,7 +175,7 @@ func (l *LoginFlow) listenForRedirect() error {
 func (l *LoginFlow) authorizeURL() (string, error) {
 	u, err := url.Parse(l.found.server.Authorize)
 	if err != nil {
-		return "", oauthErrorf("the authorization server names no page to log in at")
+		return "", oauthErrorf("the authorization server does not name a login page")
 	}
 	sum := sha256.Sum256([]byte(l.verifier))
 	q := u.Query()
@@ -228,7 +228,7 @@ func (l *LoginFlow) matchesState(q url.Values) bool {
 func (l *LoginFlow) Paste(ctx context.Context, address string) error {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || !l.matchesState(u.Query()) {
-		return core.Errorf(core.KindInvalidArguments, "upstream.oauth", "that is not the address to which this login redirects").
+		return core.Errorf(core.KindInvalidArguments, "upstream.oauth", "this is not the address to which this login redirects").
 			WithHint("copy the whole address that the browser shows after the login; it must begin with %s", l.redirect)
 	}
 	return l.finishOnce(ctx, u.Query())
@@ -251,12 +251,12 @@ func (l *LoginFlow) redeemCode(ctx context.Context, q url.Values) error {
 	l.client.o.Secret("login code", q.Get("code"))
 	switch {
 	case iss != "" && iss != m.Issuer && !m.withoutIssuer, iss == "" && m.NamesIssuer:
-		return oauthErrorf("the answer to the login is not one of %s but of %q, so it is not used", clipLegible(m.Issuer), clipLegible(iss)).
+		return oauthErrorf("the response to the login is not from %s but from %q, so it is not used", clipLegible(m.Issuer), clipLegible(iss)).
 			WithHint("this may be an attack that mixes up two authorization servers: report it to the operator of the server")
 	case q.Get("error") != "":
 		return oauthErrorf("%w", &oauthDenial{Code: q.Get("error"), What: q.Get("error_description")})
 	case q.Get("code") == "":
-		return oauthErrorf("the answer to the login has no code")
+		return oauthErrorf("the response to the login contains no code")
 	}
 	return l.exchangeCode(ctx, url.Values{
 		"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {l.redirect.String()}, "code_verifier": {l.verifier},

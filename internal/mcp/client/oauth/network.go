@@ -75,7 +75,7 @@ func (g *networkGuard) checkURL(ctx context.Context, u *url.URL) error {
 	case host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
 		return oauthErrorf("%s is not an https address", clipLegible(u.Redacted()))
 	case u.Scheme == "http" && !(g.isLoopbackHost(ctx, host) && g.isLoopbackHost(ctx, g.server)):
-		return oauthErrorf("a login over plain http is refused: %s", clipLegible(u.Redacted()))
+		return oauthErrorf("login over plain http is refused: %s", clipLegible(u.Redacted()))
 	}
 	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err == nil && proxy != nil {
 		if found, err := g.lookupHost(ctx, host); err == nil { // else the proxy knows it
@@ -134,7 +134,7 @@ func (g *networkGuard) checkAddresses(ctx context.Context, host string, found []
 			own, _ = g.lookupHost(ctx, g.server)
 		}
 		if !isNear(a, own) {
-			return oauthErrorf("the login leads to %s (%s), which is inside the network, and the server is not", clipLegible(host), a).
+			return oauthErrorf("the login leads to %s (%s), which is inside the local network, but the server is not", clipLegible(host), a).
 				WithHint("the server's metadata may be hostile: report it to the operator of the server")
 		}
 	}
@@ -209,7 +209,7 @@ func sameOriginOnly(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case first.Method != http.MethodGet:
-		return oauthErrorf("%s redirects a request of the login, which is not followed", clipLegible(first.URL.Host))
+		return oauthErrorf("%s redirects a login request, which is not followed", clipLegible(first.URL.Host))
 	case originOf(req.URL) != originOf(first.URL):
 		return oauthErrorf("%s redirects to another origin, %s, which is not followed", clipLegible(first.URL.Host), clipLegible(req.URL.Host))
 	case len(via) > maxRedirects:
@@ -286,5 +286,5 @@ func requestError(req *http.Request, err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return oauthErrorf("%s can't be asked for a login: %w", clipLegible(req.URL.Host), err)
+	return oauthErrorf("%s cannot be reached for the login: %w", clipLegible(req.URL.Host), err)
 }

@@ -98,15 +98,15 @@ func (c *Client) Authorize(ctx context.Context, req *http.Request, resp *http.Re
 		return err
 	}
 	if c.o.Open == nil && t == nil && err == nil && !c.usesOAuth(ctx, asked) {
-		return oauthErrorf("the server wants credentials%s", asked.errorText()).
+		return oauthErrorf("the server requires credentials%s", asked.errorText()).
 			WithHint(
-				"put them into this server's headers, as in \"Authorization\": \"Bearer …\"; it names no login, but perhaps has one: %s",
+				"put them into this server's headers, as in \"Authorization\": \"Bearer …\"; or try to log in, although it announces no login: %s",
 				c.loginCommand(""),
 			)
 	}
 	why := "nobody has logged in"
 	if t != nil {
-		why = "the server does not accept the login any more"
+		why = "the server no longer accepts the login"
 	}
 	return c.requireLogin(ctx, asked, why)
 }
@@ -129,9 +129,9 @@ func (c *Client) requireLogin(ctx context.Context, asked authChallenge, why stri
 
 // loginNeededError returns the error for a missing login. It wraps core.ErrLogin.
 func (c *Client) loginNeededError(why string) *core.Error {
-	e := core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the server needs a login (%s): %w", why, core.ErrLogin).
-		WithHint("a person logs in with: %s", c.loginCommand("")).AtTool(c.o.Server, "")
-	e.Message = "the server needs a login: " + why
+	e := core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the server requires a login (%s): %w", why, core.ErrLogin).
+		WithHint("a person can log in with: %s", c.loginCommand("")).AtTool(c.o.Server, "")
+	e.Message = "the server requires a login: " + why
 	return e
 }
 
@@ -161,7 +161,7 @@ func quoteArgument(name string) string {
 // stepUp asks for more scopes after the server refused a token for lack of them.
 func (c *Client) stepUp(ctx context.Context, asked authChallenge, sent string) error {
 	if asked.err != "insufficient_scope" {
-		return oauthErrorf("the server answered HTTP 403 (Forbidden)%s", asked.errorText()).WithHint("the account that is logged in may not do this")
+		return oauthErrorf("the server answered HTTP 403 (Forbidden)%s", asked.errorText()).WithHint("the logged-in account is not allowed to do this")
 	}
 	t, err := c.readToken()
 	if err != nil {
@@ -175,8 +175,8 @@ func (c *Client) stepUp(ctx context.Context, asked authChallenge, sent string) e
 	}
 	if containsAll(unionOf(t.Scopes, t.Asked), asked.scopes) {
 		return oauthErrorf(
-			"the server refuses a login that has all scopes it names%s", asked.errorText(),
-		).WithHint("the account that is logged in may not do this")
+			"the server refuses a login that already has all the scopes it asks for%s", asked.errorText(),
+		).WithHint("the logged-in account is not allowed to do this")
 	}
 	if err := c.addWantedScopes(ctx, asked.scopes); err != nil {
 		return err

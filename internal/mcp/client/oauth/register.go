@@ -40,7 +40,7 @@ func (c *Client) chooseIdentity(ctx context.Context, m serverMetadata, redirect 
 	case m.Register == "":
 		return clientIdentity{}, oauthErrorf("the authorization server %s does not register clients automatically", clipLegible(m.Issuer)).
 			WithHint(
-				"register Retort there by hand, with the redirect http://127.0.0.1:PORT/callback, and put clientId and redirectPort under servers.%s.oauth in retort.yaml",
+				"register Retort there by hand with the redirect address http://127.0.0.1:PORT/callback, and set clientId and redirectPort under servers.%s.oauth in retort.yaml",
 				c.o.Server,
 			)
 	}
@@ -113,7 +113,7 @@ func (c *Client) acceptRegistration(m serverMetadata, redirect, method string, t
 	if code != http.StatusCreated && code != http.StatusOK || unread != nil || a.ID == "" {
 		a.http = code
 		return clientIdentity{}, oauthErrorf("Retort could not be registered at %s: %w", clipLegible(m.Issuer), fmt.Errorf("%s", a.oauthDenial.Error())).
-			WithHint("register it by hand and put clientId under servers.%s.oauth in retort.yaml", c.o.Server)
+			WithHint("register it by hand and set clientId under servers.%s.oauth in retort.yaml", c.o.Server)
 	}
 	c.o.Secret("client secret", a.Secret)
 	if a.Method != "" {

@@ -113,8 +113,8 @@ func (s *LoginStore) readFile(path string, into any) (bool, error) {
 }
 
 func (s *LoginStore) unreadableError(err error) *core.Error {
-	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the login stored in %s can't be read: %w", s.dir, err).
-		WithHint("retort auth logout SERVER removes it, and retort auth login SERVER logs in again")
+	return core.Errorf(core.KindUpstreamGone, "upstream.oauth", "the login stored in %s cannot be read: %w", s.dir, err).
+		WithHint("remove it with retort auth logout SERVER, and log in again with retort auth login SERVER")
 }
 
 // writeFile encrypts a value and writes it to a file atomically and durably.
@@ -129,14 +129,14 @@ func (s *LoginStore) writeFile(path string, what any) error {
 	nonce := make([]byte, s.cipher.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
 	if err := seal.ReplaceFile(path, s.cipher.Seal(nonce, nonce, plain, []byte(filepath.Base(path)))); err != nil {
-		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be stored: %w", err)
+		return core.Errorf(core.KindInternal, "upstream.oauth", "the login cannot be stored: %w", err)
 	}
 	return nil
 }
 
 func (s *LoginStore) removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return core.Errorf(core.KindInternal, "upstream.oauth", "the login can't be removed: %w", err)
+		return core.Errorf(core.KindInternal, "upstream.oauth", "the login cannot be removed: %w", err)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (s *LoginStore) openCipher() error {
 	s.once.Do(func() {
 		master, err := s.key()
 		if err != nil {
-			s.failed = core.Errorf(core.KindInternal, "upstream.oauth", "the key of the logins can't be read: %w", err)
+			s.failed = core.Errorf(core.KindInternal, "upstream.oauth", "the key of the logins cannot be read: %w", err)
 			return
 		}
 		code := hmac.New(sha256.New, master)
@@ -170,7 +170,7 @@ func (s *LoginStore) lockFile(path string) (unlock func(), err error) {
 		return nil, core.Errorf(core.KindInternal, "upstream.oauth", "the login cannot be locked: %w", err)
 	}
 	if err != nil {
-		return nil, oauthErrorf("another process renews the login and does not end: %w", err)
+		return nil, oauthErrorf("another process is renewing the login and does not finish: %w", err)
 	}
 	return unlock, nil
 }

@@ -167,7 +167,7 @@ func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) 
 	case t.Refresh == "" && alive:
 		return &t, nil
 	case t.Refresh == "" && t.Access == refused:
-		return nil, c.loginNeededError(cmp.Or(t.Ended, "the server does not accept the login any more"))
+		return nil, c.loginNeededError(cmp.Or(t.Ended, "the server no longer accepts the login"))
 	case t.Refresh == "":
 		return nil, c.loginNeededError(cmp.Or(t.Ended, "the login has ended"))
 	case t.Renewed && t.Access == refused && now.Sub(t.Issued) < time.Minute:
@@ -208,7 +208,7 @@ func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) 
 func (c *Client) endLogin(t storedToken, no *oauthDenial, cutOff bool) error {
 	why := "the login could not be renewed, " + no.Error()
 	if cutOff {
-		why += ", after an earlier renewal was cut off before its answer was kept"
+		why += ", after an earlier renewal was interrupted before its response was stored"
 	}
 	t.Refresh, t.Begun, t.Expires, t.Ended = "", time.Time{}, time.Now(), why
 	if err := c.storeToken(&t); err != nil {
@@ -262,7 +262,7 @@ func (d *oauthDenial) Error() string {
 	if d.Code == "" {
 		return fmt.Sprintf("the authorization server answers HTTP %d", d.http)
 	}
-	text := "the authorization server says " + clipLegible(d.Code)
+	text := "the authorization server reports " + clipLegible(d.Code)
 	if d.What != "" {
 		text += ": " + clipLegible(d.What)
 	}
@@ -292,7 +292,7 @@ func (c *Client) requestToken(ctx context.Context, address string, who clientIde
 	case !strings.EqualFold(a.Type, "bearer"):
 		return a, oauthErrorf("the token has the type %q, but only bearer tokens are supported", clipLegible(a.Type))
 	case len(a.Access) > maxTokenBytes || strings.ContainsFunc(a.Access, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return a, oauthErrorf("the token can't be sent in a header")
+		return a, oauthErrorf("the token cannot be sent in a header")
 	}
 	return a, nil
 }

@@ -25,14 +25,14 @@ func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Me
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		l.refuseRequest(w, r, http.StatusRequestEntityTooLarge, "the request is larger than http.maxBody")
+		l.refuseRequest(w, r, http.StatusRequestEntityTooLarge, "the request exceeds the setting http.maxBody")
 		return a, false
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
-		l.refuseRequest(w, r, http.StatusRequestTimeout, "the request took too long to arrive")
+		l.refuseRequest(w, r, http.StatusRequestTimeout, "the request was not received in time")
 		return a, false
 	case err != nil:
-		l.refuseRequest(w, r, http.StatusBadRequest, "the request did not arrive whole")
+		l.refuseRequest(w, r, http.StatusBadRequest, "the request arrived incomplete")
 		return a, false
 	}
 	_ = control.SetReadDeadline(time.Time{})

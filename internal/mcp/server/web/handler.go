@@ -33,7 +33,7 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path != Path && r.URL.Path != EventsPath {
-		l.refuseRequest(w, r, http.StatusNotFound, "there is nothing here; clients are answered on "+Path)
+		l.refuseRequest(w, r, http.StatusNotFound, "there is nothing here; the MCP endpoint is "+Path)
 		return
 	}
 	p, ok := l.authenticateRequest(w, r)
@@ -42,7 +42,7 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	}
 	t, err := l.tenantOf(p.Name)
 	if err != nil {
-		l.refuseRequest(w, r, http.StatusInternalServerError, "the server can't be made")
+		l.refuseRequest(w, r, http.StatusInternalServerError, "the server cannot be created")
 		return
 	}
 	defer t.enterRequests(-1)
@@ -120,7 +120,7 @@ func (l *Listener) authenticateRequest(w http.ResponseWriter, r *http.Request) (
 // them to find out how to log in.
 func (l *Listener) noteRefusedToken(r *http.Request, bearer string) {
 	if bearer != "" {
-		l.refused.noteRefusal(networkOf(r.RemoteAddr), "the token does not count", time.Now())
+		l.refused.noteRefusal(networkOf(r.RemoteAddr), "the token is not valid", time.Now())
 	}
 }
 

@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 	p.stop()
 	mu.Lock()
 	defer mu.Unlock()
-	if len(told) < 2 || len(told) > 4 || told[0] != (web.RefusedLogins{From: "127.0.0.1", Why: "the token does not count", Count: 1}) {
+	if len(told) < 2 || len(told) > 4 || told[0] != (web.RefusedLogins{From: "127.0.0.1", Why: "the token is not valid", Count: 1}) {
 		t.Fatalf("%+v", told)
 	}
 	all := 0

@@ -23,7 +23,7 @@ func openCertificate(cert, key string) (*reloadingCertificate, error) {
 	c := &reloadingCertificate{cert: cert, key: key}
 	if err := c.loadFiles(); err != nil {
 		return nil,
-			core.Errorf(core.KindInvalidArguments, "http", "http.tls: %w", err).WithHint("cert and key are files in PEM that belong together")
+			core.Errorf(core.KindInvalidArguments, "http", "http.tls: %w", err).WithHint("cert and key must be PEM files of the same key pair")
 	}
 	return c, nil
 }

@@ -102,7 +102,7 @@ func OpenListener(o Options) (*Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.Addr)
 	if err != nil {
 		return nil, core.Errorf(
-			core.KindInvalidArguments, "http", "%q is no address to listen on: %w", o.Addr, err,
+			core.KindInvalidArguments, "http", "%q is not an address to listen on: %w", o.Addr, err,
 		).WithHint("write it as 127.0.0.1:7337")
 	}
 	loopback := address.IP != nil && address.IP.IsLoopback()
@@ -111,7 +111,7 @@ func OpenListener(o Options) (*Listener, error) {
 			core.KindPolicy, "http", "%s can be reached from other machines, and clients would not have to authenticate",
 			o.Addr,
 		).
-			WithHint("listen on 127.0.0.1, or make tokens: retort token create NAME")
+			WithHint("listen on 127.0.0.1, or create tokens: retort token create NAME")
 	}
 	l := newListener(o, loopback)
 	if r, ok := o.Authenticator.(interface {
@@ -125,7 +125,7 @@ func OpenListener(o Options) (*Listener, error) {
 		}
 	}
 	if l.net, err = net.Listen("tcp", address.String()); err != nil {
-		return nil, core.Errorf(core.KindInvalidArguments, "http", "%w", err).WithHint("is another Retort listening there?")
+		return nil, core.Errorf(core.KindInvalidArguments, "http", "%w", err).WithHint("check whether another Retort already listens there")
 	}
 	return l, nil
 }

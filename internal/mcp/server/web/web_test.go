@@ -386,7 +386,7 @@ func TestRequestState(t *testing.T) {
 	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, `"result":"written"`) || len(p.files.RecordedEffects()) != 1 {
 		t.Fatalf("%s, effects %v", got, p.files.RecordedEffects())
 	}
-	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, "was used before; nothing ran") || len(p.files.RecordedEffects()) != 1 {
+	if got := answered(asked.RequestState, code, ann); !strings.Contains(got, "was already used; nothing ran") || len(p.files.RecordedEffects()) != 1 {
 		t.Errorf("%s, effects %v", got, p.files.RecordedEffects())
 	}
 }

@@ -20,7 +20,7 @@ func TestAdvice(t *testing.T) {
 	c := New(parsertest.NewInterpreter(t))
 	for code, want := range map[string]string{
 		`r = github.get_me()
-result = [i["titel"] for i in r]`: `line 2: "titel" was never seen in 12 answers of github.get_me. Did you mean 'title'?`,
+result = [i["titel"] for i in r]`: `line 2: "titel" never occurred in 12 results of github.get_me. Did you mean 'title'?`,
 		`for i in await github.get_me():
     print(i["user"]["logn"])`: "Did you mean 'login'?",
 		`i = sorted(github.get_me(), key=lambda x: x["number"])[0]
@@ -28,7 +28,7 @@ print(i.get("Title", ""))`: "Did you mean 'title'?",
 		`r = github.get_me()
 a = [i["titel"] for i in r]
 b = [i["number"] for i in r[1:]]`: "Did you mean 'title'?",
-		`print(github.get_me()["items"])`:           "the value is a list there",
+		`print(github.get_me()["items"])`:           "the value at that place is a list",
 		`print(github.get_me()[0]["assignee"])`:     "; there are by_id, number, title, user",
 		`print(github.get_me()[0].get("assignee"))`: "",
 		`r = github.get_me()

@@ -104,7 +104,7 @@ func (c *PythonChecker) CheckProgram(ctx context.Context, src ProgramSource, too
 // judgeProgram checks a program without the skills that it imports. It returns an error if the program must not run.
 func (c *PythonChecker) judgeProgram(ctx context.Context, src ProgramSource, tools *core.Toolset) (*pythonProgram, *core.Error) {
 	if len(src.Code) > maxCode {
-		return nil, core.Errorf(core.KindLimit, "gate.python", "the program has more than 4 MB").
+		return nil, core.Errorf(core.KindLimit, "gate.python", "the program exceeds 4 MB").
 			WithHint("put data into a workspace file and read it with open()")
 	}
 	return c.parseProgram(ctx, src.Code, tools, func(p *pythonProgram) *core.Error {

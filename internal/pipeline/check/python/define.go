@@ -71,7 +71,7 @@ func (p *pythonProgram) checkImportable() *core.Error {
 	return p.refuseFindings(
 		[]refusalFinding{{
 			kind: core.KindSyntax, message: what + " outside of functions, in a skill",
-			hint:        "a skill is imported: put what it does into functions",
+			hint:        "skills are imported, so put the code into functions",
 			sourcePlace: sourcePlace{int(n.line), int(n.column) + 1, len(what)},
 		}},
 	)

@@ -107,7 +107,7 @@ func (p *pythonProgram) findAbsentModules() []refusalFinding {
 		case !i.Known:
 			f.message, f.hint = fmt.Sprintf("there is no module %q", i.Module), p.moduleHint(head)
 		case i.Lacks:
-			f.message = fmt.Sprintf("the module %s has no %q", i.Module, i.Name)
+			f.message = fmt.Sprintf("the module %s does not have %q", i.Module, i.Name)
 			if len(i.Near) > 0 {
 				f.message += ". Did you mean " + source.OrList(i.Near) + "?"
 			}
@@ -124,9 +124,9 @@ func (p *pythonProgram) moduleHint(head string) string {
 		return "did you mean: from servers import " + s.Python + "?"
 	}
 	if hint := suggestInstead(head); hint != "" {
-		return "only Python's standard library is here: " + hint
+		return "only Python's standard library is available: " + hint
 	}
-	return "there are Python's standard library and the servers: from servers import <server>"
+	return "only Python's standard library and the servers are available: from servers import <server>"
 }
 
 // findUnboundNames returns a finding for each name that nothing defines. It returns none if the program may define or
@@ -171,7 +171,7 @@ func (p *pythonProgram) nameHint(name string) string {
 	var servers, tools []string
 	for _, s := range p.tools.Servers {
 		if s.Python == name {
-			return fmt.Sprintf("%[1]s is a name of Python's here; the server is imported: from servers import %[1]s as %[1]s_server", name)
+			return fmt.Sprintf("%[1]s is a Python name here; import the server under another name: from servers import %[1]s as %[1]s_server", name)
 		}
 		servers = append(servers, s.Python)
 		for _, t := range s.Tools {
@@ -186,7 +186,7 @@ func (p *pythonProgram) nameHint(name string) string {
 	if near := core.NearestNames(name, servers, 2); len(near) > 0 {
 		return "did you mean the server " + source.OrList(near) + "?"
 	}
-	return "names come from imports, assignments in the program, and the servers; search_tools finds tools"
+	return "names come from imports, assignments in the program, and the servers; find tools with search_tools"
 }
 
 // toolOf returns the tool that a chain of names refers to, or nil.

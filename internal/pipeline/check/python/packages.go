@@ -8,7 +8,7 @@ import (
 // packageAdvice maps hints to the names of well-known packages that programs cannot import. The hint says what to use
 // instead.
 var packageAdvice = map[string]string{
-	"urllib.request reaches the domains that the setting network.whitelist names, and nothing else leads out; search_tools finds a tool that does it": "requests httpx aiohttp urllib3 websockets websocket " +
+	"urllib.request reaches only the domains in the setting network.whitelist, and there is no other network access; look for a tool with search_tools": "requests httpx aiohttp urllib3 websockets websocket " +
 		"selenium playwright openai anthropic boto3 botocore github slack_sdk slack googleapiclient google gspread stripe twilio notion_client jira",
 	"use csv, collections.Counter, itertools.groupby and statistics over plain lists and dicts": "pandas polars duckdb pyarrow dask tabulate",
 	"use math, statistics and plain lists":                                                      "numpy scipy sklearn sympy torch tensorflow",
@@ -20,9 +20,9 @@ var packageAdvice = map[string]string{
 	"use dataclasses, and plain checks with isinstance":                                         "pydantic attr attrs marshmallow jsonschema cerberus",
 	"use print, without colours":                                                                "rich tqdm colorama termcolor click loguru",
 	"use for with try and except, and time.sleep between attempts":                              "tenacity backoff retry retrying",
-	"programs have no environment and no secrets: the servers are signed in already":            "dotenv environs decouple",
-	"programs reach databases by tools only; search_tools finds one":                            "psycopg psycopg2 pymysql sqlalchemy pymongo redis asyncpg",
-	"use json, csv, zipfile and io; a spreadsheet's tool answers its cells as values":           "openpyxl xlrd xlsxwriter docx PyPDF2 pypdf pdfplumber fitz",
+	"programs have no environment variables and no secrets: the servers are already logged in":  "dotenv environs decouple",
+	"programs reach databases only through tools; find one with search_tools":                   "psycopg psycopg2 pymysql sqlalchemy pymongo redis asyncpg",
+	"use json, csv, zipfile and io; a spreadsheet tool returns cells as values":                 "openpyxl xlrd xlsxwriter docx PyPDF2 pypdf pdfplumber fitz",
 	"use asyncio, which has gather, TaskGroup and Semaphore":                                    "anyio trio nest_asyncio gevent",
 	"use json":           "orjson ujson simplejson",
 	"use difflib and re": "fuzzywuzzy rapidfuzz Levenshtein regex nltk spacy",

@@ -101,8 +101,8 @@ func (l *skillLinker) checkUses(ctx context.Context, p *pythonProgram, chain sou
 	for _, at := range loose {
 		return p.refuseFindings(
 			[]refusalFinding{{
-				kind: core.KindType, message: "skills are named one by one",
-				hint:        "from skills import <name>, or from skills.<name> import <function>; list_skills lists them",
+				kind: core.KindType, message: "import skills one by one",
+				hint:        "write from skills import <name>, or from skills.<name> import <function>; list_skills lists the skills",
 				sourcePlace: at,
 			}},
 		)

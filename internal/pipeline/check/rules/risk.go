@@ -135,13 +135,13 @@ func (w *riskWeighing) weighTools(uses []UsedTool, unknown bool) {
 	beyond := len(names[core.EffectWrite]) + len(names[core.EffectDestructive])
 	w.addPart(min(maxMore, weightMore*(beyond-1)), "%d tools do more than read", beyond)
 	if unknown {
-		w.addPart(weightUnknown, "what it calls is unknown before it runs")
+		w.addPart(weightUnknown, "which tools it calls is unknown before it runs")
 	}
 	w.weighLoops(uses)
 	w.weighFlow(uses)
 }
 
-var effectMeanings = [...]string{"which only reads", "which changes something", "which cannot be taken back"}
+var effectMeanings = [...]string{"which only reads", "which changes something", "which is irreversible"}
 
 func (w *riskWeighing) weighLoops(uses []UsedTool) {
 	for _, u := range uses { // what goes furthest is first
@@ -165,7 +165,7 @@ func (w *riskWeighing) weighFlow(uses []UsedTool) {
 	}
 	delete(from, to)
 	if to != "" && len(from) > 0 {
-		w.addPart(weightAcross, "what it reads elsewhere can go to %s", to)
+		w.addPart(weightAcross, "data that it reads elsewhere can be sent to %s", to)
 	}
 }
 

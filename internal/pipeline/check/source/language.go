@@ -263,10 +263,10 @@ func (r RecognizedLanguage) MarkGuessed(e *core.Error) *core.Error {
 		other = core.TypeScript
 	}
 	c := *e
-	c.Hint = strings.TrimPrefix(c.Hint+"; ", "; ") + "no language was named, and by its syntax it was read as " + string(r.Language) +
+	c.Hint = strings.TrimPrefix(c.Hint+"; ", "; ") + "no language was given, and by its syntax the program was read as " + string(r.Language) +
 		": if it is " +
 		string(other) +
-		", say language: \"" +
+		", set language: \"" +
 		string(other) +
 		"\""
 	return &c

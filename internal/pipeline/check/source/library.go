@@ -21,7 +21,7 @@ type NoSkills struct{}
 func (NoSkills) FindSkill(name string, _ core.Language) (core.Skill, *core.Error) {
 	return core.Skill{}, core.Errorf(
 		core.KindType, "gate.skills", "there is no skill %q", name,
-	).WithHint("list_skills lists them, save_skill saves one")
+	).WithHint("list the skills with list_skills, or save one with save_skill")
 }
 
 // SkillFunction describes an exported function of a skill, in the syntax of its language.
@@ -67,7 +67,7 @@ func (c ImportChain) WithSkill(name string, seen int) (ImportChain, *core.Error)
 	for i, n := range c {
 		if n == name {
 			cycle := append(append(ImportChain{}, c[i:]...), name)
-			e := core.Errorf(core.KindType, "gate.skills", "skills import each other in a circle: %s", cycle.String()).
+			e := core.Errorf(core.KindType, "gate.skills", "skills import each other in a cycle: %s", cycle.String()).
 				WithHint("move the shared code into a separate skill")
 			e.Skill = name
 			return nil, e
@@ -75,7 +75,7 @@ func (c ImportChain) WithSkill(name string, seen int) (ImportChain, *core.Error)
 	}
 	if len(c) >= maxChain || seen >= maxSkills {
 		return nil, core.Errorf(
-			core.KindLimit, "gate.skills", "the program uses more skills than are followed (%d, %d deep)", maxSkills,
+			core.KindLimit, "gate.skills", "the program uses too many skills (at most %d, at most %d levels deep)", maxSkills,
 			maxChain,
 		)
 	}
@@ -103,7 +103,7 @@ func InSkill(s core.Skill, e *core.Error) *core.Error {
 	c.Skill = s.Name
 	c.Message = "the skill " + s.Name + " cannot be used: " + s.FileName() + errorPlace(e) + ": " + e.Message
 	if e.Kind != core.KindInternal && e.Kind != core.KindCancelled {
-		c.Hint = "mend the skill (load_skill shows it, save_skill saves it again)"
+		c.Hint = "repair the skill (read it with load_skill, and save it again with save_skill)"
 		if e.Hint != "" {
 			c.Hint = e.Hint + "; " + c.Hint
 		}

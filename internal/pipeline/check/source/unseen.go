@@ -43,13 +43,13 @@ func (u UnknownField) IsTelling() bool {
 
 // WarningText returns the warning about the field. tool is the name by which programs call the tool.
 func (u UnknownField) WarningText(tool string) string {
-	text := fmt.Sprintf("%q was never seen in %d answers of %s", u.Name, u.Tool.Learned.Observations, tool)
+	text := fmt.Sprintf("%q never occurred in %d results of %s", u.Name, u.Tool.Learned.Observations, tool)
 	near := cmp.Or(core.CorrectSpelling(u.Name, u.Has), u.Near)
 	switch {
 	case near != "":
 		return text + fmt.Sprintf(". Did you mean '%s'?", near)
 	case u.List:
-		return text + ": the value is a list there"
+		return text + ": the value at that place is a list"
 	case len(u.Has) == 0:
 		return text + ": the value has the type " + u.Type
 	}

@@ -43,7 +43,7 @@ func (p *scriptProgram) toFinding(d tsc.Diagnostic) (checkFinding, bool) {
 		return f, false
 	case d.Code == noMember && !d.Erased && strings.Contains(message, "on type 'Promise<"):
 		f.kind = core.KindType
-		f.hint = "the call answers a Promise: put await before it, as in (await …)." + p.source.Text()[d.Start:d.End]
+		f.hint = "the call returns a Promise: put await before it, as in (await …)." + p.source.Text()[d.Start:d.End]
 	case d.Argument != nil && !d.Open:
 		p.explainArgument(&f, d)
 	case d.Member != nil && !d.Erased:
@@ -112,7 +112,7 @@ func (p *scriptProgram) shadowedServer(d tsc.Diagnostic) *core.ToolServer {
 }
 
 func builtinHint(s *core.ToolServer) string {
-	return fmt.Sprintf("%[1]s is a built-in here; the server is imported: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
+	return fmt.Sprintf("%[1]s is a built-in here; import the server under another name: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
 }
 
 // explainMember completes the finding for a name that a module does not export. Missing tools were already found
@@ -182,11 +182,11 @@ func (p *scriptProgram) nameHint(d tsc.Diagnostic) string {
 	case "XMLHttpRequest", "WebSocket", "EventSource":
 		return noNetwork
 	case "exec":
-		return "programs start no commands here, unless the setting commands allows some; search_tools finds a tool that does it"
+		return "programs can start only the commands that the setting commands allows; look for a tool with search_tools"
 	case "window", "document", "localStorage":
-		return "programs run outside of a browser"
+		return "programs do not run in a browser"
 	}
-	return "names come from imports, declarations in the program, and the servers; search_tools finds tools"
+	return "names come from imports, declarations in the program, and the servers; find tools with search_tools"
 }
 
 func (p *scriptProgram) nameErrors() source.NameErrors {

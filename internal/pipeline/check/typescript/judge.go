@@ -49,8 +49,8 @@ func (p *scriptProgram) judgeFindings(diagnostics []tsc.Diagnostic, modules []st
 	found = append(found, advice...)
 	for _, at := range p.reach.loose {
 		found = append(found, checkFinding{
-			kind: core.KindType, message: "skills are named one by one",
-			hint: "import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists them", start: at.start,
+			kind: core.KindType, message: "import skills one by one",
+			hint: "write import { f } from './skills/<name>', or skills.<name>.f(…); list_skills lists the skills", start: at.start,
 			end: at.end,
 		})
 	}
@@ -97,10 +97,10 @@ func (p *scriptProgram) findAbsentModules(modules []string) []checkFinding {
 		f := checkFinding{kind: core.KindType, start: i.Start, end: i.End}
 		switch known := resolveSpecifier(i.Specifier, p.tools).kind != moduleOther || slices.Contains(modules, i.Specifier); {
 		case i.Form == tsc.ImportReExport:
-			f.message = "a program cannot export from another module: nothing imports it"
+			f.message = "a program cannot export from another module, because nothing imports a program"
 			f.hint = "return a value, or export default one"
 			if p.module {
-				f.message, f.hint = "a skill exports what it declares itself", "import it, and export a function that calls it"
+				f.message, f.hint = "a skill can export only what it declares itself", "import it, and export a function that calls it"
 			}
 		case known, i.Form == tsc.ImportType:
 			continue
@@ -118,9 +118,9 @@ func moduleHint(specifier string, modules []string) string {
 	if inTree {
 		switch dir, _, _ := strings.Cut(path, "/"); dir {
 		case "skills":
-			return "list_skills lists them; it is import { f } from './skills/<name>'"
+			return "list the skills with list_skills, and write import { f } from './skills/<name>'"
 		case "workspace":
-			return "files are read with node:fs/promises"
+			return "read files with node:fs/promises"
 		}
 	}
 	if hint := suggestInstead(specifier); hint != "" {
@@ -130,7 +130,7 @@ func moduleHint(specifier string, modules []string) string {
 		return "did you mean " + near[0] + "?"
 	}
 	known := slices.DeleteFunc(slices.Clone(modules), func(m string) bool { return !strings.HasPrefix(m, "node:") })
-	return "no packages are installed; there are ./servers/<server>, ./client, " + strings.Join(known, ", ")
+	return "no packages are installed; you can import ./servers/<server>, ./client, " + strings.Join(known, ", ")
 }
 
 // unknownNames returns the unbound names in findings.

@@ -28,9 +28,9 @@ func TestLearnedTypesAdvise(t *testing.T) {
 		answers, steady int
 		code, want      string
 	}{
-		{3, 0, `return i.titel`, `line 2: "titel" was never seen in 3 answers of github.getIssue. Did you mean 'title'?`},
+		{3, 0, `return i.titel`, `line 2: "titel" never occurred in 3 results of github.getIssue. Did you mean 'title'?`},
 		{2, 2, `return i.titel`, ""},
-		{10, 5, `return i.priority`, `line 2: "priority" was never seen in 10 answers of github.getIssue; there are title, number, state, labels, user, body`},
+		{10, 5, `return i.priority`, `line 2: "priority" never occurred in 10 results of github.getIssue; there are title, number, state, labels, user, body`},
 		{10, 4, `return i.priority`, ""},
 		{4, 4, `return i.priority`, ""},
 		{10, 5, `return i.priority ?? i.title`, ""},
@@ -42,14 +42,14 @@ func TestLearnedTypesAdvise(t *testing.T) {
 		{10, 5, `return i.titel ?? ''`, "Did you mean 'title'?"},
 		{10, 5, `return [i.milestones.toFixed(1), i.milestones.trim()]`, ""},
 		{10, 5, `return i.labels.map(l => l.nam)`, "Did you mean 'name'?"},
-		{10, 5, `return i.labels.name`, `"name" was never seen in 10 answers of github.getIssue: the value is a list there`},
+		{10, 5, `return i.labels.name`, `"name" never occurred in 10 results of github.getIssue: the value at that place is a list`},
 		{10, 5, `const n = i.number; return n.lenght`, `the value has the type number`},
 		{10, 5, `return i.body.toLowerCase() + i.body.trim()`, ""},
 		{10, 5, `return i.toUpperCase()`, ""}, // some answers were text
 		{10, 5, `return github.getIssue({owner: i.number, repo: i.labels, number: i.title})`, ""},
-		{10, 5, `const all: string[] = i; const n: number = i.title; return [all, n, i.title * 2, i.number.xy.z]`, `"xy" was never seen`},
+		{10, 5, `const all: string[] = i; const n: number = i.title; return [all, n, i.title * 2, i.number.xy.z]`, `"xy" never occurred`},
 		{10, 5, `const sums = [i].reduce((a, x) => { a.total = (a.total || 0) + x.number; return a }, {}); return sums`, ""},
-		{10, 5, `i.extra = 1; return i`, `"extra" was never seen`},
+		{10, 5, `i.extra = 1; return i`, `"extra" never occurred`},
 		{10, 5, `type I = typeof i; const f = (x: any) => x.titel; return f(i)`, ""},
 	} {
 		for _, language := range []core.Language{core.TypeScript, core.JavaScript} {

@@ -22,10 +22,10 @@ function failed(error) { return { __proto__: null, status: 'error', error: { __p
 function limit(status, message, hint) { return { __proto__: null, status, error: { __proto__: null, kind: 'limit', message, hint } }; }
 
 exports.memoryStop = (most) => limit('memory_limit', `the program needed more than its ${bytes(most)} of memory`,
-	'work through the data in parts and keep only what the result needs');
+	'process the data in parts and keep only what the result needs');
 exports.resultStop = (size, most) => limit('output_limit', `the returned value has ${bytes(size)}, more than the ${bytes(most)} allowed`,
 	'return a summary, or write the data to a file in ./workspace and return its path');
-exports.deadlock = () => failed({ kind: 'runtime', message: 'the program waits for something that never happens',
+exports.deadlock = () => failed({ kind: 'runtime', message: 'the program waits for something that can never happen',
 	hint: 'it awaits a promise that can no longer be settled: look for a resolve that is never called' });
 
 function clip(text, most) {
@@ -46,7 +46,7 @@ exports.thrown = function thrown(value, file, memory) {
 	}
 	if (name === 'RangeError' && exec(overflow, message) !== null) {
 		return located(failed({ kind: 'limit', message: 'the call stack overflowed: functions called each other too deeply',
-			hint: 'look for a recursion without an end, or use a loop' }), t.stack, file);
+			hint: 'look for endless recursion, or use a loop' }), t.stack, file);
 	}
 	if (t.kind) {
 		return located(failed({ kind: clip(t.kind, brief), message: clip(message, long), hint: clip(t.hint, long), server: clip(t.server, brief), tool: clip(t.tool, brief) }), t.stack, file);

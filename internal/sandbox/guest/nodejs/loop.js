@@ -144,7 +144,7 @@ function encodeDone(done, left) {
 	const text = stringify(done);
 	let warnings = warned();
 	if (left > 0) {
-		warnings += (warnings === '' ? '' : ',') + stringify(`calls still under way when the program ended: ${left}; whether they have had their effects is not known`);
+		warnings += (warnings === '' ? '' : ',') + stringify(`calls still running when the program ended: ${left}; it is unknown whether they took effect`);
 	}
 	return warnings === '' ? text : `${slice(text, 0, -1)},"warnings":[${warnings}]}`;
 }

@@ -10,8 +10,8 @@ ENOMEM = 12
 INLINE = {"<listcomp>", "<setcomp>", "<dictcomp>"}  # no frames of their own since Python 3.12
 
 DEEP = "the call stack overflowed: functions called each other too deeply"
-DEEP_HINT = "look for a recursion without an end, or use a loop"
-WAITING = "the program waits for something that never happens"
+DEEP_HINT = "look for endless recursion, or use a loop"
+WAITING = "the program waits for something that can never happen"
 WAITING_HINT = "it awaits something that nothing is left to finish: look for a future, queue, lock or event that nobody sets"
 
 
@@ -70,7 +70,7 @@ class Reporter:
         stack = self.own(error.__traceback__)
         if isinstance(error, MemoryError) or isinstance(error, OSError) and error.errno == ENOMEM:
             told = {"kind": "limit", "message": "the program needed more than its %s of memory" % size(self.memory)}
-            told["hint"] = "work through the data in parts and keep only what the result needs"
+            told["hint"] = "process the data in parts and keep only what the result needs"
             if self.depth > ENDLESS:
                 told["message"], told["hint"] = told["message"] + ": functions called each other until it was gone", DEEP_HINT
             return "memory_limit", self.located(told, stack)

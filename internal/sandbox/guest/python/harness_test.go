@@ -135,7 +135,7 @@ func TestLeftUnderWay(t *testing.T) {
 		"import threading\nthreading.Thread(target=demo.slow, args=(60000,)).start()\nimport time\ntime.sleep(0.05)\n1",
 	} {
 		end := s.run(t, code(program), &fakeHost{})
-		if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "under way when the program ended: 1") {
+		if len(end.Warnings) != 1 || !strings.Contains(end.Warnings[0], "running when the program ended: 1") {
 			t.Errorf("%s: %s %v %q", program, end.Status, end.Error, end.Warnings)
 		}
 	}

@@ -43,7 +43,7 @@ def tunnel(connection, host, port):
     if not name.isascii():
         name = name.encode("idna").decode()
     if not name.isprintable() or " " in name:
-        raise OSError("the host %r has a character that no host has" % (host,))
+        raise OSError("the host %r contains an invalid character" % (host,))
     target = "%s:%d" % (name, int(port))
     connection.sendall(("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, target)).encode())
     answer = b""

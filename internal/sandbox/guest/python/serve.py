@@ -102,7 +102,7 @@ def run(channel, start, source, mapped):
     if need("values").warnings:
         done["warnings"] = need("values").warnings
     if caller.under_way > 0:
-        done["warnings"] = need("values").warnings + ["calls still under way when the program ended: %d; whether they have had their effects is not known" % caller.under_way]
+        done["warnings"] = need("values").warnings + ["calls still running when the program ended: %d; it is unknown whether they took effect" % caller.under_way]
     channel.post(channel_part.DONE, 0, render(done), body)
     channel.flush()
     while True:  # the watching thread ends the process

@@ -270,7 +270,7 @@ func handleWakes(control *os.File) {
 			err = w.applyWake()
 		}
 		if err != nil {
-			sendEnd(control, GuestEnd{Status: -1, Failed: "the machine does not wake: " + err.Error()})
+			sendEnd(control, GuestEnd{Status: -1, Failed: "the machine does not resume: " + err.Error()})
 			return
 		}
 		_, _ = io.WriteString(control, "\n")

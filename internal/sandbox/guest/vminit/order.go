@@ -57,7 +57,7 @@ func (o *CommandOrder) SendTo(to io.Writer, open func(OrderFile) (io.ReadCloser,
 		return err
 	}
 	if len(head) > maxOrder {
-		return fmt.Errorf("its arguments have more than %d bytes", maxOrder)
+		return fmt.Errorf("its arguments exceed %d bytes", maxOrder)
 	}
 	w := bufio.NewWriterSize(to, maxPart)
 	_, _ = w.Write(binary.BigEndian.AppendUint32(nil, uint32(len(head))))
@@ -82,7 +82,7 @@ func (f OrderFile) sendFile(w io.Writer, open func(OrderFile) (io.ReadCloser, er
 	}
 	_, err = io.CopyN(w, from, f.Size)
 	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%s became shorter while it was read", f.Path)
+		err = fmt.Errorf("%s became shorter while Retort read it", f.Path)
 	}
 	return errors.Join(err, from.Close())
 }
