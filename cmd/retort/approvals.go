@@ -147,6 +147,7 @@ func (a approvalCommands) listWaiting() ([]approval.FoundApproval, error) {
 	if len(found) == 0 {
 		return found, err
 	}
+	slices.SortStableFunc(found, func(one, other approval.FoundApproval) int { return other.Danger() - one.Danger() })
 	return found, nil
 }
 

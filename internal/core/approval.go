@@ -95,6 +95,47 @@ func (q Question) IsCall() bool { return q.Tool != "" }
 // HasScopes reports whether the person may choose a scope wider than ScopeOnce.
 func (q Question) HasScopes() bool { return q.IsCall() && q.Critical == "" }
 
+// Danger ranks how much harm an approval may do, from 0 to 4.
+func (q Question) Danger() int {
+	if q.Critical != "" {
+		return 4
+	}
+	danger := map[string]int{"medium": 1, "high": 3, "critical": 4}[q.Level]
+	if q.IsCall() {
+		danger = effectDanger(q.Effect)
+		if q.Crosses != "" || q.Unusual != "" {
+			danger = max(danger, 2)
+		}
+	}
+	for _, e := range q.Effects {
+		danger = max(danger, effectDanger(e.Effect))
+	}
+	return danger
+}
+
+func effectDanger(effect string) int {
+	switch effect {
+	case EffectDestructive.String():
+		return 3
+	case EffectWrite.String():
+		return 1
+	}
+	return 0
+}
+
+// SortByDanger sorts approvals by danger, the highest first, and keeps the order of equal ones. It returns the list.
+func SortByDanger(list []Approval) []Approval {
+	slices.SortStableFunc(list, func(a, b Approval) int { return b.Danger() - a.Danger() })
+	return list
+}
+
+// sortedEffects returns the calls that an approval allows, those that cannot be undone first.
+func (q Question) sortedEffects() []IntendedCall {
+	list := slices.Clone(q.Effects)
+	slices.SortStableFunc(list, func(a, b IntendedCall) int { return effectDanger(b.Effect) - effectDanger(a.Effect) })
+	return list
+}
+
 // ActionLine returns one line of text that describes the action to approve.
 func (q Question) ActionLine() string {
 	if q.Login != "" {
@@ -202,7 +243,7 @@ func (a Approval) RenderText() string {
 		)
 	}
 	if a.IsCall() {
-		fmt.Fprintf(&b, "\narguments:\n%s\n", indentJSON(a.Arguments))
+		fmt.Fprintf(&b, "\narguments%s:\n%s\n", sizeNote(a.Arguments), indentJSON(shortFirst(a.Arguments)))
 	}
 	if a.hidden && len(a.Outlines) > 0 {
 		b.WriteString("\nvalues that are sent in place of tokens, in outline:\n")
@@ -216,10 +257,13 @@ func (a Approval) RenderText() string {
 	for _, before := range a.Before {
 		fmt.Fprintf(&b, "  - %s\n", LegibleLine(before))
 	}
-	for i, e := range a.Effects {
+	if n := a.countDestructive(); n > 0 && n < len(a.Effects) {
+		fmt.Fprintf(&b, "\n%d of the %d calls cannot be undone; they come first:\n", n, len(a.Effects))
+	}
+	for i, e := range a.sortedEffects() {
 		fmt.Fprintf(
 			&b, "\n%d. %s.%s (%s: %s)\n%s\n", i+1, LegibleLine(e.Server), LegibleLine(e.Tool), e.Effect,
-			LegibleLine(e.Reason), indentJSON(e.Arguments),
+			LegibleLine(e.Reason), indentJSON(shortFirst(e.Arguments)),
 		)
 	}
 	if a.Rule != "" {
@@ -259,6 +303,49 @@ func nonEmpty(s, other string) string {
 		return other
 	}
 	return s
+}
+
+func (q Question) countDestructive() (n int) {
+	for _, e := range q.Effects {
+		if e.Effect == EffectDestructive.String() {
+			n++
+		}
+	}
+	return n
+}
+
+// longArguments is the size in bytes from which arguments are shown with their short members first, so that a long text
+// cannot hide them.
+const longArguments = 4 << 10
+
+func sizeNote(arguments json.RawMessage) string {
+	if len(arguments) < longArguments {
+		return ""
+	}
+	return fmt.Sprintf(" (%d bytes, short values first)", len(arguments))
+}
+
+// shortFirst returns long arguments with their members sorted by length. Nothing is left out, and members with equal
+// names keep their order. What is no object is returned as it is.
+func shortFirst(arguments json.RawMessage) json.RawMessage {
+	if len(arguments) < longArguments {
+		return arguments
+	}
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return arguments
+	}
+	var members [][]byte
+	for d.More() {
+		from := d.InputOffset()
+		var value json.RawMessage
+		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
+			return arguments
+		}
+		members = append(members, bytes.TrimLeft(arguments[from:d.InputOffset()], ", \t\r\n"))
+	}
+	slices.SortStableFunc(members, func(a, b []byte) int { return len(a) - len(b) })
+	return slices.Concat([]byte("{"), bytes.Join(members, []byte(",")), []byte("}"))
 }
 
 func indentJSON(raw json.RawMessage) string {

@@ -3,6 +3,7 @@ package core
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -67,4 +68,40 @@ func change(v reflect.Value) bool {
 		panic("a question has a field of the kind " + v.Kind().String())
 	}
 	return true
+}
+
+// What is dangerous comes first: among questions, among the calls of a dry run, and among long arguments.
+func TestDangerFirst(t *testing.T) {
+	list := []Approval{
+		{ID: "read", Question: Question{Tool: "t", Effect: "read"}}, {ID: "write", Question: Question{Tool: "t", Effect: "write"}}, {ID: "program", Question: Question{Level: "high"}},
+		{ID: "critical", Question: Question{Tool: "t", Effect: "write", Critical: "sudo"}}, {ID: "destructive", Question: Question{Tool: "t", Effect: "destructive"}}, {ID: "login", Question: Question{Login: "x"}},
+		{ID: "personal", Question: Question{Tool: "t", Effect: "write", Crosses: "email"}}, {ID: "dry run", Question: Question{Level: "low", Effects: []IntendedCall{{Effect: "write"}, {Effect: "destructive"}}}},
+	}
+	var ids []string
+	for _, a := range SortByDanger(list) {
+		ids = append(ids, a.ID)
+	}
+	if got := strings.Join(ids, " "); got != "critical program destructive dry run personal write read login" {
+		t.Error(got)
+	}
+	var effects []IntendedCall
+	for i := range 30 {
+		effects = append(effects, IntendedCall{Server: "s", Tool: "write", Effect: "write", Arguments: []byte(strconv.Itoa(i))})
+	}
+	effects = append(effects, IntendedCall{Server: "s", Tool: "delete", Effect: "destructive", Arguments: []byte("{}")})
+	text := Approval{Question: Question{Effects: effects}}.RenderText()
+	if !strings.Contains(text, "1 of the 31 calls cannot be undone") || !strings.Contains(text, "\n1. s.delete") || !strings.Contains(text, "\n31. s.write") {
+		t.Error(text)
+	}
+	arguments := `{"a<":"` + strings.Repeat("x", 10_000) + `", "b": [1,2],"b":{"deep": true}, "force":true}`
+	text = Approval{Question: Question{Tool: "t", Arguments: []byte(arguments)}}.RenderText()
+	force, long := strings.Index(text, `"force": true`), strings.Index(text, `"a<": "xxx`)
+	if force < 0 || long < force || strings.Count(text, `"b":`) != 2 || !strings.Contains(text, "bytes, short values first") || strings.Count(text, "x") < 10_000 {
+		t.Errorf("%.400s", text)
+	}
+	for _, odd := range []string{`[` + strings.Repeat("1,", 5000) + `1]`, `{"a":` + strings.Repeat("[", 5000), strings.Repeat("x", 5000)} {
+		if got := shortFirst([]byte(odd)); string(got) != odd {
+			t.Errorf("%.100s became %.100s", odd, got)
+		}
+	}
 }

@@ -113,6 +113,7 @@ type SkillDraft struct {
 	Tags         []string
 	Triggers     []string // words and phrases of questions that it is for
 	Instructions string   // in the place of Code, of a skill without any
+	Document     string   // SKILL.md that the skill came with: its text and unknown fields are kept
 	ForUser      bool     // among the user's own, not in the project
 }
 

@@ -99,7 +99,7 @@ func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser
 		ctx, r,
 		SkillDraft{
 			Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags,
-			Triggers: s.Triggers, Instructions: instructionsOf(s), ForUser: forUser,
+			Triggers: s.Triggers, Instructions: instructionsOf(s), Document: s.Text, ForUser: forUser,
 		},
 	)
 }

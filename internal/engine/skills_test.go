@@ -170,3 +170,17 @@ func TestSkillFrom(t *testing.T) {
 		t.Error("a program that failed was saved")
 	}
 }
+
+// A question about saving a skill counts for the user who saves it, like all questions of this user.
+func TestSavingSkillsIsAskedForUser(t *testing.T) {
+	e := skilled(t, "approval: {autoApproveMedium: false}")
+	var seen core.Approval
+	ctx := engine.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+		seen = a
+		return core.ApprovalAnswer{}, true
+	})
+	o := e.As("anna").SaveSkill(ctx, engine.Request{}, engine.SkillDraft{Name: "x", Description: "Greets.", Code: "export const x = () => 1;"})
+	if o.Error == nil || seen.Principal != "anna" || seen.Tool != "save_skill" {
+		t.Errorf("%+v, %v", seen, o.Error)
+	}
+}

@@ -220,6 +220,9 @@ func draftOf(skill core.Skill, d core.SkillDraft, examined check.SkillCheck, too
 		Skill:         skill,
 		SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Tools: map[string]string{}},
 	}
+	if d.Document != "" {
+		draft.KeepFrom(d.Document)
+	}
 	if d.ForUser {
 		draft.Origin = skills.User
 	}

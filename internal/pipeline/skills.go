@@ -79,7 +79,7 @@ func (p *Pipeline) saveSkill(
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := p.refuseForeign(core.Skill{Code: skill.Code + "\n" + d.Description}); refused != nil {
+	if refused := p.refuseForeign(core.Skill{Code: skill.Code + "\n" + d.Description + "\n" + d.Document}); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	if d.Instructions != "" {
@@ -130,6 +130,7 @@ func (p *Pipeline) saveInstructions(
 		Skill:         skill,
 		SkillDocument: skills.SkillDocument{Description: d.Description, Tags: d.Tags, Triggers: d.Triggers, Usage: d.Instructions},
 	}
+	draft.KeepFrom(d.Document)
 	if d.ForUser {
 		draft.Origin = skills.User
 	}
@@ -228,14 +229,19 @@ func (p *Pipeline) approveSkill(ctx context.Context, req core.ExecutionRequest, 
 	if rule == "" {
 		return nil
 	}
-	arguments, err := json.Marshal(map[string]any{
+	shown := map[string]any{
 		"name": d.Name, "description": d.Description, "language": d.Language, "code": d.Code + d.Instructions,
-	})
+	}
+	if d.Document != "" && d.Instructions == "" {
+		shown["document"] = d.Document
+	}
+	arguments, err := json.Marshal(shown)
 	if err != nil {
 		return core.AsError(err)
 	}
 	return p.Approvals.Table.AskQuestion(ctx, core.Question{
-		Execution: req.ID, Session: req.Session, Client: req.Client, Server: "retort", Tool: "save_skill",
+		Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client,
+		Server: "retort", Tool: "save_skill",
 		Arguments: arguments, Effect: core.EffectWrite.String(), Rule: rule, Policy: p.Policy.PolicyVersion(),
 	})
 }

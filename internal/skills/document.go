@@ -2,6 +2,7 @@ package skills
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,9 @@ type SkillDocument struct {
 	Triggers    []string          // words and phrases of matching questions; used only for search
 	Tools       map[string]string // tools that the code needs, as server.tool with raw names → pin of the definition when the skill was saved; "" if unknown
 	Functions   []SkillFunction   // with their parameters
-	Usage       string            // the text below the front matter
+	Usage       string            // the text below the front matter, for readers
+	Body        string            // the same text as it is in the file; if it is empty, one is generated
+	Fields      string            // the fields of the front matter that Retort does not write, as YAML
 }
 
 // SkillFunction describes a function of a skill, as SKILL.md does.
@@ -54,23 +57,20 @@ const frontMatterFence = "---\n"
 
 // parseDocument parses SKILL.md. If there is no front matter, the whole text describes how to use the skill.
 func parseDocument(text string) (SkillDocument, error) {
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
-	rest, ok := strings.CutPrefix(text, frontMatterFence)
-	if !ok {
-		return SkillDocument{Usage: strings.TrimSpace(text)}, nil
-	}
-	front, body, closed := strings.Cut("\n"+rest, "\n"+frontMatterFence)
-	if !closed {
-		if front, closed = strings.CutSuffix("\n"+rest, "\n---"); !closed {
-			return SkillDocument{}, errors.New("the front matter does not end: a line --- is missing")
-		}
-		body = ""
-	}
-	m, err := parseMatter(front)
+	front, body, err := splitDocument(text)
 	if err != nil {
 		return SkillDocument{}, err
 	}
-	return m.toDocument(body), nil
+	if front == "" && body == strings.TrimPrefix(text, "\ufeff") {
+		return SkillDocument{Usage: readableBody(body), Body: body}, nil
+	}
+	m, raw, err := parseMatter(front)
+	if err != nil {
+		return SkillDocument{}, err
+	}
+	d := m.toDocument(body)
+	d.Fields = personalFields(front, raw)
+	return d, nil
 }
 
 // Bounds on front matter. They also keep the YAML parser fast.
@@ -81,7 +81,8 @@ const (
 	maxWord    = 200 // bytes of a tag or the name of a tool
 )
 
-func parseMatter(front string) (m frontMatter, err error) {
+// parseMatter returns the fields that Retort knows, and all fields.
+func parseMatter(front string) (m frontMatter, raw map[string]any, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser panics on a few malformed inputs
 			err = errors.New("the front matter is not YAML")
@@ -89,26 +90,25 @@ func parseMatter(front string) (m frontMatter, err error) {
 	}()
 	tokens := lexer.Tokenize(front)
 	if err := checkTokens(tokens); err != nil {
-		return m, err
+		return m, nil, err
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return m, fmt.Errorf("the front matter is not YAML: %s", strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
+		return m, nil, fmt.Errorf("the front matter is not YAML: %s", strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0])
 	}
 	if len(file.Docs) > 1 {
-		return m, errors.New("the front matter has more than one document")
+		return m, nil, errors.New("the front matter has more than one document")
 	}
-	var raw map[string]any
 	if err := yaml.NodeToValue(file.Docs[0].Body, &raw); err != nil {
-		return m, errors.New("the front matter is not a list of keys and values")
+		return m, nil, errors.New("the front matter is not a list of keys and values")
 	}
 	if err := yaml.NodeToValue(file.Docs[0].Body, &m); err != nil {
-		return m, fmt.Errorf(
+		return m, nil, fmt.Errorf(
 			"a value in the front matter has the wrong type: %s",
 			strings.SplitN(yaml.FormatError(err, false, false), "\n", 2)[0],
 		)
 	}
-	return m, nil
+	return m, raw, nil
 }
 
 // checkTokens returns an error if front matter uses YAML features that it does not need, or is so large or nested
@@ -146,7 +146,7 @@ func checkTokens(tokens token.Tokens) error {
 func (m frontMatter) toDocument(body string) SkillDocument {
 	d := SkillDocument{
 		Description: strings.TrimSpace(m.Description), Tags: wordsOf(m.Tags), Tools: map[string]string{},
-		Usage: strings.TrimSpace(body),
+		Usage: readableBody(body), Body: body,
 	}
 	if len(d.Tags) == 0 {
 		d.Tags = wordsOf(m.Metadata["tags"])
@@ -238,16 +238,16 @@ func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (str
 	b.WriteString(frontMatterFence)
 	b.Write(front)
 	d.writeParameters(&b)
-	b.WriteString(frontMatterFence)
+	b.WriteString(d.Fields + frontMatterFence)
 	if s.Language == "" { // instructions, which are the text itself
-		b.WriteString("\n" + d.Usage + "\n")
+		b.WriteString(endBody(cmp.Or(d.Body, "\n"+d.Usage+"\n")))
 		return b.String(), nil
 	}
 	body, refused := words.Render(templates.Skill, d.templateData(s))
 	if refused != nil {
 		return "", refused
 	}
-	b.WriteString(body)
+	b.WriteString(d.renderBody(body))
 	return b.String(), nil
 }
 

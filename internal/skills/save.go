@@ -38,9 +38,27 @@ func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 	if err != nil {
 		return SaveResult{}, core.AsError(err)
 	}
+	saved, err := p.saveSkill(d.Name, d.Before, func(before string) (skillFiles, error) { return s.composeFiles(d, before) })
+	if err != nil {
+		var e *core.Error
+		if errors.As(err, &e) {
+			return SaveResult{}, e
+		}
+		return SaveResult{}, core.Errorf(core.KindInternal, "skills", "the skill could not be saved: %w", err)
+	}
+	return saved, nil
+}
+
+// composeFiles returns the files of a draft. It keeps what a person has written in before, the SKILL.md that the draft
+// replaces.
+func (s *SkillStore) composeFiles(d SkillDraft, before string) (skillFiles, error) {
+	if d.Language == "" && d.Body == "" {
+		d.Body = "\n" + d.Usage + "\n" // replaces the existing text
+	}
+	d.KeepFrom(before)
 	document, err := d.SkillDocument.renderMarkdown(d.Skill, s.words)
 	if err != nil {
-		return SaveResult{}, core.AsError(err)
+		return skillFiles{}, err
 	}
 	t := skillFiles{document: document, file: scriptFile, code: endWithNewline(d.Code)}
 	switch d.Language {
@@ -50,20 +68,12 @@ func (s *SkillStore) SaveSkill(d SkillDraft) (SaveResult, *core.Error) {
 		t.file, t.code = "", ""
 	}
 	if len(t.code) > MaxCode || len(t.document) > MaxDocument {
-		return SaveResult{}, core.Errorf(
+		return skillFiles{}, core.Errorf(
 			core.KindLimit, "skills", "the skill is too large: its code may have at most %d bytes, its description at most %d", MaxCode,
 			MaxDocument,
 		)
 	}
-	saved, err := p.saveSkill(d.Name, t, d.Before)
-	if err != nil {
-		var e *core.Error
-		if errors.As(err, &e) {
-			return SaveResult{}, e
-		}
-		return SaveResult{}, core.Errorf(core.KindInternal, "skills", "the skill could not be saved: %w", err)
-	}
-	return saved, nil
+	return t, nil
 }
 
 // endWithNewline returns code with exactly one line break at its end.
@@ -82,7 +92,8 @@ func (s *SkillStore) findPlace(o SkillOrigin) (SkillPlace, error) {
 	).WithHint("choose a data directory with --home DIR")
 }
 
-func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (SaveResult, error) {
+// saveSkill saves the files that compose makes from the current SKILL.md, which is empty if there is none.
+func (p SkillPlace) saveSkill(name string, expected *string, compose func(before string) (skillFiles, error)) (SaveResult, error) {
 	root, err := p.openFolder(true)
 	if err != nil {
 		return SaveResult{}, err
@@ -96,7 +107,6 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 	if err := p.writeIgnore(root); err != nil {
 		return SaveResult{}, err
 	}
-	saved := SaveResult{Version: t.contentVersion(), Path: p.Dir + "/" + name, Origin: p.Origin}
 	if err := makeFolder(root, name); err != nil {
 		return SaveResult{}, err
 	}
@@ -105,8 +115,17 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 			return SaveResult{}, err
 		}
 	}
-	switch before, err := readFiles(root, name); {
-	case err == nil:
+	before, err := readFiles(root, name)
+	if err != nil && !isMissing(err) {
+		return SaveResult{}, err
+	}
+	exists := err == nil
+	t, err := compose(before.document)
+	if err != nil {
+		return SaveResult{}, err
+	}
+	saved := SaveResult{Version: t.contentVersion(), Path: p.Dir + "/" + name, Origin: p.Origin}
+	if exists {
 		if saved.Before = before.contentVersion(); saved.Before == saved.Version && fileExists(root, name+"/"+historyFolder+"/"+saved.Version) {
 			saved.Unchanged = true
 			return saved, nil
@@ -117,17 +136,20 @@ func (p SkillPlace) saveSkill(name string, t skillFiles, expected *string) (Save
 		if err := storeVersion(root, name, before); err != nil {
 			return SaveResult{}, err
 		}
-	case !isMissing(err):
-		return SaveResult{}, err
 	}
+	return saved, p.replaceFiles(root, name, t)
+}
+
+// replaceFiles stores a version and makes it the current one.
+func (p SkillPlace) replaceFiles(root *os.Root, name string, t skillFiles) error {
 	if err := storeVersion(root, name, t); err != nil {
-		return SaveResult{}, err
+		return err
 	}
-	if err := installVersion(root, name, saved.Version); err != nil {
-		return SaveResult{}, err
+	if err := installVersion(root, name, t.contentVersion()); err != nil {
+		return err
 	}
-	removeOldVersions(root, name, saved.Version)
-	return saved, nil
+	removeOldVersions(root, name, t.contentVersion())
+	return nil
 }
 
 // errReplaced returns the error for a draft that is based on an older version than the current one.

@@ -29,20 +29,8 @@ func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	if description == "" {
 		description = "A program for Retort."
 	}
-	metadata := yaml.MapSlice{}
-	if s.Language != "" {
-		metadata = append(metadata, yaml.MapItem{Key: "language", Value: string(s.Language)})
-	}
-	if len(s.Triggers) > 0 {
-		metadata = append(metadata, yaml.MapItem{Key: "triggers", Value: strings.Join(s.Triggers, ", ")})
-	}
-	if len(s.Tags) > 0 {
-		metadata = append(metadata, yaml.MapItem{Key: "tags", Value: strings.Join(s.Tags, ", ")})
-	}
-	if tools := slices.Sorted(maps.Keys(s.Tools)); len(tools) > 0 {
-		metadata = append(metadata, yaml.MapItem{Key: "tools", Value: strings.Join(tools, ", ")})
-	}
 	fields := yaml.MapSlice{{Key: "name", Value: s.Name}, {Key: "description", Value: description}}
+	personal, metadata := s.splitMetadata()
 	if len(metadata) > 0 {
 		fields = append(fields, yaml.MapItem{Key: "metadata", Value: metadata})
 	}
@@ -50,7 +38,7 @@ func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	if err != nil {
 		return "", core.Errorf(core.KindInternal, "skills.export", "%w", err)
 	}
-	files := map[string]string{documentFile: frontMatterFence + string(front) + frontMatterFence + "\n" + s.Usage + "\n"}
+	files := map[string]string{documentFile: frontMatterFence + string(front) + personal + frontMatterFence + endBody(s.Body)}
 	switch s.Language {
 	case core.Python:
 		files[pythonFile] = s.Code
@@ -58,6 +46,27 @@ func ExportSkill(s Skill, dir string) (string, *core.Error) {
 		files[scriptFile] = s.Code
 	}
 	return exportFiles(dir, s.Name, files)
+}
+
+// splitMetadata returns the fields of a person without metadata, and metadata to which the properties of the skill are
+// added that have no standard field.
+func (s Skill) splitMetadata() (personal string, metadata yaml.MapSlice) {
+	_, raw, err := parseMatter(s.Fields)
+	if own, ok := raw["metadata"].(map[string]any); ok && err == nil {
+		for _, key := range slices.Sorted(maps.Keys(own)) {
+			metadata = append(metadata, yaml.MapItem{Key: key, Value: own[key]})
+		}
+	}
+	for _, item := range []yaml.MapItem{
+		{Key: "language", Value: string(s.Language)}, {Key: "triggers", Value: strings.Join(s.Triggers, ", ")},
+		{Key: "tags", Value: strings.Join(s.Tags, ", ")},
+		{Key: "tools", Value: strings.Join(slices.Sorted(maps.Keys(s.Tools)), ", ")},
+	} {
+		if item.Value != "" {
+			metadata = append(metadata, item)
+		}
+	}
+	return personalFields(s.Fields, raw, "metadata"), metadata
 }
 
 // ExportGuide writes Guide into a new folder in dir, like ExportSkill.

@@ -45,10 +45,17 @@ func (b *babbler) answer(line []byte) string {
 		return text + `"result":{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`
 	case m.Method == "tools/call":
 		odd := ""
-		b.once.Do(func() { odd = b.odd + "\n" })
+		b.once.Do(func() { odd = b.oddFor(m.ID) + "\n" })
 		return odd + text + `"result":{"resultType":"complete","content":[{"type":"text","text":"well"}]}}`
 	}
 	return text + `"error":{"code":-32601,"message":"no such method"}}`
+}
+
+// oddFor returns the odd text with the ids of the call that is under way and of the next one.
+func (b *babbler) oddFor(id json.RawMessage) string {
+	var n int
+	_ = json.Unmarshal(id, &n)
+	return strings.NewReplacer("RUNNING", string(id), "NEXT", fmt.Sprint(n+1)).Replace(b.odd)
 }
 
 // dial connects to the server over a pipe.

@@ -61,7 +61,7 @@ func approvalTimeout(req mcp.Request) time.Duration {
 
 // withApprovalChannel returns a context with an approval channel that asks the person at the client. It adds the
 // channel only if the protocol version lets servers send requests.
-func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
+func (s *Server) withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || isModern(req) {
 		if canOpenAddresses(req) {
@@ -80,6 +80,11 @@ func withApprovalChannel(ctx context.Context, req mcp.Request) context.Context {
 		if !canShow(req, a) {
 			return core.ApprovalAnswer{}, false
 		}
+		leave, ok := s.forms.awaitTurn(ctx, session, a.Danger())
+		if !ok {
+			return core.ApprovalAnswer{}, false
+		}
+		defer leave()
 		shown.addPage(a)
 		result, err := session.Elicit(ctx, approvalForm(a))
 		if err != nil {
@@ -134,7 +139,7 @@ func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	}
 	state := requestState{Execution: o.ExecutionID, Round: round + 1, Digests: map[string]string{}}
 	result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}
-	for _, a := range core.GroupEqual(waiting) {
+	for _, a := range formsOfRound(waiting) {
 		state.Digests[a.ID] = a.Digest
 		result.InputRequests[nameOf(a)] = approvalForm(a)
 		if a.Expires.After(state.Expires) {

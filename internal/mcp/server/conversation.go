@@ -126,7 +126,7 @@ func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		told, stop := progressPeer(ctx, req)
 		defer stop()
-		told.Ask, told.Samples = asksOver(req), canSample(capabilitiesOf(req))
+		told.Ask, told.Samples = s.asksOver(req), canSample(capabilitiesOf(req))
 		return next(core.WithPeer(ctx, told), method, req)
 	}
 }
@@ -382,9 +382,9 @@ func (c *conversation) askClient(ctx context.Context, a core.ServerRequest) (jso
 	return nil, refused
 }
 
-// asksOver returns a function that asks the client an upstream server's question, for protocol versions in which
-// servers send requests. It returns nil if there is no session.
-func asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
+// asksOver returns a function that asks the client a server's question, for protocol versions in which servers send
+// requests. It returns nil if there is no session.
+func (s *Server) asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
 		return nil
@@ -396,6 +396,13 @@ func asksOver(req mcp.Request) func(context.Context, core.ServerRequest) (json.R
 		}
 		ctx, cancel := context.WithTimeout(ctx, askPatience)
 		defer cancel()
+		if a.Method == core.MethodElicit {
+			leave, ok := s.forms.awaitTurn(ctx, session, serverForm)
+			if !ok {
+				return nil, core.Errorf(core.KindUpstreamTimeout, "mcpserver", "the person was busy with other questions")
+			}
+			defer leave()
+		}
 		var result any
 		var err error
 		switch p := request.(type) {

@@ -216,7 +216,7 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 			return serverResult(ctx, answer), err
 		}
 		what := core.PassthroughRequest{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments}
-		o := d.passer.Pass(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, what)
+		o := d.passer.Pass(d.server.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, what)
 		if lacks := missingCapability(req, o); lacks != nil {
 			return lacks, nil
 		}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,5 +24,21 @@ func (s *Server) containPanics(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}()
 		return next(ctx, method, req)
+	}
+}
+
+// ensureEncodable wraps the handler next. It replaces what cannot be encoded, because a transport of the SDK ends the
+// session of a client, with all its requests, if it cannot encode a message.
+func ensureEncodable(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		var failure *jsonrpc.Error
+		if errors.As(err, &failure) && len(failure.Data) > 0 && !json.Valid(failure.Data) {
+			return nil, &jsonrpc.Error{Code: failure.Code, Message: failure.Message} // the SDK quotes some texts as Go does
+		}
+		if exact, ok := result.(*exactResult); ok && err == nil && !json.Valid(exact.raw) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result of " + method + " is not valid JSON"}
+		}
+		return result, err
 	}
 }

@@ -146,7 +146,7 @@ func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any
 	progress, stop := reportProgress(ctx, req)
 	defer stop()
 	request.Progress = progress
-	return s.answerOutcome(req, s.engine.Execute(withApprovalChannel(ctx, req), request), 0), nil
+	return s.answerOutcome(req, s.engine.Execute(s.withApprovalChannel(ctx, req), request), 0), nil
 }
 
 // Executor runs programs and calls.
@@ -205,7 +205,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (any, e
 	return s.answerOutcome(
 		req,
 		s.engine.Call(
-			withApprovalChannel(ctx, req),
+			s.withApprovalChannel(ctx, req),
 			core.ExecutionRequest{Client: clientName(req), Model: model, ModelVersion: version}, a.Name, a.Arguments,
 		),
 		0,
@@ -225,7 +225,7 @@ func (s *Server) resumeExecution(ctx context.Context, req *mcp.CallToolRequest) 
 	if err := checkRequired("execution_id", a.ID); err != nil {
 		return nil, err
 	}
-	return s.answerOutcome(req, s.engine.Resume(withApprovalChannel(ctx, req), a.ID, approvalTimeout(req)), 0), nil
+	return s.answerOutcome(req, s.engine.Resume(s.withApprovalChannel(ctx, req), a.ID, approvalTimeout(req)), 0), nil
 }
 
 // StatsKeeper returns the statistics of executions, tool calls and tokens.
@@ -271,7 +271,7 @@ func (s *Server) restoreText(ctx context.Context, req *mcp.CallToolRequest) (any
 	if err != nil {
 		return nil, err
 	}
-	return s.answerOutcome(req, s.engine.Restore(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, text), 0), nil
+	return s.answerOutcome(req, s.engine.Restore(s.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, text), 0), nil
 }
 
 // textArgument returns the argument of a tool that takes a single text.

@@ -58,7 +58,7 @@ func speak(t testing.TB, era string) *speaker {
 	}
 	fromClient, toServer := io.Pipe()
 	fromServer, toClient := io.Pipe()
-	c := &speaker{t: t, era: era, began: began, in: toServer, lines: make(chan string, 1000), done: make(chan error, 1)}
+	c := &speaker{t: t, era: era, began: began, in: toServer, lines: make(chan string, 10_000), done: make(chan error, 1)}
 	go func() {
 		c.done <- s.ServeLines(context.Background(), fromClient, toClient)
 		_ = toClient.Close()
@@ -67,7 +67,7 @@ func speak(t testing.TB, era string) *speaker {
 	go func() {
 		defer close(c.lines)
 		answers := bufio.NewScanner(fromServer)
-		answers.Buffer(nil, 1<<20)
+		answers.Buffer(nil, 32<<20)
 		for answers.Scan() {
 			c.lines <- answers.Text()
 		}

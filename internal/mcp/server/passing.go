@@ -265,7 +265,7 @@ func (d *exposedServers) passOnce(
 	if state, again := roundOf(ctx); again && state.Execution != "" {
 		answer, err = d.server.resumeAnswered(ctx, req)
 	} else {
-		answer = d.server.answerOutcome(req, d.passer.Pass(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientOf(req)}, what), 0)
+		answer = d.server.answerOutcome(req, d.passer.Pass(d.server.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientOf(req)}, what), 0)
 	}
 	if err != nil {
 		return o, nil, requestError(core.Outcome{Error: core.AsError(err)})

@@ -57,6 +57,7 @@ type Server struct {
 	offerResume func()
 	direct      *exposedServers // nil: no server is exposed
 	talks       openConversations
+	forms       openForms
 	ctx         context.Context // until Close
 	stop        context.CancelFunc
 	grace       time.Duration // see patient
@@ -86,7 +87,7 @@ func New(e Engine, o Options) (*Server, error) {
 		return nil, fmt.Errorf("mcpserver: %w", err)
 	}
 	s.mcp.AddReceivingMiddleware(s.withConversation)
-	s.mcp.AddReceivingMiddleware(s.containPanics) // last, so that it is around all others
+	s.mcp.AddReceivingMiddleware(ensureEncodable, s.containPanics) // last, so that they are around all others
 	return s, nil
 }
 

@@ -40,7 +40,7 @@ func (s *Server) saveSkill(ctx context.Context, req *mcp.CallToolRequest) (any, 
 		}
 	}
 	draft := core.SkillDraft{Name: a.Name, Code: a.Code, Description: a.Description, Language: a.Language, Tags: a.Tags}
-	o := s.engine.SaveSkill(withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, draft)
+	o := s.engine.SaveSkill(s.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, draft)
 	if o.Status == core.StatusOK {
 		return o.Result, nil
 	}
@@ -101,5 +101,5 @@ func (s *Server) executeSkill(ctx context.Context, req *mcp.CallToolRequest) (an
 	progress, stop := reportProgress(ctx, req)
 	defer stop()
 	request.Progress = progress
-	return s.answerOutcome(req, s.engine.Execute(withApprovalChannel(ctx, req), request), 0), nil
+	return s.answerOutcome(req, s.engine.Execute(s.withApprovalChannel(ctx, req), request), 0), nil
 }

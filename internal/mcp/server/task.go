@@ -29,7 +29,7 @@ func (s *Server) executeTask(ctx context.Context, req *mcp.CallToolRequest) (any
 	progress, stop := reportSteps(ctx, req)
 	defer stop()
 	t.Progress = progress
-	return s.answerOutcome(req, s.engine.ExecuteTask(withApprovalChannel(ctx, req), t), 0), nil
+	return s.answerOutcome(req, s.engine.ExecuteTask(s.withApprovalChannel(ctx, req), t), 0), nil
 }
 
 // taskAskedFor returns the agent task in the arguments of a call. It also accepts task objects in the form of other

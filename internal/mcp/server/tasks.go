@@ -112,6 +112,9 @@ func (k *clientTasks) handleMethods(next mcp.MethodHandler) mcp.MethodHandler {
 				}
 			}
 		}
+		if r, ok := req.(*mcp.ServerRequest[*taskParams]); ok && r.Params == nil {
+			r.Params = &taskParams{} // they are optional, and the SDK reads their _meta
+		}
 		p, ok := req.GetParams().(*taskParams)
 		switch {
 		case !ok:
@@ -340,7 +343,7 @@ func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.I
 		talk.mu.Unlock()
 	}
 	waiting := slices.DeleteFunc(k.server.engine.Waiting(id), func(a core.Approval) bool { return !canShow(call, a) })
-	for _, a := range core.GroupEqual(waiting) {
+	for _, a := range formsOfRound(waiting) {
 		all[nameOf(a)] = approvalForm(a)
 	}
 	return all, waiting

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -96,13 +100,20 @@ func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequ
 	defer tick.Stop()
 	asked := map[string]bool{}
 	for {
-		requests, _ := k.openQuestions(id, call)
-		for name, request := range requests {
+		requests, waiting := k.openQuestions(id, call)
+		dangers := dangersOf(requests, waiting)
+		for _, name := range byDanger(dangers) {
 			if asked[name] {
 				continue
 			}
+			leave, ok := k.server.forms.awaitTurn(ctx, call.Session, dangers[name])
+			if !ok {
+				return
+			}
 			asked[name] = true
-			if response := askOver(ctx, call.Session, id, request); response != nil {
+			response := askOver(ctx, call.Session, id, requests[name])
+			leave()
+			if response != nil {
 				k.takeAnswers(id, call, mcp.InputResponseMap{name: response})
 			}
 		}
@@ -112,6 +123,25 @@ func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequ
 		case <-tick.C:
 		}
 	}
+}
+
+// dangersOf returns the danger of each request by its name. Requests that are no waiting approval are of servers.
+func dangersOf(requests mcp.InputRequestMap, waiting []core.Approval) map[string]int {
+	dangers := map[string]int{}
+	for name := range requests {
+		dangers[name] = serverForm
+	}
+	for _, a := range formsOfRound(waiting) {
+		dangers[nameOf(a)] = a.Danger()
+	}
+	return dangers
+}
+
+// byDanger returns the names, the most dangerous first.
+func byDanger(dangers map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(dangers), func(a, b string) int {
+		return cmp.Or(dangers[b]-dangers[a], strings.Compare(a, b))
+	})
 }
 
 // askOver sends one request to a client and returns the answer, or nil if the client did not answer.

@@ -29,6 +29,7 @@ type ApprovalTable struct {
 	granted   map[runGrant]bool           // for the rest of a run
 	histories map[string]*questionHistory // by execution
 	windows   map[sessionKey]*questionWindow
+	denials   map[denialKey]*denialCount
 	attend    func()
 	also      []core.ApprovalChannel
 }
@@ -71,7 +72,7 @@ func New(timeout time.Duration, rules RuleStore) *ApprovalTable {
 	return &ApprovalTable{
 		timeout: cmp.Or(timeout, core.DefaultApprovalTimeout), rules: rules, bounds: QuestionBounds{}.WithDefaults(),
 		waiting: map[string]*tableEntry{}, granted: map[runGrant]bool{}, histories: map[string]*questionHistory{},
-		windows: map[sessionKey]*questionWindow{},
+		windows: map[sessionKey]*questionWindow{}, denials: map[denialKey]*denialCount{},
 	}
 }
 
@@ -398,6 +399,7 @@ func (t *ApprovalTable) AnswerApproval(id, digest string, a core.ApprovalAnswer)
 	}
 	e.setAnswer(a)
 	t.noteDecision(e)
+	t.countDenial(e.Question, a.Approve, time.Now()) // once, however many equal questions were shown
 	t.grantScope(e)
 	t.answerAlso(e)
 	return nil

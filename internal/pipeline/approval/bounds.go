@@ -25,6 +25,7 @@ const (
 	sessionShare  = 10
 	ownerShare    = 2 * sessionShare
 	sessionWindow = time.Hour
+	declinedShare = 3      // times the denials in a row after which one program may not ask: for one tool in all programs of a user
 	maxSessions   = 10_000 // whose questions are counted at the same time
 )
 
@@ -36,6 +37,24 @@ type questionHistory struct {
 	asked    int
 	declined int             // in a row
 	denied   map[string]bool // by the digest of the question
+	ofTool   map[toolKey]int // denials of a tool in a row, whatever was approved of other tools
+}
+
+// toolKey identifies the tool of a question, or all programs if it is empty.
+type toolKey struct{ server, tool string }
+
+func toolOf(q core.Question) toolKey { return toolKey{q.Server, q.Tool} }
+
+// denialKey identifies the questions about one tool for one principal.
+type denialKey struct {
+	principal string
+	toolKey
+}
+
+// denialCount counts denials in a row, in all executions of a principal, since the first of them.
+type denialCount struct {
+	since    time.Time
+	declined int
 }
 
 // questionWindow counts the questions of a session since the beginning of a time window.
@@ -56,7 +75,7 @@ type sessionKey struct {
 func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.Time) *core.Error {
 	h := t.histories[q.Execution]
 	if h == nil {
-		h = &questionHistory{denied: map[string]bool{}}
+		h = &questionHistory{denied: map[string]bool{}, ofTool: map[toolKey]int{}}
 		t.histories[q.Execution] = h
 	}
 	owner, w := t.windowOf(sessionKey{principal: q.Principal, all: true}, now), t.windowOf(
@@ -67,6 +86,14 @@ func (t *ApprovalTable) countQuestion(q core.Question, digest string, now time.T
 		return unaskedError(q, "a person has already denied exactly this request")
 	case h.declined >= t.bounds.Declined:
 		return unaskedError(q, "a person has denied %d requests in a row, and is not asked about this program any more", h.declined)
+	case h.ofTool[toolOf(q)] >= t.bounds.Declined:
+		return unaskedError(q, "a person has denied this tool %d times in a row, and is not asked about it any more", h.ofTool[toolOf(q)])
+	case t.denialsOf(q, now) >= declinedShare*t.bounds.Declined:
+		return unaskedError(
+			q,
+			"a person has denied this %d times in a row within an hour, in several programs, and is not asked again before the hour is over (three times approval.declined)",
+			t.denialsOf(q, now),
+		)
 	case h.asked >= t.bounds.Questions:
 		return unaskedError(q, "a person was already asked %d times about this program, which is the maximum (approval.questions)", h.asked)
 	case w.asked >= sessionShare*t.bounds.Questions:
@@ -111,6 +138,34 @@ func unaskedError(q core.Question, format string, args ...any) *core.Error {
 	return refusalError(&e, "%s", fmt.Sprintf(format, args...))
 }
 
+// denialsOf returns how often the tool of a question was denied in a row within the last hour. The caller must hold mu.
+func (t *ApprovalTable) denialsOf(q core.Question, now time.Time) int {
+	d := t.denials[denialKey{q.Principal, toolOf(q)}]
+	if d == nil || now.Sub(d.since) >= sessionWindow {
+		return 0
+	}
+	return d.declined
+}
+
+// countDenial counts a decision in all executions of a principal, if it is a denial. An approval resets the count. The
+// caller must hold mu.
+func (t *ApprovalTable) countDenial(q core.Question, approved bool, now time.Time) {
+	key := denialKey{q.Principal, toolOf(q)}
+	if approved {
+		delete(t.denials, key)
+		return
+	}
+	if t.denialsOf(q, now) == 0 {
+		for other, d := range t.denials {
+			if now.Sub(d.since) >= sessionWindow {
+				delete(t.denials, other)
+			}
+		}
+		t.denials[key] = &denialCount{since: now}
+	}
+	t.denials[key].declined++
+}
+
 // noteDecision counts a person's decision. A denial also denies all equal waiting questions of the same execution.
 // After several denials in a row, all waiting questions of the execution are denied. The caller must hold mu.
 func (t *ApprovalTable) noteDecision(e *tableEntry) {
@@ -120,13 +175,16 @@ func (t *ApprovalTable) noteDecision(e *tableEntry) {
 	}
 	if e.answer.Approve {
 		h.declined = 0
+		delete(h.ofTool, toolOf(e.Question))
 		return
 	}
 	h.declined++
+	h.ofTool[toolOf(e.Question)]++
 	h.denied[e.Digest] = true
-	enough := h.declined >= t.bounds.Declined
+	enough, ofTool := h.declined >= t.bounds.Declined, h.ofTool[toolOf(e.Question)] >= t.bounds.Declined
 	for _, other := range t.waiting {
-		if other.Execution == e.Execution && !other.settled && (enough || other.Digest == e.Digest) {
+		same := other.Digest == e.Digest || ofTool && toolOf(other.Question) == toolOf(e.Question)
+		if other.Execution == e.Execution && !other.settled && (enough || same) {
 			other.setAnswer(core.ApprovalAnswer{Note: e.answer.Note, By: e.answer.By})
 		}
 	}

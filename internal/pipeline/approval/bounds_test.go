@@ -92,7 +92,7 @@ func TestBoundsOfSessions(t *testing.T) {
 		}
 		asked := 3
 		for i := range 30 {
-			asked += ask(fmt.Sprint(i), 1, false)
+			asked += ask(fmt.Sprint(i), 1, true)
 		}
 		if asked != 30 {
 			t.Errorf("asked %d times within an hour", asked)
@@ -202,4 +202,104 @@ func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 	if h := table.histories["y"]; !a.Approve && h.declined != 1 {
 		t.Errorf("the other program was declined %d times", h.declined)
 	}
+}
+
+// A program cannot have a person asked about one tool again and again by asking for something harmless in between.
+func TestDenialsOfTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		denied := 0
+		for i := range 20 {
+			dangerous, harmless := call("x", fmt.Sprintf(`{"id":%d}`, i)), call("x", fmt.Sprintf(`{"id":%d}`, i))
+			harmless.Tool = "update_contact"
+			go func() { _ = table.AskQuestion(t.Context(), dangerous) }()
+			synctest.Wait()
+			denied += decide(table, core.ApprovalAnswer{})
+			go func() { _ = table.AskQuestion(t.Context(), harmless) }()
+			synctest.Wait()
+			if n := decide(table, core.ApprovalAnswer{Approve: true}); n != 1 {
+				t.Errorf("asked %d times about the harmless tool", n)
+			}
+		}
+		if denied != core.DefaultDeclined {
+			t.Errorf("asked %d times about the tool that was denied", denied)
+		}
+	})
+}
+
+// Nor by running the same program, or another one, again and again. Other users, other tools and later hours have
+// questions of their own, and an approval begins anew.
+func TestDenialsInManyPrograms(t *testing.T) {
+	for name, of := range map[string]func(q *core.Question){
+		"a call":         func(*core.Question) {},
+		"a program":      func(q *core.Question) { q.Server, q.Tool, q.Arguments = "", "", nil },
+		"other sessions": func(q *core.Question) { q.Session = "s" + q.Execution },
+		"other clients":  func(q *core.Question) { q.Client = "client " + q.Execution },
+		"other code":     func(q *core.Question) { q.Code += q.Execution },
+		"other pins":     func(q *core.Question) { q.Pin += q.Execution },
+		"a login":        func(q *core.Question) { q.Login = "https://example.org/" + q.Execution },
+		"effects":        func(q *core.Question) { q.Effects = []core.IntendedCall{{Tool: q.Execution}} },
+		"unusual":        func(q *core.Question) { q.Unusual = "rate" },
+		"crossing":       func(q *core.Question) { q.Crosses = "email " + q.Execution },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := New(time.Minute, nil)
+				ask := func(i int, change func(q *core.Question), approve bool) int {
+					q := call(fmt.Sprint(i), fmt.Sprintf(`{"id":%d}`, i))
+					of(&q)
+					change(&q)
+					go func() { _ = table.AskQuestion(t.Context(), q); table.EndExecution(q.Execution) }()
+					synctest.Wait()
+					return decide(table, core.ApprovalAnswer{Approve: approve})
+				}
+				same := func(*core.Question) {}
+				asked := 0
+				for i := range 200 {
+					asked += ask(i, same, false)
+				}
+				if want := declinedShare * core.DefaultDeclined; asked != want {
+					t.Errorf("asked %d times, want %d", asked, want)
+				}
+				if n := ask(1000, func(q *core.Question) { q.Principal = "other" }, false); n != 1 {
+					t.Errorf("asked %d times for another user", n)
+				}
+				if n := ask(1001, func(q *core.Question) { q.Server, q.Tool = "crm", "other" }, false); n != 1 {
+					t.Errorf("asked %d times about another tool", n)
+				}
+				time.Sleep(time.Hour)
+				asked = 0
+				for i := range 40 {
+					asked += ask(2000+i, same, i%10 == 9)
+				}
+				if asked != 40 {
+					t.Errorf("asked %d times with approvals in between", asked)
+				}
+			})
+		})
+	}
+}
+
+// One denial of a question that many programs ask counts once for all of them.
+func TestDenialOfEqualQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := New(time.Minute, nil)
+		for i := range 40 {
+			go func() { _ = table.AskQuestion(t.Context(), call(fmt.Sprint(i), `{"id":1}`)) }()
+		}
+		synctest.Wait()
+		shown := core.GroupEqual(table.ListWaiting(""))
+		if len(shown) != 1 || shown[0].Count != 40 {
+			t.Fatalf("shown: %d questions, the first for %d", len(shown), shown[0].Count)
+		}
+		if err := table.AnswerApproval(shown[0].ID, shown[0].Digest, core.ApprovalAnswer{Also: shown[0].Same}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		go func() { _ = table.AskQuestion(t.Context(), call("next", `{"id":2}`)) }()
+		synctest.Wait()
+		if n := decide(table, core.ApprovalAnswer{}); n != 1 {
+			t.Errorf("asked %d times afterwards", n)
+		}
+	})
 }

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"retort/internal/core"
+)
+
+// Bounds on the forms that one client shows at the same time. Approvals keep places that servers' questions cannot
+// take, so that a server cannot keep a person from seeing them.
+const (
+	maxOpenForms   = 4
+	maxServerForms = 2 // of these, for questions of servers
+	maxRoundForms  = 8 // in one result, since protocol version 2026-07-28
+)
+
+// formsOfRound returns the approvals to show in one result: at most maxRoundForms, the most dangerous first. Equal ones
+// count as one.
+func formsOfRound(waiting []core.Approval) []core.Approval {
+	list := core.SortByDanger(core.GroupEqual(waiting))
+	return list[:min(len(list), maxRoundForms)]
+}
+
+// serverForm is the danger of a question that a server asks. Approvals have a danger of at least 0.
+const serverForm = -1
+
+// openForms bounds how many forms each client shows at the same time. The zero value is ready for use. It is safe for
+// concurrent use.
+type openForms struct {
+	mu      sync.Mutex
+	clients map[*mcp.ServerSession]*clientForms
+}
+
+// clientForms has the forms of one client.
+type clientForms struct {
+	approvals, servers int         // that are open
+	waiting            []*formTurn // the most dangerous first, then the oldest
+}
+
+// formTurn is a form that waits for its turn.
+type formTurn struct {
+	danger int
+	open   bool
+	begin  chan struct{} // closed when it may be shown
+}
+
+// awaitTurn waits until a form may be shown. The most dangerous question comes first. leave must be called when the
+// form is closed. ok is false if ctx ended first.
+func (o *openForms) awaitTurn(ctx context.Context, session *mcp.ServerSession, danger int) (leave func(), ok bool) {
+	turn := &formTurn{danger: danger, begin: make(chan struct{})}
+	o.mu.Lock()
+	if o.clients == nil {
+		o.clients = map[*mcp.ServerSession]*clientForms{}
+	}
+	c := o.clients[session]
+	if c == nil {
+		c = &clientForms{}
+		o.clients[session] = c
+	}
+	at := slices.IndexFunc(c.waiting, func(t *formTurn) bool { return t.danger < danger })
+	if at < 0 {
+		at = len(c.waiting)
+	}
+	c.waiting = slices.Insert(c.waiting, at, turn)
+	c.beginTurns()
+	o.mu.Unlock()
+	select {
+	case <-turn.begin:
+		return sync.OnceFunc(func() { o.endTurn(session, turn) }), true
+	case <-ctx.Done():
+		o.endTurn(session, turn)
+		return nil, false
+	}
+}
+
+// beginTurns begins the turns for which there is room. The caller must hold mu.
+func (c *clientForms) beginTurns() {
+	c.waiting = slices.DeleteFunc(c.waiting, func(t *formTurn) bool {
+		switch {
+		case c.approvals+c.servers >= maxOpenForms, t.danger == serverForm && c.servers >= maxServerForms:
+			return false
+		case t.danger == serverForm:
+			c.servers++
+		default:
+			c.approvals++
+		}
+		t.open = true
+		close(t.begin)
+		return true
+	})
+}
+
+// endTurn ends a turn, whether it has begun or not.
+func (o *openForms) endTurn(session *mcp.ServerSession, turn *formTurn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.clients[session]
+	switch {
+	case !turn.open:
+		c.waiting = slices.DeleteFunc(c.waiting, func(t *formTurn) bool { return t == turn })
+	case turn.danger == serverForm:
+		c.servers--
+	default:
+		c.approvals--
+	}
+	c.beginTurns()
+	if c.approvals+c.servers+len(c.waiting) == 0 {
+		delete(o.clients, session)
+	}
+}
