@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"retort/internal/base/jsonscan"
 )
 
 // maxDepth bounds the nesting depth of a definition, so that recursive code is safe. Real schemas have a depth below
@@ -24,123 +26,45 @@ type jsonNode struct {
 // parseJSON parses JSON that is known to be valid. Arrays and objects nested more than depth deep are skipped. For
 // invalid text, the result is undefined, but parseJSON does not panic.
 func parseJSON(text []byte, depth int) jsonNode {
-	p := jsonParser{text: text}
-	return p.parseValue(depth)
+	return parseValue(&jsonscan.Cursor{Text: text}, depth)
 }
 
-type jsonParser struct {
-	text []byte
-	at   int
-}
-
-func (p *jsonParser) parseValue(depth int) jsonNode {
-	p.skipSpace()
-	start := p.at
-	n := jsonNode{}
-	switch p.peekByte() {
-	case '{', '[':
-		if depth <= 0 {
-			p.skipNested()
-			n.tooDeep = true
-		} else {
-			p.parseMembers(&n, depth)
-		}
-	case '"':
-		p.parseString()
+func parseValue(c *jsonscan.Cursor, depth int) (n jsonNode) {
+	first := c.Next()
+	start := c.At
+	switch {
+	case first == '"':
+		c.ReadString()
+	case first != '{' && first != '[':
+		c.ReadWord()
+	case depth <= 0:
+		c.SkipValue()
+		n.tooDeep = true
 	default:
-		p.parseLiteral()
+		parseMembers(c, &n, depth)
 	}
-	n.raw = p.text[start:p.at]
+	n.raw = c.Text[start:c.At]
 	return n
 }
 
 // parseMembers parses an object or array.
-func (p *jsonParser) parseMembers(n *jsonNode, depth int) {
-	object := p.nextByte() == '{'
-	for {
-		p.skipSpace()
-		switch p.peekByte() {
-		case '}', ']', 0:
-			p.nextByte()
-			return
-		case ',':
-			p.nextByte()
-			p.skipSpace()
-		}
+func parseMembers(c *jsonscan.Cursor, n *jsonNode, depth int) {
+	object := c.Accept('{') || !c.Accept('[')
+	for !c.Accept('}') && !c.Accept(']') && c.Next() != 0 {
+		c.Accept(',')
 		if object {
-			n.keys = append(n.keys, p.parseString())
-			p.skipSpace()
-			p.nextByte() // :
+			c.Next()
+			key, _, _ := c.ReadString()
+			n.keys = append(n.keys, key)
+			c.Accept(':')
 		}
-		item := p.parseValue(depth - 1)
+		before := c.At
+		item := parseValue(c, depth-1)
 		n.tooDeep = n.tooDeep || item.tooDeep
 		n.items = append(n.items, item)
-	}
-}
-
-// parseString parses a string, quotes included.
-func (p *jsonParser) parseString() []byte {
-	start := p.at
-	for p.nextByte(); ; {
-		switch p.nextByte() {
-		case '\\':
-			p.nextByte()
-		case '"', 0:
-			return p.text[start:p.at]
+		if c.At == before {
+			return // not JSON
 		}
-	}
-}
-
-func (p *jsonParser) parseLiteral() {
-	for {
-		switch p.peekByte() {
-		case ',', ']', '}', ' ', '\t', '\r', '\n', 0:
-			return
-		}
-		p.nextByte()
-	}
-}
-
-// skipNested skips an object or array without parsing it.
-func (p *jsonParser) skipNested() {
-	for open := 0; ; {
-		switch p.peekByte() {
-		case '"':
-			p.parseString()
-			continue
-		case '{', '[':
-			open++
-		case '}', ']':
-			open--
-		case 0:
-			return
-		}
-		p.nextByte()
-		if open == 0 {
-			return
-		}
-	}
-}
-
-// peekByte returns the current byte without consuming it, or 0 at the end.
-func (p *jsonParser) peekByte() byte {
-	if p.at < len(p.text) {
-		return p.text[p.at]
-	}
-	return 0
-}
-
-func (p *jsonParser) nextByte() byte {
-	c := p.peekByte()
-	if p.at < len(p.text) {
-		p.at++
-	}
-	return c
-}
-
-func (p *jsonParser) skipSpace() {
-	for p.at < len(p.text) && p.text[p.at] <= ' ' {
-		p.at++
 	}
 }
 

@@ -395,10 +395,6 @@ type ApprovalAnswer struct {
 // ask. ctx ends when an answer is no longer needed.
 type ApprovalChannel func(ctx context.Context, a Approval) (ApprovalAnswer, bool)
 
-type channelKey struct{}
-
-type opensKey struct{}
-
 // WithBrowser returns a context in which a person can be asked to open a web address, either through the
 // ApprovalChannel or in the response to the request. done, which may be nil, is called with an address that need not
 // be opened any more.
@@ -406,26 +402,30 @@ func WithBrowser(ctx context.Context, done func(address string)) context.Context
 	if done == nil {
 		done = func(string) {}
 	}
-	return context.WithValue(ctx, opensKey{}, done)
+	return WithRequester(ctx, Requester{Browsed: &done})
 }
 
 // NotifyBrowsed tells the function given to WithBrowser that the page at address need not be opened any more.
 func NotifyBrowsed(ctx context.Context, address string) {
-	if done, ok := ctx.Value(opensKey{}).(func(string)); ok && address != "" {
-		done(address)
+	if done := findRequester(ctx, hasBrowser).Browsed; done != nil && address != "" {
+		(*done)(address)
 	}
 }
 
 // HasBrowser reports whether ctx was made by WithBrowser.
-func HasBrowser(ctx context.Context) bool { return ctx.Value(opensKey{}) != nil }
+func HasBrowser(ctx context.Context) bool { return findRequester(ctx, hasBrowser).Browsed != nil }
+
+func hasBrowser(r *Requester) bool { return r.Browsed != nil }
 
 // WithChannel returns a context whose executions ask for approval through c, in addition to the other ways of asking.
 func WithChannel(ctx context.Context, c ApprovalChannel) context.Context {
-	return context.WithValue(ctx, channelKey{}, c)
+	return WithRequester(ctx, Requester{Channel: &c})
 }
 
 // ChannelOf returns the approval channel of the context, or nil.
 func ChannelOf(ctx context.Context) ApprovalChannel {
-	c, _ := ctx.Value(channelKey{}).(ApprovalChannel)
-	return c
+	if c := findRequester(ctx, func(r *Requester) bool { return r.Channel != nil }).Channel; c != nil {
+		return *c
+	}
+	return nil
 }

@@ -24,6 +24,7 @@ type YieldingMemory interface {
 type MemoryClaim struct {
 	holder string
 	parent *MemoryClaim
+	budget MemoryBudget // nil bounds nothing
 
 	mu    sync.Mutex
 	users int // additional owners that must call Free
@@ -33,19 +34,49 @@ type MemoryClaim struct {
 	freed bool
 }
 
-type claimKey struct{}
+// NewClaim returns a MemoryClaim that is counted under the name holder, with the budget of parent. Freeing parent also
+// frees the new one. parent may be nil.
+func NewClaim(parent *MemoryClaim, holder string) *MemoryClaim {
+	c := &MemoryClaim{holder: holder, parent: parent}
+	if parent != nil {
+		c.budget = parent.budget
+	}
+	return c
+}
 
 // WithClaim returns a context with a new MemoryClaim. Its memory is counted under the name holder. If ctx already has
 // a MemoryClaim, freeing that one also frees the new one.
 func WithClaim(ctx context.Context, holder string) (context.Context, *MemoryClaim) {
-	c := &MemoryClaim{holder: holder, parent: ClaimOf(ctx)}
-	return context.WithValue(ctx, claimKey{}, c), c
+	c := NewClaim(ClaimOf(ctx), holder)
+	return WithBounds(ctx, WorkBounds{Claim: c}), c
+}
+
+// WithBudget is like WithClaim, with a budget that bounds the memory for results.
+func WithBudget(ctx context.Context, holder string, budget MemoryBudget) (context.Context, *MemoryClaim) {
+	c := NewClaim(ClaimOf(ctx), holder)
+	c.budget = budget
+	return WithBounds(ctx, WorkBounds{Claim: c}), c
 }
 
 // ClaimOf returns the MemoryClaim of the context, or nil.
 func ClaimOf(ctx context.Context) *MemoryClaim {
-	c, _ := ctx.Value(claimKey{}).(*MemoryClaim)
-	return c
+	return findBounds(ctx, func(b *WorkBounds) bool { return b.Claim != nil }).Claim
+}
+
+// AdmitResult waits until the budget has room to receive a result of n bytes from a program.
+func (c *MemoryClaim) AdmitResult(ctx context.Context, n int64) error {
+	if c == nil || c.budget == nil {
+		return nil
+	}
+	return c.budget.Receive(ctx, c, n)
+}
+
+// AdmitReport waits until the budget has room to prepare a result of n bytes for the model.
+func (c *MemoryClaim) AdmitReport(ctx context.Context, n int64) error {
+	if c == nil || c.budget == nil {
+		return nil
+	}
+	return c.budget.Report(ctx, c, n)
 }
 
 // IsHolding reports whether any memory is held.
@@ -208,17 +239,4 @@ type MemoryBudget interface {
 	Receive(ctx context.Context, claim *MemoryClaim, n int64) error
 	// Report waits until the budget has room to prepare a result of n bytes for the model.
 	Report(ctx context.Context, claim *MemoryClaim, n int64) error
-}
-
-type memoryKey struct{}
-
-// WithMemory returns a context whose calls receive results within the memory budget m.
-func WithMemory(ctx context.Context, m MemoryBudget) context.Context {
-	return context.WithValue(ctx, memoryKey{}, m)
-}
-
-// MemoryOf returns the context's memory budget, or nil.
-func MemoryOf(ctx context.Context) MemoryBudget {
-	m, _ := ctx.Value(memoryKey{}).(MemoryBudget)
-	return m
 }

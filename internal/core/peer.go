@@ -56,16 +56,17 @@ func (m *MissingCapability) Error() string {
 	return "the client does not support " + strings.Join(names, " and ")
 }
 
-type peerKey struct{}
-
-// WithPeer returns a context whose calls can reach the client p.
+// WithPeer returns a context whose calls can reach the client p. If p is nil, they reach no client.
 func WithPeer(ctx context.Context, p *ClientPeer) context.Context {
-	return context.WithValue(ctx, peerKey{}, p)
+	if p == nil {
+		p = &ClientPeer{}
+	}
+	return WithRequester(ctx, Requester{Peer: p})
 }
 
 // PeerOf returns the ClientPeer of the context. If there is none, it returns a ClientPeer that supports nothing.
 func PeerOf(ctx context.Context) *ClientPeer {
-	if p, ok := ctx.Value(peerKey{}).(*ClientPeer); ok && p != nil {
+	if p := findRequester(ctx, func(r *Requester) bool { return r.Peer != nil }).Peer; p != nil {
 		return p
 	}
 	return &ClientPeer{}

@@ -39,31 +39,29 @@ func RevokedError() *Error {
 	)
 }
 
-type permitKey struct{}
-
 // WithPermit returns a context in which all work is done under the Permit p.
 func WithPermit(ctx context.Context, p Permit) context.Context {
-	return context.WithValue(ctx, permitKey{}, p)
+	return WithRequester(ctx, Requester{Permit: &p})
 }
 
 // PermitOf returns the context's Permit, or the zero Permit.
 func PermitOf(ctx context.Context) Permit {
-	p, _ := ctx.Value(permitKey{}).(Permit)
-	return p
+	if p := findRequester(ctx, func(r *Requester) bool { return r.Permit != nil }).Permit; p != nil {
+		return *p
+	}
+	return Permit{}
 }
-
-type finalCheckKey struct{}
 
 // WithFinalCheck returns a context whose calls are sent only if check returns nil right before sending. The check is
 // needed because a call may wait for its server to start, and earlier decisions may then be outdated.
 func WithFinalCheck(ctx context.Context, check func() *Error) context.Context {
-	return context.WithValue(ctx, finalCheckKey{}, check)
+	return WithBounds(ctx, WorkBounds{FinalCheck: check})
 }
 
 // FinalCheck returns an error if a call of ctx must not be sent, otherwise nil. The caller must repeat it after every
 // wait before sending.
 func FinalCheck(ctx context.Context) *Error {
-	if check, ok := ctx.Value(finalCheckKey{}).(func() *Error); ok {
+	if check := findBounds(ctx, func(b *WorkBounds) bool { return b.FinalCheck != nil }).FinalCheck; check != nil {
 		return check()
 	}
 	return nil

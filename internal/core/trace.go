@@ -56,20 +56,20 @@ func (t TraceContext) TraceID() string {
 	return t.Parent[3:35]
 }
 
-type traceKey struct{}
-
 // WithTrace returns a context whose work belongs to the trace t.
 func WithTrace(ctx context.Context, t TraceContext) context.Context {
 	if t.Parent == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, traceKey{}, t)
+	return WithRequester(ctx, Requester{Trace: &t})
 }
 
 // TraceOf returns the TraceContext of the context, or the zero value.
 func TraceOf(ctx context.Context) TraceContext {
-	t, _ := ctx.Value(traceKey{}).(TraceContext)
-	return t
+	if t := findRequester(ctx, func(r *Requester) bool { return r.Trace != nil }).Trace; t != nil {
+		return *t
+	}
+	return TraceContext{}
 }
 
 // ExecutionStep names a timed step of an execution.

@@ -95,7 +95,7 @@ func (x *programExecution) approveProgram(ctx context.Context) *core.Error {
 		rule = x.aboutProgram(*x.risk)
 	}
 	if rule == "" {
-		return x.flight.record.recordAutoApproval(*x.risk)
+		return x.recordAutoApproval(*x.risk)
 	}
 	return x.askApproval(ctx, x.newQuestion(rule))
 }
@@ -163,7 +163,7 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 			return c, err
 		}
 	}
-	if err := x.flight.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.maskJSON(c.Arguments)}); err != nil {
+	if err := x.journal.Add(core.SentCall{Server: c.Server, Tool: c.Tool, Arguments: x.maskJSON(c.Arguments)}); err != nil {
 		return c, core.Errorf(
 			core.KindInternal, "pipeline.journal", "the call could not be recorded, so it was not sent: %w", err,
 		).AtTool(c.Server, c.Tool)

@@ -87,14 +87,14 @@ func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 
 // admitServerRequest checks a server's question to the client against the bounds and records it in the audit log. If
 // the question may be asked, the caller must pass the client's answer to came.
-func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
-	if refused := f.theirs.countQuestion(a); refused != nil {
-		if f.theirs.firstRefused(a.Server) {
-			f.record.refusedAsking(a, refused)
+func (x *execution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+	if refused := x.theirs.countQuestion(a); refused != nil {
+		if x.theirs.firstRefused(a.Server) {
+			x.refusedAsking(a, refused)
 		}
 		return nil, refused
 	}
-	recorded, refused := f.record.recordServerRequest(a)
+	recorded, refused := x.recordServerRequest(a)
 	if refused != nil {
 		return nil, refused
 	}
@@ -103,20 +103,20 @@ func (f *runningExecution) admitServerRequest(a core.ServerRequest) (came func(j
 			Action string `json:"action"`
 		}
 		_ = json.Unmarshal(answer, &said) // what a model has said has none
-		f.theirs.noteJudged(a, failed == nil && (said.Action == "" || said.Action == "accept"))
+		x.theirs.noteJudged(a, failed == nil && (said.Action == "" || said.Action == "accept"))
 		recorded(answer, failed)
 	}, nil
 }
 
 // recordServerRequest records in the audit log that a server asks the client a question. The caller must pass the
 // answer to came, which records the result. a must not contain personal data.
-func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
-	about := r.newEvent(core.EventAsked)
+func (x *execution) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
+	about := x.newEvent(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool
 	asks := about
 	asks.Status, asks.Facts = "asked", map[string]any{"method": a.Method}
-	asks.Body = bodyOf(requestBody{Arguments: r.hideJSON(a.Params)})
-	if refused := r.recordEvent(asks, true); refused != nil {
+	asks.Body = bodyOf(requestBody{Arguments: x.hideJSON(a.Params)})
+	if refused := x.recordEvent(asks, true); refused != nil {
 		return nil, refused.AtTool(a.Server, a.Tool)
 	}
 	return func(answer json.RawMessage, failed *core.Error) {
@@ -131,6 +131,6 @@ func (r *executionRecord) recordServerRequest(a core.ServerRequest) (came func(j
 		case json.Unmarshal(answer, &said) == nil && said.Action != "":
 			about.Status = said.Action
 		}
-		_ = r.recordEvent(about, false)
+		_ = x.recordEvent(about, false)
 	}, nil
 }

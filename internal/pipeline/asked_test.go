@@ -11,6 +11,7 @@ import (
 
 	"retort/internal/core"
 	"retort/internal/pipeline/approval"
+	"retort/internal/policy"
 )
 
 // TestServersQuestionsAreBounded checks how often a server that asks without end reaches the client: 50 times if the
@@ -32,7 +33,7 @@ func TestServersQuestionsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begun := make(chan struct{})
 			close(begun)
-			f := &runningExecution{theirs: newTheirs(approval.QuestionBounds{}, "", &questionCounts{}), record: &executionRecord{begun: begun}}
+			f := &execution{pipeline: &Pipeline{Policy: &policy.PrincipalView{}}, theirs: newTheirs(approval.QuestionBounds{}, "", &questionCounts{}), begun: begun}
 			reached := 0
 			ask := func(server string, n int) *core.Error {
 				if c.equal {
@@ -87,7 +88,10 @@ func TestServersQuestionsOfAllExecutions(t *testing.T) {
 		// asks has a server ask in new executions, and returns how many questions reach the client.
 		asks := func(principal, server string, executions int) (reached int) {
 			for i := range executions {
-				f := &runningExecution{theirs: newTheirs(approval.QuestionBounds{Questions: 10}, principal, all), record: &executionRecord{begun: begun, to: entries}}
+				f := &execution{
+					pipeline: &Pipeline{Policy: &policy.PrincipalView{}, Recorder: entries},
+					theirs:   newTheirs(approval.QuestionBounds{Questions: 10}, principal, all), begun: begun,
+				}
 				for n := range 6 {
 					came, refused := f.admitServerRequest(core.ServerRequest{Server: server, Tool: "t", Method: core.MethodSample, Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, 10*i+n))})
 					if refused == nil {

@@ -108,9 +108,9 @@ func (s *questionCounts) forgetOld(now time.Time) {
 
 // refusedAsking records in the audit log that a server's question was kept from the client. It records only the first
 // one of each server in an execution, so that a server cannot flood the audit log.
-func (r *executionRecord) refusedAsking(a core.ServerRequest, why *core.Error) {
-	about := r.newEvent(core.EventAsked)
+func (x *execution) refusedAsking(a core.ServerRequest, why *core.Error) {
+	about := x.newEvent(core.EventAsked)
 	about.Server, about.Tool, about.Status = a.Server, a.Tool, "refused"
 	about.Facts = map[string]any{"method": a.Method, "reason": why.Message}
-	_ = r.recordEvent(about, false)
+	_ = x.recordEvent(about, false)
 }

@@ -103,7 +103,6 @@ func (c *commandRunner) refuseCommand(r execRequest) *core.Error {
 // startCommand runs a command. It writes an audit log entry that is durable before the command starts, and another
 // one after the command has ended.
 func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, error) {
-	record := c.x.flight.record
 	command := sandbox.HostCommand{Name: *r.Command, Args: r.Args}
 	if r.Stdin != nil {
 		command.Stdin = []byte(*r.Stdin)
@@ -116,12 +115,12 @@ func (c *commandRunner) startCommand(ctx context.Context, r execRequest) (any, e
 		command.Full = c.x.files.IsFull
 		defer c.x.files.IsFull() // counts the files that the command has written against the quota
 	}
-	if refused := record.recordCommand(command); refused != nil {
+	if refused := c.x.recordCommand(command); refused != nil {
 		return nil, refused
 	}
 	began := time.Now()
 	ended, err := c.to.Start(ctx, command)
-	record.commandEnded(command.Name, ended, time.Since(began), core.AsError(err))
+	c.x.commandEnded(command.Name, ended, time.Since(began), core.AsError(err))
 	if err != nil {
 		return nil, core.AsError(err)
 	}
@@ -155,7 +154,7 @@ func (c *commandRunner) noteRefusal(name string, refused *core.Error) {
 	n := c.refused
 	c.mu.Unlock()
 	if n <= maxRefusals {
-		c.x.flight.record.commandRefused(name, refused)
+		c.x.commandRefused(name, refused)
 	}
 }
 
@@ -173,38 +172,38 @@ func (c *commandRunner) skippedWarning() []string {
 }
 
 // recordCommand records in the audit log that a command is about to start.
-func (r *executionRecord) recordCommand(c sandbox.HostCommand) *core.Error {
-	if r.to == nil {
+func (x *execution) recordCommand(c sandbox.HostCommand) *core.Error {
+	if x.pipeline.Recorder == nil {
 		return nil
 	}
 	arguments, err := json.Marshal(c.Args)
 	if err != nil {
 		return core.Errorf(core.KindInternal, "pipeline.exec", "the arguments cannot be recorded: %w", err)
 	}
-	e := r.newEvent(core.EventCommand)
+	e := x.newEvent(core.EventCommand)
 	e.Status, e.Bytes = "started", int64(len(c.Stdin))
-	e.Facts = map[string]any{"command": r.maskText(c.Name), "arguments": len(c.Args), "digest": r.to.Digest(arguments)}
-	e.Body = bodyOf(requestBody{Arguments: r.hideJSON(arguments)})
-	return r.recordEvent(e, true)
+	e.Facts = map[string]any{"command": x.hideText(c.Name), "arguments": len(c.Args), "digest": x.pipeline.Recorder.Digest(arguments)}
+	e.Body = bodyOf(requestBody{Arguments: x.hideJSON(arguments)})
+	return x.recordEvent(e, true)
 }
 
-func (r *executionRecord) commandEnded(name string, ended sandbox.CommandResult, took time.Duration, failed *core.Error) {
-	e := r.newEvent(core.EventCommand)
+func (x *execution) commandEnded(name string, ended sandbox.CommandResult, took time.Duration, failed *core.Error) {
+	e := x.newEvent(core.EventCommand)
 	e.Status, e.Duration, e.Bytes = "ended", took, int64(len(ended.Stdout)+len(ended.Stderr))
-	e.Facts = map[string]any{"command": r.maskText(name), "code": ended.Code}
+	e.Facts = map[string]any{"command": x.hideText(name), "code": ended.Code}
 	if ended.Truncated {
 		e.Facts["truncated"] = true
 	}
 	if failed != nil {
 		e.Status, e.Facts["error"] = "failed", failed.Kind
-		e.Body = bodyOf(errorBody{Error: r.maskText(failed.Message)})
+		e.Body = bodyOf(errorBody{Error: x.hideText(failed.Message)})
 	}
-	_ = r.recordEvent(e, false) // that it began is on disk
+	_ = x.recordEvent(e, false) // that it began is on disk
 }
 
-func (r *executionRecord) commandRefused(name string, refused *core.Error) {
-	e := r.newEvent(core.EventCommand)
-	e.Status, e.Facts = "refused", map[string]any{"command": r.maskText(clipHost(name)), "error": refused.Kind}
-	e.Body = bodyOf(errorBody{Error: r.maskText(refused.Message)})
-	_ = r.recordEvent(e, false) // it is refused all the same
+func (x *execution) commandRefused(name string, refused *core.Error) {
+	e := x.newEvent(core.EventCommand)
+	e.Status, e.Facts = "refused", map[string]any{"command": x.hideText(clipHost(name)), "error": refused.Kind}
+	e.Body = bodyOf(errorBody{Error: x.hideText(refused.Message)})
+	_ = x.recordEvent(e, false) // it is refused all the same
 }

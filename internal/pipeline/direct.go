@@ -17,29 +17,27 @@ func (p *Pipeline) PassThrough(ctx context.Context, req core.ExecutionRequest, r
 	what := map[string]any{"direct": true, "method": r.Method}
 	return p.startExecution(
 		ctx, req, what, requestBody{Name: name, Arguments: r.Arguments},
-		func(ctx context.Context, f *runningExecution) core.Outcome { return p.passRequest(ctx, req, r, f) },
+		func(ctx context.Context, own *execution) core.Outcome { return own.passRequest(ctx, r) },
 	)
 }
 
-func (p *Pipeline) passRequest(
-	ctx context.Context, req core.ExecutionRequest, r core.PassthroughRequest, f *runningExecution,
-) core.Outcome {
-	ctx, free := p.withClaim(ctx, req)
+func (x *execution) passRequest(ctx context.Context, r core.PassthroughRequest) core.Outcome {
+	ctx, free := x.withClaim(ctx)
 	defer free()
-	x, err := p.openExecution(req, f, nil)
+	run, err := x.openProgram(nil)
 	if err != nil {
-		return x.failWith(err)
+		return run.failWith(err)
 	}
-	x.callTimeout, x.exact = x.req.Limits.Timeout, &r
-	x.setTools(x.passableTools(r))
-	result, err := x.host.Call(ctx, core.ToolCall{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments})
+	run.callTimeout, run.exact = run.req.Limits.Timeout, &r
+	run.setTools(run.passableTools(r))
+	result, err := run.host.Call(ctx, core.ToolCall{Server: r.Server, Tool: r.Tool, Arguments: r.Arguments})
 	if err == nil {
-		err = p.admitResult(ctx, len(result.Value))
+		err = admitResult(ctx, len(result.Value))
 	}
 	if err != nil {
-		return x.failWith(err)
+		return run.failWith(err)
 	}
-	return x.closeWith(core.Outcome{ExecutionID: req.ID, Status: core.StatusOK, Result: result.Value})
+	return run.closeWith(core.Outcome{ExecutionID: run.req.ID, Status: core.StatusOK, Result: result.Value})
 }
 
 // passableTools returns the toolset for a client's request. For a request that is not a tool call, it has one tool

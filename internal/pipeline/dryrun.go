@@ -18,14 +18,14 @@ import (
 // dryRun runs a program without its effects: it makes calls that only read and records the others. The request is
 // answered with the recorded calls. If a person approves these calls, the program runs again and may make exactly
 // them.
-func (p *Pipeline) dryRun(ctx context.Context, req core.ExecutionRequest, f *runningExecution) core.Outcome {
+func (x *execution) dryRun(ctx context.Context) core.Outcome {
 	recorded := &effectPlan{rehearsal: true, touched: map[string]bool{}, mask: func(raw json.RawMessage) json.RawMessage { return raw }}
-	o := p.performProgram(ctx, req, f, recorded)
+	o := x.performProgram(ctx, recorded)
 	if o.Status != core.StatusOK || len(recorded.effects) == 0 {
 		return o
 	}
-	f.answerEarly(o)
-	return p.performProgram(ctx, req, f, approvedPlan(recorded.effects))
+	x.answerEarly(o)
+	return x.performProgram(ctx, approvedPlan(recorded.effects))
 }
 
 // effectPlan holds the effects of a program: those that a dry run has recorded, or those that a person has approved.
@@ -140,25 +140,25 @@ func forModel(effects []core.IntendedCall) []core.IntendedCall {
 }
 
 // answerEarly answers the request with the dry run's Outcome while the execution waits for a person.
-func (f *runningExecution) answerEarly(o core.Outcome) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.interim, f.channel = &o, nil
+func (x *execution) answerEarly(o core.Outcome) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.interim, x.channel = &o, nil
 }
 
 // takeInterim returns the Outcome of a dry run that waits for approval the first time it is called, then nil.
-func (f *runningExecution) takeInterim() *core.Outcome {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.interim
-	f.interim = nil
+func (x *execution) takeInterim() *core.Outcome {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o := x.interim
+	x.interim = nil
 	return o
 }
 
 // proposeEffects returns the Outcome of a dry run whose recorded calls wait for approval.
-func (p *Pipeline) proposeEffects(f *runningExecution, o core.Outcome, waiting []core.Approval) core.Outcome {
-	if err := p.detachExecution(f); err != nil {
-		p.Flights.takeOutcome(f)
+func (p *Pipeline) proposeEffects(x *execution, o core.Outcome, waiting []core.Approval) core.Outcome {
+	if err := p.detachExecution(x); err != nil {
+		p.Flights.takeOutcome(x)
 		o.Warnings = append(o.Warnings, "it cannot be approved, because its calls could not be recorded: "+err.Error())
 		return o
 	}

@@ -13,6 +13,7 @@ import (
 	"retort/internal/base/deadline"
 	"retort/internal/core"
 	"retort/internal/pipeline/approval"
+	"retort/internal/privacy/redact"
 )
 
 // RunningExecutions tracks the running executions. An execution that waits for a person can outlive its request. It is safe
@@ -22,7 +23,7 @@ type RunningExecutions struct {
 	asking   questionCounts
 
 	mu     sync.Mutex
-	flying map[string]*runningExecution
+	flying map[string]*execution
 	closed bool
 	all    sync.WaitGroup
 }
@@ -30,22 +31,30 @@ type RunningExecutions struct {
 // NewFlights returns an empty RunningExecutions. For executions that outlive their requests, journals stores which
 // calls were sent.
 func NewFlights(journals *approval.JournalStore) *RunningExecutions {
-	return &RunningExecutions{journals: journals, flying: map[string]*runningExecution{}}
+	return &RunningExecutions{journals: journals, flying: map[string]*execution{}}
 }
 
-// runningExecution holds the state of one execution.
-type runningExecution struct {
-	id, principal string
-	cancel        context.CancelCauseFunc
-	journal       *approval.CallJournal
-	table         *approval.ApprovalTable
-	record        *executionRecord
-	permit        core.Permit      // of the principal that asked for it
-	revision      uint64           // of the servers when it began; see relay.ExecutionContext
-	theirs        *serverQuestions // questions of servers to the client
-	ended         chan struct{}    // closed when outcome is there
-	outcome       core.Outcome
-	turn          chan struct{} // holds one token: a person is asked one thing at a time
+// execution is one execution, from its request to its Outcome. It says once what a programExecution, the audit log
+// and a request that waits for the Outcome need to know about it.
+type execution struct {
+	pipeline  *Pipeline             // with the policy as it was when the execution began
+	req       core.ExecutionRequest // complete
+	permit    core.Permit           // of the principal that asked for it
+	revision  uint64                // of the servers when it began; see relay.ExecutionContext
+	screen    *redact.Session       // nil if nothing is hidden
+	screenErr error                 // why personal data cannot be hidden; no values are recorded then
+	journal   *approval.CallJournal
+	theirs    *serverQuestions // questions of servers to the client
+
+	began   time.Time
+	begun   chan struct{} // closed when the first audit log entry is made; refused is there then
+	refused *core.Error   // why that entry could not be made
+	counts  entryCounts
+
+	cancel  context.CancelCauseFunc
+	ended   chan struct{} // closed when outcome is there
+	outcome core.Outcome
+	turn    chan struct{} // holds one token: a person is asked one thing at a time
 
 	mu       sync.Mutex
 	channel  core.ApprovalChannel // of the request that returns the Outcome, or nil
@@ -63,42 +72,42 @@ const gatherTime = 20 * time.Millisecond
 // and body are recorded in the audit log.
 func (p *Pipeline) startExecution(
 	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody,
-	execute func(context.Context, *runningExecution) core.Outcome,
+	execute func(context.Context, *execution) core.Outcome,
 ) core.Outcome {
-	id := req.ID
 	if refused := p.Policy.RefusedError(); refused != nil {
-		return core.Outcome{ExecutionID: id, Status: core.StatusDenied, Error: refused}
+		return core.Outcome{ExecutionID: req.ID, Status: core.StatusDenied, Error: refused}
 	}
 	ctx = p.WithPolicyPermit(ctx)
 	permitted, expire := deadline.WhilePermitted(context.WithoutCancel(ctx))
 	own, cancel := context.WithCancelCause(permitted)
-	f := &runningExecution{
-		id: id, principal: p.Policy.Principal(), cancel: cancel, journal: p.Flights.journals.NewJournal(id),
-		table: p.Approvals.Table, permit: core.PermitOf(ctx), revision: p.Relay.Revision(),
-		theirs: newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
-		ended:  make(chan struct{}), turn: make(chan struct{}, 1), channel: core.ChannelOf(ctx), news: make(chan struct{}),
+	x := &execution{
+		pipeline: p, req: req, permit: core.PermitOf(ctx), revision: p.Relay.Revision(), cancel: cancel,
+		journal: p.Flights.journals.NewJournal(req.ID),
+		theirs:  newTheirs(p.Approvals.Bounds, p.Policy.Principal(), &p.Flights.asking),
+		begun:   make(chan struct{}), ended: make(chan struct{}), turn: make(chan struct{}, 1),
+		channel: core.ChannelOf(ctx), news: make(chan struct{}),
 	}
-	f.turn <- struct{}{}
-	if err := p.Flights.addExecution(f); err != nil {
+	x.turn <- struct{}{}
+	if err := p.Flights.addExecution(x); err != nil {
 		expire()
-		return core.Outcome{ExecutionID: id, Status: core.StatusRejected, Error: err}
+		return core.Outcome{ExecutionID: req.ID, Status: core.StatusRejected, Error: err}
 	}
 	go func() {
 		defer p.Flights.all.Done()
 		if req.Noted {
-			execute = executeJournaled(id, execute)
+			execute = executeJournaled(execute)
 		}
 		defer expire()
-		o := p.executeRecorded(own, req, what, body, f, execute)
-		p.Approvals.Table.EndExecution(id)
-		f.mu.Lock()
-		f.outcome, f.landed = o, time.Now()
-		f.mu.Unlock()
-		close(f.ended)
+		o := x.executeRecorded(own, what, body, execute)
+		p.Approvals.Table.EndExecution(req.ID)
+		x.mu.Lock()
+		x.outcome, x.landed = o, time.Now()
+		x.mu.Unlock()
+		close(x.ended)
 	}()
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
-	return p.followExecution(ctx, f, p.Approvals.Wait, stop)
+	return p.followExecution(ctx, x, p.Approvals.Wait, stop)
 }
 
 // WithPolicyPermit returns a context whose Permit also ends when the policy no longer allows the principal to do
@@ -116,16 +125,16 @@ func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 // executeJournaled returns a function that writes the execution's journal to disk and then calls execute. If writing
 // fails, execute is not called.
 func executeJournaled(
-	id string, execute func(context.Context, *runningExecution) core.Outcome,
-) func(context.Context, *runningExecution) core.Outcome {
-	return func(ctx context.Context, f *runningExecution) core.Outcome {
-		if err := f.journal.MakeDurable(); err != nil {
+	execute func(context.Context, *execution) core.Outcome,
+) func(context.Context, *execution) core.Outcome {
+	return func(ctx context.Context, x *execution) core.Outcome {
+		if err := x.journal.MakeDurable(); err != nil {
 			return core.Outcome{
-				ExecutionID: id, Status: core.StatusError,
+				ExecutionID: x.req.ID, Status: core.StatusError,
 				Error: core.Errorf(core.KindInternal, "pipeline", "it did not run, because its calls could not be recorded: %w", err),
 			}
 		}
-		return execute(ctx, f)
+		return execute(ctx, x)
 	}
 }
 
@@ -133,53 +142,53 @@ func executeJournaled(
 // principal has no such execution.
 func (p *Pipeline) Cancel(id string) (core.Outcome, bool) {
 	p.Flights.mu.Lock()
-	f, ok := p.Flights.flying[id]
+	x, ok := p.Flights.flying[id]
 	p.Flights.mu.Unlock()
-	if !ok || f.principal != p.Policy.Principal() {
+	if !ok || x.pipeline.Policy.Principal() != p.Policy.Principal() {
 		return core.Outcome{}, false
 	}
-	f.cancel(nil)
-	<-f.ended
-	return p.Flights.takeOutcome(f), true
+	x.cancel(nil)
+	<-x.ended
+	return p.Flights.takeOutcome(x), true
 }
 
 // executeRecorded runs execute and writes the execution's first and last audit log entry.
-func (p *Pipeline) executeRecorded(
-	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody, f *runningExecution,
-	execute func(context.Context, *runningExecution) core.Outcome,
+func (x *execution) executeRecorded(
+	ctx context.Context, what map[string]any, body requestBody,
+	execute func(context.Context, *execution) core.Outcome,
 ) core.Outcome {
-	f.record = p.beginRecord(req, what, body)
-	ctx, ended := f.record.beginStep(ctx, core.StepExecution, f.record.requestedEvent(req))
-	o := f.withholdResult(execute(core.WithChannel(ctx, f.askRequester), f))
-	if refused := f.record.waitReady(); refused == nil { // what has not begun has no end
-		o = p.addWarnings(f.record.recordEnd(o))
+	x.beginRecord(what, body)
+	ctx, ended := x.beginStep(ctx, core.StepExecution, x.requestedEvent())
+	o := x.withholdResult(execute(core.WithChannel(ctx, x.askRequester), x))
+	if refused := x.waitReady(); refused == nil { // what has not begun has no end
+		o = x.pipeline.addWarnings(x.recordEnd(o))
 	}
 	o.Trace = core.TraceOf(ctx).TraceID()
-	if p.Tracer != nil {
-		ended(f.record.endEvent(o))
+	if x.pipeline.Tracer != nil {
+		ended(x.endEvent(o))
 	}
 	return o
 }
 
 // withholdResult removes the result from the Outcome if the principal's permission has ended.
-func (f *runningExecution) withholdResult(o core.Outcome) core.Outcome {
-	refused := f.permit.CheckValid()
+func (x *execution) withholdResult(o core.Outcome) core.Outcome {
+	refused := x.permit.CheckValid()
 	if refused == nil {
 		return o
 	}
 	return core.Outcome{ExecutionID: o.ExecutionID, Status: core.StatusCancelled, Error: refused, Stats: o.Stats}
 }
 
-func (s *RunningExecutions) addExecution(f *runningExecution) *core.Error {
+func (s *RunningExecutions) addExecution(x *execution) *core.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return core.Errorf(core.KindCancelled, "pipeline", "the engine is closed")
 	}
-	if _, taken := s.flying[f.id]; taken {
-		return core.Errorf(core.KindInvalidArguments, "pipeline", "an execution with the id %q already exists", f.id)
+	if _, taken := s.flying[x.req.ID]; taken {
+		return core.Errorf(core.KindInvalidArguments, "pipeline", "an execution with the id %q already exists", x.req.ID)
 	}
-	s.flying[f.id] = f
+	s.flying[x.req.ID] = x
 	s.all.Add(1)
 	return nil
 }
@@ -187,31 +196,31 @@ func (s *RunningExecutions) addExecution(f *runningExecution) *core.Error {
 // followExecution waits for the Outcome of an execution. If a question has waited longer than patience and the
 // request cannot ask anybody, it returns a pending Outcome. It then calls free to detach the execution from the
 // request; free returns false if ctx has already ended the execution.
-func (p *Pipeline) followExecution(ctx context.Context, f *runningExecution, patience time.Duration, free func() bool) core.Outcome {
+func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience time.Duration, free func() bool) core.Outcome {
 	for {
-		news := f.changeSignal()
-		if f.isLeftToOthers() && len(p.Approvals.Table.ListWaiting(f.id)) > 0 {
-			o := f.takeInterim()
-			if o != nil || f.waitFor(ctx, patience) {
-				if waiting := p.Approvals.Table.ListWaiting(f.id); len(waiting) > 0 && free() {
-					return p.waitingOutcome(f, o, waiting)
+		news := x.changeSignal()
+		if x.isLeftToOthers() && len(p.Approvals.Table.ListWaiting(x.req.ID)) > 0 {
+			o := x.takeInterim()
+			if o != nil || x.waitFor(ctx, patience) {
+				if waiting := p.Approvals.Table.ListWaiting(x.req.ID); len(waiting) > 0 && free() {
+					return p.waitingOutcome(x, o, waiting)
 				}
 			}
 		}
 		select {
-		case <-f.ended:
-			return p.Flights.takeOutcome(f)
+		case <-x.ended:
+			return p.Flights.takeOutcome(x)
 		case <-news:
 		}
 	}
 }
 
 // waitFor waits until patience has passed or ctx ends. It returns false if the execution ends first.
-func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) bool {
+func (x *execution) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(max(patience, gatherTime))
 	defer timer.Stop()
 	select {
-	case <-f.ended:
+	case <-x.ended:
 		return false
 	case <-ctx.Done():
 	case <-timer.C:
@@ -221,43 +230,43 @@ func (f *runningExecution) waitFor(ctx context.Context, patience time.Duration) 
 
 // askRequester implements core.ApprovalChannel. It passes a question to the channel of the request that currently
 // waits for the execution.
-func (f *runningExecution) askRequester(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
+func (x *execution) askRequester(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 	select {
-	case <-f.turn:
-		defer func() { f.turn <- struct{}{} }()
+	case <-x.turn:
+		defer func() { x.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return core.ApprovalAnswer{}, false
 	}
-	f.mu.Lock()
-	channel := f.channel
-	f.mu.Unlock()
+	x.mu.Lock()
+	channel := x.channel
+	x.mu.Unlock()
 	if channel != nil {
-		f.gatherQuestions(ctx)
+		x.gatherQuestions(ctx)
 	}
-	a, waits := f.table.FindGroup(a.ID)
+	a, waits := x.pipeline.Approvals.Table.FindGroup(a.ID)
 	if !waits {
 		return core.ApprovalAnswer{}, false // an earlier answer was sufficient
 	}
 	if channel != nil && ctx.Err() == nil {
 		answer, ok := channel(ctx, a)
 		if ok {
-			answer.Also = a.Same                               // an equal question that was added since is asked separately
-			_ = f.table.AnswerApproval(a.ID, a.Digest, answer) // before the next is asked: it may be covered
+			answer.Also = a.Same                                                  // an equal question that was added since is asked separately
+			_ = x.pipeline.Approvals.Table.AnswerApproval(a.ID, a.Digest, answer) // before the next is asked: it may be covered
 		}
 		if ok || ctx.Err() != nil {
 			return core.ApprovalAnswer{}, false
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.channel = nil
-	close(f.news)
-	f.news = make(chan struct{})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.channel = nil
+	close(x.news)
+	x.news = make(chan struct{})
 	return core.ApprovalAnswer{}, false
 }
 
 // gatherQuestions waits briefly so that questions asked at the same time are shown together.
-func (f *runningExecution) gatherQuestions(ctx context.Context) {
+func (x *execution) gatherQuestions(ctx context.Context) {
 	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
 	select {
@@ -266,40 +275,40 @@ func (f *runningExecution) gatherQuestions(ctx context.Context) {
 	}
 }
 
-func (f *runningExecution) changeSignal() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.news
+func (x *execution) changeSignal() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.news
 }
 
 // isLeftToOthers reports whether the current request cannot show questions to anybody, so that they must be answered
 // elsewhere, for example with the retort command.
-func (f *runningExecution) isLeftToOthers() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.channel == nil
+func (x *execution) isLeftToOthers() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.channel == nil
 }
 
 // waitingOutcome returns the Outcome of an execution that waits for a person. It includes the result of a dry run
 // that has not been returned yet.
-func (p *Pipeline) waitingOutcome(f *runningExecution, dry *core.Outcome, waiting []core.Approval) core.Outcome {
+func (p *Pipeline) waitingOutcome(x *execution, dry *core.Outcome, waiting []core.Approval) core.Outcome {
 	if dry != nil {
-		return p.proposeEffects(f, *dry, waiting)
+		return p.proposeEffects(x, *dry, waiting)
 	}
-	return p.pendingOutcome(f, waiting)
+	return p.pendingOutcome(x, waiting)
 }
 
 // detachExecution lets an execution continue after its request was answered. If its journal cannot be written, it
 // cancels the execution and waits for its end.
-func (p *Pipeline) detachExecution(f *runningExecution) error {
-	if err := f.journal.MakeDurable(); err != nil {
-		f.cancel(nil)
-		<-f.ended
+func (p *Pipeline) detachExecution(x *execution) error {
+	if err := x.journal.MakeDurable(); err != nil {
+		x.cancel(nil)
+		<-x.ended
 		return err
 	}
-	f.mu.Lock()
-	f.detached = true
-	f.mu.Unlock()
+	x.mu.Lock()
+	x.detached = true
+	x.mu.Unlock()
 	p.Flights.evictOutcomes()
 	return nil
 }
@@ -317,13 +326,13 @@ func withoutSeen(waiting []core.Approval) []core.Approval {
 }
 
 // pendingOutcome returns the Outcome for a request whose execution continues after the answer.
-func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) core.Outcome {
-	if err := p.detachExecution(f); err != nil {
-		o := p.Flights.takeOutcome(f)
+func (p *Pipeline) pendingOutcome(x *execution, waiting []core.Approval) core.Outcome {
+	if err := p.detachExecution(x); err != nil {
+		o := p.Flights.takeOutcome(x)
 		o.Warnings = append(o.Warnings, "it was cancelled, because its calls could not be recorded: "+err.Error())
 		return o
 	}
-	o := core.Outcome{ExecutionID: f.id, Status: core.StatusPendingApproval, Approvals: withoutSeen(core.GroupEqual(waiting))}
+	o := core.Outcome{ExecutionID: x.req.ID, Status: core.StatusPendingApproval, Approvals: withoutSeen(core.GroupEqual(waiting))}
 	var actions []string
 	for _, a := range waiting {
 		actions = append(actions, a.ActionLine())
@@ -337,12 +346,12 @@ func (p *Pipeline) pendingOutcome(f *runningExecution, waiting []core.Approval) 
 }
 
 // takeOutcome returns the Outcome of an execution that has ended, and forgets the execution and its journal.
-func (s *RunningExecutions) takeOutcome(f *runningExecution) core.Outcome {
+func (s *RunningExecutions) takeOutcome(x *execution) core.Outcome {
 	s.mu.Lock()
-	delete(s.flying, f.id)
+	delete(s.flying, x.req.ID)
 	s.mu.Unlock()
-	f.journal.RemoveFile()
-	return f.outcome
+	x.journal.RemoveFile()
+	return x.outcome
 }
 
 // Bounds on the finished executions that are kept until their Outcome is fetched.
@@ -355,62 +364,62 @@ const (
 func (s *RunningExecutions) evictOutcomes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var landed []*runningExecution
-	for _, f := range s.flying {
-		if at := f.endTime(); !at.IsZero() {
-			landed = append(landed, f)
+	var landed []*execution
+	for _, x := range s.flying {
+		if at := x.endTime(); !at.IsZero() {
+			landed = append(landed, x)
 		}
 	}
-	slices.SortFunc(landed, func(a, b *runningExecution) int {
-		return cmp.Or(a.endTime().Compare(b.endTime()), strings.Compare(a.id, b.id))
+	slices.SortFunc(landed, func(a, b *execution) int {
+		return cmp.Or(a.endTime().Compare(b.endTime()), strings.Compare(a.req.ID, b.req.ID))
 	})
-	for i, f := range landed {
-		if len(landed)-i > maxLanded || time.Since(f.endTime()) > maxAge {
-			delete(s.flying, f.id)
-			f.journal.StopWriting()
+	for i, x := range landed {
+		if len(landed)-i > maxLanded || time.Since(x.endTime()) > maxAge {
+			delete(s.flying, x.req.ID)
+			x.journal.StopWriting()
 		}
 	}
 }
 
 // endTime returns when a detached execution ended, or the zero time while it runs.
-func (f *runningExecution) endTime() time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.detached {
+func (x *execution) endTime() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.detached {
 		return time.Time{}
 	}
-	return f.landed
+	return x.landed
 }
 
 // Resume waits for an execution whose Outcome was pending, until it ends or has waited for a person longer than
 // patience. If ctx ends, an execution that waits for a person keeps waiting; any other execution is cancelled.
 func (p *Pipeline) Resume(ctx context.Context, id string, patience time.Duration) core.Outcome {
 	p.Flights.mu.Lock()
-	f, ok := p.Flights.flying[id]
+	x, ok := p.Flights.flying[id]
 	p.Flights.mu.Unlock()
-	if !ok || f.principal != p.Policy.Principal() {
+	if !ok || x.pipeline.Policy.Principal() != p.Policy.Principal() {
 		return p.lostOutcome(id)
 	}
-	f.setChannel(core.ChannelOf(ctx))
+	x.setChannel(core.ChannelOf(ctx))
 	waiting := p.Approvals.Table.ListWaiting(id)
 	if core.ChannelOf(ctx) != nil {
 		for _, a := range waiting {
-			go f.askRequester(ctx, a)
+			go x.askRequester(ctx, a)
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
 		if len(p.Approvals.Table.ListWaiting(id)) == 0 {
-			f.cancel(context.Cause(ctx))
+			x.cancel(context.Cause(ctx))
 		}
 	})
 	defer stop()
-	return p.followExecution(ctx, f, patience, func() bool { return true })
+	return p.followExecution(ctx, x, patience, func() bool { return true })
 }
 
-func (f *runningExecution) setChannel(c core.ApprovalChannel) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.channel = c
+func (x *execution) setChannel(c core.ApprovalChannel) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.channel = c
 }
 
 // LostOutcome returns an Outcome for an execution whose engine has died. It lists the calls that were sent according
@@ -452,11 +461,11 @@ func (p *Pipeline) lostOutcome(id string) core.Outcome {
 func (s *RunningExecutions) CountRunning(principal string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.flying {
+	for _, x := range s.flying {
 		select {
-		case <-f.ended:
+		case <-x.ended:
 		default:
-			if f.principal == principal {
+			if x.pipeline.Policy.Principal() == principal {
 				n++
 			}
 		}
@@ -468,15 +477,15 @@ func (s *RunningExecutions) CountRunning(principal string) (n int) {
 func (s *RunningExecutions) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for _, f := range s.flying {
-		f.cancel(nil)
+	for _, x := range s.flying {
+		x.cancel(nil)
 	}
 	s.mu.Unlock()
 	s.all.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.flying {
-		f.journal.StopWriting()
+	for _, x := range s.flying {
+		x.journal.StopWriting()
 	}
 	return nil
 }

@@ -45,11 +45,11 @@ func (p privacyFilter) Restore(server string, arguments json.RawMessage) (json.R
 	return restored, redact.CrossingReason(server, crossings), nil
 }
 
-// openPrivacy opens the privacy session of the execution and replaces personal data in the program by tokens.
+// openPrivacy replaces personal data in the program by tokens.
 func (x *programExecution) openPrivacy() (err error) {
 	x.code = x.req.Code
-	if x.screen, err = x.pipeline.privacySession(x.req.Session); err != nil || x.screen == nil {
-		return err
+	if x.screenErr != nil || x.screen == nil {
+		return x.screenErr
 	}
 	if x.plan != nil {
 		x.plan.mask = x.maskJSON
@@ -119,7 +119,7 @@ func (x *programExecution) hideOutcome(o core.Outcome) core.Outcome {
 // hasTokens reports whether the execution has replaced any personal value by a token, in the program, in a server's
 // answer or in the Outcome. before and now are the Outcome before and after hiding.
 func (x *programExecution) hasTokens(before, now core.Outcome) bool {
-	return x.flight.record.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
+	return x.sawPersonal() || x.code != x.req.Code || now.Output != before.Output ||
 		string(now.Result) != string(before.Result) ||
 		x.screen.HasTokens(now.Result) || x.screen.HasTokens([]byte(now.Output))
 }
@@ -140,7 +140,7 @@ func (x *programExecution) tokenFunctions() map[string]relay.EngineFunction {
 			answer, refused := f(a)
 			if refused != nil {
 				if errors.Is(refused, redact.ErrProbing) || errors.Is(refused, redact.ErrUnknown) {
-					x.flight.record.recordRefusal(core.ToolCall{}, refused)
+					x.recordRefusal(core.ToolCall{}, refused)
 				}
 				return nil, refused
 			}
@@ -200,15 +200,14 @@ func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text 
 	p, req = p.forNewExecution(), p.completeRequest(req)
 	return p.startExecution(ctx, req, map[string]any{"restore_pii": true}, requestBody{Arguments: bodyOf(
 		map[string]string{"text": text},
-	)}, func(ctx context.Context, f *runningExecution) core.Outcome {
-		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
-		open, err := p.privacySession(req.Session)
+	)}, func(ctx context.Context, x *execution) core.Outcome {
+		o, err := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}, x.screenErr
 		if err == nil {
 			shown := text
-			if open != nil {
-				shown = open.ShowText(text)
+			if x.screen != nil {
+				shown = x.screen.ShowText(text)
 			}
-			o.Result, err = p.revealValues(ctx, req, f, text, shown)
+			o.Result, err = x.revealValues(ctx, text, shown)
 		}
 		if err != nil {
 			o.Error = core.AsError(err)
@@ -220,9 +219,8 @@ func (p *Pipeline) Restore(ctx context.Context, req core.ExecutionRequest, text 
 
 // revealValues asks a person to approve the display of a text with its values restored. A text without any token is
 // refused without a question.
-func (p *Pipeline) revealValues(
-	ctx context.Context, req core.ExecutionRequest, f *runningExecution, text, shown string,
-) (json.RawMessage, error) {
+func (x *execution) revealValues(ctx context.Context, text, shown string) (json.RawMessage, error) {
+	p, req := x.pipeline, x.req
 	if shown == text {
 		return nil, core.Errorf(core.KindInvalidArguments, "pii", "the text contains no token of this session").
 			WithHint("tokens look like [EMAIL_1]; use tokens that sanitize_pii or a result returned in this session")
@@ -251,7 +249,7 @@ func (p *Pipeline) revealValues(
 	if refused != nil {
 		return nil, refused
 	}
-	if err := f.record.recordReveal(p.RestoreToModel, text); err != nil {
+	if err := x.recordReveal(p.RestoreToModel, text); err != nil {
 		return nil, err
 	}
 	if p.RestoreToModel {

@@ -21,7 +21,7 @@ func (x *programExecution) openNetwork() (host sandbox.ToolHost, end func()) {
 	if network.IsClosed() {
 		return host, func() {}
 	}
-	to := egress.ExecutionHooks{Note: x.recordAttempt, Rehearses: x.isDryRun(), InForce: x.reach.currentNetwork}
+	to := egress.ExecutionHooks{Note: x.noteAttempt, Rehearses: x.isDryRun(), InForce: x.reach.currentNetwork}
 	if x.pipeline.Secrets != nil {
 		to.Mask = x.pipeline.Secrets.Mask
 	}
@@ -35,13 +35,13 @@ func (x *programExecution) usesProxy(v *check.Verdict) bool {
 	return !x.allowedNetwork().IsClosed() && v.Program.Language == core.Python && v.Risk.UsesNetwork()
 }
 
-// recordAttempt records in the audit log that a program tries to reach an address. If the program has only a token
-// for a refused host, the real host name is compared with the blacklist.
-func (x *programExecution) recordAttempt(a egress.ConnectionAttempt) *core.Error {
+// noteAttempt records in the audit log that a program tries to reach an address. If the program has only a token for a
+// refused host, the real host name is compared with the blacklist.
+func (x *programExecution) noteAttempt(a egress.ConnectionAttempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.IsBlacklisted(x.screen.ShowText(a.Host))
 	}
-	return x.flight.record.recordAttempt(a)
+	return x.recordAttempt(a)
 }
 
 // allowedNetwork returns the execution's network, or nil if the request wants none.
@@ -78,7 +78,7 @@ func (x *programExecution) refuseUnreachable(raw json.RawMessage) *core.Error {
 	var r egress.Request
 	_ = json.Unmarshal(raw, &r) // an invalid URL has no host
 	refused := egress.NoNetworkError(r.URL)
-	_ = x.flight.record.recordAttempt(egress.ConnectionAttempt{
+	_ = x.recordAttempt(egress.ConnectionAttempt{
 		Decision: egress.Refused, Host: egress.HostIn(r.URL), Reason: refused,
 	}) // it is refused all the same
 	return refused
@@ -109,22 +109,22 @@ func (x *programExecution) refusedNetwork(r sandbox.RunReport) sandbox.RunReport
 
 // recordAttempt records in the audit log that a program tries to reach an address. If the request is allowed, the
 // entry is durable before the request is sent.
-func (r *executionRecord) recordAttempt(a egress.ConnectionAttempt) *core.Error {
+func (x *execution) recordAttempt(a egress.ConnectionAttempt) *core.Error {
 	if a.Decision == egress.Refused {
-		r.mu.Lock()
-		r.unreached++
-		n := r.unreached
-		r.mu.Unlock()
+		x.counts.mu.Lock()
+		x.counts.unreached++
+		n := x.counts.unreached
+		x.counts.mu.Unlock()
 		if n > maxRefusals {
 			return nil
 		}
 	}
-	e := r.newEvent(core.EventNetwork)
+	e := x.newEvent(core.EventNetwork)
 	e.Status, e.Duration, e.Bytes = string(a.Decision), a.Took, a.Received
-	if r.to == nil {
+	if x.pipeline.Recorder == nil {
 		return nil
 	}
-	e.Facts = map[string]any{"host": r.maskText(clipHost(a.Host))}
+	e.Facts = map[string]any{"host": x.hideText(clipHost(a.Host))}
 	for name, value := range map[string]any{"port": a.Port, "protocol": a.Protocol, "sent": int(a.Sent)} {
 		if value != 0 && value != "" {
 			e.Facts[name] = value
@@ -135,9 +135,9 @@ func (r *executionRecord) recordAttempt(a egress.ConnectionAttempt) *core.Error 
 	}
 	if a.Reason != nil {
 		e.Facts["error"] = a.Reason.Kind
-		e.Body = bodyOf(errorBody{Error: r.maskText(a.Reason.Message)})
+		e.Body = bodyOf(errorBody{Error: x.hideText(a.Reason.Message)})
 	}
-	return r.recordEvent(e, a.Decision == egress.Allowed)
+	return x.recordEvent(e, a.Decision == egress.Allowed)
 }
 
 // clipHost shortens a host name from a program to at most 253 bytes of valid UTF-8.

@@ -154,11 +154,11 @@ func (p *Pipeline) Execute(ctx context.Context, req core.ExecutionRequest) core.
 		refused = tooLong(asks, p.Limits.Timeout)
 	}
 	what := map[string]any{"language": req.Language, "runtime": req.Runtime}
-	return p.startExecution(ctx, req, what, requestBody{Code: req.Code}, func(ctx context.Context, f *runningExecution) core.Outcome {
+	return p.startExecution(ctx, req, what, requestBody{Code: req.Code}, func(ctx context.Context, own *execution) core.Outcome {
 		if refused != nil {
 			return core.Outcome{ExecutionID: req.ID, Status: core.StatusRejected, Error: refused}
 		}
-		return p.executeProgram(ctx, req, f)
+		return own.executeProgram(ctx)
 	})
 }
 
@@ -171,26 +171,32 @@ func tooLong(asks, most time.Duration) *core.Error {
 		WithHint("use at most %d, or leave it out; the setting maxExecutionTime sets the maximum", most.Milliseconds())
 }
 
-func (p *Pipeline) executeProgram(ctx context.Context, req core.ExecutionRequest, f *runningExecution) core.Outcome {
-	if req.DryRun {
-		return p.dryRun(ctx, req, f)
+func (x *execution) executeProgram(ctx context.Context) core.Outcome {
+	if x.req.DryRun {
+		return x.dryRun(ctx)
 	}
-	return p.performProgram(ctx, req, f, nil)
+	return x.performProgram(ctx, nil)
 }
 
-// performProgram runs a program through all phases. In a dry run, plan records the program's effects. In the run after an
+// performProgram runs the program once. In a dry run, plan records the program's effects. In the run after an
 // approved dry run, plan allows only the approved effects. Otherwise plan is nil.
-func (p *Pipeline) performProgram(ctx context.Context, req core.ExecutionRequest, f *runningExecution, plan *effectPlan) core.Outcome {
-	ctx, free := p.withClaim(ctx, req)
+func (x *execution) performProgram(ctx context.Context, plan *effectPlan) core.Outcome {
+	ctx, free := x.withClaim(ctx)
 	defer free()
-	x, err := p.openExecution(req, f, plan)
+	run, err := x.openProgram(plan)
 	if err != nil {
-		return x.failWith(err)
+		return run.failWith(err)
 	}
+	return run.runPhases(ctx)
+}
+
+// runPhases takes the program through all phases.
+func (x *programExecution) runPhases(ctx context.Context) core.Outcome {
+	p := x.pipeline
 	checked := x.req
 	checked.Code = x.code
 	verdict, refusal := x.checkProgram(ctx, checked)
-	if err := f.record.recordVerdict(verdict, refusal); err != nil {
+	if err := x.recordVerdict(verdict, refusal); err != nil {
 		return x.failWith(err)
 	}
 	if refusal != nil {
@@ -214,7 +220,7 @@ func (p *Pipeline) performProgram(ctx context.Context, req core.ExecutionRequest
 	}
 	defer sandbox.Close()
 	verdict.Program.ID, verdict.Program.Limits = x.req.ID, x.req.Limits
-	inside, ran := f.record.beginStep(ctx, core.StepSandbox, f.record.newEvent(core.EventVerdict))
+	inside, ran := x.beginStep(ctx, core.StepSandbox, x.newEvent(core.EventVerdict))
 	x.attachCommands(sandbox)
 	host, disconnect := x.openNetwork()
 	result, err := sandbox.Run(inside, verdict.Program, host)
@@ -223,7 +229,7 @@ func (p *Pipeline) performProgram(ctx context.Context, req core.ExecutionRequest
 	if err != nil {
 		return x.failWith(err)
 	}
-	if err := p.admitResult(ctx, len(result.Value)+len(result.Output)); err != nil {
+	if err := admitResult(ctx, len(result.Value)+len(result.Output)); err != nil {
 		return x.failWith(err)
 	}
 	result = x.refusedNetwork(result)
@@ -244,7 +250,7 @@ func (p *Pipeline) performProgram(ctx context.Context, req core.ExecutionRequest
 // their tools yet and checks again.
 func (x *programExecution) checkProgram(ctx context.Context, req core.ExecutionRequest) (check.Verdict, *core.Error) {
 	p := x.pipeline
-	inside, judged := x.flight.record.beginStep(ctx, core.StepGate, x.flight.record.newEvent(core.EventVerdict))
+	inside, judged := x.beginStep(ctx, core.StepGate, x.newEvent(core.EventVerdict))
 	verdict, refusal := p.Gate.Check(inside, req, x.tools, skillLibrary{x})
 	if refusal != nil && refusal.Kind != core.KindLimit && !refusal.IsDenial() && x.seesMore(inside) {
 		verdict, refusal = p.Gate.Check(inside, req, x.tools, skillLibrary{x})
@@ -262,65 +268,60 @@ func (x *programExecution) checkProgram(ctx context.Context, req core.ExecutionR
 // Call makes one tool call without a program, through the same relay. Like Execute, it may wait for a person.
 func (p *Pipeline) Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome {
 	p, req = p.forNewExecution(), p.completeRequest(req)
+	req.Code = ""
 	what := map[string]any{"direct": true}
 	return p.startExecution(ctx, req, what, requestBody{
 		Name: name, Arguments: arguments,
-	}, func(ctx context.Context, f *runningExecution) core.Outcome {
-		return p.executeCall(ctx, req, name, arguments, f)
+	}, func(ctx context.Context, own *execution) core.Outcome {
+		return own.executeCall(ctx, name, arguments)
 	})
 }
 
-func (p *Pipeline) executeCall(
-	ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage, f *runningExecution,
-) core.Outcome {
-	ctx, free := p.withClaim(ctx, req)
+func (x *execution) executeCall(ctx context.Context, name string, arguments json.RawMessage) core.Outcome {
+	ctx, free := x.withClaim(ctx)
 	defer free()
-	req.Code = ""
-	x, err := p.openExecution(req, f, nil)
+	run, err := x.openProgram(nil)
 	if err != nil {
-		return x.failWith(err)
+		return run.failWith(err)
 	}
-	x.callTimeout = x.req.Limits.Timeout
-	x.setTools(x.tools)
+	run.callTimeout = run.req.Limits.Timeout
+	run.setTools(run.tools)
 	byName, err := json.Marshal(map[string]any{"name": name, "arguments": arguments})
 	if err != nil {
-		return x.failWith(core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
+		return run.failWith(core.Errorf(core.KindInvalidArguments, "pipeline.call", "the arguments are not JSON: %v", err))
 	}
-	if refused := x.approveDirect(ctx, name, arguments); refused != nil {
-		return x.failWith(refused)
+	if refused := run.approveDirect(ctx, name, arguments); refused != nil {
+		return run.failWith(refused)
 	}
 	call := core.ToolCall{Tool: "call", Arguments: byName}
-	result, err := x.host.Call(ctx, call)
-	if e := core.AsError(err); e != nil && e.Kind == core.KindToolNotFound && x.seesMore(ctx) {
-		result, err = x.host.Call(ctx, call)
+	result, err := run.host.Call(ctx, call)
+	if e := core.AsError(err); e != nil && e.Kind == core.KindToolNotFound && run.seesMore(ctx) {
+		result, err = run.host.Call(ctx, call)
 	}
 	if err == nil {
-		err = p.admitResult(ctx, len(result.Value))
+		err = admitResult(ctx, len(result.Value))
 	}
 	if err != nil {
-		return x.failWith(err)
+		return run.failWith(err)
 	}
-	return x.closeWith(
-		x.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: result.Value}, x.reportOptions())),
+	return run.closeWith(
+		run.describeResult(ctx, report.MakeOutcome(sandbox.RunReport{Status: core.StatusOK, Value: result.Value}, run.reportOptions())),
 	)
 }
 
-// withClaim returns a context that counts the execution's memory use against the engine's budget. free releases what
-// was counted.
-func (p *Pipeline) withClaim(ctx context.Context, req core.ExecutionRequest) (_ context.Context, free func()) {
-	if p.Memory == nil {
+// withClaim returns a context that counts the execution's memory use against the engine's budget. free releases what was
+// counted.
+func (x *execution) withClaim(ctx context.Context) (_ context.Context, free func()) {
+	if x.pipeline.Memory == nil {
 		return ctx, func() {}
 	}
-	ctx, claim := core.WithClaim(ctx, req.ID)
-	return core.WithMemory(ctx, p.Memory), claim.Free
+	ctx, claim := core.WithBudget(ctx, x.req.ID, x.pipeline.Memory)
+	return ctx, claim.Free
 }
 
 // admitResult waits until the memory budget has room to prepare a result of n bytes for the model.
-func (p *Pipeline) admitResult(ctx context.Context, n int) error {
-	if p.Memory == nil {
-		return nil
-	}
-	if err := p.Memory.Report(ctx, core.ClaimOf(ctx), int64(n)); err != nil {
+func admitResult(ctx context.Context, n int) error {
+	if err := core.ClaimOf(ctx).AdmitReport(ctx, int64(n)); err != nil {
 		return core.Errorf(core.KindCancelled, "pipeline", "cancelled while the result waited for memory: %w", err)
 	}
 	return nil
@@ -328,14 +329,12 @@ func (p *Pipeline) admitResult(ctx context.Context, n int) error {
 
 // programExecution holds the state of one request while it runs.
 type programExecution struct {
-	pipeline  *Pipeline
-	req       core.ExecutionRequest // complete
+	*execution
 	tools     *core.Toolset
 	files     *workspace.Workspace    // of the session
 	draft     *workspace.Workspace    // what the program sees of it in a dry run; else nil
 	state     *workspace.SessionState // a draft in a dry run
 	plan      *effectPlan             // nil if effects are judged one by one
-	screen    *redact.Session         // nil if nothing is hidden
 	whole     *core.Toolset           // which include those that the request may reach
 	code      string                  // of the request, with tokens in place of sealed data
 	host      sandbox.ToolHost
@@ -343,7 +342,6 @@ type programExecution struct {
 	risk      *rules.ProgramRisk // of the program, once it has passed the gate
 	skills    []core.Skill       // that it uses, as they were checked
 	entry     *ledger.LedgerEntry
-	flight    *runningExecution
 	notes     warningList
 	uncertain uncertainCalls
 	changes   changeSummary
@@ -357,31 +355,33 @@ type programExecution struct {
 	exact       *core.PassthroughRequest // nil unless the answer is given back as it is
 }
 
-func (p *Pipeline) openExecution(req core.ExecutionRequest, f *runningExecution, plan *effectPlan) (*programExecution, error) {
-	x := &programExecution{
-		pipeline: p, req: req, flight: f, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy},
-		entry: p.Ledger.Open(p.AccountName(req.Session)),
+// openProgram opens what one run of the program needs. plan is as in performProgram.
+func (x *execution) openProgram(plan *effectPlan) (*programExecution, error) {
+	p, session := x.pipeline, x.pipeline.ownSessionName(x.req.Session)
+	run := &programExecution{
+		execution: x, plan: plan, reach: networkReach{whole: p.Network, view: p.Policy},
+		entry: p.Ledger.Open(p.AccountName(x.req.Session)),
 	}
-	x.commands = &commandRunner{x: x, turn: make(chan struct{}, 1)}
-	x.tools = x.visibleTools()
-	files, err := p.Workspaces.Open(p.ownSessionName(req.Session))
+	run.commands = &commandRunner{x: run, turn: make(chan struct{}, 1)}
+	run.tools = run.visibleTools()
+	files, err := p.Workspaces.Open(session)
 	if err != nil {
-		return x, err
+		return run, err
 	}
-	x.files, x.state = files, p.States.StateFor(p.ownSessionName(req.Session))
-	if err := x.openPrivacy(); err != nil {
-		return x, err
+	run.files, run.state = files, p.States.StateFor(session)
+	if err := run.openPrivacy(); err != nil {
+		return run, err
 	}
-	if x.isDryRun() {
-		if x.draft, err = files.NewDraft(); err != nil {
-			return x, err
+	if run.isDryRun() {
+		if run.draft, err = files.NewDraft(); err != nil {
+			return run, err
 		}
-		if x.state, err = x.state.NewDraft(); err != nil {
-			return x, err
+		if run.state, err = run.state.NewDraft(); err != nil {
+			return run, err
 		}
 	}
-	x.setTools(x.tools)
-	return x, nil
+	run.setTools(run.tools)
+	return run, nil
 }
 
 // ownSessionName returns the name under which a session's files and state are stored. It includes the principal, so
@@ -444,9 +444,9 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 		Functions: x.pipeline.engineFunctions(x),
 		Files:     workspaceFiles{x.visibleFiles()}, Supervisor: x, Recorder: x, Reporter: x,
 		Scope: x.pipeline.cacheScope(x.req.Session), NoCache: x.req.NoCache,
-		CallTimeout: x.callTimeout, Permit: x.flight.permit, Revision: x.flight.revision,
+		CallTimeout: x.callTimeout, Permit: x.permit, Revision: x.revision,
 	}
-	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.flight.record.countPersonal, x.flight.record.noteTokens}
+	r.Privacy = privacyFilter{x.pipeline.Secrets, x.screen, x.countPersonal, x.noteTokens}
 	if x.isDryRun() {
 		r.Rehearse = x.plan.recordIntended
 	}
@@ -461,12 +461,12 @@ func (x *programExecution) relayExecution(tools *core.Toolset) relay.ExecutionCo
 
 // RecordRefused implements relay.Recorder.
 func (x *programExecution) RecordRefused(c core.ToolCall, refused *core.Error) {
-	x.flight.record.recordRefusal(c, refused)
+	x.recordRefusal(c, refused)
 }
 
 // RecordQuestion implements relay.Recorder. It refuses questions beyond the bounds.
 func (x *programExecution) RecordQuestion(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
-	return x.flight.admitServerRequest(a)
+	return x.admitServerRequest(a)
 }
 
 // AddCarried implements relay.Reporter.

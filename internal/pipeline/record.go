@@ -22,20 +22,14 @@ func (p *Pipeline) recordEvent(kind core.EventKind, session, status string, fact
 	if p.Recorder == nil {
 		return nil
 	}
-	r := &executionRecord{
-		to: p.Recorder, about: core.AuditEvent{Session: session, Principal: p.Policy.Principal()},
-		begun: make(chan struct{}),
-	}
-	close(r.begun)
-	var err error
-	if r.screen, err = p.privacySession(session); err != nil {
-		r.blind = true
-	}
-	e := r.newEvent(kind)
+	x := &execution{pipeline: p, req: core.ExecutionRequest{Session: session}, begun: make(chan struct{})}
+	close(x.begun)
+	x.screen, x.screenErr = p.privacySession(session)
+	e := x.newEvent(kind)
 	e.Status, e.Facts = status, facts
-	body.Name = r.maskText(body.Name)
+	body.Name = x.hideText(body.Name)
 	e.Body = bodyOf(body)
-	return r.recordEvent(e, false)
+	return x.recordEvent(e, false)
 }
 
 // RecordLookup records in the audit log a search for tools or a request for definitions. query is the question or the
@@ -49,17 +43,8 @@ func (p *Pipeline) RecordSkillChange(skill, how string) *core.Error {
 	return p.recordEvent(core.EventSkill, "", how, map[string]any{"skill": skill}, requestBody{})
 }
 
-// executionRecord writes the audit log entries of one execution. Without a recorder it does nothing.
-type executionRecord struct {
-	to      core.EventRecorder
-	tracer  core.Tracer
-	about   core.AuditEvent // what all entries have in common
-	screen  *redact.Session // nil hides nothing
-	blind   bool            // personal data cannot be hidden, so no values are recorded
-	began   time.Time
-	begun   chan struct{} // closed when the first entry is made; screen and refused are there then
-	refused *core.Error   // why it could not be made
-
+// entryCounts counts what the audit log says about an execution.
+type entryCounts struct {
 	mu        sync.Mutex
 	calls     int
 	refusals  int
@@ -72,31 +57,28 @@ type executionRecord struct {
 // cost.
 const maxRefusals = 100
 
-// beginRecord writes the first audit log entry of an execution, for its request, while the program is being checked.
-// body may still contain personal data. If writing fails, all later entries of the execution fail, too.
-func (p *Pipeline) beginRecord(req core.ExecutionRequest, what map[string]any, body requestBody) *executionRecord {
-	r := &executionRecord{to: p.Recorder, tracer: p.Tracer, began: time.Now(), begun: make(chan struct{})}
-	r.about = core.AuditEvent{Execution: req.ID, Session: req.Session, Principal: p.Policy.Principal(), Client: req.Client}
+// beginRecord opens the execution's privacy session and writes its first audit log entry, for its request, while the
+// program is being checked. body may still contain personal data. If writing fails, all later entries of the execution
+// fail, too.
+func (x *execution) beginRecord(what map[string]any, body requestBody) {
+	x.began = time.Now()
+	x.screen, x.screenErr = x.pipeline.privacySession(x.req.Session)
 	go func() {
-		defer close(r.begun)
-		if r.to != nil {
-			r.refused = p.recordRequest(r, req, what, body)
+		defer close(x.begun)
+		if x.pipeline.Recorder != nil {
+			x.refused = x.recordRequest(what, body)
 		}
 	}()
-	return r
 }
 
 // waitReady waits until the first entry is written. It returns the error if that failed.
-func (r *executionRecord) waitReady() *core.Error {
-	<-r.begun
-	return r.refused
+func (x *execution) waitReady() *core.Error {
+	<-x.begun
+	return x.refused
 }
 
-func (p *Pipeline) recordRequest(r *executionRecord, req core.ExecutionRequest, what map[string]any, body requestBody) *core.Error {
-	var err error
-	if r.screen, err = p.privacySession(req.Session); err != nil {
-		r.blind = true
-	}
+func (x *execution) recordRequest(what map[string]any, body requestBody) *core.Error {
+	req := x.req
 	what["limits"] = map[string]any{
 		"timeout_ms": req.Limits.Timeout.Milliseconds(), "memory": req.Limits.Memory, "tool_calls": req.Limits.ToolCalls,
 	}
@@ -115,10 +97,10 @@ func (p *Pipeline) recordRequest(r *executionRecord, req core.ExecutionRequest, 
 		sum := sha256.Sum256([]byte(body.Code))
 		what["code_sha256"] = hex.EncodeToString(sum[:])
 	}
-	body.Code, body.Arguments = r.hideText(body.Code), r.maskJSON(body.Arguments)
-	e := r.newEvent(core.EventRequest)
+	body.Code, body.Arguments = x.hideText(body.Code), x.hideJSON(body.Arguments)
+	e := x.newEvent(core.EventRequest)
 	e.Facts, e.Body = what, bodyOf(body)
-	return r.to.Record(e, false)
+	return x.pipeline.Recorder.Record(e, false)
 }
 
 // requestBody is the body of an audit log entry about a request.
@@ -128,52 +110,42 @@ type requestBody struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-func (r *executionRecord) newEvent(kind core.EventKind) core.AuditEvent {
-	e := r.about
-	e.Kind = kind
-	return e
+func (x *execution) newEvent(kind core.EventKind) core.AuditEvent {
+	return core.AuditEvent{
+		Kind: kind, Execution: x.req.ID, Session: x.req.Session, Principal: x.pipeline.Policy.Principal(), Client: x.req.Client,
+	}
 }
 
-func (r *executionRecord) recordEvent(e core.AuditEvent, durable bool) *core.Error {
-	if r.to == nil {
+func (x *execution) recordEvent(e core.AuditEvent, durable bool) *core.Error {
+	if x.pipeline.Recorder == nil {
 		return nil
 	}
-	if err := r.waitReady(); err != nil {
+	if err := x.waitReady(); err != nil {
 		return err
 	}
-	return r.to.Record(e, durable)
+	return x.pipeline.Recorder.Record(e, durable)
 }
 
-// maskText returns a text with secrets and personal data hidden, for the audit log.
-func (r *executionRecord) maskText(s string) string {
-	_ = r.waitReady() // the screen is there
-	return r.hideText(s)
-}
-
-func (r *executionRecord) hideText(s string) string {
+// hideText returns a text with secrets and personal data hidden, for the audit log.
+func (x *execution) hideText(s string) string {
 	switch {
-	case r.blind:
+	case x.screenErr != nil:
 		return "(hidden)"
-	case r.screen == nil:
+	case x.screen == nil:
 		return s
 	}
-	return r.screen.RedactText(s)
+	return x.screen.RedactText(s)
 }
 
 // hideJSON returns JSON with secrets and personal data hidden, for the audit log.
-func (r *executionRecord) hideJSON(raw json.RawMessage) json.RawMessage {
-	_ = r.waitReady()
-	return r.maskJSON(raw)
-}
-
-func (r *executionRecord) maskJSON(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || !r.blind && r.screen == nil {
+func (x *execution) hideJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || x.screenErr == nil && x.screen == nil {
 		return raw
 	}
-	if r.blind {
+	if x.screenErr != nil {
 		return json.RawMessage(`"(hidden)"`)
 	}
-	out, err := r.screen.RedactOutgoing(raw)
+	out, err := x.screen.RedactOutgoing(raw)
 	if err != nil {
 		return json.RawMessage(`"(hidden)"`)
 	}
@@ -202,15 +174,15 @@ type errorBody struct {
 const maxOutput = 64 << 10
 
 // recordVerdict records in the audit log the result of checking the program.
-func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *core.Error {
-	if r.to == nil {
+func (x *execution) recordVerdict(v check.Verdict, refusal *core.Error) *core.Error {
+	if x.pipeline.Recorder == nil {
 		return nil
 	}
-	e := r.newEvent(core.EventVerdict)
+	e := x.newEvent(core.EventVerdict)
 	if refusal != nil {
 		e.Status, e.Facts = string(refusal.Kind), map[string]any{"line": refusal.Line}
-		e.Body = bodyOf(errorBody{Error: r.maskText(refusal.Message)})
-		return r.recordEvent(e, false)
+		e.Body = bodyOf(errorBody{Error: x.hideText(refusal.Message)})
+		return x.recordEvent(e, false)
 	}
 	var reach []string
 	for _, u := range v.Risk.Uses {
@@ -229,15 +201,15 @@ func (r *executionRecord) recordVerdict(v check.Verdict, refusal *core.Error) *c
 		e.Facts["any_tool"] = true
 	}
 	e.Body = bodyOf(errorBody{Reasons: v.Risk.Reasons})
-	return r.recordEvent(e, false)
+	return x.recordEvent(e, false)
 }
 
 // recordAutoApproval records in the audit log that the settings approved a program automatically.
-func (r *executionRecord) recordAutoApproval(risk rules.ProgramRisk) *core.Error {
-	e := r.newEvent(core.EventDecision)
+func (x *execution) recordAutoApproval(risk rules.ProgramRisk) *core.Error {
+	e := x.newEvent(core.EventDecision)
 	e.Status, e.Risk = "automatic", &risk.Score
 	e.Facts = map[string]any{"by": "settings", "level": risk.Level}
-	return r.recordEvent(e, false)
+	return x.recordEvent(e, false)
 }
 
 // maxReach bounds the number of names in one audit log entry.
@@ -250,47 +222,47 @@ var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
 // recordCall records a call in the audit log. A call that may have effects is recorded before it is sent; a call that
 // only reads is recorded when the caller passes its result to came.
-func (r *executionRecord) recordCall(
+func (x *execution) recordCall(
 	t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (came func(core.CallResult, error), refused *core.Error) {
-	if r.to == nil {
+	if x.pipeline.Recorder == nil {
 		return func(core.CallResult, error) {}, nil
 	}
-	if err := r.waitReady(); err != nil {
+	if err := x.waitReady(); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	r.calls++
-	n := r.calls
-	r.mu.Unlock()
-	left := r.callEvent(t, c, d)
+	x.counts.mu.Lock()
+	x.counts.calls++
+	n := x.counts.calls
+	x.counts.mu.Unlock()
+	left := x.callEvent(t, c, d)
 	if d.Effect.Kind > core.EffectRead {
 		left.Facts["approval"] = approvedBy[c.Approved]
 	}
-	left.Facts["call"], left.Facts["arguments"], left.Facts["pin"] = n, r.to.Digest(c.Arguments), t.Pin
+	left.Facts["call"], left.Facts["arguments"], left.Facts["pin"] = n, x.pipeline.Recorder.Digest(c.Arguments), t.Pin
 	if c.Crosses != "" {
 		left.Facts["crosses"] = true
 	}
 	start := time.Now()
 	if d.Effect.Kind == core.EffectRead {
 		return func(result core.CallResult, err error) {
-			_ = r.recordEvent(r.withAnswer(left, start, result, err), false)
+			_ = x.recordEvent(x.withAnswer(left, start, result, err), false)
 		}, nil
 	}
-	left.Body = bodyOf(requestBody{Arguments: r.hideJSON(c.Arguments)})
-	if err := r.recordEvent(left, true); err != nil {
+	left.Body = bodyOf(requestBody{Arguments: x.hideJSON(c.Arguments)})
+	if err := x.recordEvent(left, true); err != nil {
 		return nil, err.AtTool(c.Server, c.Tool)
 	}
-	answer := r.about
-	answer.Kind, answer.Server, answer.Tool, answer.Effect = core.EventAnswer, t.Server, t.Name, left.Effect
+	answer := x.newEvent(core.EventAnswer)
+	answer.Server, answer.Tool, answer.Effect = t.Server, t.Name, left.Effect
 	answer.Facts = map[string]any{"call": n}
 	return func(result core.CallResult, err error) {
-		_ = r.recordEvent(r.withAnswer(answer, start, result, err), false)
+		_ = x.recordEvent(x.withAnswer(answer, start, result, err), false)
 	}, nil
 }
 
 // withAnswer returns the audit log entry of a call with the call's result added.
-func (r *executionRecord) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
+func (x *execution) withAnswer(e core.AuditEvent, start time.Time, result core.CallResult, err error) core.AuditEvent {
 	e.Duration, e.Status = time.Since(start), "ok"
 	if err != nil {
 		failed := core.AsError(err)
@@ -298,11 +270,11 @@ func (r *executionRecord) withAnswer(e core.AuditEvent, start time.Time, result 
 		if e.Kind == core.EventAnswer && errors.Is(err, core.ErrOutcomeUnknown) {
 			e.Status, e.Facts["error"] = string(core.StatusOutcomeUnknown), failed.Kind
 		}
-		e.Body = mergeBody(e.Body, errorBody{Error: r.maskText(failed.Message)})
+		e.Body = mergeBody(e.Body, errorBody{Error: x.hideText(failed.Message)})
 		return e
 	}
 	e.Bytes = int64(len(result.Value))
-	e.Facts["result"] = r.to.Digest(result.Value)
+	e.Facts["result"] = x.pipeline.Recorder.Digest(result.Value)
 	return e
 }
 
@@ -315,78 +287,78 @@ func mergeBody(body json.RawMessage, s errorBody) json.RawMessage {
 
 // countPersonal adds personal data found in a server's answer to the counts that the execution's last audit log entry
 // contains.
-func (r *executionRecord) countPersonal(found redact.TypeCounts) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (x *execution) countPersonal(found redact.TypeCounts) {
+	x.counts.mu.Lock()
+	defer x.counts.mu.Unlock()
 	for _, c := range found {
-		r.personal.Add(c.Type, c.N)
+		x.counts.personal.Add(c.Type, c.N)
 	}
 }
 
 // sawPersonal reports whether any server's answer contained personal data.
-func (r *executionRecord) sawPersonal() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.personal) > 0
+func (x *execution) sawPersonal() bool {
+	x.counts.mu.Lock()
+	defer x.counts.mu.Unlock()
+	return len(x.counts.personal) > 0
 }
 
 // recordRefusal records a refused call in the audit log, at most maxRefusals times per execution.
-func (r *executionRecord) recordRefusal(c core.ToolCall, err *core.Error) {
-	r.mu.Lock()
-	r.refusals++
-	n := r.refusals
-	r.mu.Unlock()
-	if r.to == nil || n > maxRefusals {
+func (x *execution) recordRefusal(c core.ToolCall, err *core.Error) {
+	x.counts.mu.Lock()
+	x.counts.refusals++
+	n := x.counts.refusals
+	x.counts.mu.Unlock()
+	if x.pipeline.Recorder == nil || n > maxRefusals {
 		return
 	}
-	e := r.newEvent(core.EventRefusal)
+	e := x.newEvent(core.EventRefusal)
 	e.Server, e.Tool, e.Status = c.Server, c.Tool, string(err.Kind)
 	if errors.Is(err, redact.ErrUnknown) || errors.Is(err, redact.ErrProbing) {
 		e.Facts = map[string]any{"cause": "unknown_token"}
 	}
-	e.Body = bodyOf(errorBody{Error: r.maskText(err.Message)})
-	_ = r.recordEvent(e, false)
+	e.Body = bodyOf(errorBody{Error: x.hideText(err.Message)})
+	_ = x.recordEvent(e, false)
 }
 
 // recordEnd records the end of the execution in the audit log. When it returns, all entries of the execution are
 // durable.
-func (r *executionRecord) recordEnd(o core.Outcome) core.Outcome {
-	if r.to == nil {
+func (x *execution) recordEnd(o core.Outcome) core.Outcome {
+	if x.pipeline.Recorder == nil {
 		return o
 	}
-	e := r.endEvent(o)
-	e.Facts["calls"], e.Facts["result"] = r.calls, r.to.Digest(o.Result)
-	if len(r.personal) > 0 {
+	e := x.endEvent(o)
+	e.Facts["calls"], e.Facts["result"] = x.counts.calls, x.pipeline.Recorder.Digest(o.Result)
+	if len(x.counts.personal) > 0 {
 		seen := map[string]int{}
-		for _, c := range r.personal {
+		for _, c := range x.counts.personal {
 			seen[string(c.Type)] = c.N
 		}
 		e.Facts["personal"] = seen
 	}
 	var s errorBody
 	if o.Error != nil {
-		s.Error = r.maskText(o.Error.Message)
+		s.Error = x.hideText(o.Error.Message)
 	}
 	for _, a := range o.Artifacts {
 		s.Artifacts = append(s.Artifacts, a.Path)
 	}
 	if len(o.Result) <= maxOutput {
-		s.Result = r.hideJSON(o.Result)
+		s.Result = x.hideJSON(o.Result)
 	}
 	if len(o.Output) <= maxOutput {
-		s.Output = r.maskText(o.Output)
+		s.Output = x.hideText(o.Output)
 	}
 	e.Body = bodyOf(s)
-	if err := r.recordEvent(e, true); err != nil {
+	if err := x.recordEvent(e, true); err != nil {
 		o.Warnings = append(o.Warnings, err.Message)
 	}
 	return o
 }
 
 // endEvent returns the audit log entry for the end of an execution. It contains no values of the program.
-func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
-	e := r.newEvent(core.EventEnd)
-	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(r.began), int64(len(o.Result))
+func (x *execution) endEvent(o core.Outcome) core.AuditEvent {
+	e := x.newEvent(core.EventEnd)
+	e.Status, e.Risk, e.Tokens, e.Duration, e.Bytes = string(o.Status), o.Stats.Risk, o.Stats.Tokens, time.Since(x.began), int64(len(o.Result))
 	e.Facts = map[string]any{"calls": o.Stats.ToolCalls, "output_bytes": len(o.Output)}
 	for name, value := range map[string]string{"sandbox": o.Stats.Sandbox, "runtime": o.Stats.Runtime} {
 		if value != "" {
@@ -394,7 +366,7 @@ func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
 		}
 	}
 	for name, n := range map[string]int{
-		"refusals": r.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts),
+		"refusals": x.counts.refusals, "cache_hits": o.Stats.CacheHits, "artifacts": len(o.Artifacts),
 		"memory_bytes": int(o.Stats.MemoryBytes),
 	} {
 		if n > 0 {
@@ -408,14 +380,14 @@ func (r *executionRecord) endEvent(o core.Outcome) core.AuditEvent {
 }
 
 // recordReveal records in the audit log that hidden values are about to be shown.
-func (r *executionRecord) recordReveal(toModel bool, text string) *core.Error {
-	e := r.newEvent(core.EventReveal)
+func (x *execution) recordReveal(toModel bool, text string) *core.Error {
+	e := x.newEvent(core.EventReveal)
 	e.Status, e.Facts = "person", map[string]any{"personal": countCategories(text)}
 	if toModel {
 		e.Status = "model"
 	}
-	e.Body = bodyOf(requestBody{Arguments: bodyOf(map[string]string{"text": r.maskText(text)})})
-	return r.recordEvent(e, true)
+	e.Body = bodyOf(requestBody{Arguments: bodyOf(map[string]string{"text": x.hideText(text)})})
+	return x.recordEvent(e, true)
 }
 
 var tokenPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -432,8 +404,8 @@ func countCategories(text string) map[string]int {
 }
 
 // recordSkill records in the audit log that a skill was saved.
-func (r *executionRecord) recordSkill(name, version string) *core.Error {
-	e := r.newEvent(core.EventSkill)
+func (x *execution) recordSkill(name, version string) *core.Error {
+	e := x.newEvent(core.EventSkill)
 	e.Status, e.Facts = "saved", map[string]any{"skill": name, "version": version}
-	return r.recordEvent(e, false)
+	return x.recordEvent(e, false)
 }

@@ -50,7 +50,7 @@ func (s *skillFiles) writeSkillFile(ctx context.Context, name, shown string, dat
 	if refused == nil {
 		return nil
 	}
-	s.x.flight.record.recordRefusal(core.ToolCall{Server: "retort", Tool: "save_skill"}, refused)
+	s.x.recordRefusal(core.ToolCall{Server: "retort", Tool: "save_skill"}, refused)
 	e := *refused
 	e.Message = "EACCES: " + core.EscapeIllegible(clippedScope(shown)) + ": " + e.Message
 	return &e
@@ -207,7 +207,7 @@ func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *cor
 		s.x.changes.skills.Add(1)
 	}
 	s.saved[draft.Name] = true
-	if refused := s.x.flight.record.recordSkill(draft.Name, saved.Version); refused != nil {
+	if refused := s.x.recordSkill(draft.Name, saved.Version); refused != nil {
 		return refused
 	}
 	s.x.notes.addWarning("saved the skill " + draft.Name + ": " + skills.ImportLine(draft.Skill, draft.Functions))

@@ -48,9 +48,9 @@ func (p *Pipeline) SaveSkill(ctx context.Context, req core.ExecutionRequest, d c
 		d.Language = source.RecognizeLanguage(d.Code).Language
 	}
 	what := map[string]any{"save_skill": d.Name, "language": d.Language}
-	return p.startExecution(ctx, req, what, requestBody{Code: d.Code}, func(ctx context.Context, f *runningExecution) core.Outcome {
+	return p.startExecution(ctx, req, what, requestBody{Code: d.Code}, func(ctx context.Context, x *execution) core.Outcome {
 		o := core.Outcome{ExecutionID: req.ID, Status: core.StatusOK}
-		saved, refused := p.saveSkill(ctx, req, f, d)
+		saved, refused := x.saveSkill(ctx, d)
 		if refused != nil {
 			o.Error, o.Status = refused, core.StatusRejected
 			if refused.IsDenial() || refused.Kind == core.KindInternal || refused.Kind == core.KindCancelled {
@@ -66,13 +66,12 @@ func (p *Pipeline) SaveSkill(ctx context.Context, req core.ExecutionRequest, d c
 	})
 }
 
-func (p *Pipeline) saveSkill(
-	ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft,
-) (core.SavedSkill, *core.Error) {
+func (x *execution) saveSkill(ctx context.Context, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+	p := x.pipeline
 	if rule := p.Policy.ReadOnly(); rule != "" {
 		return core.SavedSkill{}, core.Errorf(core.KindPolicy, "skills.save", "skills cannot be saved: %s", rule)
 	}
-	if refused := f.record.waitReady(); refused != nil {
+	if refused := x.waitReady(); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	skill, refused := p.completeDraft(&d)
@@ -83,16 +82,16 @@ func (p *Pipeline) saveSkill(
 		return core.SavedSkill{}, refused
 	}
 	if d.Instructions != "" {
-		return p.saveInstructions(ctx, req, f, d)
+		return x.saveInstructions(ctx, d)
 	}
 	examined, tools, refused := p.examineSkill(ctx, skill)
-	if refused != nil && req.Guessed {
+	if refused != nil && x.req.Guessed {
 		refused = source.RecognizeLanguage(d.Code).MarkGuessed(refused)
 	}
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := p.approveSkill(ctx, req, d); refused != nil {
+	if refused := p.approveSkill(ctx, x.req, d); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	draft := draftOf(skill, d, examined, tools)
@@ -107,7 +106,7 @@ func (p *Pipeline) saveSkill(
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := f.record.recordSkill(skill.Name, saved.Version); refused != nil {
+	if refused := x.recordSkill(skill.Name, saved.Version); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	answer.Version, answer.Unchanged = saved.Version, saved.Unchanged
@@ -116,13 +115,12 @@ func (p *Pipeline) saveSkill(
 }
 
 // saveInstructions saves a skill that consists of instructions for models, without code.
-func (p *Pipeline) saveInstructions(
-	ctx context.Context, req core.ExecutionRequest, f *runningExecution, d core.SkillDraft,
-) (core.SavedSkill, *core.Error) {
+func (x *execution) saveInstructions(ctx context.Context, d core.SkillDraft) (core.SavedSkill, *core.Error) {
+	p := x.pipeline
 	if refused := p.refuseForeign(core.Skill{Code: d.Instructions + "\n" + d.Description}); refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := p.approveSkill(ctx, req, d); refused != nil {
+	if refused := p.approveSkill(ctx, x.req, d); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	skill := core.Skill{Name: d.Name}
@@ -138,7 +136,7 @@ func (p *Pipeline) saveInstructions(
 	if refused != nil {
 		return core.SavedSkill{}, refused
 	}
-	if refused := f.record.recordSkill(d.Name, saved.Version); refused != nil {
+	if refused := x.recordSkill(d.Name, saved.Version); refused != nil {
 		return core.SavedSkill{}, refused
 	}
 	return core.SavedSkill{

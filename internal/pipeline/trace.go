@@ -13,18 +13,18 @@ import (
 func ignoreEnd(core.AuditEvent) {}
 
 // beginStep begins a traced step of the execution.
-func (r *executionRecord) beginStep(ctx context.Context, s core.ExecutionStep, e core.AuditEvent) (context.Context, func(core.AuditEvent)) {
-	if r.tracer == nil {
+func (x *execution) beginStep(ctx context.Context, s core.ExecutionStep, e core.AuditEvent) (context.Context, func(core.AuditEvent)) {
+	if x.pipeline.Tracer == nil {
 		return ctx, ignoreEnd
 	}
-	return r.tracer.Begin(ctx, s, e)
+	return x.pipeline.Tracer.Begin(ctx, s, e)
 }
 
 // requestedEvent returns the event with which the trace of an execution begins.
-func (r *executionRecord) requestedEvent(req core.ExecutionRequest) core.AuditEvent {
-	e := r.newEvent(core.EventRequest)
-	if r.tracer != nil && req.Code != "" {
-		e.Facts = map[string]any{"language": string(req.Language)}
+func (x *execution) requestedEvent() core.AuditEvent {
+	e := x.newEvent(core.EventRequest)
+	if x.pipeline.Tracer != nil && x.req.Code != "" {
+		e.Facts = map[string]any{"language": string(x.req.Language)}
 	}
 	return e
 }
@@ -41,19 +41,18 @@ func stepResult(err *core.Error) core.AuditEvent {
 func (x *programExecution) RecordSent(
 	ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (context.Context, func(core.CallResult, error), *core.Error) {
-	r := x.flight.record
 	answered, refused := x.recordUnlessStopped(t, c, d)
 	if refused != nil {
 		return ctx, answered, refused
 	}
 	x.changes.noteCall(x.tools, t, d)
 	answered = x.trackUncertain(c, d, x.trackSideEffect(t, c, d, answered))
-	if r.tracer == nil {
+	if x.pipeline.Tracer == nil {
 		return ctx, answered, nil
 	}
-	e := r.newEvent(core.EventCall)
+	e := x.newEvent(core.EventCall)
 	e.Server, e.Tool, e.Effect = t.Server, t.Name, d.Effect.Kind.String()
-	inside, end := r.tracer.Begin(ctx, core.StepCall, e)
+	inside, end := x.pipeline.Tracer.Begin(ctx, core.StepCall, e)
 	return inside, func(result core.CallResult, err error) {
 		answered(result, err)
 		out := stepResult(core.AsError(err))
@@ -86,10 +85,9 @@ func (x *programExecution) askApproval(ctx context.Context, q core.Question) *co
 		}
 		q.Outlines = x.screen.TokenOutlines(shown...)
 	}
-	r := x.flight.record
-	e := r.newEvent(core.EventQuestion)
+	e := x.newEvent(core.EventQuestion)
 	e.Server, e.Tool, e.Effect = q.Server, q.Tool, q.Effect
-	inside, end := r.beginStep(ctx, core.StepApproval, e)
+	inside, end := x.beginStep(ctx, core.StepApproval, e)
 	asked, refused := x.pipeline.Approvals.Table.PutQuestion(inside, q)
 	if asked && refused == nil {
 		now := time.Now()

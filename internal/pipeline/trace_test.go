@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"retort/internal/core"
+	"retort/internal/policy"
 )
 
 // TestUnfollowedStepsAreFree checks that a step allocates no memory when no tracer is configured.
 func TestUnfollowedStepsAreFree(t *testing.T) {
-	r, ctx := &executionRecord{}, context.Background()
+	x, ctx := &execution{pipeline: &Pipeline{Policy: &policy.PrincipalView{}}}, context.Background()
 	if n := testing.AllocsPerRun(100, func() {
-		_, end := r.beginStep(ctx, core.StepSandbox, r.newEvent(core.EventVerdict))
+		_, end := x.beginStep(ctx, core.StepSandbox, x.newEvent(core.EventVerdict))
 		end(core.AuditEvent{Status: "ok"})
 	}); n != 0 {
 		t.Errorf("a step makes %v allocations", n)
@@ -19,9 +20,9 @@ func TestUnfollowedStepsAreFree(t *testing.T) {
 }
 
 func BenchmarkUnfollowedStep(b *testing.B) {
-	r, ctx := &executionRecord{}, context.Background()
+	x, ctx := &execution{pipeline: &Pipeline{Policy: &policy.PrincipalView{}}}, context.Background()
 	for b.Loop() {
-		_, end := r.beginStep(ctx, core.StepSandbox, r.newEvent(core.EventVerdict))
+		_, end := x.beginStep(ctx, core.StepSandbox, x.newEvent(core.EventVerdict))
 		end(core.AuditEvent{Status: "ok"})
 	}
 }

@@ -42,7 +42,7 @@ func (x *programExecution) judgeAnomaly(ctx context.Context, t *core.Tool, c cor
 	if x.pipeline.Watch == nil || d.Effect.Kind == core.EffectRead {
 		return AnomalyVerdict{}, nil
 	}
-	e := x.flight.record.callEvent(t, c, d)
+	e := x.callEvent(t, c, d)
 	e.At = time.Now()
 	return x.pipeline.Watch.Judge(ctx, e)
 }
@@ -57,7 +57,7 @@ func (x *programExecution) recordUnlessStopped(
 			return nil, refused.AtTool(c.Server, c.Tool)
 		}
 	}
-	return x.flight.record.recordCall(t, c, d)
+	return x.recordCall(t, c, d)
 }
 
 // addWarnings adds warnings to an Outcome about anomalies in the execution. If the execution was rejected, it also
@@ -77,14 +77,14 @@ func (p *Pipeline) addWarnings(o core.Outcome) core.Outcome {
 }
 
 // callEvent returns the audit log entry for a call that is about to be sent.
-func (r *executionRecord) callEvent(t *core.Tool, c core.ToolCall, d policy.AccessDecision) core.AuditEvent {
-	e := r.about
-	e.Kind, e.Server, e.Tool, e.Effect = core.EventCall, t.Server, t.Name, d.Effect.Kind.String()
+func (x *execution) callEvent(t *core.Tool, c core.ToolCall, d policy.AccessDecision) core.AuditEvent {
+	e := x.newEvent(core.EventCall)
+	e.Server, e.Tool, e.Effect = t.Server, t.Name, d.Effect.Kind.String()
 	e.Facts = map[string]any{"arguments_bytes": len(c.Arguments)}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.tokens.longest >= fewTokens {
-		e.Facts["token_run"] = r.tokens.longest
+	x.counts.mu.Lock()
+	defer x.counts.mu.Unlock()
+	if x.counts.tokens.longest >= fewTokens {
+		e.Facts["token_run"] = x.counts.tokens.longest
 	}
 	return e
 }
@@ -103,8 +103,8 @@ const (
 )
 
 // noteTokens adds the tokens in a call's arguments to the execution's tokenRun.
-func (r *executionRecord) noteTokens(arguments json.RawMessage) {
-	if r.to == nil {
+func (x *execution) noteTokens(arguments json.RawMessage) {
+	if x.pipeline.Recorder == nil {
 		return
 	}
 	if !bytes.Contains(arguments, []byte("[")) {
@@ -114,11 +114,11 @@ func (r *executionRecord) noteTokens(arguments json.RawMessage) {
 	if len(found) == 0 {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	x.counts.mu.Lock()
+	defer x.counts.mu.Unlock()
 	for _, m := range found {
 		if n, err := strconv.Atoi(string(m[2])); err == nil {
-			r.tokens.addToken(string(m[1]), n)
+			x.counts.tokens.addToken(string(m[1]), n)
 		}
 	}
 }

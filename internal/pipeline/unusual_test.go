@@ -23,11 +23,11 @@ func TestTokenRun(t *testing.T) {
 		{[]string{`["[EMAIL_1]","[PHONE_2]","[EMAIL_3]","[PHONE_4]","[EMAIL_5]","[PHONE_6]","[EMAIL_7]","[PHONE_8]","[EMAIL_9]","[PHONE_10]","[EMAIL_11]"]`}, nil},
 		{[]string{`["[EMAIL_99999999999999999999]"]`, `[`, ``}, nil},
 	} {
-		r := &executionRecord{to: deaf{}}
+		x := &execution{pipeline: &Pipeline{Policy: &policy.PrincipalView{}, Recorder: deaf{}}}
 		for _, a := range c.arguments {
-			r.noteTokens(json.RawMessage(a))
+			x.noteTokens(json.RawMessage(a))
 		}
-		e := r.callEvent(&core.Tool{Server: "s", Name: "t"}, core.ToolCall{}, policy.AccessDecision{})
+		e := x.callEvent(&core.Tool{Server: "s", Name: "t"}, core.ToolCall{}, policy.AccessDecision{})
 		if e.Facts["token_run"] != c.want {
 			t.Errorf("%q: %v, want %v", c.arguments, e.Facts["token_run"], c.want)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"unicode"
+
+	"retort/internal/base/jsonscan"
 )
 
 // Bounds on how much of one document is examined. The rest is skipped, which takes about a millisecond per megabyte.
@@ -25,12 +27,12 @@ func ObserveDocument(document []byte, private func(key string) bool) *AnswerShap
 	if len(document) > maxDocument {
 		return nil
 	}
-	w := documentWalker{document: document, private: private, names: map[string]bool{}}
+	w := documentWalker{text: jsonscan.Cursor{Text: document}, private: private, names: map[string]bool{}}
 	root := newPlace()
 	if !w.walkValue(root, 0) {
 		return nil
 	}
-	if w.skipSpace(); w.at < len(document) {
+	if w.text.Next(); w.text.At < len(document) {
 		return nil
 	}
 	return boundNodes(foldTables(root.buildShape()))
@@ -100,34 +102,20 @@ func (p *valueCollector) collectMember(key []byte, isName bool) *valueCollector 
 
 // documentWalker reads a JSON document once, from its beginning to its end, and collects the types of its values.
 type documentWalker struct {
-	document []byte
-	at       int
-	private  func(string) bool
-	names    map[string]bool
+	text    jsonscan.Cursor
+	private func(string) bool
+	names   map[string]bool
 }
 
 // walkValue reads one value. It returns false if the text is not JSON.
 func (w *documentWalker) walkValue(p *valueCollector, depth int) bool {
-	w.skipSpace()
-	c := w.peekByte()
-	switch {
-	case c == '{' || c == '[':
+	switch c := w.text.Next(); c {
+	case '{', '[':
 		return w.walkContainer(p, c, depth)
-	case c == '"':
+	case '"':
 		return w.readString(p)
-	case c == '-' || unicode.IsDigit(rune(c)):
-		w.readNumber(p)
-		return true
 	}
-	switch {
-	case w.readLiteral("true"), w.readLiteral("false"):
-		p.kinds |= boolean
-	case w.readLiteral("null"):
-		p.kinds |= null
-	default:
-		return false
-	}
-	return true
+	return w.readWord(p)
 }
 
 func (w *documentWalker) walkContainer(p *valueCollector, c byte, depth int) bool {
@@ -136,11 +124,11 @@ func (w *documentWalker) walkContainer(p *valueCollector, c byte, depth int) boo
 	} else {
 		p.kinds |= array
 	}
-	if depth >= MaxDepth || w.at >= maxLooked {
+	if depth >= MaxDepth || w.text.At >= maxLooked {
 		p.cut = true
-		return w.skipValue()
+		return w.text.SkipValue()
 	}
-	w.at++
+	w.text.At++
 	if c == '{' {
 		return w.walkObject(p, depth)
 	}
@@ -170,15 +158,15 @@ func (w *documentWalker) walkArray(p *valueCollector, depth int) bool {
 			p.items = newPlace()
 		}
 		switch {
-		case looked >= mostItems || w.at >= maxLooked:
+		case looked >= mostItems || w.text.At >= maxLooked:
 			p.items.cut = p.items.cut || looked == 0
-			return w.skipRest()
+			return w.text.SkipOpen()
 		case i < firstItems || i%everyItem == 0:
 			looked++
 			if !w.walkValue(p.items, depth+1) {
 				return false
 			}
-		case !w.skipValue():
+		case !w.text.SkipValue():
 			return false
 		}
 	}
@@ -186,32 +174,20 @@ func (w *documentWalker) walkArray(p *valueCollector, depth int) bool {
 
 // nextMember moves to the next member of an array or object, or past its end.
 func (w *documentWalker) nextMember(end byte, first bool) (done, ok bool) {
-	w.skipSpace()
-	if w.peekByte() == end {
-		w.at++
+	if w.text.Accept(end) {
 		return true, true
 	}
-	if first {
-		return false, true
-	}
-	if w.peekByte() != ',' {
-		return false, false
-	}
-	w.at++
-	return false, true
+	return false, first || w.text.Accept(',')
 }
 
+// readKey reads a key and the colon after it, and returns the bytes between its quotes.
 func (w *documentWalker) readKey() ([]byte, bool) {
-	w.skipSpace()
-	if w.peekByte() != '"' {
+	w.text.Next()
+	quoted, _, ok := w.text.ReadString()
+	if !ok || !w.text.Accept(':') {
 		return nil, false
 	}
-	key, ok := w.readQuoted()
-	if w.skipSpace(); !ok || w.peekByte() != ':' {
-		return nil, false
-	}
-	w.at++
-	return key, true
+	return quoted[1 : len(quoted)-1], true
 }
 
 func (w *documentWalker) isName(key []byte) bool {
@@ -226,110 +202,45 @@ func (w *documentWalker) isName(key []byte) bool {
 	return is
 }
 
-// readQuoted reads a string and returns the bytes between its quotes.
-func (w *documentWalker) readQuoted() ([]byte, bool) {
-	start := w.at + 1
-	for at := start; ; {
-		i := bytes.IndexByte(w.document[at:], '"')
-		if i < 0 {
-			return nil, false
-		}
-		at += i
-		slashes := 0
-		for at-slashes > start && w.document[at-slashes-1] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			w.at = at + 1
-			return w.document[start:at], true
-		}
-		at++
-	}
-}
-
 func (w *documentWalker) readString(p *valueCollector) bool {
-	s, ok := w.readQuoted()
+	quoted, _, ok := w.text.ReadString()
 	p.kinds |= text
-	if len(s) > 0 {
-		p.formats &= formatsOf(s)
+	if len(quoted) > len(`""`) {
+		p.formats &= formatsOf(quoted[1 : len(quoted)-1])
 	}
 	return ok
 }
 
-func (w *documentWalker) readNumber(p *valueCollector) {
+// readWord reads a number, true, false or null. It returns false if there is none.
+func (w *documentWalker) readWord(p *valueCollector) bool {
+	switch word := w.text.ReadWord(); string(word) {
+	case "true", "false":
+		p.kinds |= boolean
+	case "null":
+		p.kinds |= null
+	default:
+		if len(word) == 0 || word[0] != '-' && (word[0] < '0' || word[0] > '9') {
+			return false
+		}
+		return p.addNumber(word)
+	}
+	return true
+}
+
+// addNumber adds the kind of a number. It returns false if the text is not a number.
+func (p *valueCollector) addNumber(digits []byte) bool {
 	is := integer
-	for ; w.at < len(w.document); w.at++ {
-		switch c := w.document[w.at]; {
+	for _, c := range digits {
+		switch {
 		case c == '.' || c == 'e' || c == 'E':
 			is = number
-		case unicode.IsDigit(rune(c)) || c == '-' || c == '+':
+		case '0' <= c && c <= '9' || c == '-' || c == '+':
 		default:
-			p.kinds |= is
-			return
+			return false
 		}
 	}
 	p.kinds |= is
-}
-
-func (w *documentWalker) readLiteral(word string) bool {
-	if !bytes.HasPrefix(w.document[w.at:], []byte(word)) {
-		return false
-	}
-	w.at += len(word)
 	return true
-}
-
-// skipValue skips one value.
-func (w *documentWalker) skipValue() bool {
-	w.skipSpace()
-	switch c := w.peekByte(); c {
-	case '{', '[':
-		w.at++
-		return w.skipRest()
-	case '"':
-		_, ok := w.readQuoted()
-		return ok
-	case 0, ',', ']', '}', ':':
-		return false
-	}
-	for w.at < len(w.document) && bytes.IndexByte([]byte(",]} \t\r\n"), w.document[w.at]) < 0 {
-		w.at++
-	}
-	return true
-}
-
-// skipRest skips the rest of an array or object, without checking that its brackets match.
-func (w *documentWalker) skipRest() bool {
-	for open := 1; w.at < len(w.document); {
-		switch w.document[w.at] {
-		case '"':
-			if _, ok := w.readQuoted(); !ok {
-				return false
-			}
-			continue
-		case '{', '[':
-			open++
-		case '}', ']':
-			open--
-		}
-		if w.at++; open == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (w *documentWalker) peekByte() byte {
-	if w.at < len(w.document) {
-		return w.document[w.at]
-	}
-	return 0
-}
-
-func (w *documentWalker) skipSpace() {
-	for w.at < len(w.document) && w.document[w.at] <= ' ' {
-		w.at++
-	}
 }
 
 // formatsOf returns the formats that match a text's outline.

@@ -147,7 +147,7 @@ func (s *Server) continueConversation(ctx context.Context, next mcp.MethodHandle
 		if state, refused = s.rounds.takeState(given, s.principal, digestOf(method, req), time.Now()); refused != nil {
 			return nil, requestError(core.Outcome{Error: refused})
 		}
-		ctx = context.WithValue(ctx, roundKey{}, state)
+		ctx = withRound(ctx, state)
 	}
 	c := s.talks.getConversation(state.Conversation)
 	switch {

@@ -227,8 +227,8 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 // serverResult replaces an Outcome by the exposed server's own result that it contains.
 func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
-	place, has := ctx.Value(exactKey{}).(*exactResult)
-	if !ok || !has {
+	place := requestValuesOf(ctx).exact
+	if !ok || place == nil {
 		return answer
 	}
 	if o.Status != core.StatusOK {
@@ -252,8 +252,6 @@ func notYet(o core.Outcome) any {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }
 
-type exactKey struct{}
-
 // answerLists returns a handler that answers list requests with the items of exposed servers included.
 func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -272,7 +270,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 				d.awaitTool(ctx, p.Name)
 			}
 			place := &exactResult{modern: isModern(req)}
-			result, err := next(context.WithValue(ctx, exactKey{}, place), method, req)
+			result, err := next(withExactResult(ctx, place), method, req)
 			if err == nil && place.raw != nil {
 				return place, nil
 			}

@@ -93,13 +93,13 @@ func errNoRound() *core.Error {
 	).WithHint("call the tool without requestState")
 }
 
-// roundKey is the context key of the state that a client has sent back.
-type roundKey struct{}
-
 // roundOf returns the state that the client of ctx has sent back for this call.
 func roundOf(ctx context.Context) (s requestState, ok bool) {
-	s, ok = ctx.Value(roundKey{}).(requestState)
-	return s, ok
+	round := requestValuesOf(ctx).round
+	if round == nil {
+		return requestState{}, false
+	}
+	return *round, true
 }
 
 // openState decodes a state. ok is false if its signature is wrong.

@@ -2,10 +2,8 @@ package bindings
 
 import (
 	"errors"
-	"strconv"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"retort/internal/base/jsonscan"
 )
 
 // jsonKind is the type of a JSON value.
@@ -115,21 +113,20 @@ func parseJSON(raw []byte) (*jsonValue, error) {
 	if len(raw) > maxBytes {
 		return nil, errTooLong
 	}
-	p := jsonParser{s: string(raw)}
+	p := jsonParser{text: string(raw), at: jsonscan.Cursor{Text: raw}}
 	v, err := p.parseValue(0)
 	if err != nil {
 		return nil, err
 	}
-	p.skipSpace()
-	if p.i < len(p.s) {
+	if p.at.Next(); p.at.At < len(raw) {
 		return nil, errJSON
 	}
 	return v, nil
 }
 
 type jsonParser struct {
-	s      string
-	i      int
+	text   string // of which the values have parts
+	at     jsonscan.Cursor
 	values int
 	slab   []jsonValue // allocated together, not yet used
 }
@@ -137,36 +134,16 @@ type jsonParser struct {
 func (p *jsonParser) newValue() *jsonValue {
 	const most = 64
 	if len(p.slab) == 0 {
-		p.slab = make([]jsonValue, min(most, 1+(len(p.s)-p.i)/24))
+		p.slab = make([]jsonValue, min(most, 1+(len(p.text)-p.at.At)/24))
 	}
 	v := &p.slab[0]
 	p.slab = p.slab[1:]
 	return v
 }
 
-func (p *jsonParser) skipSpace() {
-	for p.i < len(p.s) {
-		switch p.s[p.i] {
-		case ' ', '\t', '\n', '\r':
-			p.i++
-		default:
-			return
-		}
-	}
-}
-
-// nextByte skips white space and returns the following byte, or 0 at the end.
-func (p *jsonParser) nextByte() byte {
-	p.skipSpace()
-	if p.i < len(p.s) {
-		return p.s[p.i]
-	}
-	return 0
-}
-
 func (p *jsonParser) parseValue(depth int) (*jsonValue, error) {
-	c := p.nextByte()
-	start := p.i
+	c := p.at.Next()
+	start := p.at.At
 	if p.values++; p.values > maxValues {
 		return nil, errTooLong
 	}
@@ -183,24 +160,23 @@ func (p *jsonParser) parseValue(depth int) (*jsonValue, error) {
 		v.kind = jsonString
 		v.text, err = p.parseString()
 	default:
-		err = p.parseScalar(v)
+		err = p.parseWord(v)
 	}
-	v.raw = p.s[start:p.i]
+	v.raw = p.text[start:p.at.At]
 	return v, err
 }
 
-func (p *jsonParser) parseScalar(v *jsonValue) error {
-	start := p.i
-	for p.i < len(p.s) && strings.IndexByte("+-.0123456789Eabcdefghijklmnopqrstuvwxyz", p.s[p.i]) >= 0 {
-		p.i++
-	}
-	v.text = p.s[start:p.i]
+// parseWord parses a number, true, false or null.
+func (p *jsonParser) parseWord(v *jsonValue) error {
+	start := p.at.At
+	p.at.ReadWord()
+	v.text = p.text[start:p.at.At]
 	switch {
 	case v.text == "null":
 		v.kind = jsonNull
 	case v.text == "true", v.text == "false":
 		v.kind = jsonBool
-	case isNumber(v.text):
+	case jsonscan.IsNumber(v.text):
 		v.kind = jsonNumber
 	default:
 		return errJSON
@@ -209,23 +185,19 @@ func (p *jsonParser) parseScalar(v *jsonValue) error {
 }
 
 func (p *jsonParser) parseMembers(v *jsonValue, depth int) error {
-	p.i++
-	if p.nextByte() == '}' {
-		p.i++
+	p.at.At++
+	if p.at.Accept('}') {
 		return nil
 	}
 	for {
-		if p.nextByte() != '"' {
-			return errJSON
-		}
+		p.at.Next()
 		key, err := p.parseString()
 		if err != nil {
 			return err
 		}
-		if p.nextByte() != ':' {
+		if !p.at.Accept(':') {
 			return errJSON
 		}
-		p.i++
 		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
@@ -238,9 +210,8 @@ func (p *jsonParser) parseMembers(v *jsonValue, depth int) error {
 }
 
 func (p *jsonParser) parseElements(v *jsonValue, depth int) error {
-	p.i++
-	if p.nextByte() == ']' {
-		p.i++
+	p.at.At++
+	if p.at.Accept(']') {
 		return nil
 	}
 	for {
@@ -257,166 +228,42 @@ func (p *jsonParser) parseElements(v *jsonValue, depth int) error {
 
 // parseSeparator reads the comma or closing bracket after an item.
 func (p *jsonParser) parseSeparator(closing byte) (done bool, err error) {
-	switch p.nextByte() {
-	case ',':
-		p.i++
+	switch {
+	case p.at.Accept(','):
 		return false, nil
-	case closing:
-		p.i++
+	case p.at.Accept(closing):
 		return true, nil
 	}
 	return false, errJSON
 }
 
-// skipNested skips an object or array without recursion.
+// skipNested skips an object or array without recursion. It checks only the strings in it.
 func (p *jsonParser) skipNested() error {
-	for depth := 0; p.i < len(p.s); {
-		switch p.s[p.i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case '"':
-			if _, err := p.parseString(); err != nil {
-				return err
-			}
-			continue
-		}
-		p.i++
-		if depth == 0 {
-			return nil
+	start := p.at.At
+	if !p.at.SkipValue() {
+		return errJSON
+	}
+	inside := jsonscan.Cursor{Text: p.at.Text[:p.at.At], At: start}
+	for inside.At < len(inside.Text) {
+		begin := inside.At
+		if _, _, ok := inside.ReadString(); !ok {
+			inside.At++
+		} else if _, ok := jsonscan.Unquote(p.text[begin:inside.At]); !ok {
+			return errJSON
 		}
 	}
-	return errJSON
+	return nil
 }
 
-// parseString reads a string. Lone surrogates and invalid UTF-8 become U+FFFD.
+// parseString parses a string. Lone surrogates and invalid UTF-8 become U+FFFD.
 func (p *jsonParser) parseString() (string, error) {
-	p.i++
-	start := p.i
-	for p.i < len(p.s) {
-		switch c := p.s[p.i]; {
-		case c == '"':
-			p.i++
-			return toValidUTF8(p.s[start : p.i-1]), nil
-		case c == '\\':
-			return p.parseEscaped(start)
-		case c < ' ':
-			return "", errJSON
-		}
-		p.i++
+	start := p.at.At
+	if _, _, ok := p.at.ReadString(); !ok {
+		return "", errJSON
 	}
-	return "", errJSON
-}
-
-// parseEscaped reads the rest of a string that has escapes.
-func (p *jsonParser) parseEscaped(start int) (string, error) {
-	b := []byte(p.s[start:p.i])
-	for p.i < len(p.s) {
-		c := p.s[p.i]
-		p.i++
-		switch {
-		case c == '"':
-			return toValidUTF8(string(b)), nil
-		case c < ' ':
-			return "", errJSON
-		case c != '\\':
-			b = append(b, c)
-		default:
-			r, ok := p.parseEscape()
-			if !ok {
-				return "", errJSON
-			}
-			b = utf8.AppendRune(b, r)
-		}
+	text, ok := jsonscan.Unquote(p.text[start:p.at.At])
+	if !ok {
+		return "", errJSON
 	}
-	return "", errJSON
-}
-
-// toValidUTF8 replaces invalid UTF-8.
-func toValidUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.Map(func(r rune) rune { return r }, s)
-}
-
-const escapeLetters = `"\/bfnrt`
-
-// parseEscape reads the escape after a backslash.
-func (p *jsonParser) parseEscape() (rune, bool) {
-	if p.i >= len(p.s) {
-		return 0, false
-	}
-	c := p.s[p.i]
-	p.i++
-	if c != 'u' {
-		at := strings.IndexByte(escapeLetters, c)
-		if at < 0 {
-			return 0, false
-		}
-		return rune("\"\\/\b\f\n\r\t"[at]), true
-	}
-	r, ok := p.parseHex()
-	if !ok || !utf16.IsSurrogate(r) {
-		return r, ok
-	}
-	if strings.HasPrefix(p.s[p.i:], `\u`) {
-		back := p.i
-		p.i += 2
-		if low, ok := p.parseHex(); ok {
-			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-				return pair, true
-			}
-		}
-		p.i = back
-	}
-	return utf8.RuneError, true
-}
-
-func (p *jsonParser) parseHex() (rune, bool) {
-	if p.i+4 > len(p.s) {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(p.s[p.i:p.i+4], 16, 16)
-	if err != nil {
-		return 0, false
-	}
-	p.i += 4
-	return rune(n), true
-}
-
-// isNumber reports whether s is a JSON number.
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
-	whole, s := splitDigits(s)
-	if whole == "" || len(whole) > 1 && whole[0] == '0' {
-		return false
-	}
-	if rest, ok := strings.CutPrefix(s, "."); ok {
-		var fraction string
-		if fraction, s = splitDigits(rest); fraction == "" {
-			return false
-		}
-	}
-	if s == "" {
-		return true
-	}
-	if s[0] != 'e' && s[0] != 'E' {
-		return false
-	}
-	s = s[1:]
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		s = s[1:]
-	}
-	exponent, rest := splitDigits(s)
-	return exponent != "" && rest == ""
-}
-
-func splitDigits(s string) (head, rest string) {
-	i := 0
-	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
-		i++
-	}
-	return s[:i], s[i:]
+	return text, nil
 }

@@ -148,15 +148,15 @@ func (k *AnswerCache) callAndStore(
 		k.mu.Unlock()
 		close(own.done)
 	}()
-	var saved atomic.Bool
-	own.result, own.err = next.Call(context.WithValue(ctx, savedKey{}, &saved), c)
+	own.result, own.err = next.Call(ctx, c)
 	k.mu.Lock()
 	current := k.wrote[c.Server] == wrote
 	k.mu.Unlock()
-	if own.err == nil && current && !saved.Load() {
+	saved := own.result.SavedFiles
+	if own.err == nil && current && !saved {
 		k.answers.Put(c.Server, key, own.result.Value)
 	}
-	if own.err == nil && (saved.Load() || !current) {
+	if own.err == nil && (saved || !current) {
 		result := own.result
 		own.err = errGone // not shared
 		return result, nil
@@ -164,25 +164,18 @@ func (k *AnswerCache) callAndStore(
 	return own.result, own.err
 }
 
-// savedKey is the context key of a flag that is set when a part of a result was saved as a file. Such a result is not
-// cached, because the file may be deleted while the result is still cached.
-type savedKey struct{}
-
-// notingFiles wraps a FileStore. It sets the flag of savedKey when a file is saved.
-type notingFiles struct{ FileStore }
-
-func (n notingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {
-	noteSaved(ctx)
-	return n.FileStore.Save(ctx, suffix, data)
+// savingFiles wraps a FileStore and records whether a call saved a file in it.
+type savingFiles struct {
+	FileStore
+	saved atomic.Bool
 }
 
-func (n notingFiles) Create(ctx context.Context, suffix string) (IncomingFile, error) {
-	noteSaved(ctx)
-	return n.FileStore.Create(ctx, suffix)
+func (s *savingFiles) Save(ctx context.Context, suffix string, data []byte) (string, error) {
+	s.saved.Store(true)
+	return s.FileStore.Save(ctx, suffix, data)
 }
 
-func noteSaved(ctx context.Context) {
-	if saved, ok := ctx.Value(savedKey{}).(*atomic.Bool); ok {
-		saved.Store(true)
-	}
+func (s *savingFiles) Create(ctx context.Context, suffix string) (IncomingFile, error) {
+	s.saved.Store(true)
+	return s.FileStore.Create(ctx, suffix)
 }

@@ -7,10 +7,9 @@ import (
 	"retort/internal/core"
 )
 
-// withPeer returns a context in which the server of call c can send requests to the execution's client. Personal data
-// in the requests is hidden. Waiting for the client does not count as execution time.
-func (x ExecutionContext) withPeer(ctx context.Context, c core.ToolCall) context.Context {
-	peer := core.PeerOf(ctx)
+// screenPeer returns a ClientPeer through which the server of a call can send requests to the execution's client,
+// peer. Personal data in its requests is hidden. Waiting for a person does not count as execution time.
+func (x ExecutionContext) screenPeer(peer *core.ClientPeer, c core.ToolCall) *core.ClientPeer {
 	screened := &core.ClientPeer{
 		ID: peer.ID, Forms: peer.Forms, Pages: peer.Pages, Samples: peer.Samples,
 		Progress: x.hideNotices(c, peer.Progress), Log: x.hideNotices(c, peer.Log),
@@ -23,7 +22,7 @@ func (x ExecutionContext) withPeer(ctx context.Context, c core.ToolCall) context
 			return x.askClient(inside, c, peer, a)
 		}
 	}
-	return core.WithPeer(ctx, screened)
+	return screened
 }
 
 // hideNotices returns a function that hides personal data in a notification and passes it to tell. If hiding fails,

@@ -165,9 +165,6 @@ func (r *Relay) Open(x ExecutionContext) (sandbox.ToolHost, *CallCounter) {
 		x.Reporter = silentReporter{}
 	}
 	tally.attachTo(x)
-	if r.cache != nil && x.Files != nil {
-		x.Files = notingFiles{x.Files}
-	}
 	host := ChainGuards(r.upstreamHost(x),
 		refusalGuard(x.Recorder),
 		permitGuard(x.Permit),
@@ -368,10 +365,7 @@ func recordIntended(x ExecutionContext, t *core.Tool, c core.ToolCall, d policy.
 // values that programs get.
 func (r *Relay) upstreamHost(x ExecutionContext) sandbox.ToolHost {
 	return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
-		ctx, claim := core.WithClaim(core.WithCaller(x.withPeer(ctx, c), x.Caller), x.ID)
-		if x.Revision != 0 {
-			ctx = core.WithRevision(ctx, x.Revision)
-		}
+		ctx, claim := x.boundCall(ctx, c)
 		timed, cancel := x.withTimeout(ctx)
 		defer func() { cancel() }()
 		result, err := r.callUpstream(timed, x, c)
@@ -394,8 +388,30 @@ func (r *Relay) upstreamHost(x ExecutionContext) sandbox.ToolHost {
 	})
 }
 
+// boundCall returns the context in which a call is sent, and the claim of the memory that its answer takes.
+func (x *ExecutionContext) boundCall(ctx context.Context, c core.ToolCall) (context.Context, *core.MemoryClaim) {
+	bounds := core.WorkBounds{Claim: core.NewClaim(core.ClaimOf(ctx), x.ID)}
+	if x.Revision != 0 {
+		bounds.Revision = &x.Revision
+	}
+	asked := core.WithRequester(ctx, core.Requester{Caller: &x.Caller, Peer: x.screenPeer(core.PeerOf(ctx), c)})
+	return core.WithBounds(asked, bounds), bounds.Claim
+}
+
 // callUpstream makes a call and converts its result to the value that the program gets.
 func (r *Relay) callUpstream(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
+	if x.Files == nil {
+		return r.answerCall(ctx, x, c)
+	}
+	files := &savingFiles{FileStore: x.Files}
+	x.Files = files
+	result, err := r.answerCall(ctx, x, c)
+	result.SavedFiles = files.saved.Load()
+	return result, err
+}
+
+// answerCall makes the call and returns the value that the program gets.
+func (r *Relay) answerCall(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	if x.Exact {
 		return r.callExact(ctx, x, c)
 	}

@@ -19,7 +19,7 @@ type previewMaker struct {
 
 // previewValue describes a value in at most limit tokens: its type, its counts, and its first and last items.
 func (v previewMaker) previewValue(value []byte, limit int) string {
-	value = value[skipSpace(value, 0):]
+	value = trimSpace(value)
 	said := ""
 	switch value[0] {
 	case '[':

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -117,9 +118,9 @@ func (m *outcomeMaker) reportValue(value json.RawMessage) {
 		return
 	}
 	name, data, how := "results/"+m.ID+".json", []byte(value), wholeJSON
-	switch value[skipSpace(value, 0)] {
+	switch trimSpace(value)[0] {
 	case '"':
-		name, data, how = "results/"+m.ID+".txt", []byte(stringText(value[skipSpace(value, 0):])), lineHint
+		name, data, how = "results/"+m.ID+".txt", []byte(stringText(bytes.TrimSpace(value))), lineHint
 	case '[':
 		name, data, how = "results/"+m.ID+".jsonl", jsonLines(value), rowLines
 		if len(data) > muchJSON {

@@ -2,8 +2,8 @@ package pii
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
+
+	"retort/internal/base/jsonscan"
 )
 
 const (
@@ -97,7 +97,7 @@ func (d *jsonDoc) splitJSON(all bool) bool {
 	from := 0 // start of text that is not JSON
 	i := nextContainer(text, 0)
 	if s := skipSpace(text, 0); byteAt(text, s) == '"' {
-		if end, _ := stringEnd(text, s+1); skipSpace(text, end+1) >= len(text) && end < len(text) {
+		if end, _ := jsonscan.StringEnd(text, s+1); skipSpace(text, end+1) >= len(text) && end < len(text) {
 			i = s
 		}
 	}
@@ -197,7 +197,7 @@ func (d *jsonDoc) readNext(c *docCursor) cursorStep {
 	case b == '{' || b == '[':
 		return d.beginContainer(c, b == '[')
 	case b == '"':
-		end, escaped := stringEnd(text, c.i+1)
+		end, escaped := jsonscan.StringEnd(text, c.i+1)
 		d.addNode(stringNode, c.i+1, end, path, c.object, escaped)
 		if c.i = end + 1; end == len(text) {
 			c.i = end
@@ -296,7 +296,7 @@ func (d *jsonDoc) cellPath(i int, p int32, table, row *openContainer) int32 {
 	if text[i] != '"' || column != table.columns || int(table.first+column) != len(d.columns) || column == 256 {
 		return p
 	}
-	end, _ := stringEnd(text, i+1)
+	end, _ := jsonscan.StringEnd(text, i+1)
 	m := valueMeaning{}
 	if end-i < 64 {
 		m = d.s.meaningOf(string(text[i+1 : end]))
@@ -344,7 +344,7 @@ func (d *jsonDoc) readKey(i int) (int, int32) {
 		return i, -1
 	}
 	f := &d.stack[len(d.stack)-1]
-	end, escaped := stringEnd(text, i+1)
+	end, escaped := jsonscan.StringEnd(text, i+1)
 	name := text[i+1 : end]
 	var p int32
 	if n := d.guessPath(f); n >= 0 && d.keys[d.paths[n].key] == string(name) {
@@ -452,31 +452,6 @@ func (m valueMeaning) nestedIn(around valueMeaning) valueMeaning {
 		m.words |= around.words
 	}
 	return m
-}
-
-// stringEnd returns the offset of the closing quote of the string whose content begins at i, or the end of the text
-// if it is not closed. escaped reports whether the string contains a backslash.
-func stringEnd(text []byte, i int) (end int, escaped bool) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for {
-		for i+8 <= len(text) {
-			x := binary.LittleEndian.Uint64(text[i:])
-			q, b := x^ones*'"', x^ones*'\\'
-			if hit := ((q-ones)&^q | (b-ones)&^b) & highs; hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
-				break
-			}
-			i += 8
-		}
-		for i < len(text) && text[i] != '"' && text[i] != '\\' {
-			i++
-		}
-		if i >= len(text) || text[i] == '"' {
-			return i, escaped
-		}
-		escaped = true
-		i = min(i+2, len(text))
-	}
 }
 
 func numberEnd(text []byte, i int) int {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"retort/internal/base/jsonscan"
 	"retort/internal/core"
 	"retort/internal/privacy/pii"
 	"retort/internal/privacy/vault"
@@ -49,8 +50,9 @@ func (r *tokenRestorer) restoreStrings() {
 		if r.in[i] != '"' {
 			continue
 		}
-		end := stringEnd(r.in, i)
-		next := bytes.TrimLeft(r.in[min(end, len(r.in)):], " \t\r\n")
+		quote, _ := jsonscan.StringEnd(r.in, i+1)
+		end := min(quote+1, len(r.in))
+		next := bytes.TrimLeft(r.in[end:], " \t\r\n")
 		isKey := len(next) > 0 && next[0] == ':'
 		r.restoreString(i, end, isKey)
 		if isKey {
@@ -58,19 +60,6 @@ func (r *tokenRestorer) restoreStrings() {
 		}
 		i = end - 1
 	}
-}
-
-// stringEnd returns the offset after the closing quote of the string that begins at i.
-func stringEnd(text []byte, i int) int {
-	for i++; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
 }
 
 // restoreString replaces the tokens in one string.

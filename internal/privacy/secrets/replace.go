@@ -2,6 +2,8 @@ package secrets
 
 import (
 	"encoding/json"
+
+	"retort/internal/base/jsonscan"
 )
 
 // replacePieces returns the text with the found pieces replaced by their labels. Valid JSON stays valid.
@@ -38,10 +40,11 @@ func (r *pieceReplacer) replaceJSON() {
 		end := i + 1
 		switch c := r.in[i]; {
 		case c == '"':
-			end = stringEnd(r.in, i)
+			quote, _ := jsonscan.StringEnd(r.in, i+1)
 			r.out = append(r.out, '"')
-			r.writeContent(i+1, end-1)
+			r.writeContent(i+1, quote)
 			r.out = append(r.out, '"')
+			end = quote + 1
 		case isAlnum(c) || c == '-':
 			for end < len(r.in) && (isAlnum(r.in[end]) || r.in[end] == '.' || r.in[end] == '+' || r.in[end] == '-') {
 				end++
@@ -52,16 +55,6 @@ func (r *pieceReplacer) replaceJSON() {
 		}
 		i = end
 	}
-}
-
-// stringEnd returns the offset after the closing quote of the string at i.
-func stringEnd(text []byte, i int) int {
-	for i++; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
 }
 
 // overlappingPiece reports whether the next piece overlaps the range from start to end. It drops the pieces that end

@@ -158,10 +158,10 @@ func (s *hostSession) acceptedSizes() FrameSizes {
 
 // admitValue waits until the engine's memory budget has room for the program's value.
 func (s *hostSession) admitValue(k FrameKind, size int64) error {
-	if memory := core.MemoryOf(s.ctx); memory != nil && k == KindDone {
-		return memory.Receive(s.ctx, core.ClaimOf(s.ctx), size)
+	if k != KindDone {
+		return nil
 	}
-	return nil
+	return core.ClaimOf(s.ctx).AdmitResult(s.ctx, size)
 }
 
 // receiveFrame handles one frame from the guest. An error ends the session.
