@@ -34,9 +34,10 @@ func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 // It need not be closed; only the engine returned by Open must be.
 func (e *Engine) As(principal string) *Engine { return &Engine{e.engine.As(principal)} }
 
-// WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
+// WaitForServers waits until the named servers have listed their tools or failed once, or until ctx is done. Without
+// names it waits for all servers.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
-	e.engine.Settle(ctx, servers...)
+	e.engine.WaitForServers(ctx, servers...)
 }
 
 // Search returns the tools that match a description of what they do.
@@ -169,7 +170,7 @@ type Listener interface {
 // Listen opens the address for clients over HTTP. The engine must not be closed before the Listener's Serve has
 // returned.
 func (e *Engine) Listen(l Listening) (Listener, error) {
-	o := engine.Listening{Addr: l.Addr, Lean: l.Lean}
+	o := engine.ListenOptions{Addr: l.Addr, Lean: l.Lean}
 	if l.Authenticator != nil {
 		o.Authenticator = authenticator{l.Authenticator}
 	}

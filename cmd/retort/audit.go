@@ -20,7 +20,7 @@ func (a auditCommands) command() *cobra.Command {
 }
 
 func (a auditCommands) eraseCommand() *cobra.Command {
-	var what admin.Erasure
+	var what admin.EraseRequest
 	c := &cobra.Command{
 		Use:   "erase (--subject TEXT ... | --session NAME)",
 		Short: "Delete the values behind tokens, of a person or of a session, for good", Args: cobra.NoArgs,

@@ -70,7 +70,7 @@ func (a auditCommands) exportAuditLog(cmd *cobra.Command, x *exportFlags) error 
 	say, done := a.startProgress("exporting")
 	defer done()
 	x.Progress = func(n int64) { say(groupThousands(int(n)) + " entries") }
-	var out admin.AuditExported
+	var out admin.ExportResult
 	err = writeFileOrStdout(a.stdout, x.output, x.cursor != "", func(w io.Writer) (err error) {
 		out, err = admin.ExportAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, w, x.AuditExport)
 		return err

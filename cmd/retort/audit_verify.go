@@ -30,7 +30,7 @@ each checkpoint names it. Engines may go on meanwhile.`,
 				return err
 			}
 			say, done := a.startProgress("verifying")
-			v, err := admin.VerifyAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, admin.AuditProof{
+			v, err := admin.VerifyAudit(cmd.Context(), engine.Config{Files: a.configs, Home: a.home}, admin.VerifyOptions{
 				Checkpoints: files, Key: public, Progress: func(n int64) { say(fmt.Sprintf("%s entries", groupThousands(int(n)))) },
 			})
 			done()

@@ -41,7 +41,7 @@ func (a authCommands) loginCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 			defer cancel()
-			l, err := engine.BeginLogin(ctx, a.retortConfig(), args[0], engine.LoginHow{Device: device, Principal: principal})
+			l, err := engine.BeginLogin(ctx, a.retortConfig(), args[0], engine.LoginOptions{Device: device, Principal: principal})
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (a authCommands) loginCommand() *cobra.Command {
 
 // completeLogin tells the user how to open the login page, or opens it in a browser, and waits until the login is
 // complete.
-func (a authCommands) completeLogin(ctx context.Context, l *engine.Login, paste bool) error {
+func (a authCommands) completeLogin(ctx context.Context, l *engine.PendingLogin, paste bool) error {
 	switch {
 	case l.Code != "":
 		fmt.Fprintf(a.stderr, "open  %s\nand enter  %s\n", replaceControls(l.URL), replaceControls(l.Code))
@@ -88,7 +88,7 @@ func (a authCommands) completeLogin(ctx context.Context, l *engine.Login, paste 
 
 // completePastedLogin completes a login. The user pastes the address to which the browser was redirected, as one line
 // of standard input.
-func (a authCommands) completePastedLogin(ctx context.Context, l *engine.Login) error {
+func (a authCommands) completePastedLogin(ctx context.Context, l *engine.PendingLogin) error {
 	line := make(chan string, 1)
 	go func() {
 		in := bufio.NewScanner(a.stdin)
@@ -136,7 +136,7 @@ func (a authCommands) loginStatusCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			all, err := engine.Logins(ctx, a.retortConfig(), args...)
+			all, err := engine.ListLogins(ctx, a.retortConfig(), args...)
 			if err != nil {
 				return err
 			}

@@ -84,7 +84,7 @@ func demoServers() ([]engine.Server, error) {
 // the model's context.
 func (a demoCommands) runDemo(ctx context.Context, e *engine.Engine) error {
 	a.waitForServers(ctx, e, time.Minute)
-	servers := e.Servers()
+	servers := e.ListServers()
 	tools, tokens := 0, 0
 	for _, s := range servers {
 		tools, tokens = tools+s.Tools, tokens+s.Tokens

@@ -72,7 +72,7 @@ func (a doctorCommands) diagnoseServers(
 ) (engine.Diagnosis, error) {
 	say, done := a.startProgress("connecting")
 	defer done()
-	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
+	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.PendingServers(), ", ")) })
 	defer watch.Stop()
 	return e.Doctor(cmd.Context(), machine, patience, servers...)
 }

@@ -73,9 +73,9 @@ func (a *app) waitForServers(ctx context.Context, e *engine.Engine, patience tim
 	defer cancel()
 	say, done := a.startProgress("connecting")
 	defer done()
-	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.Pending(), ", ")) })
+	watch := time.AfterFunc(900*time.Millisecond, func() { say("waiting for " + strings.Join(e.PendingServers(), ", ")) })
 	defer watch.Stop()
-	e.Settle(ctx, servers...)
+	e.WaitForServers(ctx, servers...)
 }
 
 // withEngineProgress works like withEngine and also shows progress while f runs.

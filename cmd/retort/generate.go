@@ -53,7 +53,7 @@ func (a generateCommands) writeTree(out string, lang core.Language, e *engine.En
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}
-		text = stampIndex(root, name, e.Wrapped(lang, name, text), time.Now())
+		text = stampIndex(root, name, e.RenderWrapper(lang, name, text), time.Now())
 		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
 			return core.Errorf(core.KindInvalidArguments, "generate", "%w", err)
 		}

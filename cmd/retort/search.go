@@ -87,8 +87,8 @@ func (a toolCommands) describeCommand() *cobra.Command {
 				}
 				flags := map[string][]engine.Flag{}
 				for _, name := range args {
-					if server, tool, err := e.Find(name); err == nil && len(e.Flags(server, tool)) > 0 {
-						flags[name] = e.Flags(server, tool)
+					if server, tool, err := e.ResolveName(name); err == nil && len(e.FlagsOf(server, tool)) > 0 {
+						flags[name] = e.FlagsOf(server, tool)
 					}
 				}
 				if a.asJSON {

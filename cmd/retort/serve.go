@@ -45,7 +45,7 @@ func (a serveCommands) serveHTTP(ctx context.Context, e *engine.Engine, address 
 	if address == "on" {
 		address = ""
 	}
-	l, err := e.Listen(engine.Listening{Addr: address, Lean: lean})
+	l, err := e.Listen(engine.ListenOptions{Addr: address, Lean: lean})
 	if err != nil {
 		return err
 	}

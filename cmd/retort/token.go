@@ -163,7 +163,7 @@ logins of a principal at upstream servers stay; "retort auth logout" removes the
 // warnRemainingLogins prints the upstream logins of principals whose last token was revoked, because revoking a token
 // does not log them out.
 func (a tokenCommands) warnRemainingLogins(c engine.Config, gone []admin.Token) {
-	left, err := engine.LoginsLeft(c, gone)
+	left, err := engine.FindRemainingLogins(c, gone)
 	if err != nil {
 		return // it was about the tokens
 	}

@@ -35,7 +35,7 @@ func (a toolCommands) toolsCommand() *cobra.Command {
 				if len(args) == 1 {
 					return a.printServer(cmd, e, args[0])
 				}
-				servers := e.Servers()
+				servers := e.ListServers()
 				if a.asJSON {
 					return a.printJSON(map[string]any{"servers": servers})
 				}
@@ -87,12 +87,12 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 	if err != nil {
 		return err
 	}
-	if name, _, err := e.Find(server); err == nil {
+	if name, _, err := e.ResolveName(server); err == nil {
 		server = name
 	}
-	changes := e.Changes(server)
+	changes := e.ListChanges(server)
 	flags, withheld := map[string][]engine.Flag{}, []string{}
-	for _, t := range e.Flagged(server) {
+	for _, t := range e.ListFlagged(server) {
 		flags[server+"."+t.Tool] = t.Flags
 		if t.Withheld != "" {
 			withheld = append(withheld, server+"."+t.Tool)

@@ -43,7 +43,7 @@ type changeJSON struct {
 func toChangeJSON(e *engine.Engine, list []*engine.Change) []changeJSON {
 	all := []changeJSON{}
 	for _, c := range list {
-		all = append(all, changeJSON{c, e.Flags(c.Server, c.Tool)})
+		all = append(all, changeJSON{c, e.FlagsOf(c.Server, c.Tool)})
 	}
 	return all
 }
@@ -68,7 +68,7 @@ func (a toolCommands) changeText(e *engine.Engine, c *engine.Change) string {
 		}
 		fmt.Fprintln(&b, a.styleText(a.stdout, code, replaceControls(line)))
 	}
-	for _, f := range e.Flags(c.Server, c.Tool) {
+	for _, f := range e.FlagsOf(c.Server, c.Tool) {
 		fmt.Fprintln(&b, a.styleText(a.stdout, amber, "flagged:"), replaceControls(f.String()))
 	}
 	if c.Unknown != "" {
@@ -124,19 +124,19 @@ func (a toolCommands) trustChanges(cmd *cobra.Command, e *engine.Engine, names [
 func (a toolCommands) listChanges(ctx context.Context, e *engine.Engine, names []string) ([]*engine.Change, error) {
 	if len(names) == 0 {
 		a.waitForServers(ctx, e, listTimeout)
-		return e.Changes(""), nil
+		return e.ListChanges(""), nil
 	}
 	var list []*engine.Change
 	for _, name := range names {
-		server, tool, err := e.Find(name)
+		server, tool, err := e.ResolveName(name)
 		if err != nil { // it may be known once all are there
 			a.waitForServers(ctx, e, listTimeout)
-			if server, tool, err = e.Find(name); err != nil {
+			if server, tool, err = e.ResolveName(name); err != nil {
 				return nil, err
 			}
 		}
 		a.waitForServers(ctx, e, listTimeout, server)
-		for _, c := range e.Changes(server) {
+		for _, c := range e.ListChanges(server) {
 			if tool == "" || c.Tool == tool {
 				list = append(list, c)
 			}

@@ -21,8 +21,8 @@ type (
 	AuditVerdict = audit.VerifyResult
 )
 
-// AuditProof holds evidence from outside the audit log, such as checkpoints, that the log is verified against.
-type AuditProof struct {
+// VerifyOptions holds evidence from outside the audit log, such as checkpoints, that the log is verified against.
+type VerifyOptions struct {
 	Checkpoints []string            // files with checkpoints that were stored elsewhere
 	Key         ed25519.PublicKey   // that checks their signatures; if nil, the key of this user does
 	Progress    func(entries int64) // may be nil
@@ -57,7 +57,7 @@ func QueryExecution(ctx context.Context, c engine.Config, id string) (AuditPage,
 
 // VerifyAudit verifies the audit log as far as that is possible. The verdict lists faults of the log. An error means
 // that the log could not be read.
-func VerifyAudit(ctx context.Context, c engine.Config, p AuditProof) (AuditVerdict, error) {
+func VerifyAudit(ctx context.Context, c engine.Config, p VerifyOptions) (AuditVerdict, error) {
 	r, err := openAudit(ctx, c)
 	if err != nil {
 		return AuditVerdict{}, err

@@ -139,8 +139,8 @@ const auditTimeout = 10 * time.Second
 // the log's newest entry.
 func (s *stores) checkAudit(ctx context.Context) []doctor.CheckResult {
 	now := time.Now()
-	database := s.Loaded().Settings.Audit.Store != ""
-	if _, err := os.Stat(s.DataDir().Audit()); !s.Loaded().Settings.AuditLogging.IsOn() || errors.Is(err, fs.ErrNotExist) && !database {
+	database := s.LoadedConfig().Settings.Audit.Store != ""
+	if _, err := os.Stat(s.DataDir().Audit()); !s.LoadedConfig().Settings.AuditLogging.IsOn() || errors.Is(err, fs.ErrNotExist) && !database {
 		return []doctor.CheckResult{doctor.CheckClock(now, 0)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)

@@ -13,15 +13,15 @@ import (
 	"retort/internal/privacy/vault"
 )
 
-// Erasure selects the data to erase: all values of a person, or everything in one session of a principal. If a
+// EraseRequest selects the data to erase: all values of a person, or everything in one session of a principal. If a
 // session is erased, its tokens no longer stand for any value.
-type Erasure struct {
+type EraseRequest struct {
 	Subjects           []string // texts that are values: an address, a number, a name
 	Session, Principal string
 }
 
-// Erased is the result of an erasure.
-type Erased struct {
+// EraseResult is the result of an erasure.
+type EraseResult struct {
 	Values   int `json:"values"`
 	Sessions int `json:"sessions"`           // that had any of them
 	Files    int `json:"files,omitempty"`    // of the session, with its state
@@ -31,10 +31,10 @@ type Erased struct {
 // Erase permanently erases personal values. It destroys the keys that encrypt the values, and the keys that encrypt
 // recorded programs in which they occur. Running engines drop the values before their next call. The error is a
 // *Error; even then, Erase has erased as much as possible.
-func Erase(c engine.Config, what Erasure) (Erased, error) {
+func Erase(c engine.Config, what EraseRequest) (EraseResult, error) {
 	s, err := openStores(c)
 	if err != nil {
-		return Erased{}, err
+		return EraseResult{}, err
 	}
 	recorded, failed := s.eraseAudit(what) // while it is known which tokens stand for the values
 	out, err := s.eraseStored(what)
@@ -48,7 +48,7 @@ func Erase(c engine.Config, what Erasure) (Erased, error) {
 
 // eraseStored erases the selected data everywhere except in the audit log: cached results, Outcomes of jobs, values
 // and files of a session.
-func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
+func (s *stores) eraseStored(what EraseRequest) (out EraseResult, err error) {
 	store := s.OpenVault()
 	defer store.Close()
 	if data := s.DataDir(); data != "" {
@@ -79,14 +79,14 @@ func (s *stores) eraseStored(what Erasure) (out Erased, err error) {
 // eraseCopies removes all copies of files in which real values replace tokens. It removes every copy, because it is
 // not recorded which values a copy contains.
 func (s *stores) eraseCopies() error {
-	if s.Loaded().Home == "" {
+	if s.LoadedConfig().Home == "" {
 		return nil
 	}
 	files, _ := engine.OpenWorkspaces(s.DataDir(), 0)
 	return files.EraseCopies()
 }
 
-func (s *stores) eraseSession(store *vault.TokenVault, principal, session string) (out Erased, err error) {
+func (s *stores) eraseSession(store *vault.TokenVault, principal, session string) (out EraseResult, err error) {
 	files, states := engine.OpenWorkspaces(s.DataDir(), 0)
 	own := session
 	if principal != "" {
@@ -111,11 +111,11 @@ func (s *stores) eraseSession(store *vault.TokenVault, principal, session string
 
 // eraseAudit destroys the keys of all audit log bodies that belong to a session or mention a person. It returns the
 // number of destroyed keys, one for each execution or session whose bodies became unreadable.
-func (s *stores) eraseAudit(what Erasure) (int, error) {
-	if s.Loaded().Home == "" {
+func (s *stores) eraseAudit(what EraseRequest) (int, error) {
+	if s.LoadedConfig().Home == "" {
 		return 0, nil
 	}
-	if _, err := os.Stat(s.DataDir().Audit()); err != nil && s.Loaded().Settings.Audit.Store == "" {
+	if _, err := os.Stat(s.DataDir().Audit()); err != nil && s.LoadedConfig().Settings.Audit.Store == "" {
 		return 0, nil
 	}
 	ctx := context.Background()
@@ -147,7 +147,7 @@ func (s *stores) eraseMentions(ctx context.Context, r *engine.AuditReader, subje
 }
 
 // recordErasure records an erasure and its result in the audit log.
-func (s *stores) recordErasure(what Erasure, erased Erased, failed error) error {
+func (s *stores) recordErasure(what EraseRequest, erased EraseResult, failed error) error {
 	e := core.AuditEvent{
 		Kind: core.EventErasure, Status: "ok",
 		Facts: map[string]any{"values": erased.Values, "sessions": erased.Sessions, "files": erased.Files, "recorded": erased.Recorded},
@@ -164,8 +164,8 @@ func (s *stores) recordErasure(what Erasure, erased Erased, failed error) error 
 }
 
 // eraseJobs erases the Outcomes of the jobs of a session, or of those that mention a person.
-func (s *stores) eraseJobs(what Erasure, mentions func([]byte) bool) error {
-	if s.Loaded().Home == "" {
+func (s *stores) eraseJobs(what EraseRequest, mentions func([]byte) bool) error {
+	if s.LoadedConfig().Home == "" {
 		return nil
 	}
 	if _, err := os.Stat(s.DataDir().Queue()); err != nil {

@@ -21,6 +21,6 @@ func ExplainConfig(c engine.Config) (ConfigExplanation, error) {
 		return ConfigExplanation{}, err
 	}
 	return ConfigExplanation{
-		Files: s.Loaded().Files, Home: s.Loaded().Home, Settings: s.Loaded().Settings.RenderYAML(), Notes: s.Loaded().Settings.PolicyNotes, Warnings: s.Loaded().Warnings,
+		Files: s.LoadedConfig().Files, Home: s.LoadedConfig().Home, Settings: s.LoadedConfig().Settings.RenderYAML(), Notes: s.LoadedConfig().Settings.PolicyNotes, Warnings: s.LoadedConfig().Warnings,
 	}, nil
 }

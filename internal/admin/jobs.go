@@ -22,7 +22,7 @@ func openQueue(c engine.Config) (*jobs.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Loaded().Home == "" {
+	if s.LoadedConfig().Home == "" {
 		return nil, core.Errorf(
 			core.KindInvalidArguments, "retort.tasks", "without a data directory there is no queue",
 		).WithHint("choose a data directory with --home")

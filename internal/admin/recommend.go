@@ -36,7 +36,7 @@ func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommenda
 	if err != nil {
 		return out, err
 	}
-	if s.Loaded().Home == "" {
+	if s.LoadedConfig().Home == "" {
 		return out, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend",
 			"without a data directory nothing is recorded, so there is no basis for advice",
@@ -66,7 +66,7 @@ func Recommend(ctx context.Context, c engine.Config, from time.Time) (Recommenda
 	if list != nil {
 		out.Registry = &list.Fetched
 	}
-	out.Advice = t.ListAdvice(recommend.KnownState{Servers: enabled(s.Loaded()), Cached: cachedTools(s.Loaded().Settings.Cache), List: list})
+	out.Advice = t.ListAdvice(recommend.KnownState{Servers: enabledServers(s.LoadedConfig()), Cached: cachedTools(s.LoadedConfig().Settings.Cache), List: list})
 	return out, nil
 }
 
@@ -77,13 +77,13 @@ func UpdateRegistry(ctx context.Context, c engine.Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	address := s.Loaded().Settings.Recommend.Registry
+	address := s.LoadedConfig().Settings.Recommend.Registry
 	switch {
 	case address == "":
 		return 0, core.Errorf(core.KindInvalidArguments, "retort.recommend", "the settings do not name a registry").WithHint(
 			`set recommend: {registry: "https://…"} in retort.yaml to a registry with the endpoint /v0/servers`,
 		)
-	case s.Loaded().Home == "":
+	case s.LoadedConfig().Home == "":
 		return 0, core.Errorf(
 			core.KindInvalidArguments, "retort.recommend", "there is no data directory",
 		).WithHint("choose a data directory with --home")
@@ -98,8 +98,8 @@ func UpdateRegistry(ctx context.Context, c engine.Config) (int, error) {
 	return len(list.Servers), nil
 }
 
-// enabled returns the sorted names of the configured servers that are not disabled.
-func enabled(c *config.Config) (names []string) {
+// enabledServers returns the sorted names of the configured servers that are not disabled.
+func enabledServers(c *config.Config) (names []string) {
 	for _, s := range c.Servers {
 		if !s.Disabled && !c.Settings.Servers[s.Name].Disabled {
 			names = append(names, s.Name)

@@ -30,8 +30,8 @@ type AuditExport struct {
 	Progress func(entries int64)
 }
 
-// AuditExported is the result of an export.
-type AuditExported struct {
+// ExportResult is the result of an export.
+type ExportResult struct {
 	Entries  int64    `json:"entries"`
 	Cursor   string   `json:"cursor"` // for the next export, which goes on right after this one
 	Warnings []string `json:"warnings,omitempty"`
@@ -39,8 +39,8 @@ type AuditExported struct {
 
 // ExportAudit writes the entries of the audit log to w, oldest first, up to the newest at this moment. Engines may
 // write to the log at the same time. After an error the cursor is empty, because the export is incomplete.
-func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditExport) (AuditExported, error) {
-	var out AuditExported
+func ExportAudit(ctx context.Context, c engine.Config, w io.Writer, what AuditExport) (ExportResult, error) {
+	var out ExportResult
 	places, err := audit.PlacesFrom(what.After)
 	if err != nil {
 		return out, err
@@ -107,51 +107,51 @@ func ReportAudit(ctx context.Context, c engine.Config, standard ReportStandard, 
 	defer r.Close()
 	r.Keys.Bodies = nil
 	out, err := report.BuildReport(
-		ctx, &r.LogReader, situation(s.Loaded().Settings),
+		ctx, &r.LogReader, describeSituation(s.LoadedConfig().Settings),
 		report.Options{From: p.From, To: p.To, Standard: standard, Progress: p.Progress},
 	)
 	return out, asError(err)
 }
 
-// situation collects the facts for the head of a report: the version, and the settings that matter to auditors.
-func situation(s config.Settings) report.ReportInput {
+// describeSituation returns the settings that readers of a report need to know.
+func describeSituation(s config.Settings) report.ReportInput {
 	out := report.ReportInput{Version: engine.Version, Now: time.Now(), Recorded: s.AuditLogging.IsOn(), Keep: s.Audit.Keep, Archives: s.Audit.Archives}
 	set := func(name string, value any) {
 		out.Settings = append(out.Settings, report.SettingValue{Name: name, Value: fmt.Sprint(value)})
 	}
-	set("auditLogging", position(s.AuditLogging))
-	set("audit.store", storedIn(s.Audit.Store))
+	set("auditLogging", formatSwitch(s.AuditLogging))
+	set("audit.store", describeStore(s.Audit.Store))
 	set("audit.required", s.Audit.Required)
-	set("audit.checkpoint", given(len(s.Audit.Checkpoint) > 0))
-	set("audit.keep", lasting(s.Audit.Keep))
+	set("audit.checkpoint", formatPresence(len(s.Audit.Checkpoint) > 0))
+	set("audit.keep", formatRetention(s.Audit.Keep))
 	set("audit.size", fmt.Sprint(s.Audit.Size, " bytes"))
-	set("audit.archives", lasting(s.Audit.Archives))
+	set("audit.archives", formatRetention(s.Audit.Archives))
 	set("permissionLevel", s.PermissionLevel)
 	set("securityLevel", s.SecurityLevel)
 	set("toolChanges", s.ToolChanges)
 	set("sandboxMode", s.SandboxMode)
 	set("sandboxFallback", s.SandboxFallback)
-	set("approval.autoApproveLow", position(s.Approval.AutoApproveLow))
-	set("approval.autoApproveMedium", position(s.Approval.AutoApproveMedium))
-	set("approval.autoApproveHigh", position(s.Approval.AutoApproveHigh))
-	set("approval.webhook", given(s.Approval.Webhook.URL != ""))
-	set("piiTokenization", position(s.PIITokenization))
+	set("approval.autoApproveLow", formatSwitch(s.Approval.AutoApproveLow))
+	set("approval.autoApproveMedium", formatSwitch(s.Approval.AutoApproveMedium))
+	set("approval.autoApproveHigh", formatSwitch(s.Approval.AutoApproveHigh))
+	set("approval.webhook", formatPresence(s.Approval.Webhook.URL != ""))
+	set("piiTokenization", formatSwitch(s.PIITokenization))
 	for _, name := range slices.Sorted(maps.Keys(s.PII.Modes)) {
 		set("pii.modes."+name, s.PII.Modes[name])
 	}
-	set("pii.restoreToModel", position(s.PII.RestoreToModel))
-	set("pii.showInForms", position(s.PII.ShowInForms))
-	set("pii.expiry", lasting(cmp.Or(s.PII.Expiry, core.DefaultPIIExpiry))) // the vault's own, if nothing is set
-	set("pii.key", keptIn(s.PII.Key))
-	set("workspace.results", lasting(s.Workspace.Results))
-	set("workspace.sessions", lasting(s.Workspace.Sessions))
-	set("workspace.realValues", position(s.Workspace.RealValues))
+	set("pii.restoreToModel", formatSwitch(s.PII.RestoreToModel))
+	set("pii.showInForms", formatSwitch(s.PII.ShowInForms))
+	set("pii.expiry", formatRetention(cmp.Or(s.PII.Expiry, core.DefaultPIIExpiry))) // the vault's own, if nothing is set
+	set("pii.key", describeKeyPlace(s.PII.Key))
+	set("workspace.results", formatRetention(s.Workspace.Results))
+	set("workspace.sessions", formatRetention(s.Workspace.Sessions))
+	set("workspace.realValues", formatSwitch(s.Workspace.RealValues))
 	set("anomalies.default", s.Anomalies.Default)
 	for _, kind := range slices.Sorted(maps.Keys(s.Anomalies.Actions)) {
 		set("anomalies."+kind, s.Anomalies.Actions[kind])
 	}
-	set("anomalies.webhook", given(s.Anomalies.Webhook.URL != ""))
-	set("telemetry", given(s.Telemetry.Traces != "" || s.Telemetry.Metrics != "" || s.Telemetry.Prometheus != ""))
+	set("anomalies.webhook", formatPresence(s.Anomalies.Webhook.URL != ""))
+	set("telemetry", formatPresence(s.Telemetry.Traces != "" || s.Telemetry.Metrics != "" || s.Telemetry.Prometheus != ""))
 	set("network.default", s.Network.Default)
 	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
 		set("servers."+name, serverRules(s.Servers[name]))
@@ -163,15 +163,15 @@ func situation(s config.Settings) report.ReportInput {
 	return out
 }
 
-func position(s config.Switch) string {
+func formatSwitch(s config.Switch) string {
 	if s.IsOn() {
 		return "on"
 	}
 	return "off"
 }
 
-// lasting formats a retention period, in days where possible. A duration of 0 or less means forever.
-func lasting(d time.Duration) string {
+// formatRetention formats a retention period, in days where possible. A duration of 0 or less means forever.
+func formatRetention(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d <= 0:
@@ -182,16 +182,15 @@ func lasting(d time.Duration) string {
 	return d.String()
 }
 
-func given(yes bool) string {
+func formatPresence(yes bool) string {
 	if yes {
 		return "set"
 	}
 	return "none"
 }
 
-// storedIn returns text that names the kind of storage of the audit log. It omits the storage URL, which may contain
-// secrets.
-func storedIn(url string) string {
+// describeStore names the kind of storage of the audit log. It leaves out the address, which may contain secrets.
+func describeStore(url string) string {
 	switch {
 	case url == "":
 		return "files in the data directory"
@@ -201,7 +200,7 @@ func storedIn(url string) string {
 	return "a file"
 }
 
-func keptIn(k config.PIIKey) string {
+func describeKeyPlace(k config.PIIKey) string {
 	switch {
 	case k.Variable != "":
 		return "an environment variable"

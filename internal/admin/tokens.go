@@ -35,7 +35,7 @@ func CreateToken(c engine.Config, principal string, life time.Duration) (made Ne
 		}
 		return NewToken{}, asError(err)
 	}
-	named := s.Loaded().Settings.Principals
+	named := s.LoadedConfig().Settings.Principals
 	if _, ok := named[principal]; len(named) > 0 && !ok {
 		made.Warnings = append(
 			made.Warnings,

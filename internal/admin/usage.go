@@ -37,7 +37,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 	if err != nil {
 		return Usage{}, err
 	}
-	if !s.Loaded().Settings.AuditLogging.IsOn() || s.Loaded().Home == "" {
+	if !s.LoadedConfig().Settings.AuditLogging.IsOn() || s.LoadedConfig().Home == "" {
 		return Usage{}, core.Errorf(core.KindInvalidArguments, "stats", "nothing is recorded, so there is nothing to count").
 			WithHint("set auditLogging: true in retort.yaml to record executions from now on")
 	}
@@ -58,7 +58,7 @@ func SumUsage(ctx context.Context, c engine.Config, span UsageSpan) (Usage, erro
 	for _, err := range kept.UnreadErrors() {
 		u.Warnings = append(u.Warnings, "omitted: "+core.AsError(err).Message)
 	}
-	u.Cost = costOf(s.Loaded().Settings.Stats.Price, u.Usage)
+	u.Cost = costOf(s.LoadedConfig().Settings.Stats.Price, u.Usage)
 	return u, nil
 }
 

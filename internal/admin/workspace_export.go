@@ -30,7 +30,7 @@ func ExportWorkspace(c engine.Config, session, glob, dir string) (out WorkspaceE
 	if err != nil {
 		return out, err
 	}
-	redactor, closeRedactor := s.OpenRedactor(func() config.Settings { return s.Loaded().Settings })
+	redactor, closeRedactor := s.OpenRedactor(func() config.Settings { return s.LoadedConfig().Settings })
 	defer func() { err = cmp.Or(err, closeRedactor()) }()
 	show, err := restoreFunc(redactor, sessionOf(session))
 	if err != nil {

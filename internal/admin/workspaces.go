@@ -52,5 +52,5 @@ func SweepWorkspaces(c engine.Config, dry bool) (WorkspaceSwept, error) {
 		return WorkspaceSwept{}, err
 	}
 	files, states := engine.OpenWorkspaces(s.DataDir(), 0)
-	return files.SweepSessions(states, engine.Retention(s.Loaded().Settings), time.Now(), dry)
+	return files.SweepSessions(states, engine.Retention(s.LoadedConfig().Settings), time.Now(), dry)
 }

@@ -36,8 +36,8 @@ func TestAnomalyKindsOfSettings(t *testing.T) {
 	}
 }
 
-// lived is a home in whose record there are a few quiet weeks, and the folder of its keys.
-func lived(t *testing.T) (home, keys string) {
+// fillQuietHome returns a data directory whose audit log has a few quiet weeks, and the folder of its keys.
+func fillQuietHome(t *testing.T) (home, keys string) {
 	t.Helper()
 	home, keys = t.TempDir(), t.TempDir()
 	private := audit.LogKeys{
@@ -84,7 +84,7 @@ func lived(t *testing.T) (home, keys string) {
 	return home, keys
 }
 
-// unusualEngine is an engine in such a home where nobody is asked about what is usual.
+// unusualEngine opens an engine with such a data directory. Its settings approve all usual calls.
 func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.DemoServer) *engine.Engine {
 	t.Helper()
 	settings = "piiTokenization: false\npermissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings
@@ -97,7 +97,7 @@ func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.D
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e
 }
 
@@ -119,8 +119,8 @@ func effects(s *demo.DemoServer, tool string) (n int) {
 	return n
 }
 
-// anomalies are those in the record of a home that nobody writes any more.
-func anomalies(t *testing.T, home string) (kinds []string) {
+// findAnomalies returns the anomalies in the audit log of a data directory that no engine writes any more.
+func findAnomalies(t *testing.T, home string) (kinds []string) {
 	t.Helper()
 	rows, err := sqlstore.Open(t.Context(), filepath.Join(home, "audit", "record-1.db"), sqlstore.Options{ReadOnly: true})
 	if err != nil {
@@ -149,13 +149,13 @@ const burst = `
 	for (const id of made) await crm.deleteRecord({objectType: 'Lead', recordId: id});
 	return made.length;`
 
-// Where nobody is asked about deleting, somebody is once it is more than ever: before the tenth
-// call leaves, and once.
+// TestBurstAsksOnce checks that a person is asked once when a program deletes more than ever before, before the tenth
+// call is sent, although the settings approve deletions.
 func TestBurstAsksOnce(t *testing.T) {
 	for name, approve := range map[string]bool{"yes": true, "no": false} {
 		t.Run(name, func(t *testing.T) {
 			crm := demoServer(t, "crm")
-			home, keys := lived(t)
+			home, keys := fillQuietHome(t)
 			e := unusualEngine(t, home, keys, "", crm)
 			var asked atomic.Int64
 			ctx := core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
@@ -178,14 +178,14 @@ func TestBurstAsksOnce(t *testing.T) {
 				t.Errorf("warnings: %q", o.Warnings)
 			}
 			_ = e.Close()
-			if found := anomalies(t, home); !slices.Contains(found, "destructive_burst") {
+			if found := findAnomalies(t, home); !slices.Contains(found, "destructive_burst") {
 				t.Errorf("recorded: %v", found)
 			}
 		})
 	}
 }
 
-// An engine in a home without a past says nothing.
+// TestNoAnomaliesWithoutABaseline checks that an engine whose audit log is empty reports no anomaly.
 func TestNoAnomaliesWithoutABaseline(t *testing.T) {
 	crm := demoServer(t, "crm")
 	home, keys := t.TempDir(), t.TempDir()
@@ -194,7 +194,7 @@ func TestNoAnomaliesWithoutABaseline(t *testing.T) {
 		t.Errorf("%s %q %+v", o.Status, o.Warnings, o.Error)
 	}
 	_ = e.Close()
-	if found := anomalies(t, home); len(found) != 0 {
+	if found := findAnomalies(t, home); len(found) != 0 {
 		t.Errorf("recorded: %v", found)
 	}
 }
@@ -208,11 +208,12 @@ const leak = `
 	try { await crm.searchRecords({objectType: 'Lead', limit: 1}) } catch (e) { console.log((e as any).kind) }
 	return all.length;`
 
-// Who reads far more than usual and then sends it elsewhere is stopped before it leaves, can call
-// nothing more, and has a person asked afterwards, also by the next engine.
+// TestLeakIsStopped checks that a program that reads far more than usual and then sends it elsewhere is stopped
+// before the call is sent, can make no further call, and needs a person's approval afterwards, also in the next
+// engine.
 func TestLeakIsStopped(t *testing.T) {
 	crm, mail := demoServer(t, "crm"), demoServer(t, "mail")
-	home, keys := lived(t)
+	home, keys := fillQuietHome(t)
 	alerts := make(chan engine.AnomalyAlert, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var a engine.AnomalyAlert
@@ -258,10 +259,11 @@ const probe = `
 		try { await crm.createRecord({objectType: 'Lead', data: {LastName: 'L', Company: 'C', Email: '[EMAIL_' + i + ']'}}) } catch (e) { console.log((e as any).kind) }
 	return 'tried';`
 
-// Tokens that stand for nothing are refused one by one, and guessing them is noticed.
+// TestGuessedTokensAreNoticed checks that each token that stands for no value is refused, and that guessing tokens is
+// reported as an anomaly.
 func TestGuessedTokensAreNoticed(t *testing.T) {
 	crm := demoServer(t, "crm")
-	home, keys := lived(t)
+	home, keys := fillQuietHome(t)
 	e := unusualEngine(t, home, keys, "", crm)
 	_ = e.Close()
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: home, Keys: keys, Servers: []engine.Server{{Name: "crm", Dial: crm.Dial}}}
@@ -270,7 +272,7 @@ func TestGuessedTokensAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	o := e.Execute(t.Context(), engine.Request{Code: probe})
 	if o.Output != strings.Repeat("policy\n", 7) || len(crm.RecordedEffects()) != 0 {
 		t.Errorf("%q %+v", o.Output, o.Error)

@@ -19,8 +19,8 @@ import (
 	"retort/internal/engine"
 )
 
-// judged is an engine with one demo server, whose own record of effects is the judge.
-func judged(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
+// openJudged opens an engine with one demo server. The effects that the server recorded decide whether a test passes.
+func openJudged(t *testing.T, settings string) (*engine.Engine, *demo.DemoServer) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	return judgedAt(t, t.TempDir(), settings)
@@ -37,7 +37,7 @@ func judgedAt(t *testing.T, home, settings string) (*engine.Engine, *demo.DemoSe
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e, server
 }
 
@@ -46,7 +46,7 @@ const deletes = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return 'written';`
 
-// answers is a channel that gives one answer and counts how often it is asked.
+// answers returns an approval channel that always gives one answer, and counts how often it is asked.
 func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
 	return func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		asked.Add(1)
@@ -54,8 +54,8 @@ func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
 	}
 }
 
-// wrote counts the effects of the call that has to be approved.
-func wrote(s *demo.DemoServer) (n int) {
+// countWrites returns the number of effects of the call that needs approval.
+func countWrites(s *demo.DemoServer) (n int) {
 	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
 			n++
@@ -75,11 +75,11 @@ func TestApprovals(t *testing.T) {
 		"no":     {core.ApprovalAnswer{Note: "not today"}, core.StatusDenied, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, server := judged(t, "")
+			e, server := openJudged(t, "")
 			var asked atomic.Int64
 			o := e.Execute(core.WithChannel(t.Context(), answers(c.answer, &asked)), engine.Request{Code: deletes})
-			if o.Status != c.status || wrote(server) != c.writes || asked.Load() != 1 {
-				t.Errorf("%s, %d written, asked %d times: %+v", o.Status, wrote(server), asked.Load(), o.Error)
+			if o.Status != c.status || countWrites(server) != c.writes || asked.Load() != 1 {
+				t.Errorf("%s, %d written, asked %d times: %+v", o.Status, countWrites(server), asked.Load(), o.Error)
 			}
 			if !c.answer.Approve && !strings.Contains(o.Error.Message, "not today") {
 				t.Errorf("%+v", o.Error)
@@ -88,9 +88,9 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// What a person sees is what the upstream gets, to the letter.
+// TestApprovalShowsWhatLeaves checks that the arguments that a person sees are exactly those that the server gets.
 func TestApprovalShowsWhatLeaves(t *testing.T) {
-	e, _ := judged(t, "")
+	e, _ := openJudged(t, "")
 	var seen core.Approval
 	o := e.Call(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		seen = a
@@ -107,13 +107,14 @@ func TestApprovalShowsWhatLeaves(t *testing.T) {
 	}
 }
 
-// With nobody to ask, an execution is pending and goes on where it stood.
+// TestPendingAndResume checks that an execution is pending if no channel can ask a person, and that it continues
+// where it stopped once it is resumed.
 func TestPendingAndResume(t *testing.T) {
 	for name, approve := range map[string]bool{"approved": true, "denied": false} {
 		t.Run(name, func(t *testing.T) {
-			e, server := judged(t, "")
+			e, server := openJudged(t, "")
 			o := e.Execute(t.Context(), engine.Request{Code: deletes})
-			if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || wrote(server) != 0 {
+			if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || o.Approvals[0].Code != "" || countWrites(server) != 0 {
 				t.Fatalf("%+v %+v", o, o.Error)
 			}
 			made := len(server.RecordedEffects())
@@ -122,10 +123,10 @@ func TestPendingAndResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			done := e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
-			if approve && (done.Status != core.StatusOK || string(done.Result) != `"written"` || wrote(server) != 1 || len(server.RecordedEffects()) != made+1) {
+			if approve && (done.Status != core.StatusOK || string(done.Result) != `"written"` || countWrites(server) != 1 || len(server.RecordedEffects()) != made+1) {
 				t.Errorf("%+v %+v, %d effects", done, done.Error, len(server.RecordedEffects()))
 			}
-			if !approve && (done.Status != core.StatusDenied || wrote(server) != 0) {
+			if !approve && (done.Status != core.StatusDenied || countWrites(server) != 0) {
 				t.Errorf("%+v", done)
 			}
 			if again := e.Resume(t.Context(), o.ExecutionID, testenv.Patience); again.Status != core.StatusRejected {
@@ -135,8 +136,8 @@ func TestPendingAndResume(t *testing.T) {
 	}
 }
 
-// unanswered returns a channel that stores the approval it is asked for in seen and does not answer.
-func unanswered(seen *core.Approval) core.ApprovalChannel {
+// unansweredChannel returns a channel that stores the approval it is asked for in seen and does not answer.
+func unansweredChannel(seen *core.Approval) core.ApprovalChannel {
 	return func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		*seen = a
 		return core.ApprovalAnswer{}, false
@@ -144,13 +145,13 @@ func unanswered(seen *core.Approval) core.ApprovalChannel {
 }
 
 func TestPendingThatNobodyAnswers(t *testing.T) {
-	e, server := judged(t, "approval: {timeout: 1s}")
+	e, server := openJudged(t, "approval: {timeout: 1s}")
 	var seen core.Approval
-	o := e.Execute(core.WithChannel(t.Context(), unanswered(&seen)), engine.Request{Code: deletes})
+	o := e.Execute(core.WithChannel(t.Context(), unansweredChannel(&seen)), engine.Request{Code: deletes})
 	if o.Status == core.StatusPendingApproval { // it may have timed out already
 		o = e.Resume(t.Context(), o.ExecutionID, testenv.Patience)
 	}
-	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "no person answered") || wrote(server) != 0 {
+	if o.Status != core.StatusDenied || o.Error == nil || !strings.Contains(o.Error.Message, "no person answered") || countWrites(server) != 0 {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 	if err := e.Decide(seen.ID, seen.Digest, core.ApprovalAnswer{Approve: true}); err == nil {
@@ -158,9 +159,9 @@ func TestPendingThatNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A request that is cancelled takes what waits with it.
+// TestCancelWhileAsked checks that cancelling a request also removes the approval for which it waits.
 func TestCancelWhileAsked(t *testing.T) {
-	e, server := judged(t, "")
+	e, server := openJudged(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	late := make(chan error, 1)
 	o := e.Execute(core.WithChannel(ctx, func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
@@ -177,7 +178,7 @@ func TestCancelWhileAsked(t *testing.T) {
 	if err := testenv.Receive(t, late, "the result of the late approval"); err == nil {
 		t.Error("a yes after the end counts")
 	}
-	if wrote(server) != 0 {
+	if countWrites(server) != 0 {
 		t.Error("the call left")
 	}
 }
@@ -229,24 +230,24 @@ func humanTime(t *testing.T, limit time.Duration) (enough bool) {
 	if program.Status == core.StatusTimeout || call.Status == core.StatusTimeout {
 		return false
 	}
-	if n := wrote(server); n != 2 || program.Status != core.StatusOK || call.Status != core.StatusOK {
+	if n := countWrites(server); n != 2 || program.Status != core.StatusOK || call.Status != core.StatusOK {
 		t.Errorf("%d files were written, want 2; the program %s %+v, the call %s %+v", n, program.Status, program.Error, call.Status, call.Error)
 	}
 	return true
 }
 
-// A yes goes as far as its scope, and no further.
+// TestScopesOfAYes checks that an approval covers the later calls that its scope names, and no others.
 func TestScopesOfAYes(t *testing.T) {
 	const two = `
 		await Promise.all(['p', 'q', 'r'].map(n => files.writeFile({path: '/srv/nordlys/' + n + '.txt', content: 'x'})));
 		return 1`
 	for scope, want := range map[core.ApprovalScope][2]int64{core.ScopeOnce: {3, 6}, core.ScopeRun: {1, 2}, core.ScopeAlways: {1, 1}} {
 		t.Run(string(scope), func(t *testing.T) {
-			e, server := judged(t, "")
+			e, server := openJudged(t, "")
 			var asked atomic.Int64
 			ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: scope}, &asked))
 			for i := range 2 {
-				if o := e.Execute(ctx, engine.Request{Code: two}); o.Status != core.StatusOK || asked.Load() != want[i] || wrote(server) != 3*(i+1) {
+				if o := e.Execute(ctx, engine.Request{Code: two}); o.Status != core.StatusOK || asked.Load() != want[i] || countWrites(server) != 3*(i+1) {
 					t.Errorf("run %d: %s %+v, asked %d times", i, o.Status, o.Error, asked.Load())
 				}
 			}
@@ -254,8 +255,8 @@ func TestScopesOfAYes(t *testing.T) {
 	}
 }
 
-// What was approved for always outlives the engine, but not another policy, and
-// not a file that somebody else wrote.
+// TestAlways checks that a permanent approval still applies after a restart, but not under another policy, and not if
+// its file was written by someone else.
 func TestAlways(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	home := t.TempDir()
@@ -283,8 +284,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// By its level, a program is asked about before it runs, and not for calls that
-// are asked about one by one.
+// TestProgramsThatAreAskedAbout checks that, depending on the level, a person is asked about a program before it
+// runs, and not for calls that need an approval of their own.
 func TestProgramsThatAreAskedAbout(t *testing.T) {
 	for _, c := range []struct {
 		settings, code string
@@ -297,7 +298,7 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 		{"{permissionLevel: execute_full}", deletes, 0, 1},
 		{"{approval: {autoApproveHigh: true}}", deletes, 0, 1},
 	} {
-		e, _ := judged(t, c.settings)
+		e, _ := openJudged(t, c.settings)
 		var programs, all atomic.Int64
 		o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 			all.Add(1)
@@ -312,9 +313,9 @@ func TestProgramsThatAreAskedAbout(t *testing.T) {
 	}
 }
 
-// A denied program has not run.
+// TestProgramDenied checks that a program that a person denies does not run.
 func TestProgramDenied(t *testing.T) {
-	e, server := judged(t, "approval: {autoApproveLow: false}")
+	e, server := openJudged(t, "approval: {autoApproveLow: false}")
 	var asked atomic.Int64
 	o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: deletes})
 	if o.Status != core.StatusDenied || len(server.RecordedEffects()) != 0 || asked.Load() != 1 {
@@ -347,7 +348,7 @@ func forge(t *testing.T, path string) {
 // choices are random but have fixed seeds. Their order depends on the scheduler.
 func TestAnySequenceOfApprovals(t *testing.T) {
 	const programs = 60
-	e, server := judged(t, "approval: {timeout: 1s}")
+	e, server := openJudged(t, "approval: {timeout: 1s}")
 	c := &crowd{e: e, cancel: map[string]func(){}, approved: map[string]bool{}}
 	var all, people sync.WaitGroup
 	over := make(chan struct{})
@@ -356,7 +357,7 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		c.cancel[path] = cancel
-		all.Go(func() { resumed(ctx, e, path, time.Duration(i%5)*time.Millisecond) })
+		all.Go(func() { executeAndResume(ctx, e, path, time.Duration(i%5)*time.Millisecond) })
 	}
 	for i := range 3 {
 		people.Go(func() { c.answers(t, over, rand.New(rand.NewPCG(uint64(i), 7))) })
@@ -377,8 +378,8 @@ func TestAnySequenceOfApprovals(t *testing.T) {
 	}
 }
 
-// resumed executes a program that writes a file, and resumes it until it ends or ctx is canceled.
-func resumed(ctx context.Context, e *engine.Engine, path string, patience time.Duration) {
+// executeAndResume executes a program that writes a file, and resumes it until it ends or ctx is canceled.
+func executeAndResume(ctx context.Context, e *engine.Engine, path string, patience time.Duration) {
 	o := e.Execute(ctx, engine.Request{Code: fmt.Sprintf(`await files.writeFile({path: %q, content: 'x'}); return 1`, path)})
 	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		o = e.Resume(ctx, o.ExecutionID, patience)
@@ -453,18 +454,18 @@ func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled 
 	return false
 }
 
-// A program that wants to do what a person does not want, again and again, asks a few times.
+// TestManyNoes checks that a program asks a person only a few times if it keeps trying what the person denies.
 func TestManyNoes(t *testing.T) {
 	for name, code := range map[string]string{
 		"one by one": `let left = 0; for (let i = 0; i < 100; i++) { try { await files.writeFile({path: '/srv/nordlys/x' + i + '.txt', content: 'one'}); left++ } catch (e) {} } return left`,
 		"at once":    `const all = await Promise.allSettled(Array.from({length: 100}, (_, i) => files.writeFile({path: '/srv/nordlys/x' + i + '.txt', content: 'one'}))); return all.filter(a => a.status === 'fulfilled').length`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, server := judged(t, "approval: {declined: 3}\n")
+			e, server := openJudged(t, "approval: {declined: 3}\n")
 			var asked atomic.Int64
 			o := e.Execute(core.WithChannel(t.Context(), answers(core.ApprovalAnswer{}, &asked)), engine.Request{Code: code})
-			if o.Status != core.StatusOK || string(o.Result) != "0" || wrote(server) != 0 || asked.Load() != 3 {
-				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, wrote(server), asked.Load(), o.Error)
+			if o.Status != core.StatusOK || string(o.Result) != "0" || countWrites(server) != 0 || asked.Load() != 3 {
+				t.Errorf("%s %s, %d written, asked %d times: %+v", o.Status, o.Result, countWrites(server), asked.Load(), o.Error)
 			}
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"retort/internal/engine"
 )
 
-// A tool that a program names in a text may be one of a server that is still starting. The server
-// here starts only once the program runs.
+// TestComputedNameWaitsForServers checks that a program that computes a tool's name waits for servers that are still
+// starting. The server of this test starts only once the program runs.
 func TestComputedNameWaitsForServers(t *testing.T) {
 	running := make(chan struct{})
 	ready := &party{tools: func() string { return definitionOf("Notes.", readsOnly) }, answer: func(string, json.RawMessage) string { close(running); return textResult("ready") }}
@@ -32,15 +32,15 @@ func TestComputedNameWaitsForServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.Settle(t.Context(), "ready")
+	e.WaitForServers(t.Context(), "ready")
 	o := e.Execute(t.Context(), engine.Request{Code: `await ready.note(); return await callMCPTool(['late', 'note'].join('__'), {}) + ' ' + await callMCPTool(['late', 'note'].join('.'), {})`})
 	if o.Status != core.StatusOK || string(o.Result) != `"late late"` || o.Stats.ToolCalls != 3 || o.Stats.Tools["late.note"] != 2 {
 		t.Errorf("%s %s %+v %+v", o.Status, o.Result, o.Error, o.Stats)
 	}
 }
 
-// A tool that a program names plainly is waited for, too: here its server starts once the program
-// has come.
+// TestNameWaitsForServers checks that a program waits for the server of a tool that its code names. The server of
+// this test starts only once the program was submitted.
 func TestNameWaitsForServers(t *testing.T) {
 	for code, language := range map[string]core.Language{`return await late.note()`: "typescript", `import {note} from './servers/late'; return await note()`: "typescript", `late.note()`: "python"} {
 		come := make(chan struct{})
@@ -60,7 +60,7 @@ func TestNameWaitsForServers(t *testing.T) {
 		defer e.Close()
 		ended := make(chan engine.Outcome, 1)
 		go func() { ended <- e.Execute(t.Context(), engine.Request{Code: code, Language: language}) }()
-		testenv.WaitUntil(t, "the program has come", func() bool { return e.Running() == 1 })
+		testenv.WaitUntil(t, "the program has come", func() bool { return e.CountRunning() == 1 })
 		close(come)
 		if o := <-ended; o.Status != core.StatusOK || string(o.Result) != `"late"` {
 			t.Errorf("%s: %s %s %+v", code, o.Status, o.Result, o.Error)
@@ -68,7 +68,8 @@ func TestNameWaitsForServers(t *testing.T) {
 	}
 }
 
-// A tool of a server that is configured and down is not simply unknown.
+// TestToolOfServerThatIsDown checks that the error for a tool of a configured server that is down says that the
+// server is down, and not that the tool is unknown.
 func TestToolOfServerThatIsDown(t *testing.T) {
 	down := func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("the disk is on fire") }
 	e := openOne(t, "", down)

@@ -12,8 +12,8 @@ import (
 	"retort/internal/engine"
 )
 
-// small mounts a file system of 4 MB for a test.
-func small(t *testing.T, dir string) {
+// mountSmall mounts a file system of 4 MB for a test and returns its path.
+func mountSmall(t *testing.T, dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("a small file system needs root")
@@ -27,12 +27,11 @@ func small(t *testing.T, dir string) {
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 }
 
-// While the disk is full, calls that may have effects do not leave, and programs that only
-// read go on. When there is room again, so do the others, and nothing of what happened in
-// between is missing.
+// TestDiskFull checks that calls that may have effects are not sent while the disk is full, and that programs that
+// only read still run. When there is space again, calls with effects are sent again, and the audit log has no gap.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	small(t, filepath.Join(dir, "home", "audit"))
+	mountSmall(t, filepath.Join(dir, "home", "audit"))
 	c := killable(dir)
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {

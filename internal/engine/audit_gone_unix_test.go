@@ -14,8 +14,9 @@ import (
 	"retort/internal/engine"
 )
 
-// TestAuditLogDeleted checks that no call with effects is sent without an entry that can be found, though the files of
-// the audit log are deleted while the engine runs: the audit log goes on in a new file, and verify misses the old one.
+// TestAuditLogDeleted checks that each call with effects has an entry that can be found, even if the files of the
+// audit log are deleted while the engine runs. The log then continues in a new file, and verify reports that the old
+// one is missing.
 func TestAuditLogDeleted(t *testing.T) {
 	dir := t.TempDir()
 	c := killable(dir)
@@ -49,7 +50,7 @@ func TestAuditLogDeleted(t *testing.T) {
 	if n := len(lines(t, filepath.Join(dir, "effects"))); n != 11 {
 		t.Errorf("%d calls of 11 were sent", n)
 	}
-	v, err := admin.VerifyAudit(t.Context(), c, admin.AuditProof{})
+	v, err := admin.VerifyAudit(t.Context(), c, admin.VerifyOptions{})
 	check(t, err)
 	if v.OK || v.First.What != audit.Missing || !strings.Contains(strings.Join(v.Notes, "\n"), "continues chain") {
 		t.Errorf("%+v", v)

@@ -20,7 +20,7 @@ import (
 	"retort/internal/engine"
 )
 
-// killedEngine is the variable that makes the test program an engine that is killed.
+// killedEngine is the environment variable that makes the test binary run an engine that the test kills.
 const killedEngine = "RETORT_TEST_KILLED_ENGINE"
 
 // notes returns an upstream server that appends each note to a file. The file outlives the server,
@@ -58,7 +58,7 @@ func killableWith(dir string, made func()) engine.Config {
 	}
 }
 
-// counter prints the number of executions that have ended, at each event.
+// counter counts the executions that have ended, and prints that number at each event.
 type counter struct {
 	mu    sync.Mutex
 	ended int
@@ -98,9 +98,8 @@ func scribble(dir string) {
 	}
 }
 
-// positions returns the numbers of lines after which scribble is killed. The first ones are during
-// its start. The others are spread over the executions, three of which run at a time. Each
-// execution prints 25 lines.
+// positions returns the numbers of output lines after which scribble is killed. The first ones are during its start.
+// The others are spread over the executions. Three executions run at a time, and each prints 25 lines.
 func positions() []int {
 	step := 13
 	if testenv.Full() {
@@ -113,8 +112,8 @@ func positions() []int {
 	return all
 }
 
-// An engine that is killed at any moment leaves a record that holds: each execution has
-// one end, and each effect that the upstream has seen was recorded before, once.
+// TestKilledWhileRecording checks that the audit log is valid whenever the engine is killed: each execution has one
+// end, and each effect that the server saw was recorded once, before it happened.
 func TestKilledWhileRecording(t *testing.T) {
 	dir, done, kills := t.TempDir(), 0, positions()
 	for _, at := range kills {
@@ -127,7 +126,7 @@ func TestKilledWhileRecording(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := admin.VerifyAudit(t.Context(), killable(dir), admin.AuditProof{}); err != nil || !v.OK {
+	if v, err := admin.VerifyAudit(t.Context(), killable(dir), admin.VerifyOptions{}); err != nil || !v.OK {
 		t.Errorf("the record is not valid: %+v %v", v, err)
 	}
 	rec := readRecord(t, dir)
@@ -153,7 +152,7 @@ func TestKilledWhileRecording(t *testing.T) {
 	t.Logf("%d executions with %d effects; ended as %v", len(rec.requests), len(seen), rec.ends)
 }
 
-// recorded is what a record says.
+// recorded counts the requests, calls and ends in an audit log.
 type recorded struct {
 	requests map[string]int // by execution
 	calls    map[string]int // by digest of arguments
@@ -161,8 +160,8 @@ type recorded struct {
 	digest   func([]byte) string
 }
 
-// readRecord reads the record of a home, of which the engine has ended. Each execution in
-// it has one request and one end.
+// readRecord reads the audit log of an engine that has ended. It fails the test unless each execution has one request
+// and one end.
 func readRecord(t *testing.T, dir string) recorded {
 	t.Helper()
 	keys := audit.LogKeys{}

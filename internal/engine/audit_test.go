@@ -13,8 +13,8 @@ import (
 	"retort/internal/engine"
 )
 
-// What an execution does has its entries, in order, and none of them tells what a person is
-// called, but for what the program itself says.
+// TestRecord checks that each step of an execution has an entry, in order, and that no entry contains a person's name
+// that the program itself does not contain.
 func TestRecord(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false}", Limits: unhurried}
 	for _, name := range []string{"crm", "chat"} {
@@ -48,7 +48,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("an entry tells something personal: %s", text)
 		}
 		if entry.Kind == core.EventEnd {
-			ended(t, entry)
+			checkEndEntry(t, entry)
 		}
 	}
 	const want = "request  |verdict  ok|decision  automatic|call search_records ok|question create_record |decision create_record approved|" +
@@ -58,8 +58,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// ended holds the last entry of an execution to what it did.
-func ended(t *testing.T, e audit.Entry) {
+// checkEndEntry checks the last entry of an execution against the Outcome.
+func checkEndEntry(t *testing.T, e audit.Entry) {
 	t.Helper()
 	var facts struct {
 		Calls    int

@@ -12,8 +12,8 @@ import (
 	"retort/internal/engine"
 )
 
-// ran has an engine start and end.
-func ran(t *testing.T, c engine.Config) {
+// openAndClose opens an engine and closes it.
+func openAndClose(t *testing.T, c engine.Config) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), c)
 	if err != nil {
@@ -24,22 +24,22 @@ func ran(t *testing.T, c engine.Config) {
 	}
 }
 
-// Settings that were loosened while nothing was recorded are found at the next start that
-// records, and a report tells of it.
+// TestChangedSettingsAreRecorded checks that settings that were loosened while the audit log was disabled are
+// recorded by the next engine that records, and appear in a report.
 func TestChangedSettingsAreRecorded(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
-	ran(t, c)
-	ran(t, c)
+	openAndClose(t, c)
+	openAndClose(t, c)
 	if r := reported(t, c); len(r.Activity.Settings) > 0 {
 		t.Error(r.Activity.Settings)
 	}
 	c.Settings = "auditLogging: false\npermissionLevel: execute_full"
-	ran(t, c)
+	openAndClose(t, c)
 	if r := reported(t, c); r.Recorded || r.Activity.Engines != 2 {
 		t.Error(r.Recorded, r.Activity.Engines)
 	}
 	c.Settings = "permissionLevel: execute_full"
-	ran(t, c)
+	openAndClose(t, c)
 	r := reported(t, c)
 	if len(r.Activity.Settings) != 1 || !strings.Contains(strings.ToLower(r.Activity.Settings[0].What), "permissionlevel") || !r.Integrity.OK {
 		t.Error(r.Activity.Settings, r.Integrity)
@@ -55,7 +55,8 @@ func reported(t *testing.T, c engine.Config) *admin.AuditReport {
 	return r
 }
 
-// A report tells where the record is kept, and not the password that is a part of it.
+// TestReportHasNoSecrets checks that a report says where the audit log is stored, without the password in that
+// address.
 func TestReportHasNoSecrets(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Keys: t.TempDir(), Settings: `
 principals: {intern: {permissionLevel: read_only, servers: {crm: {deny: ["delete_*"]}}}}
@@ -73,7 +74,7 @@ approval: {webhook: {url: "https://hook.example/swordfish", secret: "whsec_c3dvc
 	}
 }
 
-// failing takes some bytes, and then no more.
+// failing is a writer that accepts some bytes and then fails.
 type failing struct{ left int }
 
 func (f *failing) Write(p []byte) (int, error) {
@@ -83,10 +84,11 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What could not be written has no cursor: the next export begins where this one did.
+// TestExportThatFails checks that an export that cannot be written returns no cursor, so that the next one begins
+// where this one did.
 func TestExportThatFails(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
-	ran(t, c)
+	openAndClose(t, c)
 	out, err := admin.ExportAudit(t.Context(), c, &failing{}, admin.AuditExport{Format: "jsonl"})
 	if err == nil || out.Cursor != "" {
 		t.Error(out, err)

@@ -16,7 +16,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// Diagnosis is the report that retort doctor prints.
+// Diagnosis holds the results that retort doctor prints.
 type Diagnosis struct {
 	OK        bool                   `json:"ok"` // nothing is broken
 	Version   string                 `json:"version"`
@@ -49,23 +49,23 @@ const (
 	recordTimeout = 10 * time.Second
 )
 
-// Doctor waits at most for patience until the named servers, or all, have answered or failed. It then reports what
-// works on this machine and what does not. machine holds the checks of Examine.
+// Doctor waits until the named servers, or all, have answered or failed, but no longer than patience. It then reports
+// what works on this machine and what does not. machine holds the results of admin.ExamineMachine.
 func (e *Engine) Doctor(ctx context.Context, machine []doctor.CheckResult, patience time.Duration, servers ...string) (Diagnosis, error) {
 	for _, name := range servers {
-		if err := e.knows(name); err != nil {
+		if err := e.checkServerName(name); err != nil {
 			return Diagnosis{}, err
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	e.Settle(limited, servers...)
+	e.WaitForServers(limited, servers...)
 	d := Diagnosis{
 		OK: true, Version: Version, Home: e.config.Home, Files: e.config.Files, Warnings: e.config.Warnings, Machine: machine,
-		Sandbox: string(e.config.Settings.SandboxMode), Sandboxes: e.sandboxes.Capabilities(),
+		Sandbox: string(e.config.Settings.SandboxMode), Sandboxes: e.programs.sandboxes.Capabilities(),
 	}
 	d.Runtimes = e.runtimeVersions(ctx, d.Sandboxes)
-	for _, s := range e.Servers() {
+	for _, s := range e.ListServers() {
 		if len(servers) == 0 || slices.Contains(servers, s.Name) {
 			d.Servers = append(d.Servers, e.diagnose(s, patience))
 		}
@@ -86,10 +86,10 @@ func (e *Engine) Doctor(ctx context.Context, machine []doctor.CheckResult, patie
 	return d, nil
 }
 
-// knows returns an error unless a server has this name. The hint names the most similar one.
-func (e *Engine) knows(name string) error {
+// checkServerName returns an error unless a server has this name. The hint names the most similar one.
+func (e *Engine) checkServerName(name string) error {
 	var known []string
-	for _, s := range e.Servers() {
+	for _, s := range e.ListServers() {
 		known = append(known, s.Name)
 	}
 	if slices.Contains(known, name) {
@@ -104,13 +104,13 @@ func (e *Engine) knows(name string) error {
 
 func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis {
 	d := ServerDiagnosis{ServerInfo: info, OK: true}
-	servers := e.now().servers
+	servers := e.activeConfig().servers
 	i := slices.IndexFunc(servers, func(s Server) bool { return s.Name == info.Name })
 	if i < 0 {
 		return d // it is static
 	}
-	spec, status := servers[i], e.pool.StatusOf(info.Name)
-	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), e.loginOf(spec)
+	spec, status := servers[i], e.tools.pool.StatusOf(info.Name)
+	d.Transport, d.Restarts, d.Isolation, d.Login = status.Transport, status.Restarts, string(status.Isolation), e.describeLogin(spec)
 	if d.Era = "handshake"; status.Protocol >= "2026-07-28" {
 		d.Era = "stateless"
 	}
@@ -119,26 +119,28 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	}
 	pending := info.Error == nil && status.State != client.StateReady && status.State != client.StateIdle
 	if info.Error != nil || pending {
-		cause := e.masked(doctor.ExplainFailure(symptom(spec, status, info, waited, pending)))
-		d.OK, d.Cause, d.Stderr = false, &cause, unique(info.Stderr)
+		cause := e.maskCause(doctor.ExplainFailure(newSymptom(spec, status, info, waited, pending)))
+		d.OK, d.Cause, d.Stderr = false, &cause, removeRepeats(info.Stderr)
 		return d
 	}
-	for _, r := range remarks(info, status) {
-		d.Remarks = append(d.Remarks, e.masked(r))
+	for _, r := range findRemarks(info, status) {
+		d.Remarks = append(d.Remarks, e.maskCause(r))
 	}
 	return d
 }
 
-// masked returns the cause without secrets: its text may quote a command line or an address.
-func (e *Engine) masked(c doctor.FailureCause) doctor.FailureCause {
+// maskCause returns the cause without secrets: its text may quote a command line or an address.
+func (e *Engine) maskCause(c doctor.FailureCause) doctor.FailureCause {
 	c.Words, c.Mend = e.secrets.MaskString(c.Words), e.secrets.MaskString(c.Mend)
 	return c
 }
 
-func symptom(spec Server, status client.ServerStatus, info ServerInfo, waited time.Duration, pending bool) doctor.FailureSymptom {
+// newSymptom collects what is known about a server that does not work. pending means that it has not answered yet,
+// after the time waited.
+func newSymptom(spec Server, status client.ServerStatus, info ServerInfo, waited time.Duration, pending bool) doctor.FailureSymptom {
 	s := doctor.FailureSymptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
-		Stderr: unique(info.Stderr), Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
+		Stderr: removeRepeats(info.Stderr), Rubbish: status.Rubbish.Samples, Waited: waited, Pending: pending,
 	}
 	if info.Error != nil {
 		s.Message, s.Hint, s.Err = info.Error.Message, info.Error.Hint, info.Error
@@ -154,8 +156,8 @@ func symptom(spec Server, status client.ServerStatus, info ServerInfo, waited ti
 	return s
 }
 
-// unique returns lines without repetitions, such as those of a server that is restarted repeatedly.
-func unique(lines []string) (once []string) {
+// removeRepeats returns lines without repetitions, such as those of a server that is restarted repeatedly.
+func removeRepeats(lines []string) (once []string) {
 	for _, line := range lines {
 		if !slices.Contains(once, line) {
 			once = append(once, line)
@@ -164,8 +166,8 @@ func unique(lines []string) (once []string) {
 	return once
 }
 
-// remarks returns the problems of a server that works nevertheless.
-func remarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureCause) {
+// findRemarks returns the problems of a server that works nevertheless.
+func findRemarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureCause) {
 	add := func(id, mend, words string, args ...any) {
 		all = append(all, doctor.FailureCause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
 	}
@@ -194,12 +196,12 @@ func remarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureC
 	return all
 }
 
-// loginOf describes how Retort authenticates at a server: by a login, by a configured header, or, if empty, not at
-// all.
-func (e *Engine) loginOf(spec Server) string {
-	if c := e.now().clients[spec.Name].of(""); c != nil {
+// describeLogin describes how Retort authenticates at a server: by a login or by a configured header. It returns ""
+// if it does not.
+func (e *Engine) describeLogin(spec Server) string {
+	if c := e.activeConfig().logins[spec.Name].clientFor(""); c != nil {
 		if s, kept := c.Status(context.Background()); kept {
-			return strings.TrimSpace("by a login: " + s.State + until(s.Until))
+			return strings.TrimSpace("by a login: " + s.State + formatExpiry(s.Until))
 		}
 	}
 	for name := range spec.Headers {
@@ -210,7 +212,8 @@ func (e *Engine) loginOf(spec Server) string {
 	return ""
 }
 
-func until(t *time.Time) string {
+// formatExpiry returns " until" and the time, or "" if t is nil.
+func formatExpiry(t *time.Time) string {
 	if t == nil {
 		return ""
 	}

@@ -30,13 +30,13 @@ import (
 	"retort/internal/engine"
 )
 
-// says is a server that writes a text to standard error and ends.
-func says(text string, code int) engine.Server {
+// newStderrServer returns a server that writes a text to standard error and exits.
+func newStderrServer(text string, code int) engine.Server {
 	return engine.Server{Command: "sh", Args: []string{"-c", fmt.Sprintf("printf '%%s\\n' \"$0\" >&2; exit %d", code), text}}
 }
 
-// responds is a server that answers every request in the same way.
-func responds(t *testing.T, status int, kind, body string) engine.Server {
+// newFixedServer returns a server that answers every request in the same way.
+func newFixedServer(t *testing.T, status int, kind, body string) engine.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(status)
@@ -46,8 +46,8 @@ func responds(t *testing.T, status int, kind, body string) engine.Server {
 	return engine.Server{URL: s.URL + "/mcp"}
 }
 
-// certified is a server for HTTPS whose certificate is for a host, until then.
-func certified(t *testing.T, host string, until time.Time) engine.Server {
+// newCertifiedServer returns an HTTPS server whose certificate is for the given host and expires at the given time.
+func newCertifiedServer(t *testing.T, host string, until time.Time) engine.Server {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func certified(t *testing.T, host string, until time.Time) engine.Server {
 	return engine.Server{URL: s.URL + "/mcp"}
 }
 
-// silent is an address where connections are made and nothing is ever said.
-func silent(t *testing.T) string {
+// listenSilently returns an address that accepts connections and never sends anything.
+func listenSilently(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,8 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// program is a file that can be executed, or not.
-func program(t *testing.T, text string, mode os.FileMode) string {
+// writeProgramFile writes a program file, executable or not, and returns its path.
+func writeProgramFile(t *testing.T, text string, mode os.FileMode) string {
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ func program(t *testing.T, text string, mode os.FileMode) string {
 	return path
 }
 
-// Each thing that usually goes wrong, by a server with which it does: the cause that is
-// found, and a part of what mends it.
+// TestDoctorFindsCauses checks, for servers that fail in each of the usual ways, the cause that Doctor finds and a
+// part of the fix that it suggests.
 func TestDoctorFindsCauses(t *testing.T) {
 	home := t.TempDir() // that of the person, with a program where no PATH leads
 	t.Setenv("HOME", home)
@@ -116,64 +116,64 @@ func TestDoctorFindsCauses(t *testing.T) {
 		{"command_not_found", "correct command", engine.Server{Command: "/no/such/tool"}},
 		{"not_in_path", ".local/bin/hidden-tool", bare("hidden-tool")},
 		{"no_directory", "mkdir -p " + dir + "/gone", engine.Server{Command: "sh", Dir: dir + "/gone"}},
-		{"no_directory", "cwd", engine.Server{Command: "sh", Dir: program(t, "", 0o600)}},
-		{"not_executable", "chmod +x", engine.Server{Command: program(t, "#!/bin/sh\n", 0o600)}},
-		{"not_a_program", "file ", engine.Server{Command: program(t, "\x7fELF\x00\x00\x00", 0o700)}},
-		{"no_interpreter", "head -1", engine.Server{Command: program(t, "#!/no/such/shell\n", 0o700)}},
+		{"no_directory", "cwd", engine.Server{Command: "sh", Dir: writeProgramFile(t, "", 0o600)}},
+		{"not_executable", "chmod +x", engine.Server{Command: writeProgramFile(t, "#!/bin/sh\n", 0o600)}},
+		{"not_a_program", "file ", engine.Server{Command: writeProgramFile(t, "\x7fELF\x00\x00\x00", 0o700)}},
+		{"no_interpreter", "head -1", engine.Server{Command: writeProgramFile(t, "#!/no/such/shell\n", 0o700)}},
 
-		{"node_too_old", "nvm install", says("npm WARN EBADENGINE Unsupported engine { required: { node: '>=20' } }", 1)},
-		{"node_too_old", "nvm install", says("ReferenceError: fetch is not defined\n    at file:///x.js:3:1\nNode.js v16.20.2", 1)},
-		{"node_too_old", "nvm install", says("SyntaxError: Unexpected token '??='", 1)},
-		{"python_too_old", "uv python install", says("ERROR: Package 'x' requires a different Python: 3.8.10 not in '>=3.10'", 1)},
-		{"package_not_found", "args", says("npm error code E404\nnpm error 404 Not Found - GET https://registry.example/@x%2fnope - Not found", 1)},
-		{"package_not_found", "args", says("  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-nope was not found in the package registry", 1)},
-		{"registry_unreachable", "npm ping", says("npm error code ENOTFOUND\nnpm error syscall getaddrinfo", 1)},
-		{"registry_certificate", "NODE_EXTRA_CA_CERTS", says("npm error code SELF_SIGNED_CERT_IN_CHAIN", 1)},
-		{"module_missing", "npm install", says("Error: Cannot find module 'zod'\nRequire stack:", 1)},
-		{"script_missing", "path in its args", says("Error: Cannot find module '/srv/none/index.js'", 1)},
-		{"module_missing", "uvx", says("/usr/bin/python3: No module named no_such_server", 1)},
-		{"folder_missing", "that path", says("Warning: Cannot access directory /nope/nope, skipping\nError: None of the specified directories are accessible", 1)},
-		{"folder_missing", "that path", says("Error: ENOENT: no such file or directory, stat '/nope'", 1)},
-		{"module_missing", "uvx", says("ModuleNotFoundError: No module named 'mcp'", 1)},
-		{"script_missing", "path in its args", says("python3: can't open file '/srv/x.py': [Errno 2] No such file or directory", 2)},
-		{"command_not_found", "install jq", says("sh: 1: jq: not found", 127)},
-		{"docker_not_running", "systemctl start docker", says("docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", 125)},
-		{"docker_denied", "usermod -aG docker", says("permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock", 1)},
-		{"docker_image", "docker login", says("docker: Error response from daemon: pull access denied for mcp/nope, repository does not exist", 125)},
-		{"port_taken", "lsof", says("Error: listen EADDRINUSE: address already in use :::3000", 1)},
-		{"missing_setting", "set GITHUB_TOKEN in its env", says("Error: GITHUB_TOKEN environment variable is required", 1)},
-		{"missing_setting", "set SLACK_BOT_TOKEN in its env", says("Please set the SLACK_BOT_TOKEN variable", 1)},
-		{"missing_setting", "its env", says("Fatal: no API key was provided: an api key is required", 1)},
-		{"refused_login", "renew", says("GitHub API error: 401 Bad credentials", 1)},
-		{"bad_arguments", "args", says("usage: server [-h] --root ROOT", 2)},
-		{"disk_full", "df -h", says("Error: ENOSPC: no space left on device, write", 1)},
-		{"out_of_memory", "max-old-space-size", says("FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", 134)},
-		{"no_access", "check the owner", says("Error: EACCES: permission denied, open '/srv/x'", 1)},
-		{"upstream_refused", "start that service", says("Error: connect ECONNREFUSED 127.0.0.1:5432", 1)},
-		{"ended", "exit 3", says("something that nobody knows", 3)},
+		{"node_too_old", "nvm install", newStderrServer("npm WARN EBADENGINE Unsupported engine { required: { node: '>=20' } }", 1)},
+		{"node_too_old", "nvm install", newStderrServer("ReferenceError: fetch is not defined\n    at file:///x.js:3:1\nNode.js v16.20.2", 1)},
+		{"node_too_old", "nvm install", newStderrServer("SyntaxError: Unexpected token '??='", 1)},
+		{"python_too_old", "uv python install", newStderrServer("ERROR: Package 'x' requires a different Python: 3.8.10 not in '>=3.10'", 1)},
+		{"package_not_found", "args", newStderrServer("npm error code E404\nnpm error 404 Not Found - GET https://registry.example/@x%2fnope - Not found", 1)},
+		{"package_not_found", "args", newStderrServer("  × No solution found when resolving tool dependencies:\n  ╰─▶ Because mcp-nope was not found in the package registry", 1)},
+		{"registry_unreachable", "npm ping", newStderrServer("npm error code ENOTFOUND\nnpm error syscall getaddrinfo", 1)},
+		{"registry_certificate", "NODE_EXTRA_CA_CERTS", newStderrServer("npm error code SELF_SIGNED_CERT_IN_CHAIN", 1)},
+		{"module_missing", "npm install", newStderrServer("Error: Cannot find module 'zod'\nRequire stack:", 1)},
+		{"script_missing", "path in its args", newStderrServer("Error: Cannot find module '/srv/none/index.js'", 1)},
+		{"module_missing", "uvx", newStderrServer("/usr/bin/python3: No module named no_such_server", 1)},
+		{"folder_missing", "that path", newStderrServer("Warning: Cannot access directory /nope/nope, skipping\nError: None of the specified directories are accessible", 1)},
+		{"folder_missing", "that path", newStderrServer("Error: ENOENT: no such file or directory, stat '/nope'", 1)},
+		{"module_missing", "uvx", newStderrServer("ModuleNotFoundError: No module named 'mcp'", 1)},
+		{"script_missing", "path in its args", newStderrServer("python3: can't open file '/srv/x.py': [Errno 2] No such file or directory", 2)},
+		{"command_not_found", "install jq", newStderrServer("sh: 1: jq: not found", 127)},
+		{"docker_not_running", "systemctl start docker", newStderrServer("docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", 125)},
+		{"docker_denied", "usermod -aG docker", newStderrServer("permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock", 1)},
+		{"docker_image", "docker login", newStderrServer("docker: Error response from daemon: pull access denied for mcp/nope, repository does not exist", 125)},
+		{"port_taken", "lsof", newStderrServer("Error: listen EADDRINUSE: address already in use :::3000", 1)},
+		{"missing_setting", "set GITHUB_TOKEN in its env", newStderrServer("Error: GITHUB_TOKEN environment variable is required", 1)},
+		{"missing_setting", "set SLACK_BOT_TOKEN in its env", newStderrServer("Please set the SLACK_BOT_TOKEN variable", 1)},
+		{"missing_setting", "its env", newStderrServer("Fatal: no API key was provided: an api key is required", 1)},
+		{"refused_login", "renew", newStderrServer("GitHub API error: 401 Bad credentials", 1)},
+		{"bad_arguments", "args", newStderrServer("usage: server [-h] --root ROOT", 2)},
+		{"disk_full", "df -h", newStderrServer("Error: ENOSPC: no space left on device, write", 1)},
+		{"out_of_memory", "max-old-space-size", newStderrServer("FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", 134)},
+		{"no_access", "check the owner", newStderrServer("Error: EACCES: permission denied, open '/srv/x'", 1)},
+		{"upstream_refused", "start that service", newStderrServer("Error: connect ECONNREFUSED 127.0.0.1:5432", 1)},
+		{"ended", "exit 3", newStderrServer("something that nobody knows", 3)},
 		{"ended_at_once", "", engine.Server{Command: "true"}},
 		{"not_stdio", "as url", engine.Server{Command: "sh", Args: []string{"-c", "echo 'MCP Streamable HTTP Server listening on port 39999' >&2; exec sleep 3600"}}},
 		{"not_stdio", "stdio", engine.Server{Command: "sh", Args: []string{"-c", "echo 'Welcome'; exec sleep 3600"}}},
 		{"not_stdio", "as url", engine.Server{Command: "sh", Args: []string{"-c", "echo 'Listening on http://localhost:3000'; exec sleep 3600"}}},
 		{"slow", "by hand", engine.Server{Command: "sh", Args: []string{"-c", "exec sleep 3600"}}},
-		{"slow", "until it waits", engine.Server{Command: program(t, "#!/bin/sh\nexec sleep 3600\n", 0o700), Args: []string{"npx"}}},
+		{"slow", "until it waits", engine.Server{Command: writeProgramFile(t, "#!/bin/sh\nexec sleep 3600\n", 0o700), Args: []string{"npx"}}},
 
 		{"refused", "start the server", engine.Server{URL: "http://127.0.0.1:1/mcp"}},
 		{"unknown_host", "url", engine.Server{URL: "http://no-such-host.invalid/mcp"}},
-		{"untrusted_certificate", "SSL_CERT_FILE", certified(t, "127.0.0.1", time.Now().Add(time.Hour))},
-		{"expired_certificate", "-dates", certified(t, "127.0.0.1", time.Now().Add(-time.Hour))},
-		{"certificate_name", "openssl s_client", certified(t, "elsewhere.example", time.Now().Add(time.Hour))},
+		{"untrusted_certificate", "SSL_CERT_FILE", newCertifiedServer(t, "127.0.0.1", time.Now().Add(time.Hour))},
+		{"expired_certificate", "-dates", newCertifiedServer(t, "127.0.0.1", time.Now().Add(-time.Hour))},
+		{"certificate_name", "openssl s_client", newCertifiedServer(t, "elsewhere.example", time.Now().Add(time.Hour))},
 		{"no_tls", "http://", engine.Server{URL: strings.Replace(plain.URL, "http:", "https:", 1) + "/mcp"}},
-		{"login", "retort auth login s", responds(t, 401, "text/plain", "no")},
-		{"forbidden", "an account that has these rights", responds(t, 403, "text/plain", "no")},
-		{"wrong_path", "/sse", responds(t, 404, "text/plain", "404 page not found")},
-		{"wrong_path", `"type": "sse"`, responds(t, 405, "text/plain", "")},
-		{"rate_limited", "retort doctor", responds(t, 429, "text/plain", "")},
-		{"server_error", "curl -i", responds(t, 503, "text/plain", "")},
-		{"refused_request", "headers", responds(t, 400, "application/json", `{"error":"x"}`)},
-		{"html", "/mcp", responds(t, 200, "text/html", "<html><body>Welcome</body></html>")},
-		{"not_mcp", "/mcp", responds(t, 200, "application/json", `{"hello": "world"}`)},
-		{"slow", "curl", engine.Server{URL: "http://" + silent(t) + "/mcp"}},
+		{"login", "retort auth login s", newFixedServer(t, 401, "text/plain", "no")},
+		{"forbidden", "an account that has these rights", newFixedServer(t, 403, "text/plain", "no")},
+		{"wrong_path", "/sse", newFixedServer(t, 404, "text/plain", "404 page not found")},
+		{"wrong_path", `"type": "sse"`, newFixedServer(t, 405, "text/plain", "")},
+		{"rate_limited", "retort doctor", newFixedServer(t, 429, "text/plain", "")},
+		{"server_error", "curl -i", newFixedServer(t, 503, "text/plain", "")},
+		{"refused_request", "headers", newFixedServer(t, 400, "application/json", `{"error":"x"}`)},
+		{"html", "/mcp", newFixedServer(t, 200, "text/html", "<html><body>Welcome</body></html>")},
+		{"not_mcp", "/mcp", newFixedServer(t, 200, "application/json", `{"hello": "world"}`)},
+		{"slow", "curl", engine.Server{URL: "http://" + listenSilently(t) + "/mcp"}},
 	}
 	config := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "works", Dial: demo.DialFunc("crm")}}}
 	for i, c := range cases {
@@ -231,7 +231,7 @@ func TestDoctorFindsCauses(t *testing.T) {
 	}
 }
 
-// One server can be asked about, and a name that nobody has is refused.
+// TestDoctorOfOne checks that Doctor can be restricted to one server, and that it refuses a name that no server has.
 func TestDoctorOfOne(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}, {Name: "bad", Command: "/no/such"}}})
 	if err != nil {
@@ -251,7 +251,7 @@ func TestDoctorOfOne(t *testing.T) {
 	}
 }
 
-// What is wrong with home is found, and mended only where that is asked for and safe.
+// TestExamine checks that faults of the data directory are found, and repaired only if that is requested and safe.
 func TestExamine(t *testing.T) {
 	home, keys := filepath.Join(t.TempDir(), "home"), filepath.Join(t.TempDir(), "keys")
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: home, Keys: keys, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}}
@@ -262,11 +262,11 @@ func TestExamine(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		e.Settle(t.Context())
+		e.WaitForServers(t.Context())
 		if o := e.Execute(t.Context(), engine.Request{Code: "return 1"}); o.Error != nil {
 			t.Fatal(o.Error)
 		}
-		if text := examined(t, c, false); !strings.Contains(text, "ok engines: processes that use this data directory: "+fmt.Sprint(os.Getpid())) {
+		if text := examineMachine(t, c, false); !strings.Contains(text, "ok engines: processes that use this data directory: "+fmt.Sprint(os.Getpid())) {
 			t.Errorf("the engine is not seen:\n%s", text)
 		}
 	}
@@ -286,10 +286,10 @@ func TestExamine(t *testing.T) {
 			}
 		}
 	}
-	has(examined(t, c, false), "ok home: "+home+" does not exist yet")
-	has(examined(t, c, true), "mended home: made "+home, "mended keys: made "+keys)
+	has(examineMachine(t, c, false), "ok home: "+home+" does not exist yet")
+	has(examineMachine(t, c, true), "mended home: made "+home, "mended keys: made "+keys)
 	open()
-	text := examined(t, c, false)
+	text := examineMachine(t, c, false)
 	has(text, "ok home: ", "ok record: entries: ", "ok clock: ", "ok key: ")
 	lacks(text, "warning", "broken", "mended", "ok engines")
 
@@ -297,9 +297,9 @@ func TestExamine(t *testing.T) {
 	if err := errors.Join(os.Chmod(home, 0o755), os.Chmod(filepath.Join(keys, "audit.key"), 0o644), os.WriteFile(kept[0], []byte("{"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	has(examined(t, c, false), "warning home: ", "warning keys: ", "warning catalog: ")
-	has(examined(t, c, true), "mended home: ", "mended keys: ", "mended catalog: ")
-	lacks(examined(t, c, false), "warning", "broken", "mended")
+	has(examineMachine(t, c, false), "warning home: ", "warning keys: ", "warning catalog: ")
+	has(examineMachine(t, c, true), "mended home: ", "mended keys: ", "mended catalog: ")
+	lacks(examineMachine(t, c, false), "warning", "broken", "mended")
 	open()
 	if again, err := os.ReadFile(kept[0]); err != nil || len(again) < 1000 {
 		t.Errorf("the definitions are not rewritten: %v", err)
@@ -309,13 +309,13 @@ func TestExamine(t *testing.T) {
 	for _, f := range records {
 		_ = os.Remove(f)
 	}
-	text = examined(t, c, true)
+	text = examineMachine(t, c, true)
 	has(text, "broken record: ", "is missing")
 	lacks(text, "ok record")
 }
 
-// examined is what Examine finds, a line for each.
-func examined(t *testing.T, c engine.Config, fix bool) (text string) {
+// examineMachine returns the results of ExamineMachine, one line for each.
+func examineMachine(t *testing.T, c engine.Config, fix bool) (text string) {
 	t.Helper()
 	checks, err := admin.ExamineMachine(t.Context(), c, fix)
 	if err != nil {

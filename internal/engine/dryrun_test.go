@@ -17,8 +17,8 @@ const tidies = `
 	await files.writeFile({path: '/srv/nordlys/a/x.txt', content: 'one'});
 	return {seen: JSON.stringify(before).length > 20, made};`
 
-// dry is a dry run whose effects wait for a person.
-func dry(t *testing.T, e *engine.Engine, code string) core.Outcome {
+// runDry runs a program as a dry run and returns the Outcome, whose effects wait for approval.
+func runDry(t *testing.T, e *engine.Engine, code string) core.Outcome {
 	t.Helper()
 	var asked atomic.Int64
 	ctx := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true}, &asked))
@@ -29,12 +29,13 @@ func dry(t *testing.T, e *engine.Engine, code string) core.Outcome {
 	return o
 }
 
-// A dry run reads, records, and changes nothing; approved, exactly that happens.
+// TestDryRun checks that a dry run reads and records but changes nothing, and that after approval exactly the shown
+// effects happen.
 func TestDryRun(t *testing.T) {
 	for name, answer := range map[string]core.ApprovalAnswer{"approved": {Approve: true}, "denied": {Note: "no"}} {
 		t.Run(name, func(t *testing.T) {
-			e, server := judged(t, "")
-			o := dry(t, e, tidies)
+			e, server := openJudged(t, "")
+			o := runDry(t, e, tidies)
 			if len(o.Effects) != 2 || string(o.Effects[1].Arguments) != `{"content":"one","path":"/srv/nordlys/a/x.txt"}` || o.Effects[1].Effect != "destructive" {
 				t.Errorf("%+v", o.Effects)
 			}
@@ -56,10 +57,10 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// The person is shown all effects in full, and a yes is bound to them.
+// TestDryRunQuestion checks that the question shows all effects in full, and that the approval covers only these.
 func TestDryRunQuestion(t *testing.T) {
-	e, _ := judged(t, "")
-	o := dry(t, e, tidies)
+	e, _ := openJudged(t, "")
+	o := runDry(t, e, tidies)
 	waiting := e.Waiting(o.ExecutionID)
 	if len(waiting) != 1 || len(waiting[0].Effects) != 2 {
 		t.Fatalf("%+v", waiting)
@@ -77,11 +78,11 @@ func TestDryRunQuestion(t *testing.T) {
 	}
 }
 
-// What differs from the dry run is asked about again, and what was approved once
-// happens once.
+// TestDryRunThatDiffers checks that a person is asked again about effects that differ from the dry run, and that each
+// approved effect happens once.
 func TestDryRunThatDiffers(t *testing.T) {
-	e, server := judged(t, "permissionLevel: execute_full")
-	o := dry(t, e, `
+	e, server := openJudged(t, "permissionLevel: execute_full")
+	o := runDry(t, e, `
 		const made = await files.createDirectory({path: '/srv/nordlys/b'});
 		const real = JSON.stringify(made).includes('dry run') || JSON.stringify(made) === '{}' ? 'dry' : 'real';
 		await files.createDirectory({path: '/srv/nordlys/' + real});
@@ -99,9 +100,9 @@ func TestDryRunThatDiffers(t *testing.T) {
 	}
 }
 
-// Files that a dry run writes can be read in it, and are not there afterwards.
+// TestDryRunFiles checks that a dry run can read the files that it writes, and that they do not exist afterwards.
 func TestDryRunFiles(t *testing.T) {
-	e, _ := judged(t, "")
+	e, _ := openJudged(t, "")
 	o := e.Execute(t.Context(), engine.Request{DryRun: true, Code: `
 		import fs from 'node:fs/promises';
 		await fs.writeFile('out.csv', 'a,b');
@@ -115,14 +116,14 @@ func TestDryRunFiles(t *testing.T) {
 	}
 }
 
-// A policy refuses in a dry run what it refuses outside of it, and a program that
-// fails has nothing that could be approved.
+// TestDryRunThatFails checks that the policy also refuses calls in a dry run, and that a dry run that fails has
+// nothing to approve.
 func TestDryRunThatFails(t *testing.T) {
-	e, server := judged(t, "permissionLevel: read_only")
+	e, server := openJudged(t, "permissionLevel: read_only")
 	if o := e.Execute(t.Context(), engine.Request{DryRun: true, Code: tidies}); o.Status != core.StatusRejected && o.Status != core.StatusDenied {
 		t.Errorf("%+v", o)
 	}
-	e2, _ := judged(t, "")
+	e2, _ := openJudged(t, "")
 	o := e2.Execute(t.Context(), engine.Request{DryRun: true, Code: `
 		const r: any = await files.createDirectory({path: '/srv/nordlys/c'});
 		return r.entries[0].name.length;`})

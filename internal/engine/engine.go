@@ -1,5 +1,5 @@
-// Package engine joins the parts of Retort: it reads the settings, builds every part from them, and serves clients. It
-// is the engine behind the Go API in the root of the module and behind the command.
+// Package engine joins the parts of Retort: it reads the settings, builds every part from them, and serves clients. The
+// Go API in the root of the module and the command use it.
 package engine
 
 import (
@@ -25,123 +25,70 @@ import (
 // Version is the version of this module.
 const Version = "0.1.0"
 
-// The nouns of the engine.
+// Types of the engine.
 type (
-	// Types of the engine.
 	Request     = core.ExecutionRequest // asks for one execution
-	Outcome     = core.Outcome          // what comes back from it
-	Status      = core.OutcomeStatus    // how it ended
-	Limits      = core.Limits           // what bounds it
-	Error       = core.Error            // the one error type
+	Outcome     = core.Outcome          // the result or the error of an execution
+	Status      = core.OutcomeStatus    // of an Outcome
+	Limits      = core.Limits           // bounds one execution
+	Error       = core.Error            // the type of all errors
 	Query       = core.ToolQuery        // asks for tools
-	Found       = core.FoundTools       // what a search answers
+	Found       = core.FoundTools       // the result of a search
 	Definition  = core.ToolDefinition   // typed definition of a tool
-	Approval    = core.Approval         // what waits for a person
-	Answer      = core.ApprovalAnswer   // what the person decided
-	Scope       = core.ApprovalScope    // how far a yes goes
-	FileWritten = core.FileWritten      // what became of a file
-	FilePart    = core.FilePart         // of a file
+	Approval    = core.Approval         // a question that waits for a person
+	Answer      = core.ApprovalAnswer   // the person's decision
+	Scope       = core.ApprovalScope    // which later calls an approval also covers
+	FileWritten = core.FileWritten      // the result of writing a file
+	FilePart    = core.FilePart         // a part of a file's content
 	FileList    = core.FileList         // the files of a workspace
-	Channel     = core.ApprovalChannel  // asks the person at the other end of an execution
-	Server      = client.ServerSpec
+	Channel     = core.ApprovalChannel  // asks the client's user for approval
+	Server      = client.ServerSpec     // says how a server is started or reached
 )
 
 // Scopes of an approval.
 const (
-	ScopeOnce   = core.ScopeOnce   // for this one
-	ScopeRun    = core.ScopeRun    // and for the rest of this kind, the same tool, in this run
-	ScopeAlways = core.ScopeAlways // and for this tool with arguments of this shape
+	ScopeOnce   = core.ScopeOnce   // this call only
+	ScopeRun    = core.ScopeRun    // also later calls of the same tool in this execution
+	ScopeAlways = core.ScopeAlways // also later calls of this tool with arguments of the same form, in all executions
 )
 
-// WithChannel returns a context whose executions also ask for approval through c.
+// WithChannel returns a context whose executions also ask c for approval.
 func WithChannel(ctx context.Context, c Channel) context.Context { return core.WithChannel(ctx, c) }
 
-// Config selects the servers and how programs are run. The zero Config reads the same files as the command.
-type Config struct {
-	// Files lists client files with MCP servers and at most one retort.yaml. The README describes which files are
-	// read if the list is empty.
-	Files []string
-	// Dir is the directory in which configuration files are searched; if empty, the working directory.
-	Dir string
-	// Home is the data directory, which stores workspaces and the catalog; if empty, it is chosen next to the
-	// configuration files.
-	Home string
-	// Keys is the folder of the key that seals the decisions of people; if empty, it is in the user's own data
-	// folder. No server should have write access to it.
-	Keys string
-	// NoFiles makes the engine read no configuration file: only Servers and Settings apply.
-	NoFiles bool
-	// NoReload makes Serve and Listen ignore changes of the files after Open. Otherwise they apply changes within a
-	// second.
-	NoReload bool
-	// Servers lists servers in addition to those of the files. A name in both is an error.
-	Servers []Server
-	// Settings is the text of a retort.yaml. It replaces the one in a file.
-	Settings string
-	// Guest is the command that is started inside a sandbox: a program that calls Init first. If empty, it is the
-	// running program.
-	Guest []string
-	// Limits overrides the limits of the settings in the fields that are not zero.
-	Limits Limits
-	// Reserve selects what the engine starts before a program needs it.
-	Reserve Reserve
-	// internet, in tests, replaces the network for requests of programs.
-	internet internet
-	// spoolAbove, in tests, is the size in bytes above which a result is written to a file. 0 means the default of
-	// package client.
-	spoolAbove int64
-	// exitPatience, in tests, sets client.Options.ExitPatience.
-	exitPatience time.Duration
-	// Log receives the engine's log: failures at level warn; executions, calls and connections at info; searches at
-	// debug. It contains no values of programs and tools. Its handler must not block. If Log is nil, nothing is
-	// logged.
-	Log *slog.Logger
-}
-
-// Reserve selects the sandboxes and compilers that an engine starts in advance, so that programs start faster. It
-// does not limit how many programs can run.
-type Reserve int
-
-const (
-	ReserveMany Reserve = iota // starts several sandboxes and a compiler when the engine opens, and another sandbox whenever one is taken
-	ReserveOne                 // starts one sandbox when the engine opens, and a compiler with the first program
-	ReserveNone                // starts nothing before a program needs it
-)
-
-// Engine runs programs against MCP servers. It is safe for concurrent use.
+// Engine runs programs against MCP servers: for everyone, as returned by Open, or for one principal, as returned by
+// As. It is safe for concurrent use.
 type Engine struct {
-	*parts                      // shared by the engines of all principals
-	pipeline *pipeline.Pipeline // with the policy of the engine's principal
+	*assembly                    // shared by the engines of all principals
+	pipeline  *pipeline.Pipeline // with the policy of the engine's principal
 }
 
 // Open reads the configuration and opens an engine. It connects to servers in the background; tools known from an
 // earlier run are available at once. If the configuration is wrong, the error is a *Error of kind invalid_arguments.
 func Open(ctx context.Context, c Config) (*Engine, error) {
-	files := config.NewWatcher(c.read)
+	files := config.NewWatcher(c.readConfig)
 	loaded, err := files.LoadFirst()
 	if err != nil {
 		return nil, err
 	}
-	p, err := assemble(ctx, c, loaded, files)
+	all, err := assemble(ctx, c, loaded, files)
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{p, p.pipeline}, nil
+	return &Engine{all, all.execution.pipeline}, nil
 }
 
-// LimitMemory sets the soft memory limit of this process's Go runtime to the setting memory, unless the variable
-// GOMEMLIMIT is set. It is meant for processes with one engine and little else to do, which call it once.
+// LimitMemory sets the soft memory limit of this process's Go runtime to the setting memory, unless the environment
+// variable GOMEMLIMIT is set. It should be called once, and only by a process whose main work is one engine.
 func (e *Engine) LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(e.memory.LimitBytes())
+		debug.SetMemoryLimit(e.tools.memory.LimitBytes())
 	}
 }
 
-// ShareProcessors raises GOMAXPROCS to 4 on machines with fewer processors, unless the variable GOMAXPROCS is set.
-// Large results can occupy all processors. The Go runtime then checks for input only every 10 ms, which delays small
-// calls. With more threads than processors, the operating system schedules them and favors those that have waited.
-// The number of large results processed at once does not change. It is meant for processes with one engine and little
-// else to do, which call it once, after Open.
+// ShareProcessors raises GOMAXPROCS to 4 on machines with fewer processors, unless the environment variable is set.
+// Large results can occupy all processors, and the Go runtime then checks for input only every 10 ms, which delays
+// small calls. With more threads than processors, the operating system favors the threads that have waited. It should
+// be called once, after Open, and only by a process whose main work is one engine.
 func (e *Engine) ShareProcessors() {
 	const least = 4
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < least {
@@ -149,30 +96,30 @@ func (e *Engine) ShareProcessors() {
 	}
 }
 
-// As returns the engine for one principal, restricted to what the settings allow that principal to see and call. Only
-// the engine returned by Open must be closed.
+// As returns the engine for one principal, restricted to what the settings allow that principal to see and call. It
+// shares all parts with e, so only the engine returned by Open must be closed.
 func (e *Engine) As(principal string) *Engine {
-	own := *e.pipeline
+	own := *e.execution.pipeline
 	own.Policy = e.policy.ViewFor(principal)
-	return &Engine{e.parts, &own}
+	return &Engine{e.assembly, &own}
 }
 
 // Execute runs one program. The Outcome holds its result or its error.
 func (e *Engine) Execute(ctx context.Context, r Request) Outcome {
-	e.warm(pipeline.LanguageOf(r))
-	return e.logged("executed", e.pipeline.Execute(ctx, r))
+	e.execution.warm(pipeline.LanguageOf(r))
+	return e.logOutcome("executed", e.pipeline.Execute(ctx, r))
 }
 
 // Resume waits for the Outcome of an execution that returned as pending. If a person does not answer within patience,
 // the returned Outcome is pending again.
 func (e *Engine) Resume(ctx context.Context, id string, patience time.Duration) Outcome {
 	if o, ok := e.resumeTask(ctx, id, patience); ok {
-		return e.logged("resumed", o)
+		return e.logOutcome("resumed", o)
 	}
 	if o := e.orchestrator(); o.IsWaiting(id) {
-		return e.logged("resumed", o.Resume(ctx, id, patience))
+		return e.logOutcome("resumed", o.Resume(ctx, id, patience))
 	}
-	return e.logged("resumed", e.pipeline.Resume(ctx, id, patience))
+	return e.logOutcome("resumed", e.pipeline.Resume(ctx, id, patience))
 }
 
 // Waiting returns the questions that wait for a person, oldest first: those of one execution, of all programs of one
@@ -210,7 +157,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Found, error) {
 	if err != nil {
 		return found, err
 	}
-	return failing(found, e.pipeline.RecordLookup("search", q.Text, len(found.Tools)))
+	return plainError(found, e.pipeline.RecordLookup("search", q.Text, len(found.Tools)))
 }
 
 // Describe returns the typed definitions of tools, whose names may have any spelling. The server's name can be
@@ -225,55 +172,56 @@ func (e *Engine) DescribeIn(ctx context.Context, category string, names []string
 	if err != nil {
 		return definitions, err
 	}
-	return failing(definitions, e.pipeline.RecordLookup("describe", strings.Join(names, " "), len(definitions)))
+	return plainError(definitions, e.pipeline.RecordLookup("describe", strings.Join(names, " "), len(definitions)))
 }
 
 // Sanitize replaces the personal values in a text by tokens. It also returns the number of values by type. The tokens
 // are valid in the session.
 func (e *Engine) Sanitize(session, text string) (string, map[string]int, error) {
-	return e.pipeline.SanitizeText(sessionOf(session), e.secrets.MaskString(text))
+	return e.pipeline.SanitizeText(sessionName(session), e.secrets.MaskString(text))
 }
 
 // WriteFile writes a file of a session's workspace or, if appends is true, appends to it. encoding is utf8 or base64.
 func (e *Engine) WriteFile(session, name, content, encoding string, appends bool) (FileWritten, error) {
-	return e.pipeline.WriteFile(sessionOf(session), name, content, encoding, appends)
+	return e.pipeline.WriteFile(sessionName(session), name, content, encoding, appends)
 }
 
 // ReadFile returns at most limit bytes of a file, beginning at offset, as a model may see them. A limit of 0 means
 // some thousand bytes.
 func (e *Engine) ReadFile(session, name string, offset, limit int64, encoding string) (FilePart, error) {
-	part, err := e.pipeline.ReadFile(sessionOf(session), name, offset, limit, encoding)
+	part, err := e.pipeline.ReadFile(sessionName(session), name, offset, limit, encoding)
 	part.Content = e.secrets.MaskString(part.Content)
 	return part, err
 }
 
 // ListFiles lists the files of a session's workspace below a folder that match a glob.
 func (e *Engine) ListFiles(session, below, glob string) (FileList, error) {
-	return e.pipeline.ListFiles(sessionOf(session), below, glob)
+	return e.pipeline.ListFiles(sessionName(session), below, glob)
 }
 
 // Restore shows a person the values behind the tokens in a text. The Outcome contains the values only if the settings
 // allow that.
 func (e *Engine) Restore(ctx context.Context, r Request, text string) Outcome {
-	return e.logged("restored", e.pipeline.Restore(ctx, r, text))
+	return e.logOutcome("restored", e.pipeline.Restore(ctx, r, text))
 }
 
 // Show replaces the tokens in an Outcome by their values. The result is for a person and must never reach a model.
 func (e *Engine) Show(session string, o Outcome) (Outcome, error) {
-	return e.pipeline.ShowValues(sessionOf(session), o)
+	return e.pipeline.ShowValues(sessionName(session), o)
 }
 
-func sessionOf(name string) string { return cmp.Or(name, "default") }
+// sessionName returns the name of a session. An empty name means the session "default".
+func sessionName(name string) string { return cmp.Or(name, "default") }
 
 // Call makes one tool call without a program. It uses only Session and Limits of the request.
 func (e *Engine) Call(ctx context.Context, r Request, name string, arguments json.RawMessage) Outcome {
-	return e.logged("called", e.pipeline.Call(ctx, r, name, arguments))
+	return e.logOutcome("called", e.pipeline.Call(ctx, r, name, arguments))
 }
 
-// logged logs the end of an execution and returns its Outcome without secrets. Internal errors are logged as
+// logOutcome logs the end of an execution and returns its Outcome without secrets. Internal errors are logged as
 // warnings.
-func (e *Engine) logged(what string, o Outcome) Outcome {
-	o = maskedOutcome(e.secrets, o)
+func (e *Engine) logOutcome(what string, o Outcome) Outcome {
+	o = maskOutcome(e.secrets, o)
 	level, kind := slog.LevelInfo, core.Kind("")
 	if o.Error != nil {
 		kind = o.Error.Kind
@@ -297,38 +245,11 @@ func (e *Engine) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
-	e.works()
-	e.reloader.start()
+	e.startWorking()
+	e.background.reloader.start()
 	defer s.Close()
 	return s.ServeLines(ctx, in, out)
 }
 
 // Close ends all programs, connections and server processes.
-func (e *Engine) Close() error { return e.close() }
-
-func (c Config) load() (*config.Config, error) { return c.read(nil, false) }
-
-// read reads the configuration. again is true for a reload; see config.Options.
-func (c Config) read(note config.NoteFunc, again bool) (*config.Config, error) {
-	dir := c.Dir
-	if dir == "" {
-		var err error
-		if dir, err = os.Getwd(); err != nil {
-			return nil, core.Errorf(core.KindInternal, "retort.open", "%w", err)
-		}
-	}
-	if c.NoFiles {
-		settings, err := config.ParseSettings("settings", dir, []byte(c.Settings), os.LookupEnv)
-		return &config.Config{Settings: settings, Home: c.Home}, err
-	}
-	userHome, _ := os.UserHomeDir()
-	loaded, err := config.Load(config.Options{
-		Files: c.Files, Dir: dir, Home: c.Home, UserHome: userHome, Getenv: os.LookupEnv, Note: note, Again: again,
-	})
-	if err != nil || c.Settings == "" {
-		return loaded, err
-	}
-	loaded.Settings, err = config.ParseSettings("settings", dir, []byte(c.Settings), os.LookupEnv)
-	loaded.ApplyClientRules()
-	return loaded, err
-}
+func (e *Engine) Close() error { return e.assembly.Close() }

@@ -45,8 +45,8 @@ func openWith(tb testing.TB, settings string, servers ...string) *engine.Engine 
 	return e
 }
 
-// What happened to a call must have happened exactly as often as the program
-// made it: the upstream's own record of effects is the judge.
+// TestEffectsHappenOnce checks that a call with effects reaches the server exactly as often as the program makes it.
+// The effects that the server recorded decide.
 func TestEffectsHappenOnce(t *testing.T) {
 	server, err := demo.Open("crm")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestEffectsHappenOnce(t *testing.T) {
 
 func TestStatsAccountForWhatRan(t *testing.T) {
 	e := open(t, "crm", "files")
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	for _, code := range []string{"return 1", "return 2", "throw new Error('x')", "const x = ;"} {
 		e.Execute(t.Context(), engine.Request{Code: code, Session: "s"})
 	}
@@ -92,7 +92,7 @@ func TestColdStartAnswersFromTheCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	warm.Settle(t.Context())
+	warm.WaitForServers(t.Context())
 	_ = warm.Close()
 
 	hang := engine.Server{Name: "crm", Command: "sleep", Args: []string{"1000"}}
@@ -121,7 +121,7 @@ func TestNothingPilesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	executeMany(t, e, 4)
 	t.Run("executions", func(t *testing.T) {
 		testenv.CheckGoroutines(t, standing...)
@@ -136,8 +136,8 @@ func TestNothingPilesUp(t *testing.T) {
 	}
 }
 
-// standing ignores the goroutines of idle sandboxes, which wait for the next execution. There may be
-// more idle sandboxes after the executions than before.
+// standing returns options that ignore the goroutines of idle sandboxes, which wait for the next execution. After the
+// executions there may be more idle sandboxes than before.
 var standing = []goleak.Option{
 	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).startChild.func1"),
 	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error
@@ -183,10 +183,10 @@ func TestTwoConfigurationsOfOneNameAreRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkCalls is one tool call from a program, in a program of a thousand.
+// BenchmarkCalls measures one tool call of a program that makes a thousand.
 func BenchmarkCalls(b *testing.B) {
 	e := open(b, "chat")
-	e.Settle(b.Context())
+	e.WaitForServers(b.Context())
 	for _, m := range []struct{ name, code string }{
 		{"sequential", "for (let i = 0; i < %d; i++) await chat.listChannels({limit: 1})"},
 		{"concurrent", "await Promise.all(Array.from({length: %d}, () => chat.listChannels({limit: 1})))"},

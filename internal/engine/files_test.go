@@ -20,7 +20,8 @@ func kindOf(err error) core.Kind {
 	return ""
 }
 
-// What a model writes, programs of both languages find, and the other way round.
+// TestWorkspaceFiles checks that programs in both languages can read the files that a model writes, and that the
+// model can read theirs.
 func TestWorkspaceFiles(t *testing.T) {
 	e := withPerson(t)
 	if w, err := e.WriteFile("", "./workspace/in/a.csv", "a,b\n", "", false); err != nil || w != (engine.FileWritten{Path: "in/a.csv", Bytes: 4}) {
@@ -65,7 +66,7 @@ func TestWorkspaceFiles(t *testing.T) {
 	}
 }
 
-// However a model reads a file, letter by letter too, it sees nothing personal.
+// TestReadingHides checks that a model sees no personal value of a file, even if it reads it byte by byte.
 func TestReadingHides(t *testing.T) {
 	e := withPerson(t)
 	o := e.Execute(t.Context(), engine.Request{Code: `import fs from 'node:fs/promises'; const p = await hr.getPerson({id: 1});

@@ -15,12 +15,12 @@ import (
 	"retort/internal/engine"
 )
 
-// FuzzHomeFiles changes a part of one file of a data directory: at an offset, the next bytes are replaced by data
-// of any length. Everything that reads the directory without an engine must come back, and the audit log must not be
-// called whole if it silently tells anything else than before.
+// FuzzHomeFiles replaces some bytes of one file of a data directory by data of any length. It checks that everything
+// that reads the directory without an engine returns, and that the audit log is not reported as valid if its content
+// differs without a warning.
 func FuzzHomeFiles(f *testing.F) {
 	whole, dir := f.TempDir(), f.TempDir()
-	paths := stocked(f, whole)
+	paths := fillHome(f, whole)
 	paths = slices.DeleteFunc(paths, func(path string) bool {
 		info, err := os.Stat(path)
 		return err != nil || !info.Mode().IsRegular()
@@ -55,9 +55,10 @@ func splice(t *testing.T, path string, offset, length int, data []byte) {
 	check(t, os.WriteFile(path, slices.Replace(text, offset, min(offset+length, len(text)), data...), 0o600))
 }
 
-// readWithoutEngine does everything that reads a data directory without an engine. It may fail, and must come back.
+// readWithoutEngine calls everything that reads a data directory without an engine. The calls may fail, but must
+// return.
 func readWithoutEngine(ctx context.Context, c engine.Config) admin.AuditVerdict {
-	verdict, err := admin.VerifyAudit(ctx, c, admin.AuditProof{})
+	verdict, err := admin.VerifyAudit(ctx, c, admin.VerifyOptions{})
 	verdict.OK = verdict.OK && err == nil
 	_, _ = admin.SumUsage(ctx, c, admin.UsageSpan{})
 	_, _ = admin.ExportAudit(ctx, c, io.Discard, admin.AuditExport{Format: "jsonl"})
@@ -67,7 +68,7 @@ func readWithoutEngine(ctx context.Context, c engine.Config) admin.AuditVerdict 
 	return verdict
 }
 
-// entriesOf returns all entries of the audit log as JSON, and whether there was a warning that something of them is missing.
+// entriesOf returns all entries of the audit log as JSON, and whether a warning said that some are missing.
 func entriesOf(t testing.TB, c engine.Config) (text string, warned bool) {
 	t.Helper()
 	page, err := admin.QueryAudit(t.Context(), c, admin.AuditQuery{})

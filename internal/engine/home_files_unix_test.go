@@ -20,7 +20,7 @@ import (
 	"retort/internal/engine"
 )
 
-// odd are the kinds of things that somebody may put in the place of a file.
+// odd maps names to functions that put something unexpected, such as a named pipe, in the place of a file.
 var odd = map[string]func(t *testing.T, path string){
 	"pipe":      func(t *testing.T, path string) { check(t, syscall.Mkfifo(path, 0o600)) },
 	"directory": func(t *testing.T, path string) { check(t, os.Mkdir(path, 0o700)) },
@@ -48,8 +48,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// stocked fills a data directory, and returns the paths of what is in it, with some that are not always there.
-func stocked(t testing.TB, dir string) (paths []string) {
+// fillHome fills a data directory and returns the paths of its content, with some paths that do not always exist.
+func fillHome(t testing.TB, dir string) (paths []string) {
 	t.Helper()
 	c := killable(dir)
 	e, err := engine.Open(t.Context(), c)
@@ -77,7 +77,7 @@ func stocked(t testing.TB, dir string) (paths []string) {
 	return paths
 }
 
-// use does everything that reads the data directory. It may fail, and must come back.
+// use calls everything that reads the data directory. The calls may fail, but must return.
 func use(ctx context.Context, c engine.Config) (said []string) {
 	say := func(err error) {
 		if err != nil {
@@ -87,7 +87,7 @@ func use(ctx context.Context, c engine.Config) (said []string) {
 	page, err := admin.QueryAudit(ctx, c, admin.AuditQuery{})
 	say(err)
 	said = append(said, page.Warnings...)
-	verdict, err := admin.VerifyAudit(ctx, c, admin.AuditProof{})
+	verdict, err := admin.VerifyAudit(ctx, c, admin.VerifyOptions{})
 	say(err)
 	for _, f := range verdict.Findings {
 		said = append(said, f.Says)
@@ -123,11 +123,11 @@ func use(ctx context.Context, c engine.Config) (said []string) {
 	return said
 }
 
-// TestOddFiles checks that nothing waits for ever, and that no file elsewhere is touched, whatever lies in the place of
-// a file of the data directory, and that a file of the audit log that cannot be read is named.
+// TestOddFiles checks that nothing blocks forever and no file outside of the data directory is changed, whatever is
+// in the place of one of its files. It also checks that an audit log file that cannot be read is named.
 func TestOddFiles(t *testing.T) {
 	dir, whole := t.TempDir(), t.TempDir()
-	paths := stocked(t, dir)
+	paths := fillHome(t, dir)
 	check(t, os.CopyFS(whole, os.DirFS(dir)))
 	kinds := []string{"pipe", "directory", "link", "endless", "large", "socket"}
 	for i, path := range paths {

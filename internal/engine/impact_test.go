@@ -14,8 +14,9 @@ import (
 	"retort/internal/engine"
 )
 
-// asked collects the questions of an engine, and answers no.
-func asked(t *testing.T, e *engine.Engine, code string) []core.Approval {
+// collectQuestions executes a program with an approval channel that denies everything, and returns the questions. It fails the
+// test if there are none.
+func collectQuestions(t *testing.T, e *engine.Engine, code string) []core.Approval {
 	t.Helper()
 	var all []core.Approval
 	o := e.Execute(core.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
@@ -28,9 +29,10 @@ func asked(t *testing.T, e *engine.Engine, code string) []core.Approval {
 	return all
 }
 
-// A question says as lists and values what a program or a call may touch.
+// TestQuestionImpact checks that a question lists the tools, servers and other things that a program or a call may
+// touch.
 func TestQuestionImpact(t *testing.T) {
-	e, _ := judged(t, "approval: {autoApproveLow: false}\ncommands: [{command: ls, args: [\"*\"]}]")
+	e, _ := openJudged(t, "approval: {autoApproveLow: false}\ncommands: [{command: ls, args: [\"*\"]}]")
 	for _, c := range []struct {
 		code string
 		want core.Impact
@@ -45,7 +47,7 @@ func TestQuestionImpact(t *testing.T) {
 		{`return files.listDirectory({path: '/srv/nordlys'})`, core.Impact{Reversible: true}},
 		{`await files.writeFile({path: '/srv/nordlys/x', content: 'see https://example.org/a'})`, core.Impact{NetworksAccessed: []string{"example.org"}, DataModified: true}},
 	} {
-		q := asked(t, e, c.code)[0]
+		q := collectQuestions(t, e, c.code)[0]
 		if got, want := text(t, q.Impact), text(t, c.want.ForQuestion()); got != want {
 			t.Errorf("%s:\n%s, want\n%s", c.code, got, want)
 		}
@@ -64,10 +66,11 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// The question about a call has the impact of its arguments, with values for the person and tokens for a model.
+// TestCallImpact checks that the question about a call lists what its arguments touch, with real values for the
+// person and tokens for a model.
 func TestCallImpact(t *testing.T) {
-	e, _ := judged(t, "")
-	q := asked(t, e, `await files.writeFile({path: '/srv/nordlys/bob.jones@example.org', content: 'at https://example.org/a'})`)[0]
+	e, _ := openJudged(t, "")
+	q := collectQuestions(t, e, `await files.writeFile({path: '/srv/nordlys/bob.jones@example.org', content: 'at https://example.org/a'})`)[0]
 	if !q.IsCall() || text(t, q.Impact) != `{"filesAffected":["/srv/nordlys/bob.jones@example.org"],"networksAccessed":["example.org"],"commandsExecuted":[],"dataModified":true,"reversible":false}` {
 		t.Errorf("%s", text(t, q.Impact))
 	}
@@ -76,7 +79,8 @@ func TestCallImpact(t *testing.T) {
 	}
 }
 
-// Nothing that the settings or an earlier yes approve covers a critical call.
+// TestCriticalCallsAreAsked checks that a person is asked about every critical call, whatever the settings or earlier
+// approvals allow.
 func TestCriticalCallsAreAsked(t *testing.T) {
 	shell := &party{answer: func(string, json.RawMessage) string { return `{"content":[{"type":"text","text":"ok"}]}` }, tools: func() string {
 		return `{"name":"run_command","inputSchema":{"type":"object","properties":{"command":{},"note":{"type":"string"}}}}`
@@ -88,7 +92,7 @@ func TestCriticalCallsAreAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	var n atomic.Int64
 	yes := core.WithChannel(t.Context(), answers(core.ApprovalAnswer{Approve: true, Scope: core.ScopeAlways}, &n))
 	for i, c := range []struct {
@@ -107,8 +111,9 @@ func TestCriticalCallsAreAsked(t *testing.T) {
 	}
 }
 
-// The audit log says who was behind an execution, what the client says of its model, what came back, and what the
-// settings have approved; what came back is erased like what was asked.
+// TestRecordTellsWho checks that the audit log has an execution's principal and client, the model that the client
+// names, the result, and what the settings approved. It also checks that erasing covers the result as well as the
+// request.
 func TestRecordTellsWho(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	home := t.TempDir()
@@ -167,7 +172,7 @@ func TestRecordTellsWho(t *testing.T) {
 	if a.Average == nil || *a.Average <= 0 || a.Returned == 0 || a.Actions.Total == 0 || !automatic || a.Approvals.Automatic != 2 || len(a.Approvals.Outcomes) != 0 {
 		t.Errorf("%+v", a)
 	}
-	if _, err := admin.Erase(c, admin.Erasure{Session: "s"}); err != nil {
+	if _, err := admin.Erase(c, admin.EraseRequest{Session: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	page, err = admin.QueryAudit(t.Context(), c, admin.AuditQuery{Limit: 1000})

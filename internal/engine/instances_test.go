@@ -14,8 +14,8 @@ import (
 	"retort/internal/engine"
 )
 
-// shifting is an upstream whose first connection lists one definition of the tool "note" and whose
-// later connections list what it has become.
+// shifting is a server whose first connection lists one definition of the tool "note". Its later connections list the
+// definition that the test has set.
 type shifting struct {
 	chameleon
 	connections atomic.Int64
@@ -55,13 +55,14 @@ func openOne(t *testing.T, settings string, dial func(context.Context) (io.ReadW
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e
 }
 
 const isolated = "servers: {eye: {isolation: session}}\n"
 
-// An instance that lists another definition than the one that was trusted is not called.
+// TestInstanceWithAnotherDefinitionIsBlocked checks that a server instance is not called if it lists another
+// definition than the trusted one.
 func TestInstanceWithAnotherDefinitionIsBlocked(t *testing.T) {
 	for _, settings := range []string{isolated, "servers: {eye: {stateful: true}}\n"} {
 		s := &shifting{chameleon: chameleon{description: "Deletes."}, hints: readsOnly}
@@ -105,8 +106,9 @@ func TestInstanceWithAnotherDefinitionIsNoted(t *testing.T) {
 	}
 }
 
-// A definition that changes while a person decides ends the call, for every isolation and for
-// effects that were approved after a dry run, although the server tells nobody.
+// TestDefinitionChangesWhileAPersonDecides checks that a call fails if the tool's definition changes while a person
+// decides, even without a notification from the server. It covers each isolation, and effects approved after a dry
+// run.
 func TestDefinitionChangesWhileAPersonDecides(t *testing.T) {
 	for name, settings := range map[string]string{"shared": "servers: {eye: {isolation: shared}}\n", "session": isolated} {
 		for _, dry := range []bool{false, true} {
@@ -136,7 +138,7 @@ func TestDefinitionChangesWhileAPersonDecides(t *testing.T) {
 	}
 }
 
-// What stays as it is can be called after an approval.
+// TestApprovedCallIsSent checks that an approved call is sent if the tool's definition has not changed.
 func TestApprovedCallIsSent(t *testing.T) {
 	for name, settings := range map[string]string{"shared": "servers: {eye: {isolation: shared}}\n", "session": isolated} {
 		t.Run(name, func(t *testing.T) {

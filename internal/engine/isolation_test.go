@@ -8,8 +8,8 @@ import (
 	"retort/internal/engine"
 )
 
-// What one principal tells a server that remembers, another does not find there; the
-// engine's own sessions share one.
+// TestPrincipalsDoNotShare checks, for each isolation of a server, which principals and sessions can read what alice
+// countWrites there.
 func TestPrincipalsDoNotShare(t *testing.T) {
 	for settings, want := range map[string]string{
 		`servers: {files: {stateful: true}}`:       "alice 1: mine; alice 2: mine; bob 1: none;  1: none; ",
@@ -24,7 +24,7 @@ func TestPrincipalsDoNotShare(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			e.Settle(t.Context())
+			e.WaitForServers(t.Context())
 			const path = `{"path":"/srv/nordlys/note.txt"`
 			if o := e.As("alice").Call(t.Context(), engine.Request{Session: "1"}, "files.write_file", []byte(path+`,"content":"mine"}`)); o.Status != core.StatusOK {
 				t.Fatalf("%+v", o.Error)

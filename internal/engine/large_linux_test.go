@@ -11,18 +11,19 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// Most of the growth that is allowed is the part of an answer that is in memory before it becomes a
-// file. The limits are exceeded if much of the rest stays in memory, or if each value takes even a
-// few bytes.
+// Most of the allowed growth is the part of a result that is in memory before it becomes a file. The limits are
+// exceeded if much of the rest stays in memory, or if each value takes even a few bytes.
 const (
 	growth    = 60 // MB by which an answer of 64 MB may make the engine grow
 	allGrowth = 90 // the same for 300 MB
 )
 
-// TestLargeAnswersTakeLittleMemory checks that an engine's memory hardly grows with a large answer that
-// has personal data in every row, however many different values there are.
+// TestLargeAnswersTakeLittleMemory checks that an engine's memory hardly grows with a large result that has personal
+// data in every row, however many different values there are.
 func TestLargeAnswersTakeLittleMemory(t *testing.T) {
-	t.Run("many of all", func(t *testing.T) { little(t, "mb: 64, different: 300000, phones: 43000, names: 340000", growth) })
+	t.Run("many of all", func(t *testing.T) {
+		checkMemoryGrowth(t, "mb: 64, different: 300000, phones: 43000, names: 340000", growth)
+	})
 	if !testenv.Full() {
 		return
 	}
@@ -31,13 +32,13 @@ func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 		"many values": "mb: 300, different: 1400000, phones: 200000",
 		"many names":  "mb: 300, names: 1600000",
 	} {
-		t.Run(name, func(t *testing.T) { little(t, arguments, allGrowth) })
+		t.Run(name, func(t *testing.T) { checkMemoryGrowth(t, arguments, allGrowth) })
 	}
 }
 
-// little checks that an answer makes the memory of an engine grow by less than most MB. GOGC=25 keeps
-// garbage small, so that the measurement shows what the engine retains.
-func little(t *testing.T, arguments string, most int64) {
+// checkMemoryGrowth checks that a result makes an engine's memory grow by less than most MB. GOGC=25 limits garbage, so that the
+// measurement shows what the engine retains.
+func checkMemoryGrowth(t *testing.T, arguments string, most int64) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

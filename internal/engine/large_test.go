@@ -21,8 +21,8 @@ import (
 	"retort/internal/tokens"
 )
 
-// largeServer is the argument that makes this program a server of the tool get, which
-// answers with as much as it is told, and never holds it.
+// largeServer is the argument that makes this program an MCP server with the tool get. The tool's result is as large
+// as its arguments say, and is never in memory as a whole.
 const largeServer = "large-server"
 
 func serveLarge() {
@@ -60,8 +60,8 @@ func serveLarge() {
 type largeArguments struct {
 	As string `json:"as"` // of what form the answer is
 	MB int    `json:"mb"`
-	// Different is how many addresses there are, 1000 if it is 0. Phones is how many numbers
-	// there are beside them, and Names how many names in place of one.
+	// Different is the number of different addresses; 0 means 1000. Phones is the number of phone numbers in
+	// addition, and Names the number of names instead of one.
 	Different, Phones, Names int
 }
 
@@ -145,7 +145,7 @@ func (a largeArguments) answer(out *bufio.Writer, id json.RawMessage) error {
 	return nil
 }
 
-// rows are objects, with commas between them.
+// rows writes MB megabytes of JSON objects, separated by commas.
 func (a largeArguments) rows(w io.Writer) error {
 	var row []byte
 	for n, i := 0, 0; n < a.MB<<20; i++ {
@@ -175,7 +175,7 @@ func (a largeArguments) rows(w io.Writer) error {
 	return nil
 }
 
-// surname is a name that no other number has.
+// surname returns a name that is different for each number.
 func surname(n int) string {
 	name := []byte{byte('A' + n%26)}
 	for n /= 26; n > 0; n /= 20 {
@@ -184,7 +184,7 @@ func surname(n int) string {
 	return string(append(name, "sen"...))
 }
 
-// escaping writes what is in a JSON string.
+// escaping is a writer that escapes its input as the content of a JSON string.
 type escaping struct{ io.Writer }
 
 func (e escaping) Write(p []byte) (int, error) {
@@ -204,11 +204,11 @@ func (e escaping) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// manyBytes is the size up to which an answer stays in memory as a value in these tests.
+// manyBytes is the size in bytes up to which a result stays in memory in these tests.
 // TestLargeAnswersTakeLittleMemory tests the default limit.
 const manyBytes = 1 << 20
 
-// openLarge opens an engine that turns answers of more than manyBytes into files.
+// openLarge opens an engine that writes results of more than manyBytes to files.
 func openLarge(t *testing.T, settings string) (*engine.Engine, string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -222,11 +222,11 @@ func openLarge(t *testing.T, settings string) (*engine.Engine, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e, home
 }
 
-// An answer that is larger than memory should be is a file that programs read.
+// TestLargeAnswers checks that a result that is too large for memory becomes a file that programs can read.
 func TestLargeAnswers(t *testing.T) {
 	const mb = 3
 	e, home := openLarge(t, "maxExecutionTime: 10m\n")
@@ -277,10 +277,10 @@ func TestLargeAnswers(t *testing.T) {
 			}
 		})
 	}
-	nothingSpooled(t, home)
+	checkNothingSpooled(t, home)
 }
 
-// What is no array of rows is a file, too.
+// TestLargeAnswersOfOtherForms checks that large results that are not an array of rows become files, too.
 func TestLargeAnswersOfOtherForms(t *testing.T) {
 	e, home := openLarge(t, "maxExecutionTime: 10m\n")
 	for as, want := range map[string]string{
@@ -304,10 +304,11 @@ func TestLargeAnswersOfOtherForms(t *testing.T) {
 			}
 		})
 	}
-	nothingSpooled(t, home)
+	checkNothingSpooled(t, home)
 }
 
-// A server that lies gets an error with a cause, and leaves nothing behind.
+// TestLargeLies checks that a large result that is malformed, cut off, endless or over the quota causes an error that
+// newStderrServer why, and leaves no file behind.
 func TestLargeLies(t *testing.T) {
 	e, home := openLarge(t, "maxExecutionTime: 10m\nresourceLimits: {disk: 8MB}\n")
 	for as, want := range map[string]string{
@@ -329,13 +330,13 @@ func TestLargeLies(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(home, "workspace", as, "files", "*")); len(left) > 0 && as != "full" || len(left) > 1 {
 				t.Errorf("left: %v", left)
 			}
-			nothingSpooled(t, home)
+			checkNothingSpooled(t, home)
 		})
 	}
 }
 
-// nothingSpooled says that no message is left, with a name or without.
-func nothingSpooled(t *testing.T, home string) {
+// checkNothingSpooled checks that no spooled message is left, neither a file nor an open descriptor of a deleted one.
+func checkNothingSpooled(t *testing.T, home string) {
 	t.Helper()
 	left, _ := os.ReadDir(filepath.Join(home, "spool"))
 	if len(left) > 0 {
@@ -349,8 +350,8 @@ func nothingSpooled(t *testing.T, home string) {
 	}
 }
 
-// largeEngine is the argument that makes this program an engine that runs one program on a
-// large answer, and tells what that took.
+// largeEngine is the argument that makes this program an engine that runs one program on a large result and reports
+// its memory use.
 const largeEngine = "large-engine"
 
 func serveLargeEngine(arguments string) {
@@ -385,7 +386,7 @@ func engineOfLarge(arguments string) (told engineTold, err error) {
 		return told, err
 	}
 	defer e.Close()
-	e.Settle(background)
+	e.WaitForServers(background)
 	code := `import fs from 'node:fs/promises';
 		const answer = await drive.get({as: 'text', %s});
 		if (Array.isArray(answer)) return answer.length;
@@ -405,7 +406,7 @@ func engineOfLarge(arguments string) (told engineTold, err error) {
 	return told, nil
 }
 
-// mostMemory is VmHWM of this process.
+// mostMemory returns the peak resident memory of this process (VmHWM).
 func mostMemory() int64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")

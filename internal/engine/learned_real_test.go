@@ -17,8 +17,7 @@ import (
 	"retort/internal/engine"
 )
 
-// bundledCalls are calls of bundled tools that do not declare what they answer; i is the
-// number of the call.
+// bundledCalls lists calls of bundled tools that do not declare their results. i is the number of the call.
 var bundledCalls = []string{
 	"calendar.listCalendars()", "calendar.listChanges({})", "chat.listChannels({})", "chat.getChannelHistory({channel: 'deployments', limit: 5 + i})",
 	"chat.getAuditLog({limit: 5 + i})", "crm.describeObject({objectType: ['Account', 'Contact', 'Lead', 'Deal'][i % 4]})", "crm.listUsers()",
@@ -29,7 +28,7 @@ var bundledCalls = []string{
 	"sheets.listRevisions({spreadsheetId: 'orders-2026'})", "sheets.readRange({spreadsheetId: 'orders-2026', range: 'A1:C' + (i + 2)})",
 }
 
-// realCalls are calls of servers from npm, which here do not declare what they answer.
+// realCalls lists calls of servers from npm. In this test they do not declare their results.
 func realCalls(dir string) []string {
 	return []string{
 		"everything.echo({message: 'call ' + i})", "everything.getSum({a: i, b: 1})", "everything.getResourceLinks({count: i + 1})",
@@ -40,8 +39,8 @@ func realCalls(dir string) []string {
 	}
 }
 
-// After ten calls of a tool that does not declare what it answers, a program that
-// misspells a field is told.
+// TestTenCallsOfTwentyToolsTellMisspeltFields checks that a program that misspells a field of a result gets a warning
+// after ten calls of the tool, although the tool does not declare its result.
 func TestTenCallsOfTwentyToolsTellMisspeltFields(t *testing.T) {
 	var servers []engine.Server
 	for _, name := range demo.ServerNames() {
@@ -89,7 +88,7 @@ func learnAndMisspell(t *testing.T, servers []engine.Server, calls []string, lea
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	yes := func(context.Context, core.Approval) (core.ApprovalAnswer, bool) {
 		return core.ApprovalAnswer{Approve: true}, true
 	}
@@ -102,8 +101,8 @@ func learnAndMisspell(t *testing.T, servers []engine.Server, calls []string, lea
 	told := 0
 	for i, call := range calls {
 		name, _, _ := strings.Cut(call, "(")
-		l := learned(t, e, name, 10)
-		if path, right, wrong := misspelt(l.Schema); wrong != "" {
+		l := waitForLearned(t, e, name, 10)
+		if path, right, wrong := findMisspelling(l.Schema); wrong != "" {
 			told++
 			for _, language := range languages(i) {
 				misspell(ctx, t, e, language, call, path, right, wrong)
@@ -136,8 +135,8 @@ func misspell(ctx context.Context, t *testing.T, e *engine.Engine, language core
 	}
 }
 
-// misspelt finds a field in a schema, its place, and a wrong spelling of it.
-func misspelt(schema []byte) (path, right, wrong string) {
+// findMisspelling finds a field in a schema. It returns the path to it, and the path with a wrong spelling.
+func findMisspelling(schema []byte) (path, right, wrong string) {
 	var s struct {
 		Type       any
 		Items      json.RawMessage
@@ -150,7 +149,7 @@ func misspelt(schema []byte) (path, right, wrong string) {
 	case len(s.AdditionalProperties) > 0: // any name may be right
 		return "", "", ""
 	case len(s.Items) > 0:
-		path, right, wrong = misspelt(s.Items)
+		path, right, wrong = findMisspelling(s.Items)
 		return "[0]" + path, right, wrong
 	case s.Type == "string":
 		return "", "length", "lengtth"

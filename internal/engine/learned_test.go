@@ -19,7 +19,7 @@ import (
 	"retort/internal/engine"
 )
 
-// tracker answers with JSON as text, and declares nothing of it.
+// tracker is a server that answers with JSON as text and declares no output schema.
 func tracker(pin string) *party {
 	return &party{
 		tools: func() string {
@@ -44,14 +44,15 @@ func openTracker(t *testing.T, home, settings string, p *party) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e
 }
 
 const tenCalls = `for (let page = 0; page < 10; page++) await tracker.listIssues({page});`
 
-// learned waits until the engine has learned from a number of answers of a tool, and returns the result.
-func learned(t *testing.T, e *engine.Engine, tool string, answers int) (l *core.LearnedSchema) {
+// waitForLearned waits until the engine has learned from the given number of a tool's results, and returns the inferred
+// type.
+func waitForLearned(t *testing.T, e *engine.Engine, tool string, answers int) (l *core.LearnedSchema) {
 	t.Helper()
 	testenv.WaitUntil(t, fmt.Sprintf("%d results of %s are known", answers, tool), func() bool {
 		known, ok := e.Toolset().FindTool(tool)
@@ -63,14 +64,14 @@ func learned(t *testing.T, e *engine.Engine, tool string, answers int) (l *core.
 	return l
 }
 
-// The whole way: answers are observed, definitions say what they look like, and a program
-// that misspells a field is told.
+// TestLearnedTypesWarnOfMisspeltFields checks that result types are inferred from results, that definitions show
+// them, and that a program that misspells a field gets a warning.
 func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 	e := openTracker(t, t.TempDir(), "", tracker(""))
 	if o := e.Execute(t.Context(), engine.Request{Code: tenCalls}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
-	learned(t, e, "tracker.listIssues", 10)
+	waitForLearned(t, e, "tracker.listIssues", 10)
 	definitions, err := e.Describe(t.Context(), []string{"tracker.listIssues"}, core.TypeScript)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,8 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 
 var manyAnswers = regexp.MustCompile(`1\d answers`)
 
-// What is kept has no value of any answer, nor a key that is one.
+// TestLearnedTypesHaveNoValues checks that the stored types contain no value of a result, nor a key that is personal
+// data.
 func TestLearnedTypesHaveNoValues(t *testing.T) {
 	for _, settings := range []string{"pii: {types: {badge: {pattern: 'plantc[a-z]+'}}}", "piiTokenization: false"} {
 		home := t.TempDir()
@@ -110,7 +112,7 @@ func TestLearnedTypesHaveNoValues(t *testing.T) {
 		if o := e.Execute(t.Context(), engine.Request{Code: tenCalls}); o.Status != core.StatusOK {
 			t.Fatalf("%+v", o.Error)
 		}
-		learned(t, e, "tracker.listIssues", 10)
+		waitForLearned(t, e, "tracker.listIssues", 10)
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +139,8 @@ func TestLearnedTypesHaveNoValues(t *testing.T) {
 	}
 }
 
-// What was learned is there after a restart, until the tool's definition is another.
+// TestLearnedTypesLastAsLongAsTheDefinition checks that inferred types survive a restart, and are dropped when the
+// tool's definition changes.
 func TestLearnedTypesLastAsLongAsTheDefinition(t *testing.T) {
 	home := t.TempDir()
 	for _, tt := range []struct {
@@ -165,7 +168,7 @@ func TestLearnedTypesLastAsLongAsTheDefinition(t *testing.T) {
 	}
 }
 
-// without is a server whose tools lack a member of their definitions.
+// without wraps a server and removes a member from the definitions of its tools.
 func without(dial func(context.Context) (io.ReadWriteCloser, error), member string) func(context.Context) (io.ReadWriteCloser, error) {
 	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		conn, err := dial(ctx)
@@ -211,7 +214,8 @@ type stripping struct {
 
 func (s stripping) Read(p []byte) (int, error) { return s.Reader.Read(p) }
 
-// In a dry run, what a tool would answer has the shape that it had before.
+// TestDryRunsAnswerInLearnedShapes checks that the simulated result of a tool in a dry run has the type inferred from
+// earlier results.
 func TestDryRunsAnswerInLearnedShapes(t *testing.T) {
 	p := tracker("")
 	p.tools = func() string { return `{"name":"create_issue","inputSchema":{"type":"object"}}` }
@@ -222,7 +226,7 @@ func TestDryRunsAnswerInLearnedShapes(t *testing.T) {
 	if o := e.Execute(core.WithChannel(t.Context(), yes), engine.Request{Code: "await tracker.createIssue({})"}); o.Status != core.StatusOK {
 		t.Fatalf("%+v", o.Error)
 	}
-	learned(t, e, "tracker.createIssue", 1)
+	waitForLearned(t, e, "tracker.createIssue", 1)
 	o := e.Execute(t.Context(), engine.Request{Code: "const [i] = await tracker.createIssue({}); return [i.author.login.length > 0, i.created_at.slice(0, 4)]", DryRun: true})
 	if string(o.Result) != `[true,"1970"]` || len(p.got()) == 0 || strings.Contains(p.got(), "\n") {
 		t.Errorf("%s %s %+v; it was sent %q", o.Status, o.Result, o.Error, p.got())

@@ -7,7 +7,8 @@ import (
 	"retort/internal/engine"
 )
 
-// TestMain lets the test binary play the engine's guests and helpers, and the servers of some tests.
+// TestMain makes the test binary act as the engine's guest, reaper or compiler, and as a server or engine of some
+// tests, if its arguments say so.
 func TestMain(m *testing.M) {
 	engine.Init()
 	if len(os.Args) > 1 && os.Args[1] == largeServer {

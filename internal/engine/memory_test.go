@@ -30,14 +30,15 @@ const (
 	groupMemory    = 512 << 20 // bytes of the control group of the engine
 	restingMemory  = 150 << 20 // bytes that the engine has at most when the answers are gone
 	hostileServers = 8
-	// besideMore is how many milliseconds longer p95 of a call to a healthy server may be beside the hostile
-	// ones: the slice of a processor that the system gives to others, and some. It is held for releases only.
+	// besideMore limits how many milliseconds the 95th percentile of a call to a healthy server may rise while
+	// hostile servers are called. It allows for time slices that other processes get, and is checked for releases
+	// only.
 	besideMore = 5
 
 	hostileCalls = 64 // at the same time
 )
 
-// flooding is how much is asked of the hostile servers.
+// flooding describes how many results of which size the hostile servers return.
 type flooding struct {
 	Home, Group, URL string
 	MB, Rounds       int
@@ -45,7 +46,7 @@ type flooding struct {
 	Measures         bool // the healthy server is called all the time, instead of once for each large answer
 }
 
-// flooded is what an engine tells after that.
+// flooded holds the measurements that the engine prints at the end.
 type flooded struct {
 	Limit         int64
 	Answered      int
@@ -121,7 +122,7 @@ func startFlooded(t *testing.T, f flooding) (c *exec.Cmd, in io.Closer, out io.R
 	return c, stdin, stdout
 }
 
-// memoryGroup makes a control group with a limit of memory, and skips the test where that is not allowed.
+// memoryGroup creates a control group with a memory limit. It skips the test if that is not allowed.
 func memoryGroup(t *testing.T, limit int64) (dir string) {
 	t.Helper()
 	groups, _ := os.ReadFile("/proc/self/cgroup")
@@ -142,7 +143,7 @@ func memoryGroup(t *testing.T, limit int64) (dir string) {
 	return ""
 }
 
-// memoryOf is a size in bytes that the system tells of a process.
+// memoryOf returns a size in bytes from the status of a process.
 func memoryOf(pid int, what string) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, ok := strings.Cut(string(status), what)
@@ -153,10 +154,10 @@ func memoryOf(pid int, what string) int64 {
 	return n << 10
 }
 
-// forms are those of the answers of hostile servers.
+// forms lists the forms of the results of hostile servers.
 var forms = []string{"text", "bytes", "log", "structured"}
 
-// overHTTP is a server of the tool get, whose answers are made before they are asked for.
+// overHTTP is an HTTP server of the tool get. It generates its results before it is called.
 func overHTTP(mb int) http.HandlerFunc {
 	made := map[string][]byte{}
 	for _, as := range forms {
@@ -211,7 +212,7 @@ func serveFloodedEngine(how string) {
 	}
 }
 
-// engineOfFlood makes the calls and tells what came of them. It is an engine that lives until standard input ends.
+// engineOfFlood opens an engine, makes the calls and prints the measurements. It returns when standard input ends.
 func engineOfFlood(f flooding) error {
 	var told flooded
 	if err := os.WriteFile(filepath.Join(f.Group, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0); err != nil {
@@ -234,7 +235,7 @@ func engineOfFlood(f flooding) error {
 	e.LimitMemory()
 	e.ShareProcessors()
 	told.Limit = debug.SetMemoryLimit(-1)
-	e.Settle(background)
+	e.WaitForServers(background)
 	for range f.Alone {
 		if err := told.healthy(e, &told.Alone); err != nil {
 			return err

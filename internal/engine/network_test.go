@@ -21,7 +21,7 @@ import (
 	"retort/internal/engine"
 )
 
-// site is what programs of these tests reach.
+// site is the web site that the programs of these tests reach.
 type site struct {
 	*egresstest.Site
 	mu   sync.Mutex
@@ -54,9 +54,9 @@ network:
   certificates: %q
 `
 
-// reaching opens an engine whose programs reach a site; runtime is one that they need, and more
-// are further settings.
-func reaching(t *testing.T, runtime string, more ...string) (*engine.Engine, *site, engine.Config) {
+// openReaching opens an engine whose programs reach a site. runtime is the runtime that they need; more holds further
+// settings.
+func openReaching(t *testing.T, runtime string, more ...string) (*engine.Engine, *site, engine.Config) {
 	t.Helper()
 	s := &site{}
 	s.Site = egresstest.New(t, s, "api.example.com", "a.sub.example.com", "plain.example.com", "key.example.com", "evil.example.com")
@@ -81,8 +81,8 @@ func reaching(t *testing.T, runtime string, more ...string) (*engine.Engine, *si
 	return e, s, c
 }
 
-// reach is a program that reaches an address and gives the text of the answer.
-func reach(runtime, address string) engine.Request {
+// requestProgram returns a program that requests an address and returns the text of the response.
+func requestProgram(runtime, address string) engine.Request {
 	if runtime == "python" {
 		return engine.Request{Language: core.Python, Code: fmt.Sprintf("import urllib.request\nresult = urllib.request.urlopen(%q).read().decode()", address)}
 	}
@@ -91,14 +91,14 @@ func reach(runtime, address string) engine.Request {
 
 var reachers = []string{"quickjs", "python", "node", "bun", "deno"}
 
-// TestNetwork holds that programs in every runtime reach what is allowed, and nothing else,
-// with an error of kind policy and an entry of the record.
+// TestNetwork checks that programs in every runtime reach the allowed addresses and no others. A refused request must
+// fail with an error of kind policy and have an entry in the audit log.
 func TestNetwork(t *testing.T) {
 	for i, runtime := range reachers {
 		t.Run(runtime, func(t *testing.T) {
-			e, s, c := reaching(t, runtime)
+			e, s, c := openReaching(t, runtime)
 			if testenv.Full() {
-				reached(t, e, s, c, runtime)
+				checkReached(t, e, s, c, runtime)
 			} else {
 				reachedAtOnce(t, e, s, c, runtime, i)
 			}
@@ -114,12 +114,12 @@ var allowed = map[string]string{
 // refused lists addresses that programs may not reach.
 var refused = []string{"https://evil.example.com/", "http://api.example.com/", "https://api.example.com:8443/", "https://inner.example.com/", "http://169.254.169.254/", "https://127.0.0.1:7337/", "https://localhost/", "http://2130706433/"}
 
-// reached checks which addresses programs of a runtime can reach. It runs one program per address.
-func reached(t *testing.T, e *engine.Engine, s *site, c engine.Config, runtime string) {
+// checkReached checks which addresses programs of a runtime can reach. It runs one program per address.
+func checkReached(t *testing.T, e *engine.Engine, s *site, c engine.Config, runtime string) {
 	t.Helper()
 	for address, want := range allowed {
 		var text string
-		o := e.Execute(t.Context(), reach(runtime, address))
+		o := e.Execute(t.Context(), requestProgram(runtime, address))
 		if err := json.Unmarshal(o.Result, &text); err != nil || o.Status != core.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%s: %s %s %+v %v", address, o.Status, o.Result, o.Error, o.Warnings)
 		}
@@ -127,7 +127,7 @@ func reached(t *testing.T, e *engine.Engine, s *site, c engine.Config, runtime s
 	for _, address := range refused {
 		isRefused(t, e, runtime, address)
 	}
-	toldOf(t, s, c, refused)
+	checkNetworkEntries(t, s, c, refused)
 }
 
 // reachedAtOnce is like reached, but runs only two programs. One tries all addresses and catches the
@@ -154,21 +154,21 @@ func reachedAtOnce(t *testing.T, e *engine.Engine, s *site, c engine.Config, run
 	}
 	uncaught := refused[turn%len(refused)]
 	isRefused(t, e, runtime, uncaught)
-	toldOf(t, s, c, append(slices.Clone(refused), uncaught))
+	checkNetworkEntries(t, s, c, append(slices.Clone(refused), uncaught))
 }
 
 // isRefused checks that a program fails with a policy error if it requests address.
 func isRefused(t *testing.T, e *engine.Engine, runtime, address string) {
 	t.Helper()
-	o := e.Execute(t.Context(), reach(runtime, address))
+	o := e.Execute(t.Context(), requestProgram(runtime, address))
 	if o.Status != core.StatusDenied || o.Error == nil || o.Error.Kind != core.KindPolicy || o.Error.Line != 1 && runtime != "python" {
 		t.Errorf("%s: %s %+v %v", address, o.Status, o.Error, o.Warnings)
 	}
 }
 
-// toldOf checks that no forbidden address was dialled, and that the audit log has an entry for each
-// refused and each allowed request.
-func toldOf(t *testing.T, s *site, c engine.Config, tried []string) {
+// checkNetworkEntries checks that no forbidden address was dialled, and that the audit log has an entry for each allowed and each
+// refused request.
+func checkNetworkEntries(t *testing.T, s *site, c engine.Config, tried []string) {
 	t.Helper()
 	if found := s.Strangers(); found != nil {
 		t.Errorf("dialled %v", found)
@@ -187,9 +187,8 @@ func toldOf(t *testing.T, s *site, c engine.Config, tried []string) {
 	}
 }
 
-// TestContainedNetwork checks the same for programs in containers, which have no network of their own.
-// The JavaScript runtimes send their requests through the engine, as they do in a process. If
-// RETORT_FULL is not set, one of them is enough.
+// TestContainedNetwork does the checks of TestNetwork for programs in containers, which have no network of their own.
+// JavaScript runtimes send their requests through the engine, so one of them is enough unless RETORT_FULL is set.
 func TestContainedNetwork(t *testing.T) {
 	var daemon *testenv.DockerDaemon
 	defer func() {
@@ -222,15 +221,15 @@ func TestContainedNetwork(t *testing.T) {
 			}
 			for _, runtime := range runtimes {
 				t.Run(runtime, func(t *testing.T) {
-					e, s, c := reaching(t, runtime, settings)
-					reached(t, e, s, c, runtime)
+					e, s, c := openReaching(t, runtime, settings)
+					checkReached(t, e, s, c, runtime)
 				})
 			}
 		})
 	}
 }
 
-// entries counts what the record says of the network.
+// entries counts the entries about the network in the audit log.
 func entries(t *testing.T, c engine.Config, status string) int {
 	t.Helper()
 	page, err := admin.QueryAudit(t.Context(), c, admin.AuditQuery{Limit: 1000, Filter: admin.AuditFilter{Kinds: []string{string(core.EventNetwork)}, Statuses: []string{status}}})
@@ -240,21 +239,21 @@ func entries(t *testing.T, c engine.Config, status string) int {
 	return len(page.Entries)
 }
 
-// TestNetworkSecrets holds that a program uses a key that it never sees.
+// TestNetworkSecrets checks that requests of a program carry a key that the program itself never sees.
 func TestNetworkSecrets(t *testing.T) {
 	const key = "sesame-open-0815"
 	for _, runtime := range reachers {
 		t.Run(runtime, func(t *testing.T) {
-			e, s, _ := reaching(t, runtime)
+			e, s, _ := openReaching(t, runtime)
 			address := "https://key.example.com/key"
 			if runtime == "python" {
-				o := e.Execute(t.Context(), reach(runtime, address))
+				o := e.Execute(t.Context(), requestProgram(runtime, address))
 				if o.Status != core.StatusDenied || !strings.Contains(o.Error.Hint, "http://key.example.com/") || len(s.seen) != 0 {
 					t.Errorf("%s %+v", o.Status, o.Error)
 				}
 				address = "http://key.example.com/key"
 			}
-			o := e.Execute(t.Context(), reach(runtime, address))
+			o := e.Execute(t.Context(), requestProgram(runtime, address))
 			if o.Status != core.StatusOK || strings.Contains(string(o.Result), key) || !strings.Contains(string(o.Result), "SECRET") {
 				t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 			}
@@ -265,16 +264,16 @@ func TestNetworkSecrets(t *testing.T) {
 	}
 }
 
-// TestNetworkRehearsal holds that a dry run reads at most.
+// TestNetworkRehearsal checks that a dry run sends only requests that read.
 func TestNetworkRehearsal(t *testing.T) {
-	e, s, _ := reaching(t, "quickjs")
+	e, s, _ := openReaching(t, "quickjs")
 	o := e.Execute(t.Context(), engine.Request{DryRun: true, Code: `const a = await fetch('https://api.example.com/'); try { await fetch('https://api.example.com/', {method: 'POST', body: 'x'}) } catch (e) { return [a.ok, e.kind, e.message] }`})
 	if !strings.HasPrefix(string(o.Result), `[true,"policy","a dry run sends nothing`) || len(s.seen) != 1 {
 		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
 }
 
-// TestNetworkClosed holds that without the setting nothing is reached, and the error says it.
+// TestNetworkClosed checks that programs reach no address without the setting, and that the error says so.
 func TestNetworkClosed(t *testing.T) {
 	s := &site{}
 	s.Site = egresstest.New(t, s, "api.example.com")
@@ -284,12 +283,12 @@ func TestNetworkClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		o := e.Execute(t.Context(), reach("quickjs", "https://api.example.com/"))
+		o := e.Execute(t.Context(), requestProgram("quickjs", "https://api.example.com/"))
 		if o.Status != core.StatusDenied || o.Error.Kind != core.KindPolicy || !strings.Contains(o.Error.Hint, "network: {whitelist") {
 			t.Errorf("%s %+v", o.Status, o.Error)
 		}
 		testenv.Need(t, "python")
-		if o = e.Execute(t.Context(), reach("python", "https://api.example.com/")); o.Status == core.StatusOK {
+		if o = e.Execute(t.Context(), requestProgram("python", "https://api.example.com/")); o.Status == core.StatusOK {
 			t.Errorf("%s %s", o.Status, o.Result)
 		}
 		if s.Dialled() != nil || s.Resolved() != nil {
@@ -298,7 +297,7 @@ func TestNetworkClosed(t *testing.T) {
 	}
 }
 
-// fetches maps pieces of programs to what they return, which is the same in every runtime.
+// fetches maps pieces of programs to their results, which are the same in every runtime.
 var fetches = map[string]string{
 	`const r = await fetch('https://api.example.com/x', {method: 'post', headers: {'X-Test': 'yes'}, body: JSON.stringify({a: 1})}); return [r.status, r.ok, r.url, r.redirected, r.headers.get('Content-Type'), await r.json()]`: `[200,true,"https://api.example.com/x",false,"application/json",{"body":"{\"a\":1}","host":"api.example.com","method":"POST","path":"/x","x":"yes"}]`,
 	`const r = await fetch(new Request('https://api.example.com/', {method: 'PUT', body: new Uint8Array([104, 105])})); return [(await r.json()).body, r.bodyUsed]`:                                                               `["hi",true]`,
@@ -328,7 +327,7 @@ func TestFetch(t *testing.T) {
 	code += "]"
 	for _, runtime := range []string{"quickjs", "node", "bun", "deno"} {
 		t.Run(runtime, func(t *testing.T) {
-			e, s, _ := reaching(t, runtime)
+			e, s, _ := openReaching(t, runtime)
 			var got []json.RawMessage
 			o := e.Execute(t.Context(), engine.Request{Runtime: runtime, Code: code})
 			if err := json.Unmarshal(o.Result, &got); err != nil || len(got) != len(pieces) {
@@ -346,9 +345,9 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestPythonNetwork holds what a Python program can do with its network, and what not.
+// TestPythonNetwork checks what a Python program can and cannot do with its network.
 func TestPythonNetwork(t *testing.T) {
-	e, s, _ := reaching(t, "python")
+	e, s, _ := openReaching(t, "python")
 	for code, want := range map[string]string{
 		"import http.client\nc = http.client.HTTPSConnection('api.example.com')\nc.request('POST', '/h', 'body')\nr = c.getresponse()\nresult = [r.status, json.loads(r.read())['body']]":                                     `[200,"body"]`,
 		"import http.client\nc = http.client.HTTPConnection('plain.example.com')\nc.request('GET', '/h')\nresult = json.loads(c.getresponse().read())['path']":                                                                `"/h"`,

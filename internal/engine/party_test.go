@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// party is an upstream in this process that answers calls, and keeps what it was sent.
+// party is a server in this process that answers calls and keeps what it was sent.
 type party struct {
 	tools  func() string // of tools/list
 	answer func(tool string, arguments json.RawMessage) string

@@ -16,58 +16,59 @@ import (
 	"retort/internal/tokens"
 )
 
-// passing forwards notifications of exposed servers to the listening clients.
-type passing struct {
+// serverEvents forwards notifications of exposed servers to the clients that listen.
+type serverEvents struct {
 	mu        sync.Mutex
-	listeners map[int]listener
+	listeners map[int]eventListener
 	next      int
 }
 
-type listener struct {
+// eventListener receives notifications for one principal.
+type eventListener struct {
 	principal string
-	hear      func(server, method string, params json.RawMessage)
+	receive   func(server, method string, params json.RawMessage)
 }
 
-// tell passes a notification of a server instance on to its listeners. If the instance belongs to a principal, only
+// notify passes a notification of a server instance on to its listeners. If the instance belongs to a principal, only
 // that principal's listeners receive it.
-func (p *passing) tell(server string, owner core.Caller, method string, params json.RawMessage) {
-	p.mu.Lock()
-	var all []listener
-	for _, l := range p.listeners {
+func (s *serverEvents) notify(server string, owner core.Caller, method string, params json.RawMessage) {
+	s.mu.Lock()
+	var all []eventListener
+	for _, l := range s.listeners {
 		if owner == (core.Caller{}) || owner.Principal == l.principal {
 			all = append(all, l)
 		}
 	}
-	p.mu.Unlock()
+	s.mu.Unlock()
 	for _, l := range all {
-		l.hear(server, method, params)
+		l.receive(server, method, params)
 	}
 }
 
-func (p *passing) add(l listener) (stop func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.listeners == nil {
-		p.listeners = map[int]listener{}
+func (s *serverEvents) addListener(l eventListener) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listeners == nil {
+		s.listeners = map[int]eventListener{}
 	}
-	id := p.next
-	p.next++
-	p.listeners[id] = l
+	id := s.next
+	s.next++
+	s.listeners[id] = l
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.listeners, id)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.listeners, id)
 	}
 }
 
-// clientOf returns the client features that the settings let a server use: elicitation, sampling and roots.
-func clientOf(s config.PassThrough) client.ClientFeatures {
+// clientFeatures returns the client features that the settings let a server use: elicitation, sampling and roots.
+func clientFeatures(s config.PassThrough) client.ClientFeatures {
 	return client.ClientFeatures{Elicit: s.Elicitation != config.Deny, Sample: s.Sampling == config.Allow, Roots: s.Roots}
 }
 
-// Exposed returns the names of the servers that clients see directly, sorted.
-func (e *Engine) Exposed() (names []string) {
-	now := e.now()
+// ExposedServers returns the names of the servers that clients see directly, sorted.
+func (e *Engine) ExposedServers() (names []string) {
+	now := e.activeConfig()
 	for _, s := range now.servers {
 		if now.config.Settings.Servers[s.Name].Expose == config.ExposeDirect {
 			names = append(names, s.Name)
@@ -77,18 +78,18 @@ func (e *Engine) Exposed() (names []string) {
 	return names
 }
 
-// Offer returns the definition of an exposed server's tool as a client sees it: as received, without suspicious
-// content. It returns nil for tools that Retort adds to a server.
+// Offer returns the definition of an exposed server's tool as a client sees it: as received, but without suspicious
+// content. It returns nil for the tools that Retort adds to a server, and if nothing may be shown.
 func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	if client.ForResources(t.Raw) {
 		return nil
 	}
-	return catalog.OfferedDefinition(t, e.fits)
+	return catalog.OfferedDefinition(t, e.fitsTokenLimit)
 }
 
-// fits reports whether a definition is within the token limit. It counts tokens only if the definition has more bytes
-// than that, because a token has at least one byte.
-func (e *Engine) fits(definition string) bool {
+// fitsTokenLimit reports whether a definition is within the token limit. It counts tokens only if the definition has
+// more bytes than that, because a token has at least one byte.
+func (e *Engine) fitsTokenLimit(definition string) bool {
 	most := e.config.Settings.Results.DefinitionTokens
 	if len(definition) <= most {
 		return true
@@ -97,28 +98,28 @@ func (e *Engine) fits(definition string) bool {
 	return ok
 }
 
-// Awaited waits until all exposed servers have been listed or have failed, but no longer than patience.
-func (e *Engine) Awaited(ctx context.Context, patience time.Duration) {
+// WaitForExposed waits until all exposed servers have been listed or have failed, but no longer than patience.
+func (e *Engine) WaitForExposed(ctx context.Context, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	exposed := e.Exposed()
-	pending := slices.DeleteFunc(e.Pending(), func(name string) bool { return !slices.Contains(exposed, name) })
+	exposed := e.ExposedServers()
+	pending := slices.DeleteFunc(e.PendingServers(), func(name string) bool { return !slices.Contains(exposed, name) })
 	if len(pending) > 0 {
-		e.Settle(ctx, pending...)
+		e.WaitForServers(ctx, pending...)
 	}
 }
 
-// Pass sends one request of a client to a server; see server.PassthroughEngine.
-func (e *Engine) Pass(ctx context.Context, r Request, what core.PassthroughRequest) Outcome {
-	return e.logged("passed", e.pipeline.PassThrough(ctx, r, what))
+// PassThrough sends one request of a client to a server; see server.PassthroughEngine.
+func (e *Engine) PassThrough(ctx context.Context, r Request, what core.PassthroughRequest) Outcome {
+	return e.logOutcome("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
-// Listed returns the items that the exposed servers list for a method. Each is as received, without secrets and
+// ListExposed returns the items that the exposed servers list for a method. Each is as received, without secrets and
 // personal values. It leaves out servers that fail or for which the policy refuses the method.
-func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedItem {
-	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listPatience)
+func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.ListedItem {
+	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listTimeout)
 	defer cancel()
-	exposed := e.Exposed()
+	exposed := e.ExposedServers()
 	found := make([][]json.RawMessage, len(exposed))
 	var wg sync.WaitGroup
 	for i, name := range exposed {
@@ -126,7 +127,7 @@ func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedIt
 			continue
 		}
 		wg.Go(func() {
-			items, err := e.pool.ListOf(ctx, name, kind.Method, kind.Member)
+			items, err := e.tools.pool.ListOf(ctx, name, kind.Method, kind.Member)
 			if err != nil {
 				e.log.Warn("a listing failed", "server", name, "method", kind.Method, "error", core.AsError(err).Message)
 				return
@@ -144,8 +145,8 @@ func (e *Engine) Listed(ctx context.Context, kind server.Kind) []server.ListedIt
 	return all
 }
 
-// cleanListed cleans listed items for models, as tool definitions are cleaned. It leaves out an item whose name
-// models must not see.
+// cleanListed removes suspicious text from listed items, as it is removed from tool definitions. It leaves out an
+// item whose name contains some.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
 	var first core.DefinitionFlag
@@ -167,30 +168,30 @@ func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMe
 	return items
 }
 
-// listPatience limits the time that Listed waits for the servers.
-const listPatience = 20 * time.Second
+// listTimeout limits the time that ListExposed waits for the servers.
+const listTimeout = 20 * time.Second
 
-// Subscribed subscribes to changes of a server's resource or, if wanted is false, ends the subscription.
-func (e *Engine) Subscribed(ctx context.Context, srv, uri string, wanted bool) error {
+// SetSubscription subscribes to changes of a server's resource or, if wanted is false, ends the subscription.
+func (e *Engine) SetSubscription(ctx context.Context, srv, uri string, wanted bool) error {
 	if !e.pipeline.IsPassable(srv, server.Resources.Tool) {
 		return core.Errorf(core.KindPolicy, "retort.subscribe", "the policy does not allow read_resource of %s", srv)
 	}
-	return e.pool.SubscribeResource(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
+	return e.tools.pool.SubscribeResource(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), srv, uri, wanted)
 }
 
-// Watch calls f for each change notification of an exposed server, with the method and params of the MCP
+// WatchChanges calls f for each change notification of an exposed server, with the method and params of the MCP
 // notification, until stop is called.
-func (e *Engine) Watch(f func(server, method string, params json.RawMessage)) (stop func()) {
-	exposed := e.Exposed()
+func (e *Engine) WatchChanges(f func(server, method string, params json.RawMessage)) (stop func()) {
+	exposed := e.ExposedServers()
 	only := func(server, method string, params json.RawMessage) {
 		if slices.Contains(exposed, server) {
 			f(server, method, params)
 		}
 	}
-	news := e.passing.add(listener{e.pipeline.Policy.Principal(), only})
-	tools := e.catalog.OnChange(func(*core.Toolset) { f("", server.ToolsChanged, nil) })
-	return func() { news(); tools() }
+	stopEvents := e.tools.events.addListener(eventListener{e.pipeline.Policy.Principal(), only})
+	stopTools := e.tools.catalog.OnChange(func(*core.Toolset) { f("", server.ToolsChanged, nil) })
+	return func() { stopEvents(); stopTools() }
 }
 
-// WantLog sets the lowest level of the servers' log messages that a client receives.
-func (e *Engine) WantLog(level string) { e.pool.SetLogLevel(level) }
+// SetLogLevel sets the lowest level of the servers' log messages that a client receives.
+func (e *Engine) SetLogLevel(level string) { e.tools.pool.SetLogLevel(level) }

@@ -17,7 +17,7 @@ import (
 	"retort/internal/engine"
 )
 
-// library is an upstream in this process with resources, which can be made to say anything.
+// library is a server in this process with resources. Tests choose its answers.
 type library struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -29,7 +29,7 @@ type library struct {
 	hold    chan struct{}
 }
 
-// count is how many messages came of a method; of "" answers.
+// count returns the number of received messages of a method; for the method "", the number of answers.
 func (l *library) count(method string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +139,7 @@ func (l *library) open(t *testing.T, settings string) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e
 }
 
@@ -169,14 +169,14 @@ func TestProgramsReadResources(t *testing.T) {
 	}
 }
 
-// The policy judges reading by the name of the tool, as any call.
+// TestPolicyOfResources checks that the policy treats reading a resource as a call of a tool of that name.
 func TestPolicyOfResources(t *testing.T) {
 	l := &library{tools: `{"name":"listResources","inputSchema":{"type":"object"}}`}
 	e := l.open(t, "servers: {lib: {deny: [read_*], expose: direct}}")
 	if o := e.Execute(t.Context(), engine.Request{Code: "return await lib.readResource('doc://1')"}); o.Status == engine.Status("ok") {
 		t.Errorf("%s %s", o.Status, o.Result)
 	}
-	if o := e.Pass(t.Context(), engine.Request{}, core.PassthroughRequest{Server: "lib", Method: "resources/read", Tool: "read_resource", Arguments: json.RawMessage(`{"uri":"doc://1"}`)}); o.Status != "denied" && o.Status != "rejected" {
+	if o := e.PassThrough(t.Context(), engine.Request{}, core.PassthroughRequest{Server: "lib", Method: "resources/read", Tool: "read_resource", Arguments: json.RawMessage(`{"uri":"doc://1"}`)}); o.Status != "denied" && o.Status != "rejected" {
 		t.Errorf("%s %s", o.Status, o.Result)
 	}
 	// A tool of the server's own stands in the place of ours.
@@ -190,7 +190,7 @@ func TestPolicyOfResources(t *testing.T) {
 	}
 }
 
-// line is a conversation of a client with the engine over lines of JSON.
+// line is a client's conversation with the engine over lines of JSON.
 type line struct {
 	t   *testing.T
 	in  io.Writer
@@ -218,7 +218,7 @@ func (c *line) say(text string) {
 	}
 }
 
-// hear returns the next line that contains one of texts. It passes over all others.
+// hear returns the next line that contains one of texts. It skips all others.
 func (c *line) hear(texts ...string) string {
 	c.t.Helper()
 	for c.out.Scan() {
@@ -230,8 +230,8 @@ func (c *line) hear(texts ...string) string {
 	return ""
 }
 
-// A server cannot make a person believe that somebody else asks, nor ask out of turn, nor for
-// pages to be opened, nor flood.
+// TestHostileQuestions checks that a server's question to the user cannot pretend to come from someone else, cannot
+// be sent outside of a call, cannot ask for a page to be opened, and that a server cannot send too many.
 func TestHostileQuestions(t *testing.T) {
 	ask := func(id, params string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","method":"elicitation/create","params":%s}`, id, params)
@@ -294,7 +294,7 @@ func askedTime(t *testing.T, limit time.Duration) (enough bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	c := l.client(t, e, `{"elicitation":{}}`)
 	c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute_code","arguments":{"language":"javascript","code":"return await callMCPTool('lib__get_x', {})"}}}`)
 	asked := c.hear(`elicitation/create`, `"id":1,`)
@@ -326,7 +326,8 @@ func askedTime(t *testing.T, limit time.Duration) (enough bool) {
 	return true
 }
 
-// Of several calls for the same client, any may be meant; of several clients, none is.
+// TestWhoIsAskedIsNotGuessed checks that a server's question is refused while calls of several clients are running,
+// because it does not say whose user it is for.
 func TestWhoIsAskedIsNotGuessed(t *testing.T) {
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, hold: make(chan struct{})}
 	e := l.open(t, "servers: {lib: {expose: direct}}")
@@ -345,7 +346,8 @@ func TestWhoIsAskedIsNotGuessed(t *testing.T) {
 	}
 }
 
-// What changes at the server is told; a changed definition is not called.
+// TestChangesAreTold checks that clients are notified of changes at a server, and that a tool whose definition has
+// changed is not called.
 func TestChangesAreTold(t *testing.T) {
 	l := &library{tools: `{"name":"get_x","description":"Get x.","inputSchema":{"type":"object"}}`}
 	e := l.open(t, "servers: {lib: {expose: direct}}")
@@ -377,7 +379,8 @@ func TestChangesAreTold(t *testing.T) {
 	c.hear("notifications/prompts/list_changed")
 }
 
-// A client that takes no requests gets the question as the answer, and the call goes on meanwhile.
+// TestAskedByAnAnswer checks that a client that takes no requests gets a server's question as the answer to its own
+// request, and that the call continues meanwhile.
 func TestAskedByAnAnswer(t *testing.T) {
 	question := `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, during: []string{question}}

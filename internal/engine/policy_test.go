@@ -10,8 +10,8 @@ import (
 	"retort/internal/engine"
 )
 
-// What a principal may not call it does not find, in no way of looking; what it
-// finds it may call.
+// TestPrincipals checks that a principal finds the tools that it may call, and no others, with every way of
+// searching.
 func TestPrincipals(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}, {Name: "mail", Dial: demo.DialFunc("mail")}},
@@ -25,7 +25,7 @@ principals:
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	for _, c := range []struct {
 		principal string
 		tools     int
@@ -68,7 +68,8 @@ principals:
 	}
 }
 
-// A misspelt server in settings must not quietly drop what they deny.
+// TestSettingsForNobody checks that settings for a misspelt server are an error, because their restrictions would
+// otherwise apply to no server.
 func TestSettingsForNobody(t *testing.T) {
 	for _, text := range []string{`servers: {crn: {deny: ["*"]}}`, `principals: {ada: {servers: {crn: {deny: ["*"]}}}}`} {
 		_, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Settings: text, Servers: []engine.Server{{Name: "crm", Dial: demo.DialFunc("crm")}}})

@@ -9,8 +9,8 @@ import (
 	"retort/internal/privacy/redact"
 )
 
-// OpenRedactor returns the redactor of personal values that the settings describe; nil if they disable it. now returns
-// the settings in force. close must be called when the redactor is no longer used.
+// OpenRedactor returns the redactor of personal values that the settings describe; nil if they disable it. now
+// returns the settings in force. close must be called when the redactor is no longer used.
 func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, close func() error) {
 	s := st.config.Settings
 	if !s.PIITokenization.IsOn() {
@@ -46,8 +46,8 @@ func (st *Stores) OpenRedactor(now func() config.Settings) (r *redact.Redactor, 
 	return redact.New(o, store), store.Close
 }
 
-// treatment returns how values of a type are treated in results of a server. If the settings name several treatments,
-// the strictest applies.
+// treatment returns how values of a type are treated in results of a server. If the settings name several treatments
+// for the type, the strictest applies.
 func treatment(s config.ServerPII, t string) redact.TypeTreatment {
 	switch {
 	case slices.Contains(s.Block, t):

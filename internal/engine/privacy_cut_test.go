@@ -12,7 +12,7 @@ import (
 
 const person = "Quirinus Wachtmeister"
 
-// leaks fails if the model sees a part of the person's name that tells it.
+// leaks fails the test if the model sees a part of the person's name.
 func leaks(t *testing.T, o engine.Outcome, what string) {
 	t.Helper()
 	told, _ := json.Marshal(o)
@@ -33,11 +33,12 @@ func withPerson(t *testing.T) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e
 }
 
-// A name that is written in two pieces, whatever the pieces, is one name to the model.
+// TestNamesInPieces checks that a name that a program outputs in two pieces is hidden from the model like a whole
+// one.
 func TestNamesInPieces(t *testing.T) {
 	e := withPerson(t)
 	for lang, code := range map[core.Language]string{
@@ -57,7 +58,7 @@ func TestNamesInPieces(t *testing.T) {
 	}
 }
 
-// Wherever the limit of the output cuts, or an error, nothing of a name is left.
+// TestNamesThatAreCut checks that no piece of a name remains where the limit of the output or an error cuts it.
 func TestNamesThatAreCut(t *testing.T) {
 	e := withPerson(t)
 	const code = `const {full_name: n} = await hr.getPerson({id: 1});

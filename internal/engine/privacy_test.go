@@ -26,7 +26,7 @@ func tool(name, properties string, reads bool) string {
 
 const contacts = 10_000
 
-// people are rows as a drive has them.
+// people holds rows with personal data, as a drive returns them.
 func people() (rows string, personal []string) {
 	var b strings.Builder
 	for i := range contacts {
@@ -40,8 +40,8 @@ func people() (rows string, personal []string) {
 	return "[" + b.String() + "]", personal
 }
 
-// move is an engine with a drive that has contacts, and a crm that takes them.
-func move(t *testing.T, settings string) (e *engine.Engine, drive, crm *party, personal []string) {
+// openContacts opens an engine with a drive that has contacts, and a CRM to copy them to.
+func openContacts(t *testing.T, settings string) (e *engine.Engine, drive, crm *party, personal []string) {
 	t.Helper()
 	rows, personal := people()
 	drive = &party{tools: listing(tool("get_rows", `"sheet":{"type":"string"}`, true)), answer: func(string, json.RawMessage) string { return textResult(rows) }}
@@ -62,7 +62,7 @@ func move(t *testing.T, settings string) (e *engine.Engine, drive, crm *party, p
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e, drive, crm, personal
 }
 
@@ -73,10 +73,10 @@ const copies = `
 	for (let i = 0; i < contacts.length; i += 1000) await crm.createContacts({contacts: contacts.slice(i, i + 1000)});
 	return {copied: contacts.length, same: new Set(contacts.map(c => c.email)).size, sample: contacts.slice(0, 2)};`
 
-// Contacts go from a drive to a crm: that gets the real values, and nothing that the
-// model sees has any.
+// TestContactsFromDriveToCRM checks that a program copies contacts from a drive to a CRM, which gets the real values,
+// while the model sees none of them.
 func TestContactsFromDriveToCRM(t *testing.T) {
-	e, _, crm, personal := move(t, "servers: {crm: {pii: {reveal: [email, phone]}}}")
+	e, _, crm, personal := openContacts(t, "servers: {crm: {pii: {reveal: [email, phone]}}}")
 	o := e.Execute(t.Context(), engine.Request{Code: copies})
 	told, _ := json.Marshal(o)
 	if o.Status != core.StatusOK || !strings.Contains(string(o.Result), fmt.Sprintf(`"copied":%d,"same":%d`, contacts, contacts)) {
@@ -96,10 +96,10 @@ func TestContactsFromDriveToCRM(t *testing.T) {
 	}
 }
 
-// Without a rule a person is asked before values go to a server that has not sent them,
-// and a model that reads the question sees tokens.
+// TestCrossingIsAsked checks that, without a rule, a person is asked before values are sent to a server that they do
+// not come from, and that a model that reads the question sees tokens.
 func TestCrossingIsAsked(t *testing.T) {
-	e, _, crm, personal := move(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
+	e, _, crm, personal := openContacts(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
 	o := e.Execute(t.Context(), engine.Request{Code: copies})
 	told, _ := json.Marshal(o)
 	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "personal data is sent to crm: email from drive; phone from drive") || crm.got() != "" {
@@ -128,10 +128,10 @@ func TestCrossingIsAsked(t *testing.T) {
 	}
 }
 
-// Errors of servers are hidden as their answers are, and what a guard says of real
-// arguments, too.
+// TestErrorsAreHidden checks that personal values are hidden in errors of servers and in errors of the engine about
+// arguments.
 func TestErrorsAreHidden(t *testing.T) {
-	e, _, crm, _ := move(t, "servers: {crm: {pii: {reveal: [email]}}}")
+	e, _, crm, _ := openContacts(t, "servers: {crm: {pii: {reveal: [email]}}}")
 	o := e.Execute(t.Context(), engine.Request{Code: `
 		const r: any = await drive.getRows({});
 		try { await crm.findContact({email: r[0].email}) } catch (e: any) { console.log(e.message) }
@@ -146,10 +146,10 @@ func TestErrorsAreHidden(t *testing.T) {
 	}
 }
 
-// Tokens are good in the session that they come from, also after the engine has
-// started again, and nowhere else.
+// TestTokensOfSessions checks that tokens are valid only in the session in which they were created, also after a
+// restart.
 func TestTokensOfSessions(t *testing.T) {
-	e, _, crm, personal := move(t, "servers: {crm: {pii: {reveal: [email]}}}")
+	e, _, crm, personal := openContacts(t, "servers: {crm: {pii: {reveal: [email]}}}")
 	o := e.Execute(t.Context(), engine.Request{Session: "a", Code: `const r: any = await drive.getRows({}); return r[0].email`})
 	var token string
 	if json.Unmarshal(o.Result, &token) != nil || !strings.HasPrefix(token, "[EMAIL_") {
@@ -167,23 +167,23 @@ func TestTokensOfSessions(t *testing.T) {
 	}
 }
 
-// What the person has switched off is off.
+// TestPrivacyOff checks that the settings can switch the hiding of personal values off.
 func TestPrivacyOff(t *testing.T) {
-	e, _, _, personal := move(t, "piiTokenization: false")
+	e, _, _, personal := openContacts(t, "piiTokenization: false")
 	o := e.Execute(t.Context(), engine.Request{Code: `const r: any = await drive.getRows({}); return r[0]`})
 	if !strings.Contains(string(o.Result), personal[0]) {
 		t.Errorf("%s", o.Result)
 	}
-	e, _, _, personal = move(t, "pii: {modes: {email: off, phone: border}}")
+	e, _, _, personal = openContacts(t, "pii: {modes: {email: off, phone: border}}")
 	o = e.Execute(t.Context(), engine.Request{Code: `const r: any = await drive.getRows({}); return [r[0].email, r[0].phone, r[0].phone.length]`})
 	if !strings.Contains(string(o.Result), personal[0]) || !strings.Contains(string(o.Result), `"[PHONE_1]",`+fmt.Sprint(len(personal[1]))) {
 		t.Errorf("%s", o.Result)
 	}
 }
 
-// Programs can ask about values that they don't see.
+// TestHelpers checks the helper functions with which programs can ask about values that they do not see.
 func TestHelpers(t *testing.T) {
-	e, _, _, _ := move(t, "")
+	e, _, _, _ := openContacts(t, "")
 	o := e.Execute(t.Context(), engine.Request{Code: `
 		const r: any = await drive.getRows({});
 		const some = r.slice(0, 3);
@@ -199,7 +199,7 @@ func TestHelpers(t *testing.T) {
 	}
 }
 
-// Attachments and resources are answers too: programs find tokens in them.
+// TestResourcesAreHidden checks that personal values in attachments and resources are tokens for programs.
 func TestResourcesAreHidden(t *testing.T) {
 	const csv = "name,email\nAnn,ann.holstad@corp.example\n"
 	drive := &party{tools: listing(tool("get_file", `"as":{"type":"string"}`, true)), answer: func(_ string, arguments json.RawMessage) string {
@@ -217,7 +217,7 @@ func TestResourcesAreHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	o := e.Execute(t.Context(), engine.Request{Language: core.JavaScript, Code: `import fs from 'node:fs/promises';
 		const text = await drive.getFile({as: 'text'}), blob = await drive.getFile({as: 'blob'}), link = await drive.getFile({as: 'link'});
 		const seen = [JSON.stringify(text), await fs.readFile(blob.path, 'utf8'), JSON.stringify(link)];

@@ -25,12 +25,12 @@ func staff(t *testing.T) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e
 }
 
-// Types say which strings are tokens. They go wherever strings go. What the model has
-// written itself it sees.
+// TestSealedTypesInPrograms checks that generated types show which strings are tokens, that these can be used as
+// strings, and that values which the model wrote itself are not hidden.
 func TestSealedTypesInPrograms(t *testing.T) {
 	e := staff(t)
 	found, err := e.Describe(t.Context(), []string{"hr.listStaff"}, core.TypeScript)

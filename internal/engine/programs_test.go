@@ -68,13 +68,13 @@ const (
 	inMachines
 )
 
-// TestProgramsInGVisor runs them behind a kernel of their own, with the same outcomes.
+// TestProgramsInGVisor runs the programs of TestPrograms in gVisor. The Outcomes must be the same.
 func TestProgramsInGVisor(t *testing.T) {
 	settings := fmt.Sprintf("sandboxMode: gvisor\ngvisor: {runsc: %q}\n", testenv.Need(t, "runsc"))
 	runContained(t, "gvisor", settings, inGVisor)
 }
 
-// TestProgramsInDocker runs them in containers, with the same outcomes.
+// TestProgramsInDocker runs the programs of TestPrograms in containers. The Outcomes must be the same.
 func TestProgramsInDocker(t *testing.T) {
 	d := testenv.StartDockerd(t)
 	defer d.End()
@@ -89,15 +89,15 @@ func TestProgramsInDocker(t *testing.T) {
 	}
 }
 
-// TestProgramsInMachines runs them in virtual machines, with the same outcomes.
+// TestProgramsInMachines runs the programs of TestPrograms in virtual machines. The Outcomes must be the same.
 func TestProgramsInMachines(t *testing.T) {
 	settings := fmt.Sprintf("sandboxMode: vm\nvm: {qemu: %q, kernel: %q}\n", testenv.Need(t, "qemu"), filepath.Join("..", "..", "testdata", "kernel"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	runContained(t, "vm", settings, inMachines)
 }
 
-// runContained runs a quarter of the programs, or all if RETORT_FULL is set, on the runtimes that
-// every sandbox has.
+// runContained runs a quarter of the programs, or all if RETORT_FULL is set, on the runtimes that every sandbox
+// supports.
 func runContained(t *testing.T, sandbox, settings string, part int) {
 	for _, r := range []struct{ runtime, pattern string }{{"quickjs", "*.[jt]s"}, {"python", "*.py"}} {
 		t.Run(r.runtime, func(t *testing.T) {
@@ -126,7 +126,7 @@ func programsLike(t *testing.T, pattern string) []string {
 // runFiles runs programs on a runtime. settings selects the sandbox, and sandbox is its name.
 func runFiles(t *testing.T, runtime string, files []string, sandbox, settings string) {
 	e := openWith(t, "piiTokenization: false\n"+settings, demo.ServerNames()...) // the expected results have real values instead of tokens
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) { runProgram(t, e, runtime, sandbox, file) })
 	}
@@ -134,10 +134,10 @@ func runFiles(t *testing.T, runtime string, files []string, sandbox, settings st
 
 // TestProgramsAreRightAsBeforeWhenTypesAreLearned checks that types learned from answers cause no
 // warnings about correct programs. It runs each program twice, the second time in an engine that has
-// learned from all answers of the first run.
+// waitForLearned from all answers of the first run.
 func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 	testenv.Need(t, "python")
-	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false\n", Limits: unhurried, Servers: untyped(t)}
+	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false\n", Limits: unhurried, Servers: untypedServers(t)}
 	learned := 0
 	scripts, pythons := programsLike(t, "*.[jt]s"), programsLike(t, "*.py")
 	if !testenv.Full() { // many programs exist in both languages, so each language runs a different half
@@ -150,7 +150,7 @@ func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Settle(t.Context())
+		e.WaitForServers(t.Context())
 		for i, file := range programs {
 			got := checkWarnings(execute(t, e, file, "", fmt.Sprint(round)))
 			if round == 0 {
@@ -181,13 +181,13 @@ func learnedTools(e *engine.Engine) (n int) {
 	return n
 }
 
-// checkWarnings are those of the type check.
+// checkWarnings returns the warnings of an Outcome that come from the type check.
 func checkWarnings(o core.Outcome) []string {
 	return slices.DeleteFunc(slices.Clone(o.Warnings), func(w string) bool { return !strings.HasPrefix(w, "line ") })
 }
 
-// untyped are the bundled servers as if none of their tools declared what it answers.
-func untyped(t *testing.T) (servers []engine.Server) {
+// untypedServers returns the bundled servers with the output schemas of their tools removed.
+func untypedServers(t *testing.T) (servers []engine.Server) {
 	t.Helper()
 	for _, name := range demo.ServerNames() {
 		servers = append(servers, engine.Server{Name: name, Dial: without(demo.DialFunc(name), "outputSchema")})
@@ -240,10 +240,10 @@ func runProgram(t *testing.T, e *engine.Engine, runtime, sandbox, file string) {
 	}
 }
 
-// executionID is what differs from run to run in a file's name.
+// executionID matches the part of a file's name that differs from run to run.
 var executionID = regexp.MustCompile(`results/[a-z0-9]+`)
 
-// tellOutcome is an outcome for people to review.
+// tellOutcome formats an Outcome for people to review.
 func tellOutcome(o core.Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", o.Status)

@@ -18,8 +18,8 @@ import (
 	"retort/internal/engine"
 )
 
-// reloaded is an engine whose settings are a file, with a server "eye" that has the tools "add_note" and "get_note". What
-// hook says is done in the midst of the first call of the tool that is hooked.
+// reloaded is an engine with a settings file, and a server "eye" with the tools "add_note" and "get_note". hook is
+// called during the first call of the hooked tool.
 type reloaded struct {
 	*testing.T
 	*engine.Engine
@@ -69,7 +69,7 @@ func (r *reloaded) write(settings string) {
 	}
 }
 
-// change writes the settings and has the engine read them.
+// change writes the settings file and makes the engine read it.
 func (r *reloaded) change(settings string) {
 	r.Helper()
 	r.write(settings)
@@ -85,7 +85,8 @@ for (const f of [eye.addNote, eye.getNote]) {
 }
 return said.join('; ')`
 
-// Each program makes a call, in whose midst the settings change, and two more.
+// TestReloadInTheMidstOfAProgram changes the settings during the first of three calls of a program, and checks which
+// calls then succeed.
 func TestReloadInTheMidstOfAProgram(t *testing.T) {
 	const names = "principals: {anna: {}}\n"
 	for name, c := range map[string]struct {
@@ -101,7 +102,7 @@ func TestReloadInTheMidstOfAProgram(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reloadable(t, c.before)
-			r.Settle(t.Context())
+			r.WaitForServers(t.Context())
 			r.hook = func() { r.change(c.after) }
 			anna := r.As("anna")
 			for _, want := range []string{c.want, c.next} {
@@ -121,10 +122,11 @@ func TestReloadInTheMidstOfAProgram(t *testing.T) {
 	}
 }
 
-// A person is asked about what needs one now, also in a program that has begun before.
+// TestReloadAsks checks that a person is asked about a call that needs approval since a reload, even in a program
+// that began earlier.
 func TestReloadAsks(t *testing.T) {
 	r := reloadable(t, "permissionLevel: execute_full\n")
-	r.Settle(t.Context())
+	r.WaitForServers(t.Context())
 	r.hook = func() { r.change("permissionLevel: execute_full\napproval: {autoApproveMedium: false}\n") }
 	o := r.Execute(t.Context(), engine.Request{Code: twoNotes})
 	if o.Status != core.StatusPendingApproval || len(o.Approvals) != 1 || !strings.Contains(o.Approvals[0].Rule, "autoApproveMedium") {
@@ -141,10 +143,11 @@ func TestReloadAsks(t *testing.T) {
 	}
 }
 
-// A call that waits for its server to start is not sent once it is denied.
+// TestReloadReachesCallsThatWait checks that a call that waits for its server to start is not sent if a reload
+// forbids it.
 func TestReloadReachesCallsThatWait(t *testing.T) {
 	r := reloadable(t, "permissionLevel: execute_full\n")
-	r.Settle(t.Context())
+	r.WaitForServers(t.Context())
 	_ = r.Close() // the next engine knows the tools before the server is there
 	dialing, proceed := make(chan struct{}, 8), make(chan struct{})
 	r.open(func(ctx context.Context) (io.ReadWriteCloser, error) {
@@ -162,7 +165,8 @@ func TestReloadReachesCallsThatWait(t *testing.T) {
 	}
 }
 
-// What is wrong with a file, and what takes effect only at a start, is said as long as it is so.
+// TestReloadSaysWhatIsOutstanding checks that Outstanding describes an error in a file, and settings that take effect
+// at the next start, until they are fixed or reverted.
 func TestReloadSaysWhatIsOutstanding(t *testing.T) {
 	r := reloadable(t, "permissionLevel: read_only\n")
 	for _, c := range []struct{ settings, want string }{
@@ -183,13 +187,14 @@ func TestReloadSaysWhatIsOutstanding(t *testing.T) {
 	}
 }
 
-// Clients are told when the rules show or hide tools of servers that they see as they are.
+// TestReloadTellsClients checks that clients are notified when a reload shows or hides tools of servers that they see
+// directly.
 func TestReloadTellsClients(t *testing.T) {
 	const exposed = "servers: {eye: {expose: direct, deny: [get_note]}}\n"
 	r := reloadable(t, exposed)
-	r.Settle(t.Context())
+	r.WaitForServers(t.Context())
 	told := make(chan string, 64)
-	defer r.Watch(func(_, method string, _ json.RawMessage) { told <- method })()
+	defer r.WatchChanges(func(_, method string, _ json.RawMessage) { told <- method })()
 	r.change("servers: {eye: {expose: direct}}\n")
 	if testenv.Receive(t, told, "a notification") != "notifications/tools/list_changed" || r.Toolset().CountTools() != 2 {
 		t.Errorf("%d tools", r.Toolset().CountTools())
@@ -204,22 +209,23 @@ func TestReloadTellsClients(t *testing.T) {
 // A server whose entry changes is reconnected. Executions that begin afterwards use the new connection.
 func TestReloadChangesAServer(t *testing.T) {
 	r := reloadable(t, "")
-	r.Settle(t.Context())
+	r.WaitForServers(t.Context())
 	r.hook = func() { r.change("servers: {eye: {timeout: 5m, instances: 3}}\n") }
 	o := r.Execute(t.Context(), engine.Request{Code: twoNotes})
 	if o.Error == nil || !strings.Contains(o.Error.Message, `the entry of the server "eye" was changed`) && !strings.Contains(o.Error.Message, "added or changed after the program began") {
 		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
-	r.Settle(t.Context())
+	r.WaitForServers(t.Context())
 	if o := r.Execute(t.Context(), engine.Request{Code: twoNotes}); string(o.Result) != `"done get_note; done add_note; done get_note"` {
 		t.Errorf("%s %s %+v", o.Status, o.Result, o.Error)
 	}
 }
 
-// Programs that run while the settings change and change again make no call that both forbid.
+// TestReloadWhileProgramsRun checks that programs make no call that both the old and the new settings forbid, while
+// the settings change again and again.
 func TestReloadWhileProgramsRun(t *testing.T) {
 	r := reloadable(t, "servers: {eye: {deny: [get_note]}}\n")
-	r.Settle(t.Context())
+	r.WaitForServers(t.Context())
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 {
@@ -243,8 +249,9 @@ func TestReloadWhileProgramsRun(t *testing.T) {
 	all.Wait()
 }
 
-// A program that has a server write the settings gets nothing by it: what they allow more waits for a person, and what
-// they forbid counts. The same holds for what was written right before its end.
+// TestReloadOfWhatAProgramMayHaveWritten checks that a program that makes a server write the settings file gains
+// nothing: only what the new settings forbid takes effect. The same holds for what was written right before the
+// writeProgramFile ended.
 func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 	const narrow = "permissionLevel: execute_full\nprincipals: {anna: {}}\nservers: {eye: {deny: [get_note]}}\n"
 	for name, c := range map[string]struct {
@@ -261,7 +268,7 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reloadable(t, narrow)
-			r.Settle(t.Context())
+			r.WaitForServers(t.Context())
 			engine.Reload(r.Engine)
 			r.on, r.hook = "add_note", func() {
 				if r.write(c.written); c.noticed {
@@ -297,7 +304,8 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 	}
 }
 
-// A project's file that appears does not move the data directory, and is named.
+// TestReloadKeepsTheDataDirectory checks that a project's settings file that is created later applies but does not
+// openContacts the data directory, and that Outstanding says so.
 func TestReloadKeepsTheDataDirectory(t *testing.T) {
 	dir, config := t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)

@@ -15,12 +15,11 @@ import (
 	"retort/internal/skills/extract"
 )
 
-// The nouns of skills.
+// Types of skills.
 type (
-	// Types of skills.
-	SkillDraft  = core.SkillDraft  // asks for a skill to be saved
-	SavedSkill  = core.SavedSkill  // what is told of it then
-	SkillInfo   = core.SkillInfo   // one skill in a list
+	SkillDraft  = core.SkillDraft  // describes a skill to save
+	SavedSkill  = core.SavedSkill  // the result of saving it
+	SkillInfo   = core.SkillInfo   // a skill in a list
 	LoadedSkill = core.LoadedSkill // a skill with its code
 )
 
@@ -34,27 +33,28 @@ func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome
 		d.Code, d.Language = extract.WrapBody(d.Code, lang, strings.ReplaceAll(d.Name, "_", "-")).Code, lang
 		o = e.pipeline.SaveSkill(ctx, r, d)
 	}
-	return e.logged("saved a skill", o)
+	return e.logOutcome("saved a skill", o)
 }
 
 // LoadSkill returns a skill with its code, in its newest version or in a given one. A prefix of the version is
 // enough.
 func (e *Engine) LoadSkill(name, version string) (LoadedSkill, error) {
-	return failing(e.pipeline.LoadSkill(name, version, sessionOf("")))
+	return plainError(e.pipeline.LoadSkill(name, version, sessionName("")))
 }
 
 // ShowSkill is like LoadSkill, for a person: personal values replace the tokens that models see.
 func (e *Engine) ShowSkill(name, version string) (LoadedSkill, error) {
-	return failing(e.pipeline.ShowSkill(name, version))
+	return plainError(e.pipeline.ShowSkill(name, version))
 }
 
 // ListSkills returns the skills that match a query and have all tags, best match first.
 func (e *Engine) ListSkills(query string, tags []string) ([]SkillInfo, error) {
-	return failing(e.pipeline.ListSkills(query, tags, sessionOf("")))
+	return plainError(e.pipeline.ListSkills(query, tags, sessionName("")))
 }
 
-// failing converts a nil *Error to a nil error, which a plain conversion would not.
-func failing[T any](v T, err *Error) (T, error) {
+// plainError returns err as an error. A nil *Error becomes a nil error, which it would not if it were converted
+// implicitly.
+func plainError[T any](v T, err *Error) (T, error) {
 	if err != nil {
 		return v, err
 	}
@@ -80,13 +80,13 @@ func (e *Engine) RemoveSkill(name string) (SkillInfo, error) {
 // using-retort exports a skill that explains how to use Retort.
 func (e *Engine) ExportSkill(name, dir string) (string, error) {
 	if name == skills.GuideName {
-		return failing(skills.ExportGuide(dir))
+		return plainError(skills.ExportGuide(dir))
 	}
 	s, err := e.pipeline.Skills.Get(name, "")
 	if err != nil {
 		return "", err
 	}
-	return failing(skills.ExportSkill(s, dir))
+	return plainError(skills.ExportSkill(s, dir))
 }
 
 // ImportSkill saves the contents of an Agent Skills folder as a skill, as SaveSkill does.
@@ -99,13 +99,13 @@ func (e *Engine) ImportSkill(ctx context.Context, r Request, dir string, forUser
 		ctx, r,
 		SkillDraft{
 			Name: s.Name, Code: s.Code, Description: s.Description, Language: s.Language, Tags: s.Tags,
-			Triggers: s.Triggers, Instructions: instructionsOf(s), Document: s.Text, ForUser: forUser,
+			Triggers: s.Triggers, Instructions: skillInstructions(s), Document: s.Text, ForUser: forUser,
 		},
 	)
 }
 
-// instructionsOf returns the text of a skill without code; "" if it has code.
-func instructionsOf(s skills.Skill) string {
+// skillInstructions returns the text of a skill that has no code, and "" for one that has.
+func skillInstructions(s skills.Skill) string {
 	if s.Language != "" {
 		return ""
 	}
@@ -113,7 +113,7 @@ func instructionsOf(s skills.Skill) string {
 }
 
 // CallOfSkill returns a request for a program that calls one function of a skill. An empty function means the only
-// one, or the one with the skill's name. values has JSON by parameter name.
+// function, or the one with the skill's name. values maps the names of parameters to JSON values.
 func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values map[string]json.RawMessage) (Request, error) {
 	s, err := e.pipeline.Skills.Get(strings.ReplaceAll(name, "_", "-"), "")
 	if err != nil {
@@ -122,11 +122,11 @@ func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values 
 	if s.Functions, err = e.pipeline.SkillFunctions(ctx, s); err != nil {
 		return Request{}, err
 	}
-	f, err := functionOf(s, function)
+	f, err := findFunction(s, function)
 	if err != nil {
 		return Request{}, err
 	}
-	args, err := argumentsOf(f, values)
+	args, err := orderArguments(f, values)
 	if err != nil {
 		return Request{}, err
 	}
@@ -150,23 +150,24 @@ func (e *Engine) CallOfSkill(ctx context.Context, name, function string, values 
 		}
 		fmt.Fprintf(&code, "import %s from './skills/%s';\nreturn await f(", clause, s.Name)
 		for _, a := range args {
-			fmt.Fprintf(&code, "%s, ", orUndefined(a.value))
+			fmt.Fprintf(&code, "%s, ", literalOrUndefined(a.value))
 		}
 		code.WriteString(");\n")
 	}
 	return Request{Language: s.Language, Code: code.String()}, nil
 }
 
-func orUndefined(value json.RawMessage) string {
+// literalOrUndefined returns a JSON value as a JavaScript expression; "undefined" for nil.
+func literalOrUndefined(value json.RawMessage) string {
 	if value == nil {
 		return "undefined"
 	}
 	return string(value)
 }
 
-// functionOf returns the function of a skill called name; if name is empty, the only function or the one with the
+// findFunction returns the function of a skill called name; if name is empty, the only function or the one with the
 // skill's name.
-func functionOf(s skills.Skill, name string) (skills.SkillFunction, *Error) {
+func findFunction(s skills.Skill, name string) (skills.SkillFunction, *Error) {
 	var names []string
 	for _, f := range s.Functions {
 		names = append(names, f.Name)
@@ -185,14 +186,15 @@ func functionOf(s skills.Skill, name string) (skills.SkillFunction, *Error) {
 		WithHint("choose one of %s", strings.Join(names, ", "))
 }
 
-type argument struct {
+// skillArgument represents an argument of a skill's function.
+type skillArgument struct {
 	name  string
-	value json.RawMessage // nil if it is not given
+	value json.RawMessage // nil if the caller gives none
 }
 
-// argumentsOf returns the arguments of a call, in the order of the parameters. It omits trailing parameters without a
-// value.
-func argumentsOf(f skills.SkillFunction, values map[string]json.RawMessage) ([]argument, *Error) {
+// orderArguments returns the arguments of a call, in the order of the parameters. It omits trailing parameters without
+// a value.
+func orderArguments(f skills.SkillFunction, values map[string]json.RawMessage) ([]skillArgument, *Error) {
 	params := skills.ParamNames(f)
 	for name := range values {
 		if !slices.Contains(params, name) {
@@ -206,12 +208,12 @@ func argumentsOf(f skills.SkillFunction, values map[string]json.RawMessage) ([]a
 		if err != nil {
 			return nil, core.Errorf(core.KindInvalidArguments, "skills.run", "%w", err)
 		}
-		return []argument{{"", whole}}, nil
+		return []skillArgument{{"", whole}}, nil
 	}
-	var args []argument
+	var args []skillArgument
 	last := 0
 	for i, name := range params {
-		args = append(args, argument{name, values[name]})
+		args = append(args, skillArgument{name, values[name]})
 		if values[name] != nil {
 			last = i + 1
 		}

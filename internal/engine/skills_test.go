@@ -25,17 +25,17 @@ func saved(t *testing.T, e *engine.Engine, d engine.SkillDraft) engine.SavedSkil
 	return s
 }
 
-// skilled is an engine with a home.
-func skilled(t *testing.T, settings string) *engine.Engine {
+// openSkilled opens an engine with a data directory.
+func openSkilled(t *testing.T, settings string) *engine.Engine {
 	t.Helper()
 	e, _ := judgedAt(t, t.TempDir(), settings)
 	return e
 }
 
-// A person who is asked about a program is asked about its skills, too: a yes to one
-// version does not cover another one.
+// TestApprovalOfSkills checks that a person who is asked about a program also approves the skills it imports, and
+// that the approval does not cover another version of a skill.
 func TestApprovalOfSkills(t *testing.T) {
-	e := skilled(t, "approval: {autoApproveLow: false, autoApproveMedium: true}")
+	e := openSkilled(t, "approval: {autoApproveLow: false, autoApproveMedium: true}")
 	asked := func(version string) core.Approval {
 		saved(t, e, engine.SkillDraft{Name: "greet", Description: "Greets.", Code: "export const greet = () => '" + version + "';"})
 		var seen core.Approval
@@ -58,11 +58,11 @@ func TestApprovalOfSkills(t *testing.T) {
 	}
 }
 
-// What is personal in a skill's code is a token for models and programs, and a value
-// for people.
+// TestPersonalDataInSkills checks that models and programs see tokens for the personal values in a skill's code, and
+// people see the values.
 func TestPersonalDataInSkills(t *testing.T) {
 	const address = "olga.petrova@norden-tech.example"
-	e := skilled(t, "")
+	e := openSkilled(t, "")
 	saved(t, e, engine.SkillDraft{Name: "boss", Description: "Writes to " + address, Code: "export const boss = () => '" + address + "';"})
 	l, err := e.LoadSkill("boss", "")
 	list, _ := e.ListSkills("", nil)
@@ -80,7 +80,8 @@ func TestPersonalDataInSkills(t *testing.T) {
 	}
 }
 
-// A token stands for something else in each session, so no skill has one.
+// TestTokensInSkills checks that a skill that contains a token can be neither saved nor imported, because a token
+// stands for another value in each session.
 func TestTokensInSkills(t *testing.T) {
 	home := t.TempDir()
 	e, _ := judgedAt(t, home, "")
@@ -117,7 +118,7 @@ func saveThreeSkills(tb testing.TB, e *engine.Engine) {
 
 // TestThreeSkills runs a program that imports three skills, before and after their check is remembered.
 func TestThreeSkills(t *testing.T) {
-	e := skilled(t, "")
+	e := openSkilled(t, "")
 	saveThreeSkills(t, e)
 	for range 2 {
 		if o := e.Execute(t.Context(), engine.Request{Code: programOfThreeSkills}); string(o.Result) != "4" {
@@ -144,10 +145,11 @@ func BenchmarkSkills(b *testing.B) {
 	}
 }
 
-// A program that has succeeded becomes a skill with parameters; one that would not pass as a parameter stays as it was.
+// TestSkillFrom checks that a program that succeeded becomes a skill whose literals are parameters, except for
+// literals that would not pass the check as parameters.
 func TestSkillFrom(t *testing.T) {
 	e := open(t, "drive", "crm")
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	for _, c := range []struct {
 		code   string
 		lang   core.Language
@@ -171,9 +173,9 @@ func TestSkillFrom(t *testing.T) {
 	}
 }
 
-// A question about saving a skill counts for the user who saves it, like all questions of this user.
+// TestSavingSkillsIsAskedForUser checks that a question about saving a skill counts for the user who saves it.
 func TestSavingSkillsIsAskedForUser(t *testing.T) {
-	e := skilled(t, "approval: {autoApproveMedium: false}")
+	e := openSkilled(t, "approval: {autoApproveMedium: false}")
 	var seen core.Approval
 	ctx := engine.WithChannel(t.Context(), func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		seen = a

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"retort/internal/config"
 	"retort/internal/core"
 	"retort/internal/mcp/client"
 	"retort/internal/tokens"
@@ -33,7 +32,7 @@ type ServerInfo struct {
 	Stderr         []string `json:"stderr,omitempty"` // its last lines
 }
 
-// Stats is the answer of the MCP tool get_execution_stats.
+// Stats is the result of the MCP tool get_execution_stats.
 type Stats struct {
 	Servers    int                  `json:"servers"`
 	Ready      int                  `json:"ready"`
@@ -42,7 +41,7 @@ type Stats struct {
 	Learned    int                  `json:"learned_types"`     // tools whose answers are known though they do not declare them
 	Skills     int                  `json:"skills"`
 	Executions tokens.LedgerSummary `json:"executions"`         // since this engine began
-	Recorded   *Recorded            `json:"recorded,omitempty"` // by all engines, as long as the record goes back
+	Recorded   *RecordedTotals      `json:"recorded,omitempty"` // by all engines, as long as the record goes back
 	Kept       core.WorkspaceUsage  `json:"kept"`               // of the session, or of the default one
 	Tasks      *TaskCounts          `json:"tasks,omitempty"`    // of the queue, if this engine works on it
 	// Outstanding explains which changes to the configuration files are not in force; "" if all are.
@@ -58,15 +57,15 @@ func (e *Engine) Warnings() []string { return e.config.Warnings }
 
 // Outstanding explains which changes to the configuration files are not in force: a file is broken, or a setting
 // takes effect at the next start. It returns "" if everything is in force.
-func (e *Engine) Outstanding() string { return e.reloader.outstanding() }
+func (e *Engine) Outstanding() string { return e.background.reloader.outstanding() }
 
-// Settle waits until the named servers, or all, have answered or failed once.
-func (e *Engine) Settle(ctx context.Context, servers ...string) {
-	e.live.WaitForListing(ctx, servers...)
+// WaitForServers waits until the named servers, or all, have answered or failed once.
+func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
+	e.tools.live.WaitForListing(ctx, servers...)
 }
 
-// Pending returns the names of the servers that have neither answered nor failed yet.
-func (e *Engine) Pending() []string { return e.live.PendingServers() }
+// PendingServers returns the names of the servers that have neither answered nor failed yet.
+func (e *Engine) PendingServers() []string { return e.tools.live.PendingServers() }
 
 // Toolset returns the tools that programs can see now.
 func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
@@ -76,12 +75,12 @@ func (e *Engine) Toolset() *core.Toolset { return e.pipeline.Toolset() }
 func (e *Engine) Stats(_ context.Context, session string) any {
 	saved, _ := e.pipeline.Skills.ListSkills()
 	s := Stats{
-		Executions: e.ledger.SummaryOf(e.pipeline.AccountName(session)), Recorded: e.history(session), Skills: len(saved),
-		Kept: e.pipeline.WorkspaceUsage(sessionOf(session)), Tasks: e.line.counts(e.pipeline.Policy.Principal()),
+		Executions: e.pipeline.Ledger.SummaryOf(e.pipeline.AccountName(session)), Recorded: e.recordedTotals(session), Skills: len(saved),
+		Kept: e.pipeline.WorkspaceUsage(sessionName(session)), Tasks: e.jobs.queue.countJobs(e.pipeline.Policy.Principal()),
 	}
 	s.Executions.Session, s.Outstanding = session, e.Outstanding()
-	s.ActiveTasks, s.MaxConcurrentTasks = e.line.active(e.pipeline.Policy.Principal()), e.config.Settings.MaxTasks
-	for _, server := range e.Servers() {
+	s.ActiveTasks, s.MaxConcurrentTasks = e.jobs.countRunning(e.pipeline.Policy.Principal()), e.config.Settings.MaxTasks
+	for _, server := range e.ListServers() {
 		s.Servers++
 		s.Tools += server.Tools
 		s.Tokens += server.Tokens
@@ -93,31 +92,31 @@ func (e *Engine) Stats(_ context.Context, session string) any {
 	return s
 }
 
-// Servers describes every server that is configured or statically defined.
-func (e *Engine) Servers() []ServerInfo {
+// ListServers describes every server that is configured or statically defined.
+func (e *Engine) ListServers() []ServerInfo {
 	tools := e.Toolset()
 	var infos []ServerInfo
 	configured := map[string]bool{}
-	for _, name := range e.pool.ServerNames() {
+	for _, name := range e.tools.pool.ServerNames() {
 		configured[name] = true
-		infos = append(infos, e.server(tools, name))
+		infos = append(infos, e.describeServer(tools, name))
 	}
 	for _, s := range tools.Servers {
 		if !configured[s.Name] {
 			infos = append(infos, ServerInfo{
-				Name: s.Name, State: "static", Tools: len(s.Tools), Tokens: e.live.ServerTokens(s), Category: s.Category,
+				Name: s.Name, State: "static", Tools: len(s.Tools), Tokens: e.tools.live.ServerTokens(s), Category: s.Category,
 			})
 		}
 	}
 	return infos
 }
 
-func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
-	status := maskedStatus(e.secrets, e.pool.StatusOf(name))
+func (e *Engine) describeServer(tools *core.Toolset, name string) ServerInfo {
+	status := maskStatus(e.secrets, e.tools.pool.StatusOf(name))
 	info := ServerInfo{
-		Name: name, State: string(status.State), Error: e.live.ProblemOf(name), Implementation: status.Name, Version: status.Version,
+		Name: name, State: string(status.State), Error: e.tools.live.ProblemOf(name), Implementation: status.Name, Version: status.Version,
 		Protocol: status.Protocol, ConnectMS: status.Connect.Seconds() * 1000, LatencyMS: status.Latency.Seconds() * 1000,
-		Stderr: status.Stderr, Problems: e.problems(name, status),
+		Stderr: status.Stderr, Problems: e.describeProblems(name, status),
 	}
 	if s, ok := tools.FindServer(name); ok && s.Name == name {
 		for _, t := range s.Tools {
@@ -125,21 +124,21 @@ func (e *Engine) server(tools *core.Toolset, name string) ServerInfo {
 				info.Learned++
 			}
 		}
-		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.live.ServerTokens(s), s.Category, s.Cached
+		info.Tools, info.Tokens, info.Category, info.Cached = len(s.Tools), e.tools.live.ServerTokens(s), s.Category, s.Cached
 	}
-	info.Changed, info.Flagged, info.Withheld = e.marked(name)
+	info.Changed, info.Flagged, info.Withheld = e.markedTools(name)
 	return info
 }
 
-// problems describes everything odd about a server's definitions and output.
-func (e *Engine) problems(server string, status client.ServerStatus) []string {
+// describeProblems describes what is unexpected in a server's definitions and output.
+func (e *Engine) describeProblems(server string, status client.ServerStatus) []string {
 	var all []string
-	if s, ok := e.catalog.Toolset().FindServer(server); ok && s.Name == server {
+	if s, ok := e.tools.catalog.Toolset().FindServer(server); ok && s.Name == server {
 		for _, f := range s.Flags {
 			all = append(all, "its "+f.String())
 		}
 	}
-	for _, p := range e.catalog.ListProblems() {
+	for _, p := range e.tools.catalog.ListProblems() {
 		if p.Server == server {
 			all = append(all, p.String())
 		}
@@ -151,14 +150,4 @@ func (e *Engine) problems(server string, status client.ServerStatus) []string {
 		)
 	}
 	return all
-}
-
-// refuseDisabled returns an error if the settings have enabled: false.
-func refuseDisabled(s config.Settings) error {
-	if !s.Enabled.IsOn() {
-		return core.Errorf(
-			core.KindPolicy, "retort.open", "code execution is turned off by the setting enabled: false",
-		).WithHint("set enabled: true to use Retort")
-	}
-	return nil
 }

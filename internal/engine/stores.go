@@ -27,14 +27,14 @@ import (
 type Stores struct {
 	log     *slog.Logger
 	secrets *secrets.Masker
-	keys    string            // folder
+	source  Config            // that the configuration was read with
 	config  *config.Config    // as it was when the stores were opened
-	logins  *oauth.LoginStore // nil before a server needs it, or if there is no place for logins
+	logins  *oauth.LoginStore // nil if this user has no home directory
 }
 
 // OpenStores reads a configuration. It opens and creates no file of the data directory.
 func OpenStores(c Config) (*Stores, error) {
-	loaded, err := c.load()
+	loaded, err := c.loadConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -43,35 +43,41 @@ func OpenStores(c Config) (*Stores, error) {
 
 func newStores(c Config, loaded *config.Config) *Stores {
 	m := &secrets.Masker{}
-	return &Stores{log: hushed(c.Log, m), secrets: m, keys: c.Keys, config: loaded}
+	var logins *oauth.LoginStore
+	if dir := home.UserDir(c.Keys).Logins(); dir != "" {
+		logins = oauth.Open(dir, sync.OnceValues(registerKey(m, "vault.key", masterKeys(c, loaded).Read)))
+	}
+	return &Stores{log: newMaskedLogger(c.Log, m), secrets: m, source: c, config: loaded, logins: logins}
 }
 
-// Loaded returns the configuration.
-func (st *Stores) Loaded() *config.Config { return st.config }
+// LoadedConfig returns the configuration.
+func (st *Stores) LoadedConfig() *config.Config { return st.config }
 
 // MaskText returns a text without the secrets of the configuration.
 func (st *Stores) MaskText(text string) string { return st.secrets.MaskString(text) }
 
 // RegisterSecrets registers the secrets of the settings with the masker.
-func (st *Stores) RegisterSecrets() { st.register(&inForce{config: st.config}) }
+func (st *Stores) RegisterSecrets() { st.registerSettings(st.config.Settings) }
 
 // UserDir returns the directory of the user's keys; "" if it is not known.
-func (st *Stores) UserDir() home.User { return home.UserDir(st.keys) }
+func (st *Stores) UserDir() home.User { return home.UserDir(st.source.Keys) }
 
 // DataDir returns the data directory of the configuration; "" if nothing is kept.
 func (st *Stores) DataDir() home.Dir { return home.Dir(st.config.Home) }
 
 // MasterKeys returns the places of the user's key. It encrypts the keys of personal values and of bodies in the audit
 // log.
-func (st *Stores) MasterKeys() vault.KeySource {
-	s := st.config.Settings.PII
-	return vault.KeySource{Variable: s.Key.Variable, Age: s.Key.Age, Identity: s.Key.Identity, File: st.UserDir().VaultKey()}
+func (st *Stores) MasterKeys() vault.KeySource { return masterKeys(st.source, st.config) }
+
+func masterKeys(c Config, loaded *config.Config) vault.KeySource {
+	k := loaded.Settings.PII.Key
+	return vault.KeySource{Variable: k.Variable, Age: k.Age, Identity: k.Identity, File: home.UserDir(c.Keys).VaultKey()}
 }
 
 func (st *Stores) auditKeys() audit.LogKeys {
 	return audit.LogKeys{
-		Bodies: sync.OnceValues(st.keyed("vault.key", st.MasterKeys().Read)),
-		Codes: sync.OnceValues(st.keyed("audit.key", func() ([]byte, error) {
+		Bodies: sync.OnceValues(registerKey(st.secrets, "vault.key", st.MasterKeys().Read)),
+		Codes: sync.OnceValues(registerKey(st.secrets, "audit.key", func() ([]byte, error) {
 			file := st.UserDir().AuditKey()
 			if file == "" {
 				return nil, core.Errorf(
@@ -83,17 +89,17 @@ func (st *Stores) auditKeys() audit.LogKeys {
 	}
 }
 
-func (st *Stores) recordOptions() audit.Options {
+func (st *Stores) auditOptions() audit.Options {
 	return audit.Options{
-		Keys: st.auditKeys(), User: systemUser(), Checkpoints: st.Checkpoints(), Home: st.config.Home,
+		Keys: st.auditKeys(), User: systemUserName(), Checkpoints: st.Checkpoints(), Home: st.config.Home,
 		All: st.config.Settings.Audit.Required == config.AuditAll, Log: st.log,
 	}
 }
 
-// openAudit opens an audit store that no engine writes, and its chain. With left it opens only a store that another engine
-// has left open, otherwise any. If the chain was cut, it passes the store's Close to hold: until then no other engine
-// can write to that store. before is the start of the engine that wrote the store before, or nil.
-func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (log *audit.Log, before *started, err error) {
+// openAudit opens an audit store that no engine writes, and its chain. If left is true, it opens only a store that
+// another engine left open. If the chain was cut, it passes the store's Close to hold; until that is called, no other
+// engine can write to the store. before is the start record of the engine that wrote the store before, or nil.
+func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (log *audit.Log, before *startRecord, err error) {
 	where := st.config.Settings.Audit.Store
 	if where == "" {
 		where = st.DataDir().Audit() + string(filepath.Separator)
@@ -110,7 +116,7 @@ func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hol
 		return nil, nil, err
 	}
 	if !left {
-		before = lastStart(ctx, rows)
+		before = readLastStart(ctx, rows)
 	}
 	log, err = audit.Open(ctx, rows, o)
 	if errors.Is(err, audit.ErrCut) {
@@ -135,8 +141,8 @@ func (k *AuditReader) Close() {
 	}
 }
 
-// ReadAudit opens all audit stores of a data directory. Without any store the log is empty. Files that cannot be
-// opened are left out, and all readers report them.
+// ReadAudit opens all audit stores of the configuration for reading. If there is none, the log is empty. Files that
+// cannot be opened are left out, and every result read from the log names them.
 func (st *Stores) ReadAudit(ctx context.Context, o sqlstore.Options) (*AuditReader, error) {
 	k := &AuditReader{LogReader: audit.LogReader{
 		Archives: st.DataDir().AuditArchives(), Checkpoints: st.Checkpoints(), Home: st.config.Home,
@@ -188,8 +194,8 @@ func (st *Stores) RecordEvent(e core.AuditEvent) error {
 	return st.RecordAlways(e)
 }
 
-// RecordAlways is like RecordEvent, but records even if the settings disable the audit log. It is used for operations on
-// an existing log.
+// RecordAlways is like RecordEvent, but records even if the settings disable the audit log. It is used for operations
+// on an existing log.
 func (st *Stores) RecordAlways(e core.AuditEvent) error {
 	var held []func() error
 	defer func() {
@@ -197,7 +203,7 @@ func (st *Stores) RecordAlways(e core.AuditEvent) error {
 			_ = release()
 		}
 	}()
-	log, _, err := st.openAudit(context.Background(), st.recordOptions(), false, func(release func() error) { held = append(held, release) })
+	log, _, err := st.openAudit(context.Background(), st.auditOptions(), false, func(release func() error) { held = append(held, release) })
 	if err != nil {
 		return err
 	}
@@ -214,9 +220,11 @@ func (st *Stores) OpenVault() *vault.TokenVault {
 	if st.config.Home != "" {
 		dir = st.DataDir().Vault()
 	}
-	return vault.Open(dir, st.keyed("vault.key", st.MasterKeys().Read), s.Expiry)
+	return vault.Open(dir, registerKey(st.secrets, "vault.key", st.MasterKeys().Read), s.Expiry)
 }
 
+// OpenTokens returns the store of access tokens. It fails if this user has no home directory or there is no data
+// directory.
 func (st *Stores) OpenTokens() (*auth.TokenStore, error) {
 	key := st.UserDir().ApprovalsKey()
 	if key == "" || st.config.Home == "" {
@@ -232,19 +240,19 @@ func (st *Stores) OpenTokens() (*auth.TokenStore, error) {
 	return auth.OpenBook(dir.AccessTokens(), key), nil
 }
 
-// keyed wraps read: the key that it returns is registered as a secret.
-func (st *Stores) keyed(name string, read func() ([]byte, error)) func() ([]byte, error) {
+// registerKey wraps read: the key that it returns is also registered as a secret, so that no log shows it.
+func registerKey(m *secrets.Masker, name string, read func() ([]byte, error)) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		key, err := read()
 		if err == nil {
-			st.secrets.Add(secrets.NamedSecret{Label: "retort " + name, Value: string(key)})
+			m.Add(secrets.NamedSecret{Label: "retort " + name, Value: string(key)})
 		}
 		return key, err
 	}
 }
 
-// OpenQueue opens the job queue of a data directory. Without a configured data directory, the queue lasts only as long as
-// the engine.
+// OpenQueue opens the job queue of a data directory. Without a configured data directory, the queue lasts only as long
+// as the engine.
 func (st *Stores) OpenQueue(data home.Dir, record func(core.AuditEvent, bool) *core.Error, lost func(core.JobState) core.Outcome) (*jobs.Queue, error) {
 	s := st.config.Settings
 	o := jobs.Options{
@@ -263,4 +271,12 @@ func (st *Stores) OpenQueue(data home.Dir, record func(core.AuditEvent, bool) *c
 	}
 	o.Marks = st.UserDir().JobMarks(data)
 	return jobs.Open(o)
+}
+
+// asError returns err as a *core.Error; a nil err stays nil.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return core.AsError(err)
 }

@@ -30,7 +30,7 @@ import (
 	"retort/internal/engine"
 )
 
-// gathered are the spans that a collector was sent.
+// gathered collects the spans that were sent to a collector.
 type gathered struct {
 	mu    sync.Mutex
 	spans []*tracepb.Span
@@ -64,7 +64,7 @@ func (g *gathered) named(name string) (found []*tracepb.Span) {
 	return found
 }
 
-// tapped keeps what is sent to an upstream.
+// tapped keeps the messages that are sent to a server.
 type tapped struct {
 	mu   sync.Mutex
 	sent bytes.Buffer
@@ -77,7 +77,7 @@ func (t *tapped) dial(to func(context.Context) (io.ReadWriteCloser, error)) func
 	}
 }
 
-// metas are the _meta of the calls that were sent.
+// metas returns the _meta members of the calls that were sent.
 func (t *tapped) metas() (all []map[string]any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,8 +107,8 @@ func (t *tap) Write(b []byte) (int, error) {
 	return t.ReadWriteCloser.Write(b)
 }
 
-// legacy is an upstream of the older era with the tools of a demo server's look.
-func legacy() *party {
+// newLegacyServer returns a server of an older protocol version. Its only tool just reads, like tools of the demo servers.
+func newLegacyServer() *party {
 	return &party{
 		tools: func() string {
 			return `{"name":"get_note","description":"Read a note.","annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"}}`
@@ -117,7 +117,7 @@ func legacy() *party {
 	}
 }
 
-// talk sends lines to a server of an engine, and gives the result of the request with the id 9.
+// talk sends lines to the MCP server of an engine, and returns the answer to the request with the id 9.
 func talk(t *testing.T, e *engine.Engine, lines ...string) string {
 	t.Helper()
 	in, input := io.Pipe()
@@ -148,7 +148,7 @@ const (
 	traceProgram = `const n = await old.getNote({}); const c = await crm.describeObject({objectType: 'Account'}); return 1`
 )
 
-// asksToTrace is a conversation of either era in which a program is to be traced.
+// asksToTrace returns a conversation, in the old or the new protocol version, that runs a program with a trace.
 func asksToTrace(modern bool, parent string) []string {
 	code, _ := json.Marshal(traceProgram)
 	call := func(meta string) string {
@@ -169,13 +169,13 @@ func openTraced(t *testing.T, settings string) (*engine.Engine, *tapped, *bytes.
 	sent := &tapped{}
 	e, err := engine.Open(t.Context(), engine.Config{
 		NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: settings, Log: slog.New(slog.NewJSONHandler(&log, nil)),
-		Servers: []engine.Server{{Name: "old", Dial: sent.dial(legacy().dial)}, {Name: "crm", Dial: sent.dial(demo.DialFunc("crm"))}},
+		Servers: []engine.Server{{Name: "old", Dial: sent.dial(newLegacyServer().dial)}, {Name: "crm", Dial: sent.dial(demo.DialFunc("crm"))}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e, sent, &log
 }
 
@@ -192,7 +192,7 @@ func TestTraceFromClientToServers(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
-			tells(t, g, sent)
+			checkTrace(t, g, sent)
 			if g.auth != "Bearer x" {
 				t.Errorf("the header is %q", g.auth)
 			}
@@ -203,8 +203,8 @@ func TestTraceFromClientToServers(t *testing.T) {
 	}
 }
 
-// tells checks the spans of a traced program, and what its servers were told.
-func tells(t *testing.T, g *gathered, sent *tapped) {
+// checkTrace checks the spans of a traced program, and the trace that its servers were sent.
+func checkTrace(t *testing.T, g *gathered, sent *tapped) {
 	t.Helper()
 	one := func(name string) *tracepb.Span {
 		found := g.named(name)
@@ -244,7 +244,8 @@ func tells(t *testing.T, g *gathered, sent *tapped) {
 	}
 }
 
-// Without telemetry what a client sends is passed on; what is no trace is not.
+// TestTraceIsPassedOn checks that a client's trace is passed on to the servers even without telemetry, and that an
+// invalid one is not.
 func TestTraceIsPassedOn(t *testing.T) {
 	for parent, want := range map[string]string{clientParent: clientParent, "00-" + strings.Repeat("0", 32) + "-b7ad6b7169203331-01": "<nil>", `00-x\n`: "<nil>"} {
 		e, sent, _ := openTraced(t, "")
@@ -298,7 +299,7 @@ func TestCollectorsThatDoNotTake(t *testing.T) {
 func notTaken(t *testing.T, url string, asked <-chan struct{}) {
 	t.Helper()
 	e := openWith(t, "telemetry: {traces: '"+url+"', metrics: '"+url+"'}", "crm")
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	for i := range 3 {
 		if o := e.Execute(t.Context(), engine.Request{Code: "return await crm.listUsers({})"}); o.Status != core.StatusOK {
 			t.Errorf("%s %+v", o.Status, o.Error)
@@ -347,7 +348,7 @@ func TestMetricsCanBeAskedFor(t *testing.T) {
 	}
 }
 
-// Without settings there is nothing that could tell anybody.
+// TestNoTelemetryUnlessAskedFor checks that without settings no telemetry is sent.
 func TestNoTelemetryUnlessAskedFor(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 	e := open(t, "crm")
@@ -370,7 +371,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			e := openWith(b, c.settings, "crm")
-			e.Settle(b.Context())
+			e.WaitForServers(b.Context())
 			b.ReportAllocs()
 			for b.Loop() {
 				if o := e.Call(b.Context(), engine.Request{}, "crm.listUsers", json.RawMessage("{}")); o.Status != core.StatusOK {

@@ -101,7 +101,7 @@ func (b *benchRun) openEngine(ctx context.Context, name string, n int) (*engine.
 	if err != nil {
 		return nil, up, err
 	}
-	e.Settle(ctx)
+	e.WaitForServers(ctx)
 	return e, up, nil
 }
 

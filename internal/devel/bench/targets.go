@@ -187,7 +187,7 @@ func (o Options) openCatalogues(ctx context.Context, home string) (e *engine.Eng
 		return nil, "", "", err
 	}
 	if e, err = engine.Open(ctx, c); err == nil {
-		e.Settle(ctx)
+		e.WaitForServers(ctx)
 	}
 	return e, source, command, err
 }

@@ -51,7 +51,7 @@ func judged(t *testing.T) (*engine.Engine, *demo.DemoServer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	return e, server
 }
 
@@ -313,7 +313,7 @@ func TestToolThatChangesMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	pin := func() string {
 		if tool, ok := e.Toolset().FindExact("shifty", "delete_thing"); ok {
 			return tool.Pin

@@ -132,8 +132,8 @@ func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 func (s *Server) wantsLog(level string) {
-	if w, ok := s.engine.(LogWanter); ok {
-		w.WantLog(level)
+	if w, ok := s.engine.(LogLevelSetter); ok {
+		w.SetLogLevel(level)
 	}
 }
 

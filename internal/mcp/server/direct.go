@@ -19,27 +19,27 @@ import (
 // PassthroughEngine represents an Engine that exposes upstream servers to clients unchanged, in addition to Retort's
 // own tools.
 type PassthroughEngine interface {
-	// Exposed returns the names of the exposed servers, sorted.
-	Exposed() []string
-	// Awaited waits until the exposed servers have listed their features, but no longer than patience.
-	Awaited(ctx context.Context, patience time.Duration)
+	// ExposedServers returns the names of the exposed servers, sorted.
+	ExposedServers() []string
+	// WaitForExposed waits until the exposed servers have listed their features, at most for the time patience.
+	WaitForExposed(ctx context.Context, patience time.Duration)
 	Toolset() *core.Toolset
 	// Offer returns the definition of a tool as clients see it, or nil if they do not see it.
 	Offer(t *core.Tool) json.RawMessage
-	// Listed returns the items of a kind that the exposed servers list.
-	Listed(ctx context.Context, k Kind) []ListedItem
-	// Pass makes an MCP request to an exposed server. The result in the Outcome is that server's MCP result.
-	Pass(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
-	// Subscribed subscribes to changes of a resource, or ends the subscription.
-	Subscribed(ctx context.Context, server, uri string, wanted bool) error
-	// Watch sets the function that is called when a server announces a change. method is the method of the server's
+	// ListExposed returns the items of a kind that the exposed servers list.
+	ListExposed(ctx context.Context, k Kind) []ListedItem
+	// PassThrough makes an MCP request to an exposed server. The result in the Outcome is that server's MCP result.
+	PassThrough(ctx context.Context, r core.ExecutionRequest, what core.PassthroughRequest) core.Outcome
+	// SetSubscription subscribes to changes of a resource, or ends the subscription.
+	SetSubscription(ctx context.Context, server, uri string, wanted bool) error
+	// WatchChanges sets the function that is called when a server announces a change. method is the method of the server's
 	// MCP notification.
-	Watch(f func(server, method string, params json.RawMessage)) (stop func())
+	WatchChanges(f func(server, method string, params json.RawMessage)) (stop func())
 }
 
-// LogWanter represents an Engine that can be told the lowest level of log messages that a client wants from upstream
+// LogLevelSetter represents an Engine that can be told the lowest level of log messages that a client wants from upstream
 // servers.
-type LogWanter interface{ WantLog(level string) }
+type LogLevelSetter interface{ SetLogLevel(level string) }
 
 // ToolsChanged is the notification that Watch reports when tools change.
 const ToolsChanged = "notifications/tools/list_changed"
@@ -71,12 +71,12 @@ type exposedTool struct {
 // setUpPassthrough makes the Server pass requests on to exposed servers, if there are any.
 func (s *Server) setUpPassthrough() {
 	p, ok := s.engine.(PassthroughEngine)
-	if !ok || len(p.Exposed()) == 0 {
+	if !ok || len(p.ExposedServers()) == 0 {
 		return
 	}
 	s.direct = &exposedServers{passer: p, server: s, byName: map[string]exposedTool{}}
 	s.direct.syncTools()
-	s.direct.stop = p.Watch(s.direct.notifyChange)
+	s.direct.stop = p.WatchChanges(s.direct.notifyChange)
 	s.mcp.AddReceivingMiddleware(s.direct.answerLists, s.direct.answerRequests)
 }
 
@@ -84,10 +84,10 @@ func (s *Server) setUpPassthrough() {
 // are exposed.
 func serverCapabilities(e Engine, o Options) *mcp.ServerCapabilities {
 	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.Lean}} // see offerResume
-	if _, ok := e.(LogWanter); ok {
+	if _, ok := e.(LogLevelSetter); ok {
 		c.Logging = &mcp.LoggingCapabilities{}
 	}
-	if p, ok := e.(PassthroughEngine); ok && len(p.Exposed()) > 0 {
+	if p, ok := e.(PassthroughEngine); ok && len(p.ExposedServers()) > 0 {
 		c.Tools.ListChanged = true
 		c.Resources = &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}
 		c.Prompts = &mcp.PromptCapabilities{ListChanged: true}
@@ -152,7 +152,7 @@ func (d *exposedServers) syncTools() {
 // offeredTools returns the tools of exposed servers with the names that clients see: the tool's own name if it is
 // unique, otherwise server__tool.
 func (d *exposedServers) offeredTools() (all []exposedTool) {
-	exposed, tools := d.passer.Exposed(), d.passer.Toolset()
+	exposed, tools := d.passer.ExposedServers(), d.passer.Toolset()
 	count := map[string]int{}
 	for _, s := range tools.Servers {
 		if !slices.Contains(exposed, s.Name) {
@@ -216,7 +216,7 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 			return serverResult(ctx, answer), err
 		}
 		what := core.PassthroughRequest{Server: n.tool.Server, Tool: n.tool.Name, Arguments: arguments}
-		o := d.passer.Pass(d.server.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, what)
+		o := d.passer.PassThrough(d.server.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientName(req)}, what)
 		if lacks := missingCapability(req, o); lacks != nil {
 			return lacks, nil
 		}
@@ -257,7 +257,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case "tools/list":
-			d.passer.Awaited(ctx, serverWaitTimeout)
+			d.passer.WaitForExposed(ctx, serverWaitTimeout)
 			d.syncTools()
 			result, err := next(ctx, method, req)
 			own, ok := result.(*mcp.ListToolsResult)
@@ -283,7 +283,7 @@ func (d *exposedServers) answerLists(next mcp.MethodHandler) mcp.MethodHandler {
 // awaitTool waits for exposed servers that are starting, unless the named tool is already known.
 func (d *exposedServers) awaitTool(ctx context.Context, name string) {
 	if _, known := d.lookupTool(name); !known && !isModelTool(name) {
-		d.passer.Awaited(ctx, serverWaitTimeout)
+		d.passer.WaitForExposed(ctx, serverWaitTimeout)
 		d.syncTools()
 	}
 }

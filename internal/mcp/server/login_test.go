@@ -32,14 +32,14 @@ func locked(t *testing.T) (*engine.Engine, *oauthtest.Server, engine.Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	server.Expire(true)
 	return e, server, c
 }
 
 func logIn(t *testing.T, c engine.Config) {
 	t.Helper()
-	l, err := engine.BeginLogin(t.Context(), c, "vault", engine.LoginHow{})
+	l, err := engine.BeginLogin(t.Context(), c, "vault", engine.LoginOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestFirstLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	found, err := e.Search(t.Context(), engine.Query{Text: "hello"})
 	if err != nil || len(found.Tools) > 0 || !slices.ContainsFunc(found.Warnings, func(w string) bool { return strings.Contains(w, "retort auth login vault") }) {
 		t.Errorf("%+v, %v", found, err)

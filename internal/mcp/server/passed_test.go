@@ -92,7 +92,7 @@ func TestLoginForResourcesAndPrompts(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = e.Close() })
-			e.Settle(t.Context())
+			e.WaitForServers(t.Context())
 			var id, complete atomic.Value
 			s := browsingWith(t, e, era, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				id.Store(r.Params.ElicitationID)

@@ -48,7 +48,7 @@ type exposedItem struct {
 func (d *exposedServers) listItems(ctx context.Context, k Kind) []exposedItem {
 	count := map[string]int{}
 	var all []exposedItem
-	for _, l := range d.passer.Listed(ctx, k) {
+	for _, l := range d.passer.ListExposed(ctx, k) {
 		var members map[string]json.RawMessage
 		var own string
 		if json.Unmarshal(l.Item, &members) != nil || json.Unmarshal(members[k.Key], &own) != nil {
@@ -129,7 +129,7 @@ func (d *exposedServers) readResource(ctx context.Context, req mcp.Request, uri 
 // findResource finds the exposed server that has a resource: by the server's name in the URI, by the servers' lists,
 // by their templates, or because there is only one server.
 func (d *exposedServers) findResource(ctx context.Context, uri string) (server, own string, ok bool) {
-	exposed := d.passer.Exposed()
+	exposed := d.passer.ExposedServers()
 	if rest, prefixed := strings.CutPrefix(uri, ownScheme); prefixed {
 		name, own, _ := strings.Cut(rest, "/")
 		for _, s := range exposed {
@@ -184,7 +184,7 @@ func (d *exposedServers) promptOf(ctx context.Context, name string) (exposedItem
 	if t, ok := d.findItem(ctx, Prompts, name); ok {
 		return t, true
 	}
-	exposed := d.passer.Exposed()
+	exposed := d.passer.ExposedServers()
 	for _, s := range exposed {
 		if own, prefixed := strings.CutPrefix(name, s+"__"); prefixed {
 			return exposedItem{server: s, own: own}, true
@@ -265,7 +265,7 @@ func (d *exposedServers) passOnce(
 	if state, again := roundOf(ctx); again && state.Execution != "" {
 		answer, err = d.server.resumeAnswered(ctx, req)
 	} else {
-		answer = d.server.answerOutcome(req, d.passer.Pass(d.server.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientOf(req)}, what), 0)
+		answer = d.server.answerOutcome(req, d.passer.PassThrough(d.server.withApprovalChannel(ctx, req), core.ExecutionRequest{Client: clientOf(req)}, what), 0)
 	}
 	if err != nil {
 		return o, nil, requestError(core.Outcome{Error: core.AsError(err)})

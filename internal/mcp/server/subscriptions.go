@@ -49,7 +49,7 @@ func (s *Server) subscribeResource(ctx context.Context, req *mcp.SubscribeReques
 		return peerError(core.KindLimit, "this client is subscribed to too many resources already")
 	}
 	if first {
-		if err := d.passer.Subscribed(ctx, r.server, r.uri, true); err != nil {
+		if err := d.passer.SetSubscription(ctx, r.server, r.uri, true); err != nil {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: core.AsError(err).Message}
 		}
 	}
@@ -86,7 +86,7 @@ func (d *exposedServers) releaseResource(ctx context.Context, r resourceKey, ses
 	}
 	ctx, cancel := context.WithTimeout(ctx, unsubscribeTimeout)
 	defer cancel()
-	_ = d.passer.Subscribed(ctx, r.server, r.uri, false)
+	_ = d.passer.SetSubscription(ctx, r.server, r.uri, false)
 }
 
 // forgetSession ends the subscriptions of a session that has ended.

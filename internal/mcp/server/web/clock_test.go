@@ -35,14 +35,14 @@ func (e still) Execute(ctx context.Context, _ core.ExecutionRequest) core.Outcom
 	}
 	return core.Outcome{ExecutionID: "x", Status: core.StatusOK, Result: json.RawMessage(`"late"`)}
 }
-func (e still) Running() int                                          { return int(e.running.Load()) }
-func (still) Waiting(string) []core.Approval                          { return nil }
-func (still) Exposed() []string                                       { return nil }
-func (still) Awaited(context.Context, time.Duration)                  {}
-func (still) Toolset() *core.Toolset                                  { return &core.Toolset{} }
-func (still) Listed(context.Context, server.Kind) []server.ListedItem { return nil }
-func (still) WantLog(string)                                          {}
-func (still) Watch(func(string, string, json.RawMessage)) func()      { return func() {} }
+func (e still) CountRunning() int                                          { return int(e.running.Load()) }
+func (still) Waiting(string) []core.Approval                               { return nil }
+func (still) ExposedServers() []string                                     { return nil }
+func (still) WaitForExposed(context.Context, time.Duration)                {}
+func (still) Toolset() *core.Toolset                                       { return &core.Toolset{} }
+func (still) ListExposed(context.Context, server.Kind) []server.ListedItem { return nil }
+func (still) SetLogLevel(string)                                           {}
+func (still) WatchChanges(func(string, string, json.RawMessage)) func()    { return func() {} }
 
 // counter is a Listener and its HTTP client, both in a testing/synctest bubble.
 type counter struct {

@@ -93,7 +93,7 @@ func TestRevoked(t *testing.T) {
 				t.Errorf("who has no token any more was told %s", text)
 			}
 			anna := p.engine.As("anna")
-			testenv.WaitUntil(t, "nothing runs", func() bool { return anna.Running() == 0 })
+			testenv.WaitUntil(t, "nothing runs", func() bool { return anna.CountRunning() == 0 })
 			n := len(p.files.RecordedEffects())
 			tasks, err := anna.Tasks()
 			if err != nil {

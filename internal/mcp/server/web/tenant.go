@@ -78,7 +78,7 @@ func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 // beginCalls admits n calls unless the principal then has too many in progress. Executions that continue without a
 // request are included in the limit.
 func (t *principalTenant) beginCalls(calls int) bool {
-	running := t.engine.Running()
+	running := t.engine.CountRunning()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if max(t.calls, running)+calls > t.limits.Executions {

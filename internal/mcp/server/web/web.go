@@ -53,9 +53,9 @@ type Engine interface {
 	server.Engine
 	server.PassthroughEngine
 	server.TaskEngine
-	server.LogWanter
-	// Running returns the number of the principal's executions that have not ended.
-	Running() int
+	server.LogLevelSetter
+	// CountRunning returns the number of the principal's executions that have not ended.
+	CountRunning() int
 }
 
 // Options configures a Listener.
@@ -228,7 +228,7 @@ func (l *Listener) countRunning() (n int) {
 		for _, a := range t.engine.Waiting("") {
 			waiting[a.Execution] = true
 		}
-		n += max(0, t.engine.Running()-len(waiting))
+		n += max(0, t.engine.CountRunning()-len(waiting))
 	}
 	return n
 }

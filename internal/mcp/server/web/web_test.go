@@ -85,7 +85,7 @@ func open(t *testing.T, change func(*web.Options), servers ...engine.Server) *pl
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	e.Settle(t.Context())
+	e.WaitForServers(t.Context())
 	o := web.Options{Addr: "127.0.0.1:0", Engine: func(p string) web.Engine { return e.As(p) }}
 	if change != nil {
 		change(&o)

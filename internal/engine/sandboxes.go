@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"os"
+	"slices"
+
+	"retort/internal/config"
+	"retort/internal/core"
+	"retort/internal/egress"
+	"retort/internal/sandbox"
+	"retort/internal/sandbox/docker"
+	"retort/internal/sandbox/gvisor"
+	"retort/internal/sandbox/hostcmd"
+	"retort/internal/sandbox/interpreter"
+	"retort/internal/sandbox/process"
+	"retort/internal/sandbox/runtimes"
+)
+
+// requiredStrengths maps the sandbox that the settings require at least to the strength of that sandbox.
+var requiredStrengths = map[config.SandboxMode]int{config.SandboxDocker: sandbox.Container, config.SandboxVM: sandbox.Machine}
+
+// fallbackModes maps the setting sandboxFallback to what the process backend runs if the system does not support its
+// restrictions.
+var fallbackModes = map[config.SandboxFallback]process.FallbackMode{
+	config.FallbackNone: process.FallbackNone, config.FallbackQuickJS: process.FallbackQuickJS, config.FallbackAll: process.FallbackAll,
+}
+
+// backendOptions holds the options that all sandbox backends share.
+type backendOptions struct {
+	guest        []string // the command of the process that runs a program
+	limits       core.Limits
+	interpreters []interpreter.Interpreter
+	network      *interpreter.ProxyNetwork // nil if programs have no network
+	commands     hostcmd.CommandSet
+}
+
+// newSandboxes returns the chooser of all sandbox backends, and the backend that runs programs in a process. Only that
+// one starts anything before it is used.
+func newSandboxes(c *configuration, network *egress.Network, commands hostcmd.CommandSet) (*sandbox.BackendChooser, *process.Backend) {
+	s := c.config.Settings
+	o := backendOptions{
+		c.commands.guest, s.ExecutionLimits(), runtimes.SupportedRuntimes(runtimeCommands(s.Runtimes), s.ExecutionLimits().Memory),
+		proxyOf(network, s), commands,
+	}
+	processes := process.New(process.Options{
+		Command: o.guest, Compiles: true, Limits: o.limits, Fallback: fallbackModes[s.SandboxFallback],
+		Network: o.network, Interpreters: o.interpreters, Commands: o.commands, Once: c.source.Reserve != ReserveMany,
+		Lazy: c.source.Reserve == ReserveNone,
+	})
+	kernels := gvisor.New(gvisor.Options{
+		Guest: o.guest, Runsc: s.GVisor.Runsc, Dir: c.home.Sandbox(gvisor.Name), Limits: o.limits,
+		Interpreters: o.interpreters, Network: o.network, Commands: o.commands,
+	})
+	weakestFirst := []sandbox.Backend{processes, newContainerBackend(c, o), kernels, newMachineBackend(c, o)}
+	return sandbox.NewChooser(string(s.SandboxMode), weakestFirst...), processes
+}
+
+// newContainerBackend returns the sandbox backend for Docker and Podman.
+func newContainerBackend(c *configuration, shared backendOptions) sandbox.Backend {
+	s := c.config.Settings
+	o := docker.Options{
+		Guest: shared.guest, Host: s.Docker.Host, Runtime: s.Docker.Runtime, Strict: s.SecurityLevel == config.SecurityMaximum,
+		Images: s.Docker.Images, Dir: c.home.Sandbox(docker.Name), Limits: shared.limits, Interpreters: shared.interpreters,
+		Network: shared.network, Commands: shared.commands,
+	}
+	if s.Docker.Guest != "" {
+		o.Guest = []string{s.Docker.Guest, guestArgument}
+	}
+	return docker.New(o)
+}
+
+// runtimeCommands returns the commands of language runtimes that the settings name, by runtime.
+func runtimeCommands(r config.Runtimes) map[string]string {
+	return map[string]string{"python": r.Python, "node": r.Node, "bun": r.Bun, "deno": r.Deno}
+}
+
+// roleCommands holds the commands that start this binary in its other roles: guest of a sandbox, reaper and compiler.
+type roleCommands struct{ guest, reaper, compiler []string }
+
+// findRoleCommands returns the commands of the roles. Without Config.Guest they start the running program.
+func (c Config) findRoleCommands() (roleCommands, error) {
+	guest := slices.Clone(c.Guest)
+	if len(guest) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return roleCommands{}, core.Errorf(core.KindSandboxUnavailable, "retort.open", "cannot find Retort's own executable: %w", err)
+		}
+		guest = []string{self, guestArgument}
+	}
+	return roleCommands{guest: guest, reaper: []string{guest[0], reaperArgument}, compiler: []string{guest[0], compilerArgument}}, nil
+}
