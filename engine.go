@@ -34,8 +34,7 @@ func (e *Engine) Close() error { return convertError(e.engine.Close()) }
 // It need not be closed; only the engine returned by Open must be.
 func (e *Engine) As(principal string) *Engine { return &Engine{e.engine.As(principal)} }
 
-// WaitForServers waits until the named servers have listed their tools or failed once, or until ctx is done. Without
-// names it waits for all servers.
+// WaitForServers waits until the named servers, or all, have listed their tools or failed once, or until ctx is done.
 func (e *Engine) WaitForServers(ctx context.Context, servers ...string) {
 	e.engine.WaitForServers(ctx, servers...)
 }

@@ -11,7 +11,7 @@ import (
 var contextValues = []struct{ file, call, why string }{
 	{"internal/core/context.go", "Value", "Requester and WorkBounds: who asked for the work, and what limits it"},
 	{"internal/mcp/server/context.go", "context.WithValue", "the SDK hands only a context from the middleware to the tool"},
-	{"internal/engine/attached.go", "Value", "a queued task answers as the request that waits for it"},
+	{"internal/engine/interactive_jobs.go", "Value", "a queued agent task answers as the request that waits for it"},
 }
 
 // contextRules finds calls of context.WithValue, and contexts with a Value method of their own, in other files.

@@ -74,7 +74,7 @@ func principalText(principal string) string { return cmp.Or(principal, "the loca
 // usualMaximum describes the usual and the highest value of a series as text.
 func usualMaximum(s *histogramSketch, unit func(float64) string) string {
 	if s.n == 0 {
-		return "there is no usual value yet"
+		return "there is no earlier value to compare with"
 	}
 	return fmt.Sprintf("the usual value is %s, the highest so far %s", unit(bucketCenter(s.medianBucket())), unit(math.Ceil(s.highestValue())-1))
 }

@@ -40,7 +40,7 @@ func TestApproveHoldsUntilYes(t *testing.T) {
 		t.Fatalf("%+v %+v", w.last, w.found)
 	}
 	w.deletes(o, "burst", at.Add(10*time.Second), 1)
-	if w.last.Kinds != "destructive_burst" || !strings.HasPrefix(w.last.Rule, "anomalies.destructive_burst: intern made 10 calls") || w.last.Refused != nil {
+	if w.last.Kinds != "destructive_burst" || !strings.HasPrefix(w.last.Rule, "anomalies.destructive_burst: intern made 10 irreversible calls") || w.last.Refused != nil {
 		t.Fatalf("%+v", w.last)
 	}
 	w.deletes(o, "another", at.Add(time.Minute), 1)

@@ -115,7 +115,7 @@ func TestAfterDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	some, warnings := follow(t, r, Filter{}, ReadPositions{})
-	if len(some) == 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "are left out") {
+	if len(some) == 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "are omitted") {
 		t.Fatal(len(some), warnings)
 	}
 	stores[0].set(func() {

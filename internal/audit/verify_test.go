@@ -236,7 +236,7 @@ func TestStories(t *testing.T) {
 		"already ended":   {request("x"), end("x"), end("x")},
 		"had not started": {end("y")},
 		"but no call":     {request("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "update"}},
-		"answer of crm.":  {request("x"), call("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
+		"result of crm.":  {request("x"), call("x"), {Kind: core.EventAnswer, Execution: "x", Server: "crm", Tool: "delete"}},
 		"":                {request("x"), call("x"), {Kind: core.EventReveal, Execution: "x"}, request("y"), end("x")},
 	} {
 		m, o := newMemory("c1"), options(t)

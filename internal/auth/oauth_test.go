@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 		"another issuer":          {s.good(s.with("iss", "https://evil.example.com")), "not issued by"},
 		"an issuer like ours":     {s.good(s.with("iss", s.URL+"/")), "not issued by"},
 		"no issuer":               {s.good(s.with("iss", nil)), "not issued by"},
-		"expired":                 {s.good(s.with("exp", noon.Add(-2*time.Minute).Unix())), "has expired"},
+		"expired":                 {s.good(s.with("exp", noon.Add(-2*time.Minute).Unix())), "the token expired at"},
 		"never expires":           {s.good(s.with("exp", nil)), "has no expiry time"},
 		"not yet":                 {s.good(s.with("nbf", noon.Add(2*time.Minute).Unix())), "not valid yet"},
 		"made tomorrow":           {s.good(s.with("iat", noon.Add(24*time.Hour).Unix())), "not valid yet"},
@@ -234,7 +234,7 @@ func TestRefuse(t *testing.T) {
 		status          int
 		challenge, body string
 	}{
-		{g, "", 401, metadata + `error="invalid_token"`, "there is no token"},
+		{g, "", 401, metadata + `error="invalid_token"`, "the token is missing"},
 		{g, strings.Repeat("x", maxToken+1), 401, `error="invalid_token"`, "more than"},
 		{g, text[:20], 401, `error="invalid_token"`, "typo"},
 		{g, newToken(), 401, `error="invalid_token"`, "revoked"},

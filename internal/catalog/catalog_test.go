@@ -301,7 +301,7 @@ func TestDiskFullIsAProblemOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(t, c, "s", issue)
-	if c.Toolset().CountTools() != 1 || !strings.Contains(problems(c), "not kept for the next start") {
+	if c.Toolset().CountTools() != 1 || !strings.Contains(problems(c), "not stored for the next start") {
 		t.Errorf("problems %q", problems(c))
 	}
 }

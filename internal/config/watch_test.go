@@ -158,8 +158,8 @@ func TestWatchRefusesBrokenFiles(t *testing.T) {
 		"wrong key":  {func(d *desk) { d.write("retort.yaml", "permisionLevel: read_only\n") }, "permissionLevel"},
 		"empty":      {func(d *desk) { d.write("retort.yaml", "") }, "retort.yaml is empty"},
 		"blank":      {func(d *desk) { d.write("retort.yaml", " \n\t\n") }, "retort.yaml is empty"},
-		"gone":       {func(d *desk) { _ = os.Remove(d.path("retort.yaml")) }, "retort.yaml is gone"},
-		"servers":    {func(d *desk) { _ = os.Remove(d.path(".mcp.json")) }, ".mcp.json is gone"},
+		"gone":       {func(d *desk) { _ = os.Remove(d.path("retort.yaml")) }, "retort.yaml is missing or unreadable"},
+		"servers":    {func(d *desk) { _ = os.Remove(d.path(".mcp.json")) }, ".mcp.json is missing or unreadable"},
 		"not a file": {func(d *desk) { _ = os.Remove(d.path("retort.yaml")); _ = os.Mkdir(d.path("retort.yaml"), 0o755) }, "retort.yaml: it is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

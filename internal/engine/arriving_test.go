@@ -80,7 +80,7 @@ func TestToolOfServerThatIsDown(t *testing.T) {
 		`eye.note()`: "python", `x = [eye]`: "python", `from servers import eye`: "python", "nothing\neye.note()": "python",
 	} {
 		o := e.Execute(t.Context(), engine.Request{Code: code, Language: language})
-		if o.Error == nil || o.Error.Kind != core.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools are not known") || !strings.Contains(o.Error.Message, "the disk is on fire") {
+		if o.Error == nil || o.Error.Kind != core.KindToolNotFound || !strings.Contains(o.Error.Message, "the server eye is configured, but its tools could not be listed") || !strings.Contains(o.Error.Message, "the disk is on fire") {
 			t.Errorf("%s: %s %+v", code, o.Status, o.Error)
 		}
 	}

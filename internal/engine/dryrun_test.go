@@ -127,7 +127,7 @@ func TestDryRunThatFails(t *testing.T) {
 	o := e2.Execute(t.Context(), engine.Request{DryRun: true, Code: `
 		const r: any = await files.createDirectory({path: '/srv/nordlys/c'});
 		return r.entries[0].name.length;`})
-	if o.Status != core.StatusError || !o.DryRun || len(o.Effects) != 1 || len(o.Approvals) != 0 || !strings.Contains(o.Error.Hint, "made-up") {
+	if o.Status != core.StatusError || !o.DryRun || len(o.Effects) != 1 || len(o.Approvals) != 0 || !strings.Contains(o.Error.Hint, "placeholder values") {
 		t.Errorf("%+v %+v", o, o.Error)
 	}
 	if len(server.RecordedEffects()) != 0 || len(e2.Waiting("")) != 0 {

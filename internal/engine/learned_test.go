@@ -95,13 +95,13 @@ func TestLearnedTypesWarnOfMisspeltFields(t *testing.T) {
 		if o.Status == core.StatusRejected {
 			t.Errorf("%s is refused: %+v", code, o.Error)
 		}
-		if got := manyAnswers.ReplaceAllString(strings.Join(o.Warnings, "\n"), "N answers"); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := manyAnswers.ReplaceAllString(strings.Join(o.Warnings, "\n"), "N results"); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q", code, got, want)
 		}
 	}
 }
 
-var manyAnswers = regexp.MustCompile(`1\d answers`)
+var manyAnswers = regexp.MustCompile(`1\d results`)
 
 // TestLearnedTypesHaveNoValues checks that the stored types contain no value of a result, nor a key that is personal
 // data.

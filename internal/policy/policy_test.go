@@ -170,7 +170,7 @@ func TestConditions(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for want, r := range map[string]policy.Rules{
-		`there is no level "read-only"`:           {AccessLimits: policy.AccessLimits{Level: "read-only"}},
+		`unknown level "read-only"`:               {AccessLimits: policy.AccessLimits{Level: "read-only"}},
 		`servers.a."[" is not a valid pattern`:    {AccessLimits: policy.AccessLimits{Servers: map[string]policy.ServerRules{"a": {Deny: []string{"["}}}}},
 		`servers.a.conditions.x: there is no arg`: {Principals: map[string]policy.AccessLimits{"p": {Servers: map[string]policy.ServerRules{"a": {Conditions: map[string]string{"x": "arg.b"}}}}}},
 	} {

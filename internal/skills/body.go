@@ -58,22 +58,22 @@ func checksum(text string) string {
 	return hex.EncodeToString(sum[:])[:sumDigits]
 }
 
-// splitBody returns the generated part of a body, without its marks, and the text before and after it. ok is false if
-// there is no such part, or not exactly one, or if a person has edited it.
-func splitBody(body string) (before, generated, after string, ok bool) {
+// splitBody returns the text before and after the generated part of a body. ok is false if there is no such part, or not
+// exactly one, or if a person has edited it.
+func splitBody(body string) (before, after string, ok bool) {
 	before, rest, begins := strings.Cut(body, markLead)
 	if !begins || strings.Contains(rest, markLead) || len(rest) < sumDigits {
-		return "", "", "", false
+		return "", "", false
 	}
 	sum, rest := rest[:sumDigits], rest[sumDigits:]
 	rest, marked := strings.CutPrefix(rest, markRest)
 	generated, after, ends := strings.Cut(rest, markEnd)
-	return before, generated, after, marked && ends && checksum(generated) == sum
+	return before, after, marked && ends && checksum(generated) == sum
 }
 
 // hasOwnText reports whether a body contains text of a person.
 func hasOwnText(body string) bool {
-	before, _, after, ok := splitBody(body)
+	before, after, ok := splitBody(body)
 	if !ok {
 		return strings.TrimSpace(body) != ""
 	}
@@ -97,7 +97,7 @@ func (d SkillDocument) renderBody(generated string) string {
 	if strings.TrimSpace(d.Body) == "" {
 		return "\n" + markGenerated(generated) + "\n"
 	}
-	if before, _, after, ok := splitBody(d.Body); ok {
+	if before, after, ok := splitBody(d.Body); ok {
 		return before + markGenerated(generated) + after
 	}
 	return endBody(d.Body)

@@ -45,6 +45,6 @@ func FuzzDocument(f *testing.F) {
 }
 
 func hasGenerated(body string) bool {
-	_, _, _, ok := splitBody(body)
+	_, _, ok := splitBody(body)
 	return ok
 }

@@ -113,7 +113,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for file, c := range map[string][2]string{
-		"task.md":  {"one\n{{.taks}}", "task.md:2:2: there is no .taks here"},
+		"task.md":  {"one\n{{.taks}}", "task.md:2:2: .taks does not exist here"},
 		"task.ts":  {"x", "task.ts is not a template"},
 		"skill.md": {"{{range .functions}}", "skill.md:1: unexpected EOF"},
 	} {

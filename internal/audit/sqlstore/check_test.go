@@ -224,7 +224,7 @@ func TestErasureNamesKeys(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	must(t, err)
 	v, err := changed(t, r, whole, statements("DELETE FROM keys WHERE id = CAST('y' AS BLOB)")).Verify(background, audit.VerifyOptions{})
-	if must(t, err); v.OK || v.First.What != audit.Keyless || !strings.Contains(v.First.Says, "gone: 1") {
+	if must(t, err); v.OK || v.First.What != audit.Keyless || !strings.Contains(v.First.Says, "missing keys: 1") {
 		t.Errorf("%+v", v)
 	}
 }

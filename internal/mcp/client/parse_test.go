@@ -380,7 +380,7 @@ func TestResultTypes(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"content":[]}`: "", `{"resultType":"complete","content":[]}`: "", `{"resultType" : "complete"}`: "", `{"resultType":null}`: "",
 		`{"resultType":"input_required"}`: "", `{"structuredContent":{"resultType":"of our own"}}`: "",
-		`{"resultType":"task","task":{}}`: `the unknown type "task"`, `{"resultType":""}`: `the unknown type ""`, `{"resultType":7}`: "no text",
+		`{"resultType":"task","task":{}}`: `the unknown type "task"`, `{"resultType":""}`: `the unknown type ""`, `{"resultType":7}`: "not a string",
 	} {
 		err := checkType(json.RawMessage(raw))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -276,7 +276,7 @@ func TestBadAnswers(t *testing.T) {
 		{"no result", "null", core.KindToolError, "not a tool result: null"},
 		{"no result", "string", core.KindToolError, "not a tool result"},
 		{"no result", "list", core.KindToolError, "not a tool result"},
-		{"input required", "t", core.KindToolError, "asks for input"},
+		{"input required", "t", core.KindToolError, "asked for input"},
 		{"close stdout", "t", core.KindUpstreamGone, "closed its output without exiting"},
 		{"error answers", "params", core.KindInvalidArguments, "missing argument \"path\""},
 		{"error answers", "internal", core.KindToolError, "disk on fire"},

@@ -64,8 +64,8 @@ func TestCheck(t *testing.T) {
 		{"Mcp-Param-A: ü", `{"a":"ü"}`, "must be encoded"},
 		{"Mcp-Param-A: a\x7f", `{"a":"a\u007f"}`, "must be encoded"},
 		{"Mcp-Param-A: x|Mcp-Param-A: x", `{"a":"x"}`, "more than one"},
-		{"Mcp-Param-A: x", `{}`, "no argument"},
-		{"Mcp-Param-A: x", `{"a":["x"]}`, "no argument"},
+		{"Mcp-Param-A: x", `{}`, "but not the argument"},
+		{"Mcp-Param-A: x", `{"a":["x"]}`, "but not the argument"},
 		{"", `{"a":"x"}`, "missing"},
 		{"", `{"a":["x"]}`, ""}, // the schema refuses it
 		{"Mcp-Param-N: 42.0", `{"in":{"n":42}}`, ""},
@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 		{"Mcp-Param-N: 0x2a", `{"in":{"n":42}}`, "differs from"},
 		{"Mcp-Param-N: 4_2", `{"in":{"n":42}}`, "differs from"},
 		{"Mcp-Param-N: 42", `{"in":{"n":"42"}}`, ""},
-		{"Mcp-Param-N: 9007199254740993", `{"in":{"n":9007199254740993}}`, "no argument"},
+		{"Mcp-Param-N: 9007199254740993", `{"in":{"n":9007199254740993}}`, "but not the argument"},
 		{"Mcp-Param-Yes: TRUE", `{"yes":true}`, "differs from"},
 		{"Mcp-Param-Other: y", `{"other":"x"}`, ""},
 	} {

@@ -57,7 +57,7 @@ func TestUnencodableAnswers(t *testing.T) {
 	for _, uri := range []string{"\x00", "\a", "\x7f", "\xff", "\U000e0041", "plain"} {
 		_, err := answer(nil, fmt.Errorf("wrapped: %w", mcp.ResourceNotFoundError(uri)))
 		var failure *jsonrpc.Error
-		if !errors.As(err, &failure) || failure.Code != mcp.CodeResourceNotFound || len(failure.Data) > 0 && !json.Valid(failure.Data) {
+		if !errors.As(err, &failure) || failure.Code != jsonrpc.CodeInvalidParams || len(failure.Data) > 0 && !json.Valid(failure.Data) {
 			t.Errorf("%q: %v", uri, err)
 		}
 	}

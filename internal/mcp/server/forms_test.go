@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -19,10 +20,13 @@ func TestFormsTakeTurns(t *testing.T) {
 		session, other := new(mcp.ServerSession), new(mcp.ServerSession)
 		var shown []string
 		leave := map[string]func(){}
+		var mu sync.Mutex // of shown and leave: several turns can begin at once
 		ask := func(name string, s *mcp.ServerSession, danger int) {
 			go func() {
 				if l, ok := forms.awaitTurn(t.Context(), s, danger); ok {
+					mu.Lock()
 					shown, leave[name] = append(shown, name), l
+					mu.Unlock()
 				}
 			}()
 			synctest.Wait()
@@ -41,18 +45,23 @@ func TestFormsTakeTurns(t *testing.T) {
 			t.Errorf("shown: %q", shown)
 		}
 		leave["read"]()
+		delete(leave, "read")
 		synctest.Wait()
 		if shown[len(shown)-1] != "delete" {
 			t.Errorf("shown next: %q", shown[5:])
 		}
 		leave["server 0"]()
+		delete(leave, "server 0")
 		synctest.Wait()
 		if shown[len(shown)-1] != "harmless 0" {
 			t.Errorf("shown next: %q", shown[6:])
 		}
 		for len(leave) > 0 {
-			for name, l := range leave {
-				delete(leave, name)
+			mu.Lock()
+			open := leave
+			leave = map[string]func(){}
+			mu.Unlock()
+			for _, l := range open {
 				l()
 			}
 			synctest.Wait()

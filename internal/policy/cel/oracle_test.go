@@ -336,7 +336,7 @@ func TestValue(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"amount":1,"amount":100000}`: `the key "amount" occurs twice`,
 		`{"amount":1,"Amount":100000}`: `the key "Amount" occurs twice`,
-		`{"ask":1,"as\u212a":2}`:       `the key "as` + "\u212a" + `" is there twice`,
+		`{"ask":1,"as\u212a":2}`:       `the key "as` + "\u212a" + `" occurs twice`,
 		`{"a":{"b":[{"c":1,"c":2}]}}`:  `the key "c" occurs twice`,
 		`{"a":1e400}`:                  "a number is too large",
 		`{"a":1} {"a":2}`:              "there is unexpected text after the value",

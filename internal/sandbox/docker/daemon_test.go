@@ -103,7 +103,7 @@ func TestDaemonUnusable(t *testing.T) {
 		"nonsense":        {with("GET /version", saying("<html>")), nil, "answer is invalid", "systemctl"},
 		"another service": {with("GET /version", saying("{}")), nil, "is not Docker", "find out which program listens"},
 		"an error":        {with("GET /info", failing(500, "broken")), nil, "broken", "doctor"},
-		"windows":         {rewrite("linux", "windows"), nil, "containers of windows", "Linux"},
+		"windows":         {rewrite("linux", "windows"), nil, "containers for windows", "Linux"},
 		"no memory limit": {rewrite(`"MemoryLimit":true`, `"MemoryLimit":false`), nil, "cannot limit the memory", "control groups"},
 		"no seccomp":      {rewrite("name=seccomp", "name=apparmor"), nil, "system calls", "seccomp"},
 		"no such runtime": {healthy(), func(o *Options) { o.Runtime = "kata" }, `no runtime "kata"`, "runsc install"},
@@ -112,7 +112,7 @@ func TestDaemonUnusable(t *testing.T) {
 		"another machine": {rewrite(`"OSType"`, `"Architecture":"`+foreign+`","OSType"`), nil, "another processor", "docker: {guest:"},
 		"a tag":           {healthy(), func(o *Options) { o.Images = map[string]string{"python": "python:3.12"} }, "has no digest", "@sha256:"},
 		"far away":        {healthy(), func(o *Options) { o.Host = "tcp://192.0.2.1:2375" }, "another machine", "unix:///"},
-		"nobody there":    {healthy(), func(o *Options) { o.Host = "unix:///nonexistent/docker.sock" }, "does not run", "systemctl start docker"},
+		"nobody there":    {healthy(), func(o *Options) { o.Host = "unix:///nonexistent/docker.sock" }, "is not running", "systemctl start docker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := speak(t, test.says)

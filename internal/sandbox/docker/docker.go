@@ -337,7 +337,7 @@ func (d *dockerDaemon) judgeDaemon(v daemonVersions, info daemonInfo, o Options)
 	case v.APIVersion == "" || info.OSType == "":
 		return refuse("find out which program listens there", "the service at %s is not Docker", d.api.address)
 	case info.OSType != "linux":
-		return refuse("switch it to Linux containers", "it runs containers for %s", info.OSType)
+		return refuse("switch it to Linux containers", "the daemon runs containers for %s", info.OSType)
 	case d.runtime != "" && !registered && d.runtime != info.DefaultRuntime:
 		return refuse("sudo runsc install && sudo systemctl restart docker", "the daemon has no runtime %q", d.runtime)
 	case o.Strict && !d.kernel:

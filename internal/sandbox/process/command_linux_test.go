@@ -106,7 +106,7 @@ func TestCapableCommands(t *testing.T) {
 	if !slices.Equal(have.Commands, []string{"tool"}) || len(have.NoCommands) != 1 || have.NoCommands[0].Command != "absent" {
 		t.Error(have.Commands, have.NoCommands)
 	}
-	for name, want := range map[string]string{"absent": "not on this machine", "other": "no command"} {
+	for name, want := range map[string]string{"absent": "not on this machine", "other": "does not exist in this sandbox"} {
 		if _, failed, _ := sandboxtest.StartCommand(t, b, core.Limits{}, sandbox.HostCommand{Name: name}); failed == nil || !strings.Contains(failed.Message, want) {
 			t.Errorf("%s: %v", name, failed)
 		}

@@ -251,7 +251,7 @@ func (l *LoginFlow) redeemCode(ctx context.Context, q url.Values) error {
 	l.client.o.Secret("login code", q.Get("code"))
 	switch {
 	case iss != "" && iss != m.Issuer && !m.withoutIssuer, iss == "" && m.NamesIssuer:
-		return oauthErrorf("the response to the login is not from %s but from %q, so it is not used", clipLegible(m.Issuer), clipLegible(iss)).
+		return oauthErrorf("the response to the login must name the issuer %s but names %q, so it is not used", clipLegible(m.Issuer), clipLegible(iss)).
 			WithHint("this may be an attack that mixes up two authorization servers: report it to the operator of the server")
 	case q.Get("error") != "":
 		return oauthErrorf("%w", &oauthDenial{Code: q.Get("error"), What: q.Get("error_description")})

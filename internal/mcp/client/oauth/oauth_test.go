@@ -275,7 +275,7 @@ func TestHostileMetadata(t *testing.T) {
 		"a page that is a program":    {set("server", "authorization_endpoint", "javascript:alert(1)"), "not an https address"},
 		"a page with a user":          {set("server", "authorization_endpoint", "https://a:b@auth.example/"), "not an https address"},
 		"registration in the network": {set("server", "registration_endpoint", "https://10.1.1.1/register"), "inside the local network"},
-		"no addresses":                {set("server", "token_endpoint", ""), "no addresses"},
+		"no addresses":                {set("server", "token_endpoint", ""), "does not name its login addresses"},
 		"a long document":             {answer(server, func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, 1<<20)) }), "longer than"},
 		"no JSON":                     {answer(resource, func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") }), "is not valid JSON"},
 		"a redirect elsewhere": {answer(resource, func(w http.ResponseWriter) {
@@ -348,8 +348,8 @@ func TestRedirect(t *testing.T) {
 		rules oauthtest.Rules
 		says  string
 	}{
-		"another issuer": {oauthtest.Rules{Issuer: "https://evil.example"}, "not one of"},
-		"no issuer":      {oauthtest.Rules{Issuer: "-"}, "not one of"},
+		"another issuer": {oauthtest.Rules{Issuer: "https://evil.example"}, "the response to the login must name the issuer"},
+		"no issuer":      {oauthtest.Rules{Issuer: "-"}, "the response to the login must name the issuer"},
 		"denied":         {oauthtest.Rules{Deny: "access_denied"}, "access_denied"},
 		"no issuer where none is promised": {oauthtest.Rules{Issuer: "-", Change: func(doc string, m map[string]any) {
 			delete(m, "authorization_response_iss_parameter_supported")
@@ -503,7 +503,7 @@ func TestCutOffRefresh(t *testing.T) {
 		t.Error("the first:", err)
 	}
 	b.Set(func(r *oauthtest.Rules) { r.Change = nil })
-	if err := refuse(b.client()); !errors.Is(err, core.ErrLogin) || !strings.Contains(err.Error(), "cut off") {
+	if err := refuse(b.client()); !errors.Is(err, core.ErrLogin) || !strings.Contains(err.Error(), "interrupted") {
 		t.Error("the next process:", err)
 	}
 	if n := b.Count("token refresh_token"); n != 2 {

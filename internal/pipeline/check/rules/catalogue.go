@@ -244,7 +244,7 @@ var allRules = []CheckRule{
 		Fires:  append(jsExamples("import net from 'net'; net.connect(80, 'x')"), pyExamples("import socket\nsocket.socket()")...),
 		Passes: append(jsExamples("const net = gross - tax; net"), pyExamples("socket = {'id': 1}\nsocket['id']")...)},
 
-	{ID: "tool.sql", Severity: High, Message: "it passes a tool SQL that destroys tables or reaches outside the database", Hint: "delete rows by name; leave dropping tables to a person",
+	{ID: "tool.sql", Severity: High, Message: "it passes a tool SQL that destroys tables or reaches outside the database", Hint: "delete only the rows that a WHERE clause selects; leave dropping tables to a person",
 		Fires: append(jsExamples(
 			"await database.query({ sql: 'DROP TABLE orders' })",
 			"const t = 'orders'; await database.execute({ query: `SELECT 1; DROP TABLE IF EXISTS ${t} CASCADE` })",

@@ -29,7 +29,7 @@ func TestWeigh(t *testing.T) {
 		{name: "destroys often", uses: []UsedTool{read, write, often(destroy)}, score: 77, level: RiskHigh},
 		{name: "computes", uses: []UsedTool{read, write, often(destroy)}, unknown: true, score: 87, level: RiskCritical, reason: "it computes which of 3 tools it calls"},
 		{name: "evaluates", report: RuleReport{Findings: []RuleFinding{{Rule: "code.eval", Severity: Medium, Detail: "eval"}}}, score: 15, level: RiskLow, reason: "it executes text as code: eval"},
-		{name: "escapes", report: RuleReport{Findings: []RuleFinding{{Rule: "dunder.walk", Severity: High}, {Rule: "code.decoded", Severity: Critical}}}, score: 72, level: RiskHigh, reason: "decodes"},
+		{name: "escapes", report: RuleReport{Findings: []RuleFinding{{Rule: "dunder.walk", Severity: High}, {Rule: "code.decoded", Severity: Critical}}}, score: 72, level: RiskHigh, reason: "it executes text after decoding it"},
 		{name: "files", report: RuleReport{Impact: ProgramImpact{Writes: []string{"a"}, Deletes: []string{"b"}, Domains: []string{"x", "y", "z", "w"}}}, score: 22, level: RiskLow, reason: "it deletes b"},
 		{name: "everything", report: RuleReport{Findings: []RuleFinding{{Rule: "code.decoded", Severity: Critical}}, Complexity: 99}, uses: []UsedTool{often(destroy)}, unknown: true, score: 100, level: RiskCritical},
 	} {
