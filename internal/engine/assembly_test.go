@@ -25,7 +25,7 @@ type failedOpen struct {
 // failedOpens has at least one case for each constructor that can fail, in the order in which Open calls the
 // constructors.
 var failedOpens = []failedOpen{
-	{"newConfiguration", "enabled: false", nil, false, "switched off"},
+	{"newConfiguration", "enabled: false", nil, false, "turned off"},
 	{"newConfiguration", "servers: {typo: {trusted: true}}", nil, true, `the server "typo"`},
 	{"newAgentAssembly", "", map[string]string{"templates/task.md": "{{"}, false, "task.md"},
 	{"openAlertQueue", "anomalies: {webhook: {url: 'https://example.com', secret: short}}", nil, false, "anomalies.webhook"},
