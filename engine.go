@@ -109,8 +109,8 @@ func (e *Engine) Job(id string) (Job, error) {
 	return newJob(state), convertError(err)
 }
 
-// CancelJob cancels a job in any state and waits briefly for its end. It returns an error if there is no such job or
-// it has already ended.
+// CancelJob cancels a job that has not ended and waits briefly for its end. It returns an error if no such job exists
+// or it has already ended.
 func (e *Engine) CancelJob(ctx context.Context, id string) (Job, error) {
 	state, err := e.engine.CancelTask(ctx, id)
 	return newJob(state), convertError(err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// waitingCalls lists functions whose use makes a test depend on the speed of the machine. Inside a testing/synctest
-// bubble time is fake, so there they are exact and return at once.
+// waitingCalls lists functions whose use makes a test depend on the speed of the machine. They are allowed inside a
+// testing/synctest bubble: its time is fake, so there they return at once and measure exactly.
 var waitingCalls = []string{
 	"time.Sleep", "time.After", "time.AfterFunc", "time.Tick", "time.NewTimer", "time.NewTicker", "time.Since",
 	"context.WithTimeout", "context.WithTimeoutCause", "context.WithDeadline", "context.WithDeadlineCause", "runtime.NumGoroutine",

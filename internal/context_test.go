@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// contextValues lists the files that may put values into contexts. What a context carries is in no signature, so it
-// stands in as few types as possible.
+// contextValues lists the only files that may put values into contexts. Function signatures do not show such values,
+// so as few types as possible should use them.
 var contextValues = []struct{ file, call, why string }{
 	{"internal/core/context.go", "Value", "Requester and WorkBounds: who asked for the work, and what limits it"},
 	{"internal/mcp/server/context.go", "context.WithValue", "the SDK hands only a context from the middleware to the tool"},

@@ -67,7 +67,7 @@ func TestEveryPageIsListed(t *testing.T) {
 	}
 }
 
-// docPages returns the pages for people, as paths below the root of the module.
+// docPages returns the paths of all documentation pages, relative to the root of the module.
 func docPages(t *testing.T) []string {
 	return append([]string{"README.md", "SECURITY.md", "CONTRIBUTING.md"}, testenv.MarkdownPages(t, root, []string{"docs", "examples"})...)
 }

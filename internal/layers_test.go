@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// layers lists, for each package of this module, which others it may import besides core, and the reason why no more.
-// The test fails for a package that is not listed. A new package needs an entry here and a sentence in
+// layers lists, for each package of this module, the other packages that it may import besides core, and why it needs
+// no others. The test fails for a package that is not listed. A new package needs an entry here and a sentence in
 // docs/ARCHITECTURE.md.
 var layers = []struct {
 	dir string
@@ -165,8 +165,8 @@ var (
 	clockCalls = []string{"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.Tick", "time.NewTimer", "time.NewTicker", "time.AfterFunc"}
 )
 
-// importRules returns the imports that violate the tables above. Tests may import any package of this module, because
-// they combine packages as cmd does.
+// importRules returns the imports that violate the tables of this file, such as layers, owners and pure. Tests may
+// import any package of this module, because they combine packages as cmd does.
 func importRules(all []source) (found []string) {
 	for _, s := range all {
 		for _, i := range s.imports() {

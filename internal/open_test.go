@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// keepers lists the packages that store files in the data directory. A server may replace any of these files by a
-// named pipe, a link or a device.
+// keepers lists the packages that store files in the data directory. They must open these files with care, because a
+// server may replace any of them by a named pipe, a link or a device.
 var keepers = []string{
 	"internal/auth", "internal/audit", "internal/catalog", "internal/privacy/vault", "internal/pipeline/search", "internal/pipeline/approval",
 	"internal/jobs", "internal/base/seal", "internal/skills", "internal/audit/sqlstore", "internal/mcp/client/oauth", "internal/workspace", "internal/recommend",

@@ -9,7 +9,7 @@ import (
 )
 
 // quoteReaders lists the functions that look for quotes and backslashes themselves, with the reason why they cannot
-// use jsonscan. Those that are not in the list would be another reader of JSON.
+// use jsonscan. No other function may do so, because it would be one more reader of JSON to keep correct.
 var quoteReaders = []struct{ file, function, why string }{
 	{"internal/mcp/client/frame.go", "inString", "finds the id of a message that is too long, also after damaged JSON"},
 	{"internal/config/jsonc.go", "pieceOfJSON", "reads JSON with comments and trailing commas"},
@@ -85,7 +85,8 @@ func scanNext(c byte) bool { return c == '"' || c == '\\' }`,
 	}, []string{"internal/jobs/a.go:2: end looks for the end of quoted text itself; jsonscan does that for JSON"})
 }
 
-// Each entry of the list must still be about a function.
+// TestQuoteReadersAreCurrent checks that each function listed in quoteReaders exists and still looks for quotes
+// itself.
 func TestQuoteReadersAreCurrent(t *testing.T) {
 	left := map[string]bool{}
 	for _, r := range quoteReaders {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestThreatModel checks that every test named in the threat model exists, that every threat names a test, and that
-// every script of a closed security hole is named.
+// the threat model names every script that reproduces a closed security hole.
 func TestThreatModel(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/security/threat-model.md"))
 	if err != nil {

@@ -62,9 +62,9 @@ func (s *speaker) call(tool string, arguments any) (o core.Outcome) {
 	return o
 }
 
-// TestKilledWhilePending checks that after an engine is killed while a program waits for an approval, another engine
-// reports the execution as outcome_unknown and lists the call that the program had already made. It must do so each
-// time it is asked, because an answer can be lost.
+// TestKilledWhilePending checks what happens after an engine is killed while a program waits for an approval. Another
+// engine must report the execution as outcome_unknown and list the call that the program had already made. It must
+// repeat this whenever it is asked, because a client may not have received the first answer.
 func TestKilledWhilePending(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"files": {"command": "retort", "args": ["demo-server", "files"]}}}`), 0o600); err != nil {

@@ -15,7 +15,8 @@ import (
 	"retort/internal/core"
 )
 
-// clientPaths holds the places of client files and of Retort's own configuration, for import and install.
+// clientPaths holds the locations of MCP clients' configuration files and of Retort's own configuration, for the
+// commands import and install.
 type clientPaths struct {
 	env       clientfiles.Environment
 	out, home string

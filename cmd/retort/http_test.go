@@ -73,7 +73,8 @@ func ask() {
 	}
 }
 
-// tells has the patterns of the values that ask takes from answers for later requests, by placeholder name.
+// tells maps the name of a placeholder in requests to the pattern that finds its value in an earlier answer. The
+// program ask uses it.
 var tells = map[string]*regexp.Regexp{
 	"state":    regexp.MustCompile(`"requestState":"([^"]+)"`),
 	"question": regexp.MustCompile(`"inputRequests":\{"([^"]+)"`),
@@ -118,8 +119,8 @@ func send(address, request string, told map[string]string) {
 	}
 }
 
-// pause is how long drip waits before each byte. At this rate, sending a whole request takes far longer than the
-// listener's read timeout.
+// pause is the delay before each byte of a request that is sent byte by byte. Sending a whole request then takes far
+// longer than the listener's read timeout.
 const pause = 50 * time.Millisecond
 
 func drip(address, request string) {

@@ -51,8 +51,8 @@ func oauthServer() {
 	s.Close()
 }
 
-// obey executes one command from the file "do". It then writes all secrets that the server has issued so far to the
-// file "given", and creates the file "done-" + what.
+// obey executes the command what from the file "do". It then writes all secrets that the server has issued so far to
+// the file "given", and creates a file whose name is "done-" followed by the command.
 func obey(s *oauthtest.Server, what string, stop func()) {
 	switch what {
 	case "expire":

@@ -208,7 +208,8 @@ func (p *progressLine) setDetail(detail string) {
 	p.detail = detail
 }
 
-// runCommand redraws the line every 200 ms on a terminal; elsewhere it prints a line every 10 s.
+// runCommand shows the progress line until the command ends. On a terminal it redraws the line every 200 ms;
+// elsewhere it prints a new line every 10 s.
 func (p *progressLine) runCommand() {
 	terminal := term.IsTerminal(int(p.app.stderr.Fd()))
 	pause := time.Second

@@ -108,8 +108,8 @@ func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.O
 	return a.printOutcome(e.Resume(asking, o.ExecutionID, approvalPatience))
 }
 
-// approvalPatience bounds the wait for an answer. It is longer than the maximum of the setting approval.timeout, so
-// that the setting decides.
+// approvalPatience bounds the wait for a person's answer. It is longer than the maximum of the setting
+// approval.timeout, so in practice that setting limits the wait.
 const approvalPatience = 31 * 24 * time.Hour
 
 // maxProgramBytes bounds the program that is read from a file or standard input. The later check of the program has

@@ -45,8 +45,8 @@ func (a *app) withTerminalApproval(ctx context.Context) context.Context {
 	})
 }
 
-// askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. one ensures
-// that only one question is shown at a time.
+// askPage returns a function that asks the user at the terminal to open a web page on behalf of a server. The
+// functions lock the mutex one, so that only one question is shown at a time.
 func (a *app) askPage(one *sync.Mutex) func(context.Context, core.ServerRequest) (json.RawMessage, *core.Error) {
 	return func(ctx context.Context, q core.ServerRequest) (json.RawMessage, *core.Error) {
 		one.Lock()

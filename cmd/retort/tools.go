@@ -122,7 +122,8 @@ func (a toolCommands) printServer(cmd *cobra.Command, e *engine.Engine, server s
 	return nil
 }
 
-// printFlags prints a warning for each suspicious text that was found in tool definitions.
+// printFlags prints the flags of tool definitions as warnings. Each flag describes one suspicious text in a
+// definition.
 func (a toolCommands) printFlags(flags map[string][]engine.Flag) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		for _, f := range flags[name] {

@@ -20,8 +20,9 @@ type activeConfig struct {
 	logins  map[string]*serverLogins // by server; only of servers that may want a login
 	removed []string                 // principals that earlier settings had rules for, sorted
 	levels  levelRules               // the newest permission_levels, if the engine was opened with others; else nil
-	// restricting is a configuration that was read while calls were running that may have changed the files. Only its
-	// restrictions apply, in addition to the rules of config. It is nil if there is none.
+	// restricting is a configuration whose files may have been changed by a call that was running when they changed.
+	// To be safe, only what it forbids applies, in addition to the rules of config. It is nil if there is no such
+	// configuration.
 	restricting *config.Config
 	// restrictingText is the effectText of the configuration in restricting.
 	restrictingText string
@@ -61,7 +62,8 @@ func (f *activeConfig) entryText(s Server) string {
 // policyConfig returns the configuration with the newest policy rules: restricting, or config if that is nil.
 func (f *activeConfig) policyConfig() *config.Config { return cmp.Or(f.restricting, f.config) }
 
-// newestSettings returns the settings of policyConfig, with the newest permission_levels.
+// newestSettings returns the settings of the configuration with the newest policy rules, including the newest block
+// permission_levels.
 func (f *activeConfig) newestSettings() config.Settings {
 	s := f.policyConfig().Settings
 	if f.levels != nil {
@@ -230,8 +232,8 @@ func compareConfigs(before, next *activeConfig) (d configDifference) {
 	return d
 }
 
-// firstExposed returns the name of the first server in next that clients see directly. It returns "" if there is
-// none, or if there was one when the engine was opened.
+// firstExposed returns the name of the first server in next that clients see directly. It returns "" if clients see
+// none, or if they already saw one directly when the engine was opened.
 func firstExposed(started *config.Config, next *activeConfig) string {
 	exposed := func(s config.ServerSettings) bool { return s.Expose == config.ExposeDirect }
 	for _, s := range started.Settings.Servers {
@@ -247,7 +249,8 @@ func firstExposed(started *config.Config, next *activeConfig) string {
 	return ""
 }
 
-// describeOutstanding describes the changes to the files that are not in force; "" if all are.
+// describeOutstanding describes, for a person, the changes to configuration files that have not taken effect, and
+// what to do about it. It returns "" if all changes have taken effect.
 func (d configDifference) describeOutstanding() string {
 	if d.narrowed {
 		return "the files changed while calls that may have effects were under way, so only stricter rules apply until they end; " +
@@ -305,8 +308,8 @@ func (d configDifference) dropReasons() map[string]*core.Error {
 	return why
 }
 
-// prepareConfig builds the activeConfig that replaces before, from a loaded configuration. before may be nil. Servers
-// whose entries are unchanged keep their logins. levels becomes the field of that name. prepareConfig registers all
+// prepareConfig builds an activeConfig with the given permission levels from a loaded configuration, to replace
+// before, which may be nil. Servers whose entries are unchanged keep their logins. prepareConfig registers all
 // secrets of the configuration with the masker.
 func (st *Stores) prepareConfig(loaded *config.Config, levels levelRules, before *activeConfig) (*activeConfig, error) {
 	servers, err := st.source.listServers(loaded)

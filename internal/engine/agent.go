@@ -16,7 +16,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// Types of agent tasks.
+// Aliases of the types of agent tasks.
 type (
 	Task     = core.AgentTask  // a task in words
 	Budget   = core.TaskBudget // bounds a task

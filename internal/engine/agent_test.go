@@ -354,7 +354,7 @@ func TestTaskOffersSkills(t *testing.T) {
 	}
 }
 
-// TestTaskTemplatesOfOnesOwn checks that an engine with valid templates of the project opens.
+// TestTaskTemplatesOfOnesOwn checks that an engine can be opened if the project has valid templates of its own.
 func TestTaskTemplatesOfOnesOwn(t *testing.T) {
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "templates"), 0o755); err != nil {

@@ -151,8 +151,9 @@ func (m *anomalyMonitor) waitForReplay(ctx context.Context) {
 
 func (m *anomalyMonitor) Stopped(execution string) *core.Error { return m.watcher.Stopped(execution) }
 
-// Warnings returns the warnings about an execution. If the replay is still running and a queued event is reported in
-// any case, it waits for the replay first.
+// Warnings returns the anomaly warnings about an execution. Events that arrive during the replay of past entries are
+// queued. If one of them shows access to a blacklisted host, Warnings waits for the replay, because such access is
+// reported without comparison with the past.
 func (m *anomalyMonitor) Warnings(execution string) []string {
 	m.mu.Lock()
 	urgent := m.urgent

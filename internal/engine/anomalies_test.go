@@ -36,7 +36,8 @@ func TestAnomalyKindsOfSettings(t *testing.T) {
 	}
 }
 
-// fillQuietHome returns a data directory whose audit log has a few quiet weeks, and the folder of its keys.
+// fillQuietHome returns a data directory whose audit log records a few weeks of usual activity, and the folder of its
+// keys.
 func fillQuietHome(t *testing.T) (home, keys string) {
 	t.Helper()
 	home, keys = t.TempDir(), t.TempDir()
@@ -84,7 +85,8 @@ func fillQuietHome(t *testing.T) (home, keys string) {
 	return home, keys
 }
 
-// unusualEngine opens an engine with such a data directory. Its settings approve all usual calls.
+// unusualEngine opens an engine with a data directory made by fillQuietHome. Its settings approve all calls that are
+// not unusual.
 func unusualEngine(t *testing.T, home, keys, settings string, servers ...*demo.DemoServer) *engine.Engine {
 	t.Helper()
 	settings = "piiTokenization: false\npermissionLevel: execute_full\napproval: {autoApproveHigh: true}\n" + settings

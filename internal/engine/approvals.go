@@ -11,7 +11,7 @@ import (
 )
 
 // openApprovals returns the options for asking a person. Permanent approvals are stored in the data directory, and
-// their key in the user's key directory. closeAll must be called when no execution can ask any more.
+// the key that seals them in the user's key directory. closeAll must be called when no execution can ask any more.
 func openApprovals(
 	c *configuration, data *dataAssembly, known *catalog.Catalog,
 ) (_ pipeline.ApprovalOptions, closeAll func() error, err error) {
@@ -38,8 +38,8 @@ func openApprovals(
 	return pipeline.ApprovalOptions{Table: table, Bounds: bounds.WithDefaults(), Wait: s.Wait}, opened.Close, nil
 }
 
-// trustingRules wraps a RuleStore, which may be nil. A permanent approval of a tool whose definition has changed also
-// trusts the new definition.
+// trustingRules wraps a store of permanent approvals, which may be nil. If such an approval is stored for a tool
+// whose definition has changed, it also marks the new definition as trusted.
 type trustingRules struct {
 	approval.RuleStore
 	catalog *catalog.Catalog
@@ -60,15 +60,16 @@ func (t trustingRules) AllowRule(r approval.AlwaysRule) error {
 	return errors.Join(failed, t.RuleStore.AllowRule(r))
 }
 
-// approvalSocket opens the socket through which the command line answers approvals, when the first one is waiting.
+// approvalSocket opens a socket through which the command line answers approvals. It does so when the first approval
+// waits for an answer.
 type approvalSocket struct {
 	mu     sync.Mutex
 	opened io.Closer // nil before the first approval, or if the socket could not be opened
 	tried  bool      // set once the socket was opened or could not be, or the engine is closed
 }
 
-// newApprovalSocket makes the table open a socket in the data directory. Without a configured data directory the
-// command line cannot find the engine, so no socket is opened.
+// newApprovalSocket returns an approvalSocket that opens its socket in the data directory when an approval in table
+// waits. Without a configured data directory the command line cannot find the engine, so no socket is opened.
 func newApprovalSocket(c *configuration, table *approval.ApprovalTable) *approvalSocket {
 	a := &approvalSocket{}
 	if c.config.Home != "" {

@@ -54,7 +54,7 @@ func answers(a core.ApprovalAnswer, asked *atomic.Int64) core.ApprovalChannel {
 	}
 }
 
-// countWrites returns the number of effects of the call that needs approval.
+// countWrites returns how many calls of write_file, the tool that needs approval, a server has carried out.
 func countWrites(s *demo.DemoServer) (n int) {
 	for _, e := range s.RecordedEffects() {
 		if e.Tool == "write_file" {
@@ -183,9 +183,9 @@ func TestCancelWhileAsked(t *testing.T) {
 	}
 }
 
-// untilLongEnough calls attempt with longer and longer timeouts until it reports that the timeout was
-// long enough for what the programs do themselves, which depends on the machine. attempt has a person
-// answer only when that timeout has passed, so no timeout is long enough if it includes the waiting.
+// untilLongEnough calls attempt with longer and longer timeouts until attempt reports that the timeout was long
+// enough for its programs. How long they run depends on the machine. In attempt a person answers only after the
+// timeout, so no timeout would be long enough if the wait for the person counted.
 func untilLongEnough(t *testing.T, attempt func(t *testing.T, limit time.Duration) (enough bool)) {
 	t.Helper()
 	enough := false

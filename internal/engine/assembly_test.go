@@ -71,7 +71,8 @@ func TestFailedOpenClosesEverything(t *testing.T) {
 	}
 }
 
-// open opens an engine. For openTelemetry it sets an address that reading the settings would already refuse.
+// open opens an engine for the test case. The case of the constructor openTelemetry needs an invalid address, which
+// is set after the settings were read, because reading them would already refuse it.
 func (f failedOpen) open(t *testing.T, c engine.Config) (*engine.Engine, error) {
 	t.Helper()
 	if f.constructor == "openTelemetry" {

@@ -23,9 +23,8 @@ import (
 // killedEngine is the environment variable that makes the test binary run an engine that the test kills.
 const killedEngine = "RETORT_TEST_KILLED_ENGINE"
 
-// notes returns an upstream server that appends each note to a file. The file outlives the server,
-// so tests can tell from it which calls took place. The server calls made, if it is not nil, before
-// and after it writes.
+// notes returns an upstream server that appends each note to a file. The file outlives the server, so tests can tell
+// from it which calls took place. If made is not nil, the server calls it before and after each write.
 func notes(file string, made func()) *party {
 	return &party{
 		tools: func() string {
@@ -98,8 +97,8 @@ func scribble(dir string) {
 	}
 }
 
-// positions returns the numbers of output lines after which scribble is killed. The first ones are during its start.
-// The others are spread over the executions. Three executions run at a time, and each prints 25 lines.
+// positions returns the numbers of output lines after which scribble is killed. The first few are reached while the
+// engine starts. The others are spread over the executions. Three executions run at a time, and each prints 25 lines.
 func positions() []int {
 	step := 13
 	if testenv.Full() {

@@ -13,8 +13,8 @@ import (
 	"retort/internal/engine"
 )
 
-// TestRecord checks that each step of an execution has an entry, in order, and that no entry contains a person's name
-// that the program itself does not contain.
+// TestRecord checks that each step of an execution has an entry, in order. It also checks that no entry contains
+// personal data, except for a name that the program itself contains.
 func TestRecord(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "approval: {autoApproveMedium: false}", Limits: unhurried}
 	for _, name := range []string{"crm", "chat"} {

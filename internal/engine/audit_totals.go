@@ -30,7 +30,7 @@ type totalsCache struct {
 	closed bool
 }
 
-// cachedTotals holds the totals of one session, or of all.
+// cachedTotals holds the totals of one session, or those of all sessions.
 type cachedTotals struct {
 	value   *RecordedTotals // nil before the first refresh has succeeded
 	renewed time.Time       // when the last refresh ended
@@ -48,8 +48,8 @@ func newTotalsCache() *totalsCache {
 	return &totalsCache{ctx: ctx, cancel: cancel, totals: map[string]*cachedTotals{}}
 }
 
-// totalsFor returns the totals for key. It starts a refresh with sum if they are older than a minute, and waits at most
-// 100 ms for it. It returns nil if no totals are known by then.
+// totalsFor returns the totals that are cached under key. If they are older than a minute, it calls sum in the
+// background to refresh them, and waits at most 100 ms for the result. It returns nil if no totals are known by then.
 func (c *totalsCache) totalsFor(key string, sum func(context.Context) (*RecordedTotals, error)) *RecordedTotals {
 	c.mu.Lock()
 	one := c.totals[key]

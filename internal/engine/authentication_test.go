@@ -136,8 +136,8 @@ func ask(t *testing.T, method, address, token, body string, headers ...string) *
 	return answer
 }
 
-// TestAuthorizationServer checks that a client without a token is told the authorization server, and that a token for
-// this server is accepted.
+// TestAuthorizationServer checks that the response to a client without a token names the authorization server, and
+// that a token of this authorization server is accepted.
 func TestAuthorizationServer(t *testing.T) {
 	const resource = "https://retort.example.com/mcp"
 	a, log, home := newAuthority(t), &told{}, t.TempDir()

@@ -63,7 +63,8 @@ const (
 
 func (c Config) loadConfig() (*config.Config, error) { return c.readConfig(nil, false) }
 
-// readConfig reads the configuration. note and again are options of config.Load; again is true for a reload.
+// readConfig reads the configuration. It passes note and again to config.Load as the options of these names. again is
+// true if the configuration is reloaded.
 func (c Config) readConfig(note config.NoteFunc, again bool) (*config.Config, error) {
 	dir := c.Dir
 	if dir == "" {

@@ -129,14 +129,14 @@ func (e *Engine) diagnose(info ServerInfo, waited time.Duration) ServerDiagnosis
 	return d
 }
 
-// maskCause returns the cause without secrets: its text may quote a command line or an address.
+// maskCause returns c without secrets, because the texts of a cause may quote a command line or an address.
 func (e *Engine) maskCause(c doctor.FailureCause) doctor.FailureCause {
 	c.Words, c.Mend = e.secrets.MaskString(c.Words), e.secrets.MaskString(c.Mend)
 	return c
 }
 
-// newSymptom collects what is known about a server that does not work. pending means that it has not answered yet,
-// after the time waited.
+// newSymptom collects what is known about a server that does not work. pending means that the server had not answered
+// when Doctor had waited for the time waited.
 func newSymptom(spec Server, status client.ServerStatus, info ServerInfo, waited time.Duration, pending bool) doctor.FailureSymptom {
 	s := doctor.FailureSymptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,
@@ -166,7 +166,7 @@ func removeRepeats(lines []string) (once []string) {
 	return once
 }
 
-// findRemarks returns the problems of a server that works nevertheless.
+// findRemarks returns the problems of a server that works in spite of them, such as slow answers.
 func findRemarks(info ServerInfo, status client.ServerStatus) (all []doctor.FailureCause) {
 	add := func(id, mend, words string, args ...any) {
 		all = append(all, doctor.FailureCause{ID: id, Words: fmt.Sprintf(words, args...), Mend: mend})
@@ -197,7 +197,7 @@ func findRemarks(info ServerInfo, status client.ServerStatus) (all []doctor.Fail
 }
 
 // describeLogin describes how Retort authenticates at a server: by a login or by a configured header. It returns ""
-// if it does not.
+// if the server gets no credentials.
 func (e *Engine) describeLogin(spec Server) string {
 	if c := e.activeConfig().logins[spec.Name].clientFor(""); c != nil {
 		if s, kept := c.Status(context.Background()); kept {

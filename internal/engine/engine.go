@@ -25,7 +25,7 @@ import (
 // Version is the version of this module.
 const Version = "0.1.0"
 
-// Types of the engine.
+// Aliases of the types that the engine's methods use.
 type (
 	Request     = core.ExecutionRequest // asks for one execution
 	Outcome     = core.Outcome          // the result or the error of an execution

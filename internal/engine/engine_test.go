@@ -136,8 +136,8 @@ func TestNothingPilesUp(t *testing.T) {
 	}
 }
 
-// standing returns options that ignore the goroutines of idle sandboxes, which wait for the next execution. After the
-// executions there may be more idle sandboxes than before.
+// standing holds options for goleak that ignore the goroutines of idle sandboxes. These wait for the next execution,
+// and there may be more of them after a test than before.
 var standing = []goleak.Option{
 	goleak.IgnoreAnyFunction("retort/internal/sandbox/process.(*Backend).startChild.func1"),
 	goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"), // copies the sandbox's standard error

@@ -98,8 +98,8 @@ func (l shapeLearner) Learn(t *core.Tool, answer json.RawMessage, private func(s
 	l.catalog.LearnShape(catalog.ToolObservation{Tool: t, Answer: answer, Private: private})
 }
 
-// logUncopied returns the function that logs why a file has no copy with real values; nil if the settings want no
-// copies.
+// logUncopied returns a function that logs why no copy of a workspace file was written in which real values replace
+// privacy tokens. It returns nil if the settings disable such copies.
 func logUncopied(c *configuration) func(session string, why error) {
 	if !c.config.Settings.Workspace.RealValues.IsOn() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"retort/internal/config"
 )
 
-// Within returns a copy of c whose programs' network requests go to the fake Internet to.
+// Within returns a copy of c with which programs send their network requests to a fake Internet.
 func Within(c Config, to internet) Config {
 	c.internet = to
 	return c
@@ -19,15 +19,15 @@ func WithSpoolAbove(c Config, above int64) Config {
 	return c
 }
 
-// WithExitPatience returns a copy of c with which the engine waits for patience until a server that has closed its
-// output exits. After that the server counts as one that does not exit.
+// WithExitPatience returns a copy of c with another limit for the exit of a server process. A process that runs
+// longer than patience after it has closed its output is treated as one that does not exit.
 func WithExitPatience(c Config, patience time.Duration) Config {
 	c.exitPatience = patience
 	return c
 }
 
-// Reload makes an engine check its configuration files as often as it takes to notice a change. It reports whether
-// there was one.
+// Reload makes an engine check its configuration files several times, because one check is not enough to notice a
+// change. It reports whether it has noticed one.
 func Reload(e *Engine) (news bool) {
 	for range 3 {
 		news = e.background.reloader.pollOnce() || news
@@ -35,7 +35,8 @@ func Reload(e *Engine) (news bool) {
 	return news
 }
 
-// OpenChanged opens an engine with a loaded configuration whose settings change has changed.
+// OpenChanged opens an engine whose settings are first read and checked as usual, and then modified by the function
+// change.
 func OpenChanged(ctx context.Context, c Config, change func(*config.Settings)) (*Engine, error) {
 	files := config.NewWatcher(c.readConfig)
 	loaded, err := files.LoadFirst()

@@ -123,8 +123,9 @@ func use(ctx context.Context, c engine.Config) (said []string) {
 	return said
 }
 
-// TestOddFiles checks that nothing blocks forever and no file outside of the data directory is changed, whatever is
-// in the place of one of its files. It also checks that an audit log file that cannot be read is named.
+// TestOddFiles replaces each file of a data directory by something unexpected, such as a named pipe or a link. It
+// checks that nothing blocks forever, and that no file outside of the data directory is changed. It also checks that
+// a warning names an audit log file that cannot be read.
 func TestOddFiles(t *testing.T) {
 	dir, whole := t.TempDir(), t.TempDir()
 	paths := fillHome(t, dir)

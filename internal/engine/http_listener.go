@@ -12,7 +12,7 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// Types for serving clients over HTTP.
+// Aliases of the types for serving clients over HTTP.
 type (
 	Listener      = web.Listener        // answers clients over HTTP
 	Authenticator = web.Authenticator   // maps a bearer token to its principal

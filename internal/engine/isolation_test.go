@@ -8,8 +8,8 @@ import (
 	"retort/internal/engine"
 )
 
-// TestPrincipalsDoNotShare checks, for each isolation of a server, which principals and sessions can read what alice
-// countWrites there.
+// TestPrincipalsDoNotShare checks, for each isolation setting of a server, which principals and sessions can read a
+// file that the principal alice has written there.
 func TestPrincipalsDoNotShare(t *testing.T) {
 	for settings, want := range map[string]string{
 		`servers: {files: {stateful: true}}`:       "alice 1: mine; alice 2: mine; bob 1: none;  1: none; ",

@@ -14,7 +14,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// Types of the job queue.
+// Aliases of the types of the job queue.
 type (
 	Job        = core.Job        // a program, an agent task or a call that waits for its turn
 	JobState   = core.JobState   // a Job with its status and Outcome
@@ -170,7 +170,7 @@ func (e *Engine) WorkOn(id string) error {
 }
 
 // restorePermit returns the context of a job with the Permit under which the job was submitted. If another process
-// submitted the job, or an earlier one, the Permit is rebuilt from the stored credential.
+// submitted the job, such as the engine before a restart, it rebuilds the Permit from the stored credential.
 func (e *Engine) restorePermit(ctx context.Context, c core.Credential) context.Context {
 	if core.PermitOf(ctx).Check != nil || c == (core.Credential{}) {
 		return ctx
@@ -276,7 +276,8 @@ func (e *Engine) Task(id string) (JobState, error) {
 	return e.refreshState(t), err
 }
 
-// refreshState returns t, but as running if it is pending and its question has been answered.
+// refreshState returns the state t with status running instead of pending if no question of the job waits for an
+// answer any more.
 func (e *Engine) refreshState(t JobState) JobState {
 	if t.Status == core.TaskPending && len(e.Waiting(t.ID)) == 0 {
 		t.Status = core.TaskRunning
@@ -297,8 +298,8 @@ func (e *Engine) Tasks() ([]JobState, error) {
 	return all, err
 }
 
-// CancelTask cancels a job in any state and waits briefly for its end. It returns an error if there is no such job or
-// it has already ended.
+// CancelTask cancels a job that has not ended and waits briefly for its end. It returns an error if there is no such
+// job or it has already ended.
 func (e *Engine) CancelTask(ctx context.Context, id string) (JobState, error) {
 	q, err := e.jobs.open()
 	if err != nil {

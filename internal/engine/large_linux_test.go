@@ -11,8 +11,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// Most of the allowed growth is the part of a result that is in memory before it becomes a file. The limits are
-// exceeded if much of the rest stays in memory, or if each value takes even a few bytes.
+// Limits for the growth of the engine's memory. Most of the allowed growth is the part of a result that is kept in
+// memory before the result is moved to a file. The limits are exceeded if much of the rest stays in memory, or if
+// each value in it takes even a few bytes.
 const (
 	growth    = 60 // MB by which an answer of 64 MB may make the engine grow
 	allGrowth = 90 // the same for 300 MB
@@ -36,8 +37,8 @@ func TestLargeAnswersTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// checkMemoryGrowth checks that a result makes an engine's memory grow by less than most MB. GOGC=25 limits garbage, so that the
-// measurement shows what the engine retains.
+// checkMemoryGrowth checks that a large result makes an engine's memory grow by less than the given number of MB. It
+// sets GOGC=25 to limit garbage, so that the measurement shows what the engine retains.
 func checkMemoryGrowth(t *testing.T, arguments string, most int64) {
 	t.Helper()
 	self, err := os.Executable()

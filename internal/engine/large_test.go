@@ -60,8 +60,8 @@ func serveLarge() {
 type largeArguments struct {
 	As string `json:"as"` // of what form the answer is
 	MB int    `json:"mb"`
-	// Different is the number of different addresses; 0 means 1000. Phones is the number of phone numbers in
-	// addition, and Names the number of names instead of one.
+	// Different is the number of different e-mail addresses; 0 means 1000. Phones is the number of phone numbers to
+	// add. Names is the number of different names to use instead of a single one.
 	Different, Phones, Names int
 }
 
@@ -308,7 +308,7 @@ func TestLargeAnswersOfOtherForms(t *testing.T) {
 }
 
 // TestLargeLies checks that a large result that is malformed, cut off, endless or over the quota causes an error that
-// newStderrServer why, and leaves no file behind.
+// says why. It also checks that no file is left behind.
 func TestLargeLies(t *testing.T) {
 	e, home := openLarge(t, "maxExecutionTime: 10m\nresourceLimits: {disk: 8MB}\n")
 	for as, want := range map[string]string{
@@ -335,7 +335,8 @@ func TestLargeLies(t *testing.T) {
 	}
 }
 
-// checkNothingSpooled checks that no spooled message is left, neither a file nor an open descriptor of a deleted one.
+// checkNothingSpooled checks that the folder for messages too large for memory is empty. It also checks that this
+// process has no descriptor of such a file open, not even of a deleted one.
 func checkNothingSpooled(t *testing.T, home string) {
 	t.Helper()
 	left, _ := os.ReadDir(filepath.Join(home, "spool"))

@@ -79,8 +79,8 @@ func (c child) Close() error {
 	return nil
 }
 
-// learnAndMisspell makes each call ten times, then runs programs that misspell a field of its answer.
-// At least least of the tools must have a field to misspell.
+// learnAndMisspell makes each call ten times, and then runs programs that misspell a field of its answer. The test
+// fails if fewer than least of the tools have a field that can be misspelled.
 func learnAndMisspell(t *testing.T, servers []engine.Server, calls []string, least int) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Limits: unhurried, Home: t.TempDir(), Servers: servers})
@@ -114,8 +114,8 @@ func learnAndMisspell(t *testing.T, servers []engine.Server, calls []string, lea
 	}
 }
 
-// languages returns the languages in which to misspell a field of the tool with the given number. It
-// returns both if RETORT_FULL is set; otherwise one, and the tools take turns.
+// languages returns the languages in which to misspell a field of the tool with the given number. It returns both if
+// RETORT_FULL is set. Otherwise it returns one, which alternates from tool to tool.
 func languages(tool int) []core.Language {
 	all := []core.Language{core.TypeScript, core.JavaScript}
 	if testenv.Full() {

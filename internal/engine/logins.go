@@ -16,14 +16,14 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// Types of logins at servers.
+// Aliases of the types of logins at servers.
 type (
 	LoginStatus  = oauth.LoginStatus  // of the login at a server
 	LoginOptions = oauth.LoginOptions // how a person logs in
 )
 
-// newRecentSecrets returns a function that registers secrets with the masker. Of each label it keeps only the newest
-// values, so that an engine that renews tokens for months does not fill the masker.
+// newRecentSecrets returns a function that registers a server's secrets with the masker. Only the eight newest values
+// of each label stay registered, so that an engine that renews tokens for months does not fill the masker.
 func newRecentSecrets(m *secrets.Masker, server string) func(label, value string) {
 	const most = 8
 	var mu sync.Mutex
@@ -179,8 +179,8 @@ func ListLogins(ctx context.Context, c Config, servers ...string) ([]LoginStatus
 	return all, nil
 }
 
-// FindRemainingLogins returns, by principal, the servers at which a principal without a remaining token is still logged
-// in. gone are the tokens that were revoked. It contacts no server.
+// FindRemainingLogins returns, by principal, the servers at which a principal whose last token was revoked is still
+// logged in. gone lists the revoked tokens. It contacts no server.
 func FindRemainingLogins(c Config, gone []auth.Token) (map[string][]string, error) {
 	p, err := c.openLoginServers()
 	if err != nil {
@@ -208,8 +208,9 @@ func FindRemainingLogins(c Config, gone []auth.Token) (map[string][]string, erro
 	return left, nil
 }
 
-// statusAt returns the status of a login. If no login is stored, it asks the server whether it requires one. If it
-// does not, or cannot be asked, statusAt returns none, in the second case with the error.
+// statusAt returns the status of a login. If no login is stored, it asks the server whether one is required. It
+// returns the status none if the server requires no login. If the server cannot be asked, it returns none with state
+// unknown and the error.
 func (p *loginServers) statusAt(ctx context.Context, client *oauth.Client, none LoginStatus) LoginStatus {
 	s, kept := client.Status(ctx)
 	if kept {

@@ -300,7 +300,7 @@ func nowhere(t *testing.T, where string, text []byte, hides bool, personal []str
 	}
 }
 
-// wholeRecord returns the audit log of a data directory with its bodies.
+// wholeRecord returns all entries of the audit log in a data directory, with their decrypted bodies.
 func wholeRecord(t *testing.T, home, keys string) []byte {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(home, "audit", "*.db"))

@@ -30,9 +30,9 @@ const (
 	groupMemory    = 512 << 20 // bytes of the control group of the engine
 	restingMemory  = 150 << 20 // bytes that the engine has at most when the answers are gone
 	hostileServers = 8
-	// besideMore limits how many milliseconds the 95th percentile of a call to a healthy server may rise while
-	// hostile servers are called. It allows for time slices that other processes get, and is checked for releases
-	// only.
+	// besideMore limits the delay, in milliseconds, that calls of hostile servers may add to calls of a healthy
+	// server at the 95th percentile. It leaves room for time slices of other processes. Only tests before a release
+	// check it.
 	besideMore = 5
 
 	hostileCalls = 64 // at the same time
@@ -46,7 +46,7 @@ type flooding struct {
 	Measures         bool // the healthy server is called all the time, instead of once for each large answer
 }
 
-// flooded holds the measurements that the engine prints at the end.
+// flooded holds the measurements that the engine under test prints when it has made all calls.
 type flooded struct {
 	Limit         int64
 	Answered      int
@@ -157,7 +157,8 @@ func memoryOf(pid int, what string) int64 {
 // forms lists the forms of the results of hostile servers.
 var forms = []string{"text", "bytes", "log", "structured"}
 
-// overHTTP is an HTTP server of the tool get. It generates its results before it is called.
+// overHTTP returns an HTTP server with the tool get. It generates the server's results in advance, not during the
+// calls.
 func overHTTP(mb int) http.HandlerFunc {
 	made := map[string][]byte{}
 	for _, as := range forms {

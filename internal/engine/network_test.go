@@ -130,8 +130,8 @@ func checkReached(t *testing.T, e *engine.Engine, s *site, c engine.Config, runt
 	checkNetworkEntries(t, s, c, refused)
 }
 
-// reachedAtOnce is like reached, but runs only two programs. One tries all addresses and catches the
-// errors. The other tries one refused address, chosen by turn, and does not catch the error.
+// reachedAtOnce checks the same as checkReached, but with only two programs. One tries all addresses and catches the
+// errors. The other tries one refused address, selected by turn, and does not catch the error.
 func reachedAtOnce(t *testing.T, e *engine.Engine, s *site, c engine.Config, runtime string, turn int) {
 	t.Helper()
 	addresses := slices.Concat(slices.Sorted(maps.Keys(allowed)), refused)
@@ -264,7 +264,7 @@ func TestNetworkSecrets(t *testing.T) {
 	}
 }
 
-// TestNetworkRehearsal checks that a dry run sends only requests that read.
+// TestNetworkRehearsal checks that a dry run sends network requests that only read, and refuses all others.
 func TestNetworkRehearsal(t *testing.T) {
 	e, s, _ := openReaching(t, "quickjs")
 	o := e.Execute(t.Context(), engine.Request{DryRun: true, Code: `const a = await fetch('https://api.example.com/'); try { await fetch('https://api.example.com/', {method: 'POST', body: 'x'}) } catch (e) { return [a.ok, e.kind, e.message] }`})

@@ -150,8 +150,8 @@ func TestTaskID(t *testing.T) {
 	}
 }
 
-// TestTaskIDBesideAnotherEngine checks that such an id is also refused if another engine works on the queue, so that
-// the task would run without it.
+// TestTaskIDBesideAnotherEngine checks that the id of an unfinished task is refused by a second engine, too. The
+// second engine would run its task without the queue, because the first engine works on the queue.
 func TestTaskIDBesideAnotherEngine(t *testing.T) {
 	e := newOffice(t, "", nil)
 	submitTask(t, e.Engine, engine.Task{ID: "my-task", Code: sleeps})

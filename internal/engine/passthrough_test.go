@@ -169,7 +169,7 @@ func TestProgramsReadResources(t *testing.T) {
 	}
 }
 
-// TestPolicyOfResources checks that the policy treats reading a resource as a call of a tool of that name.
+// TestPolicyOfResources checks that the policy treats reading a resource as a call of a tool named read_resource.
 func TestPolicyOfResources(t *testing.T) {
 	l := &library{tools: `{"name":"listResources","inputSchema":{"type":"object"}}`}
 	e := l.open(t, "servers: {lib: {deny: [read_*], expose: direct}}")

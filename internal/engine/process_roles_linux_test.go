@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRoles starts this program with the arguments of children that compile their harness, with and without the
-// sandbox's restrictions.
+// TestRoles checks that this program, started with the arguments of the child that compiles the code of a sandbox's
+// guest, writes the compiled code. It does so with and without the sandbox's restrictions.
 func TestRoles(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -76,7 +76,8 @@ var strictnessLevels = map[config.SecurityLevel]rules.StrictnessLevel{
 // maxCompilerMemory limits the memory of a compiler process, in bytes. Most programs need some 50 MB.
 const maxCompilerMemory = 1 << 30
 
-// newChecker returns the check of programs. It runs the TypeScript compiler and the Python parser in sandboxes.
+// newChecker returns the checker of programs. The TypeScript compiler and the Python parser that it uses run in
+// sandboxes.
 func newChecker(c *configuration, network *egress.Network, sandboxes *process.Backend) *check.ProgramChecker {
 	level := strictnessLevels[c.config.Settings.SecurityLevel]
 	if !network.IsClosed() {
@@ -101,8 +102,9 @@ func (p pythonParser) Parse(ctx context.Context, code string) (core.ParsedProgra
 	return p.sandboxes.Parse(ctx, "python", code)
 }
 
-// newCompilerStarter returns a function that starts the compiler, unless the program is written in Python, which needs
-// none. With ReserveMany the compiler starts at once, otherwise with the first program that needs it.
+// newCompilerStarter returns a function to call with the language of each program before it is checked. The first
+// call for a language other than Python starts the TypeScript compiler in the background; Python needs no compiler.
+// With ReserveMany, newCompilerStarter starts the compiler itself.
 func newCompilerStarter(checker *check.ProgramChecker, reserve Reserve) func(core.Language) {
 	start := sync.OnceFunc(func() { go checker.Warm() })
 	if reserve == ReserveMany {

@@ -132,9 +132,9 @@ func runFiles(t *testing.T, runtime string, files []string, sandbox, settings st
 	}
 }
 
-// TestProgramsAreRightAsBeforeWhenTypesAreLearned checks that types learned from answers cause no
-// warnings about correct programs. It runs each program twice, the second time in an engine that has
-// waitForLearned from all answers of the first run.
+// TestProgramsAreRightAsBeforeWhenTypesAreLearned checks that types learned from answers cause no warnings about
+// correct programs. It runs each program twice, the second time in an engine that has learned from all answers of the
+// first run.
 func TestProgramsAreRightAsBeforeWhenTypesAreLearned(t *testing.T) {
 	testenv.Need(t, "python")
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir(), Settings: "piiTokenization: false\n", Limits: unhurried, Servers: untypedServers(t)}

@@ -97,7 +97,8 @@ func (r *configReloader) isSuspect() bool {
 	return r.before.began != r.before.ended || began != r.before.began
 }
 
-// applyUpdate applies a change of the files, in full or only its restrictions, or refuses it.
+// applyUpdate applies a change of the configuration files. If a running call may have made the change, only what the
+// new configuration forbids takes effect. A change with an error is refused.
 func (r *configReloader) applyUpdate(u config.Update) {
 	if u.Err != nil {
 		r.refuseUpdate(u, u.Err)
@@ -173,7 +174,7 @@ func (r *configReloader) logUpdate(u config.Update, d configDifference) {
 	}
 }
 
-// setText sets one of the texts that Outstanding returns. It reports whether it differs from the previous one.
+// setText sets one of the texts that Outstanding returns. It reports whether the text has changed.
 func (r *configReloader) setText(field *string, text string) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -206,7 +206,8 @@ func TestReloadTellsClients(t *testing.T) {
 	}
 }
 
-// A server whose entry changes is reconnected. Executions that begin afterwards use the new connection.
+// TestReloadChangesAServer checks that a server whose entry changes is reconnected, and that executions that begin
+// afterwards use the new connection.
 func TestReloadChangesAServer(t *testing.T) {
 	r := reloadable(t, "")
 	r.WaitForServers(t.Context())
@@ -250,8 +251,8 @@ func TestReloadWhileProgramsRun(t *testing.T) {
 }
 
 // TestReloadOfWhatAProgramMayHaveWritten checks that a program that makes a server write the settings file gains
-// nothing: only what the new settings forbid takes effect. The same holds for what was written right before the
-// writeProgramFile ended.
+// nothing: only what the new settings forbid takes effect. The same must hold for settings that are written just
+// before the call ends.
 func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 	const narrow = "permissionLevel: execute_full\nprincipals: {anna: {}}\nservers: {eye: {deny: [get_note]}}\n"
 	for name, c := range map[string]struct {
@@ -304,8 +305,8 @@ func TestReloadOfWhatAProgramMayHaveWritten(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsTheDataDirectory checks that a project's settings file that is created later applies but does not
-// openContacts the data directory, and that Outstanding says so.
+// TestReloadKeepsTheDataDirectory checks that a project's settings file that is created while the engine runs takes
+// effect but does not change the data directory, and that Outstanding says so.
 func TestReloadKeepsTheDataDirectory(t *testing.T) {
 	dir, config := t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)

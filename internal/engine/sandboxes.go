@@ -16,7 +16,7 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// requiredStrengths maps the sandbox that the settings require at least to the strength of that sandbox.
+// requiredStrengths maps a value of the setting that requires a minimum sandbox to the strength of that sandbox.
 var requiredStrengths = map[config.SandboxMode]int{config.SandboxDocker: sandbox.Container, config.SandboxVM: sandbox.Machine}
 
 // fallbackModes maps the setting sandboxFallback to what the process backend runs if the system does not support its
@@ -34,8 +34,8 @@ type backendOptions struct {
 	commands     hostcmd.CommandSet
 }
 
-// newSandboxes returns the chooser of all sandbox backends, and the backend that runs programs in a process. Only that
-// one starts anything before it is used.
+// newSandboxes returns the chooser of all sandbox backends, and the backend that runs programs in a process. Only the
+// process backend starts anything before the first program uses it.
 func newSandboxes(c *configuration, network *egress.Network, commands hostcmd.CommandSet) (*sandbox.BackendChooser, *process.Backend) {
 	s := c.config.Settings
 	o := backendOptions{

@@ -15,7 +15,7 @@ import (
 	"retort/internal/skills/extract"
 )
 
-// Types of skills.
+// Aliases of the types of skills.
 type (
 	SkillDraft  = core.SkillDraft  // describes a skill to save
 	SavedSkill  = core.SavedSkill  // the result of saving it
@@ -25,7 +25,7 @@ type (
 
 // SaveSkill saves a program's functions as a skill for other programs, once they have passed the check. Code with a
 // return outside of functions becomes the body of one function with the skill's name. The Outcome's result is a
-// SavedSkill. Like that of Execute, the Outcome may be pending.
+// SavedSkill. The Outcome may be pending, as that of Execute.
 func (e *Engine) SaveSkill(ctx context.Context, r Request, d SkillDraft) Outcome {
 	o := e.pipeline.SaveSkill(ctx, r, d)
 	lang := pipeline.LanguageOf(Request{Language: d.Language, Code: d.Code})

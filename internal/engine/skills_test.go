@@ -173,7 +173,8 @@ func TestSkillFrom(t *testing.T) {
 	}
 }
 
-// TestSavingSkillsIsAskedForUser checks that a question about saving a skill counts for the user who saves it.
+// TestSavingSkillsIsAskedForUser checks that the question whether a skill may be saved names the principal who saves
+// it.
 func TestSavingSkillsIsAskedForUser(t *testing.T) {
 	e := openSkilled(t, "approval: {autoApproveMedium: false}")
 	var seen core.Approval

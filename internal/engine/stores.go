@@ -32,7 +32,8 @@ type Stores struct {
 	logins  *oauth.LoginStore // nil if this user has no home directory
 }
 
-// OpenStores reads a configuration. It opens and creates no file of the data directory.
+// OpenStores reads a configuration and returns its Stores, which open their files only when they are used. OpenStores
+// itself opens and creates no file of the data directory.
 func OpenStores(c Config) (*Stores, error) {
 	loaded, err := c.loadConfig()
 	if err != nil {
@@ -96,9 +97,10 @@ func (st *Stores) auditOptions() audit.Options {
 	}
 }
 
-// openAudit opens an audit store that no engine writes, and its chain. If left is true, it opens only a store that
-// another engine left open. If the chain was cut, it passes the store's Close to hold; until that is called, no other
-// engine can write to the store. before is the start record of the engine that wrote the store before, or nil.
+// openAudit opens an audit store to which no other engine writes, and the log that continues its chain of entries. If
+// left is true, it opens only a store that another engine left open. If the chain was cut since its last checkpoint,
+// openAudit passes the store's Close to hold and returns an error; until that Close is called, no other engine can
+// write to the store. before is the start record of the engine that wrote the store before, or nil.
 func (st *Stores) openAudit(ctx context.Context, o audit.Options, left bool, hold func(close func() error)) (log *audit.Log, before *startRecord, err error) {
 	where := st.config.Settings.Audit.Store
 	if where == "" {
@@ -171,7 +173,8 @@ func (st *Stores) ReadAudit(ctx context.Context, o sqlstore.Options) (*AuditRead
 	return k, nil
 }
 
-// readCodes reads the MAC key without creating one: commands that only read must not.
+// readCodes reads the key that authenticates audit log entries. It does not create a missing key, because commands
+// that only read must not write files.
 func (st *Stores) readCodes() ([]byte, error) {
 	file := st.UserDir().AuditKey()
 	if file == "" {
