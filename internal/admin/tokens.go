@@ -55,8 +55,9 @@ func ListTokens(c engine.Config) ([]Token, error) {
 	return tokens, asError(err)
 }
 
-// RevokeTokens revokes the token with the id which, or all tokens of the principal of that name. When it returns they
-// are no longer valid, not even in running engines. The error may say that the revocation was not recorded.
+// RevokeTokens revokes one token or several: which is the id of a token or the name of a principal, whose tokens are
+// all revoked. When it returns, these tokens are no longer valid, not even in running engines. The error may say that
+// the revocation was not recorded.
 func RevokeTokens(c engine.Config, which string) ([]Token, error) {
 	return revokeTokens(c, func(b *auth.TokenStore) ([]Token, error) { return b.RevokeTokens(which) })
 }

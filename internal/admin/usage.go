@@ -10,7 +10,7 @@ import (
 	"retort/internal/engine"
 )
 
-// UsageSpan selects the executions that usage is counted for.
+// UsageSpan selects the executions for which SumUsage counts usage.
 type UsageSpan = audit.UsageSpan
 
 // Usage holds the totals that SumUsage derives from the audit log.

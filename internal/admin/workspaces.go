@@ -25,8 +25,8 @@ func ListWorkspaces(c engine.Config) ([]WorkspaceUse, error) {
 	return files.SessionUses(), nil
 }
 
-// ListWorkspaceFiles returns the files of a session for a person. Unlike lists for a model, file names are not
-// redacted.
+// ListWorkspaceFiles returns the files of a session for a person. Lists for a model hide personal data in file names,
+// but this list does not.
 func ListWorkspaceFiles(c engine.Config, session, glob string) (core.FileList, error) {
 	s, err := openStores(c)
 	if err != nil {

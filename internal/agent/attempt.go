@@ -212,7 +212,8 @@ func (w *taskRun) defineMore(ctx context.Context, e core.Error) {
 	}
 }
 
-// renderRepair renders the repair prompt. In the conversation it follows the model's last answer.
+// renderRepair renders the repair prompt, which is the message that follows the model's last answer in the
+// conversation.
 func (w *taskRun) renderRepair(d templates.RepairData, answer string) *core.Error {
 	d.Effects, d.Left = w.pastEffects(), w.options.Attempts-w.attempt-1
 	text, refused := w.Templates.Render(templates.Repair, d)

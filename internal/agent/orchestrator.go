@@ -150,7 +150,7 @@ func (o *Orchestrator) Run(ctx context.Context, t core.AgentTask) core.Outcome {
 	return w.runTask(ctx)
 }
 
-// limitTo returns asked, but at most the value most. If asked is zero or negative, it returns most.
+// limitTo returns the smaller of the two values asked and most. If asked is zero or negative, it returns most.
 func limitTo(asked, most int) int {
 	if asked <= 0 {
 		return most

@@ -139,7 +139,8 @@ func (w *taskRun) templateData() templates.TaskData {
 	return d
 }
 
-// pastEffects returns the calls with effects that the task's earlier programs have made.
+// pastEffects returns the newest calls with effects that the task's earlier programs have made, for a prompt. If
+// there are more than maxPastCalls, the last element gives the number of the others.
 func (w *taskRun) pastEffects() []templates.EffectOne {
 	list := []templates.EffectOne{}
 	all := w.effects.ListEffects()

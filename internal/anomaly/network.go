@@ -6,8 +6,8 @@ import (
 	"retort/internal/core"
 )
 
-// onNetwork processes direct network access of a program. Refusals count like those of calls. Data exchanged with a
-// host counts like data exchanged with a server.
+// onNetwork processes direct network access of a program. A refused access counts like a refused call. Data exchanged
+// with a host counts like data exchanged with a server.
 func (d *anomalyDetector) onNetwork(e core.AuditEvent) {
 	host, _ := e.Facts["host"].(string)
 	switch e.Status {

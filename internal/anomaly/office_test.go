@@ -43,7 +43,7 @@ func newOffice(seed uint64, sink func(core.AuditEvent)) *office {
 	return &office{r: rand.New(rand.NewPCG(seed, 7)), zone: zone, sink: sink}
 }
 
-// tell passes an event to the sink.
+// tell passes an event to the function that receives the office's events.
 func (o *office) tell(e core.AuditEvent) { o.sink(e) }
 
 func (o *office) days(from, n int) {

@@ -49,8 +49,8 @@ func (s *histogramSketch) medianBucket() int {
 	return 0
 }
 
-// medianDeviation returns the median distance from the median, in buckets. It is at least half an octave, because
-// positions within a bucket are unknown.
+// medianDeviation returns the median distance of all values from their median, in buckets. It returns at least half
+// an octave (a factor of two), because positions within a bucket are unknown.
 func (s *histogramSketch) medianDeviation(median int) float64 {
 	var seen uint32
 	for d := range bucketCount {

@@ -57,8 +57,8 @@ func TestLevelThatLasts(t *testing.T) {
 	}
 }
 
-// TestWindowSlides checks that the count covers one window width before a time, even across the boundary of two
-// slots.
+// TestWindowSlides checks that the window counts the events within one window width before a given time, even if that
+// span crosses the boundary between two slots.
 func TestWindowSlides(t *testing.T) {
 	w := rateWindow{width: 60}
 	w.countAt(50, 10)

@@ -205,8 +205,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(w)
 }
 
-// TestManyToolsForgetOnlyOnesOwn checks that a principal that uses many tools displaces only what was learned about
-// itself.
+// TestManyToolsForgetOnlyOnesOwn checks that a principal that uses many tools displaces only what the watcher has
+// learned about this principal.
 func TestManyToolsForgetOnlyOnesOwn(t *testing.T) {
 	w, o := worked(map[Kind]AnomalyAction{})
 	at := o.at(history, 9)

@@ -15,8 +15,8 @@ const (
 	maxIdle    = 256      // slots, after which averages are as good as zero
 )
 
-// rollSlots closes the slots that have ended. A clock that goes back by less than a slot changes nothing. After a
-// larger jump back, counting restarts.
+// rollSlots closes the time slots that have ended. A clock that goes back by less than a slot changes nothing. After
+// a larger jump back, counting restarts.
 func (w *rateWindow) rollSlots(t int64) {
 	slot := t / w.width
 	switch {

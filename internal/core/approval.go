@@ -31,7 +31,8 @@ type Question struct {
 	// Spans means that one approval, whatever its scope, also covers the other calls of the same execution that send
 	// the same kinds of personal data to the same tool.
 	Spans bool `json:"-"`
-	// ShowInForms lets a client's form contain Arguments instead of Shown, because only the person sees the form.
+	// ShowInForms lets a client's form contain Arguments, with real personal values, instead of Shown. This is safe
+	// because only the person sees the form.
 	ShowInForms bool           `json:"-"`
 	Outlines    []string       `json:"-"`                  // the personal values behind tokens in what is shown, one line each
 	Effect      string         `json:"effect,omitempty"`   // of the call: "write", "destructive"
@@ -182,9 +183,9 @@ type Approval struct {
 // maxSame bounds the number of equal questions that are merged into one.
 const maxSame = 1000
 
-// GroupEqual merges equal questions into the first of them and keeps the order otherwise. Same and Count of the first
-// one tell the ids and the number of equal questions. Questions are equal if they differ only in the execution: the
-// person would see the same text, and the same call would be sent.
+// GroupEqual merges equal questions into the first one and otherwise keeps the order. In the merged question, Same
+// has the ids of the other questions, and Count is the number of equal questions. Questions are equal if they differ
+// only in the execution: the person would see the same text, and the same call would be sent.
 func GroupEqual(waiting []Approval) []Approval {
 	list := make([]Approval, 0, len(waiting))
 	at := map[string][]int{} // in list, by digest
@@ -326,7 +327,7 @@ func sizeNote(arguments json.RawMessage) string {
 }
 
 // shortFirst returns long arguments with their members sorted by length. Nothing is left out, and members with equal
-// names keep their order. What is no object is returned as it is.
+// names keep their order. It returns arguments that are not a JSON object unchanged.
 func shortFirst(arguments json.RawMessage) json.RawMessage {
 	if len(arguments) < longArguments {
 		return arguments

@@ -51,7 +51,7 @@ func TestEquals(t *testing.T) {
 	}
 }
 
-// change gives a field a different value. It returns true, and panics for a kind of field that it does not support.
+// change gives a field a different value and returns true. It panics for a kind of field that it does not support.
 func change(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
@@ -70,7 +70,8 @@ func change(v reflect.Value) bool {
 	return true
 }
 
-// What is dangerous comes first: among questions, among the calls of a dry run, and among long arguments.
+// TestDangerFirst checks that the most dangerous question is listed first, and the most dangerous call of a dry run.
+// It also checks that long arguments do not hide short ones that may be dangerous.
 func TestDangerFirst(t *testing.T) {
 	list := []Approval{
 		{ID: "read", Question: Question{Tool: "t", Effect: "read"}}, {ID: "write", Question: Question{Tool: "t", Effect: "write"}}, {ID: "program", Question: Question{Level: "high"}},

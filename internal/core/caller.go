@@ -19,8 +19,8 @@ func CallerOf(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// WithPin returns a context whose call is sent only if the server lists the tool with this pin on the same
-// connection, or does not list it. The pin is a hash of the tool's definition. An empty pin allows any definition.
+// WithPin returns a context whose call is refused if the server lists the tool with another pin on the connection of
+// the call. The pin is a hash of the tool's definition. An empty pin allows any definition.
 func WithPin(ctx context.Context, pin string) context.Context {
 	return WithBounds(ctx, WorkBounds{Pin: &pin})
 }

@@ -12,7 +12,7 @@ type HeldMemory interface {
 	Free()
 }
 
-// YieldingMemory represents the memory of a transformation that takes turns with others.
+// YieldingMemory represents the memory for transforming an answer. Transformations of several answers take turns.
 type YieldingMemory interface {
 	HeldMemory
 	// Yield lets waiting transformations run first. It returns the error of ctx if ctx ends.
@@ -97,9 +97,9 @@ func (c *MemoryClaim) HolderName() string {
 	return c.holder
 }
 
-// HoldTransformation takes over the memory of a transformation (work) and of its result (value). Either may be nil.
-// It releases the memory held before for the same purpose. If the MemoryClaim was already freed, it releases both at
-// once.
+// HoldTransformation makes the MemoryClaim responsible for the memory of a transformation (work) and of its result
+// (value). Either may be nil. It releases the memory held before for the same purpose. If the MemoryClaim was already
+// freed, it releases both at once.
 func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	if c != nil && c.replaceHeld(&work, &value) {
 		c.parent.adoptCall(c)
@@ -107,8 +107,8 @@ func (c *MemoryClaim) HoldTransformation(work, value HeldMemory) {
 	freeEach(work, value)
 }
 
-// replaceHeld swaps the held memory with work and value, unless these are nil. It returns false if the MemoryClaim
-// was freed.
+// replaceHeld exchanges the held memory for work and value, so that the caller can free what was held before. It
+// skips work or value if it is nil. It returns false if the MemoryClaim was freed.
 func (c *MemoryClaim) replaceHeld(work, value *HeldMemory) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +157,8 @@ func (c *MemoryClaim) FinishTransformation(n int64) {
 	freeEach(work)
 }
 
-// Release releases the memory of an answer after which the same call gets another one. The MemoryClaim can be used
-// again.
+// Release releases the memory of an answer when the same call is about to get another answer instead. The MemoryClaim
+// can be used again.
 func (c *MemoryClaim) Release() {
 	if c == nil {
 		return

@@ -2,8 +2,8 @@ package core
 
 import "context"
 
-// WithPause returns a context in which PauseClock calls pause to stop the clock. The function that pause returns
-// starts it again and is called once.
+// WithPause returns a context in which PauseClock calls pause to stop the execution's clock. The function that pause
+// returns is called once, to start the clock again.
 func WithPause(ctx context.Context, pause func() (resume func())) context.Context {
 	return WithBounds(ctx, WorkBounds{Pause: pause})
 }

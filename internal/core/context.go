@@ -2,8 +2,8 @@ package core
 
 import "context"
 
-// Requester says who asked for the work of a context and how that client is reached. A nil field is that of the outer
-// context, or its zero value if there is none.
+// Requester says for whom the work of a context is done and how the client that requested it can be reached. A nil
+// field is that of the outer context, or its zero value if there is none.
 type Requester struct {
 	Caller  *Caller       // for whom calls are made
 	Permit  *Permit       // under which work is done

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// lent is a context whose values are those of another one, which can be exchanged.
+// lent is a context that takes its values from another context, which a test can exchange.
 type lent struct {
 	context.Context
 	from *context.Context
@@ -31,7 +31,8 @@ func TestLayersReplaceSingleFields(t *testing.T) {
 	}
 }
 
-// The fields that a context has not set follow its outer context, also when that one changes.
+// TestLayersFollowTheOuterContext checks that fields which a context does not set are those of its outer context,
+// even after the values of the outer context have changed.
 func TestLayersFollowTheOuterContext(t *testing.T) {
 	first, second := WithPeer(t.Context(), &ClientPeer{ID: "first"}), WithBrowser(t.Context(), nil)
 	now := first

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// SpooledAnswer holds the answer to a call that is too large for memory. Its large parts are on disk. The receiver
-// must close it.
+// SpooledAnswer holds an answer to a call that is too large for memory. The large parts of the answer are in a file.
+// The receiver must close the SpooledAnswer.
 type SpooledAnswer struct {
 	// Result holds MCP's CallToolResult with each large part replaced by "" or null.
 	Result json.RawMessage
@@ -32,7 +32,7 @@ type SpooledPart struct {
 	Offset, Bytes int64
 }
 
-// OpenPart returns a reader of a part as it was sent.
+// OpenPart returns a reader of one large part of the answer. It reads the bytes exactly as the server sent them.
 func (s *SpooledAnswer) OpenPart(p SpooledPart) *io.SectionReader {
 	return io.NewSectionReader(s.ReaderAt, p.Offset, p.Bytes)
 }

@@ -101,7 +101,8 @@ type OfferedTool struct {
 	Whole  bool   // it was named by its server, which has other tools, too
 }
 
-// What is known about the result of a call with effects. After a crash, for example, the engine does not know it.
+// Values of SideEffect.State: what the engine knows about the result of a call with effects. For example, it does not
+// know the result after a crash.
 const (
 	MadeUnknown = "it was sent, and its result is not known"
 	MadeOK      = "it was made"
@@ -153,8 +154,8 @@ func (e *SideEffects) RecordSent(m SideEffect) (came func(err *Error)) {
 	}
 }
 
-// FindEarlier returns earlier calls of the same tool by other executions of the task. same contains those with the
-// same arguments. similar contains the other ones that had, or may have had, an effect.
+// FindEarlier returns earlier calls of the same tool by other executions of the task. same contains the calls with
+// the same arguments. similar contains the calls with other arguments, except those that failed.
 func (e *SideEffects) FindEarlier(execution string, m SideEffect) (same, similar []SideEffect) {
 	for _, o := range e.ListEffects() {
 		switch {

@@ -79,8 +79,8 @@ type Toolset struct {
 	refuse func(*Tool) *Error // why a tool of whole is not in it
 }
 
-// NewToolset returns a Toolset of servers, which must be sorted by name and must not change afterwards. If two tools
-// match the same spelling, the tool whose exact name it is takes precedence, then the first one.
+// NewToolset returns a Toolset of servers, which must be sorted by name and must not change afterwards. If a spelling
+// matches two tools, it means the tool of which it is the exact name, or else the first of the two.
 func NewToolset(servers []*ToolServer) *Toolset {
 	ts := &Toolset{Servers: servers, servers: map[string]*ToolServer{}, tools: map[string]*Tool{}}
 	for _, spell := range []func(*ToolServer) string{rawServer, tsServer, pyServer} {

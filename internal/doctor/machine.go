@@ -38,8 +38,8 @@ const (
 	maxCounted = 200_000 // files
 )
 
-// Limits of open files below which CheckFiles reports an engine as broken or warns. A program needs about ten files,
-// a server four.
+// Limits of open files. CheckFiles reports an engine as broken if it may open fewer than leastFiles, and warns below
+// littleFiles. A program needs about ten files, a server four.
 const (
 	leastFiles  = 256
 	littleFiles = 1024

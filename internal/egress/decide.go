@@ -28,8 +28,9 @@ type Target struct {
 
 func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(t.Port)) }
 
-// checkTarget checks a target against the lists of allowed and denied hosts, before the host is resolved. allowed has
-// those of protocols that may be used there. key is the one under which the rate limit counts requests.
+// checkTarget checks a target against the lists of allowed and denied hosts, before the host is resolved. allowed
+// contains those of the given protocols that may be used at the target. key is the key under which the rate limit
+// counts requests to the target.
 func (n *Network) checkTarget(t Target, protocols ...string) (allowed []string, key string, refused *core.Error) {
 	if n.denied.matchesHost(t.Host) {
 		return nil, "", policyErrorf("%s is in network.blacklist", t.Host)
@@ -82,8 +83,8 @@ func (n *Network) checkScopes(host string) *core.Error {
 	return nil
 }
 
-// checkStillAllowed checks an open connection to host at the address at again, because the scopes may have changed
-// since it was opened. It returns an error if the scopes now refuse it, otherwise nil.
+// checkStillAllowed checks a connection to host at the address at that is already open, because the scopes may have
+// changed since it was opened. It returns an error if the scopes now refuse the connection, otherwise nil.
 func (n *Network) checkStillAllowed(host string, at netip.Addr) *core.Error {
 	if refused := n.checkScopes(host); refused != nil {
 		return refused

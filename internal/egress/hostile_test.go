@@ -37,8 +37,8 @@ var hostile = []string{
 	"ws://api.example.com/", "wss://api.example.com/", "unix:///var/run/docker.sock", "dict://api.example.com:11211/", "ldap://api.example.com/", "https+unix://api.example.com/",
 }
 
-// leading maps names to address lists with at least one forbidden address. The tests let an allowed host resolve to
-// them.
+// leading maps descriptions to lists of addresses. Each list contains at least one forbidden address. The tests make
+// the name of an allowed host resolve to each list.
 var leading = map[string][]string{
 	"private": {"10.0.0.1"}, "private 2": {"172.16.0.1"}, "private 3": {"192.168.0.1"}, "loopback": {"127.0.0.1"}, "loopback 2": {"127.8.8.8"}, "metadata": {"169.254.169.254"}, "metadata of Azure": {"168.63.129.16"}, "metadata of Alibaba": {"100.100.100.200"},
 	"carrier": {"100.64.0.1"}, "zero": {"0.0.0.0"}, "broadcast": {"255.255.255.255"}, "multicast": {"224.0.0.1"}, "reserved": {"240.0.0.1"}, "documentation": {"192.0.2.1"}, "documentation 2": {"198.51.100.1"}, "documentation 3": {"203.0.113.1"},
@@ -293,7 +293,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestMany checks that closing a session ends its connections, even those that wait because the limit is reached.
+// TestMany checks that closing a session ends all of its connections, including those that wait because too many
+// requests are open.
 func TestMany(t *testing.T) {
 	w := newWorld(t, nil)
 	for range 3 * maxOpenRequests {

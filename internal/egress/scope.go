@@ -58,7 +58,7 @@ func (s AccessScope) compileScope() (compiledScope, error) {
 
 func (s compiledScope) allowsNone() bool { return !s.every && len(s.allow) == 0 }
 
-// refusalRule returns the setting that refuses a host, or "" if none does.
+// refusalRule returns the name of the setting because of which a host is refused, or "" if the scope allows the host.
 func (s compiledScope) refusalRule(host string) string {
 	switch {
 	case s.denied.matchesHost(host):

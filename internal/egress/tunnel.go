@@ -21,9 +21,10 @@ const (
 	extensionECH = 0xfe0d
 )
 
-// openTunnel answers CONNECT. It reports whether requests follow on the same connection. A tunnel must carry TLS for
-// the requested host, unless a rule allows tcp, or only ssh, there. If only http is allowed there, the tunnel carries
-// plain requests, and each of them is decided separately.
+// openTunnel answers a CONNECT request. By default the tunnel must carry TLS for the requested host. It may carry
+// other data if a rule allows tcp for the target, and must carry SSH if ssh is the only protocol allowed. If only
+// http is allowed, the tunnel carries plain requests, and each of them is decided separately. In that case openTunnel
+// returns true, because requests follow on the same connection.
 func (p *proxyConn) openTunnel(h requestHead) (requests bool) {
 	t := Target{Host: authorityOf("tunnel://" + h.target), Protocol: https}
 	host, port, refused := parseAuthority(h.target)
@@ -194,8 +195,8 @@ func (p *proxyConn) copyBoth(conn *meteredConn, t Target, from io.Reader) *core.
 	return nil
 }
 
-// plainWriter hides the other methods of a writer, so that io.Copy cannot bypass the connection that counts the
-// bytes.
+// plainWriter hides all methods of a writer except Write. Otherwise io.Copy could use another method and bypass the
+// connection that counts the bytes.
 type plainWriter struct{ io.Writer }
 
 var errSeen = errors.New("seen")

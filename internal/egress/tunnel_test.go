@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRequestsInTunnel checks that clients that open a tunnel for plain http, too, can send several requests in it.
+// TestRequestsInTunnel checks that a client can send several requests in a tunnel that it has opened for plain http.
 func TestRequestsInTunnel(t *testing.T) {
 	w := newWorld(t, nil)
 	answer := w.proxy(t, "CONNECT plain.example.com:80 HTTP/1.1\r\nHost: plain.example.com:80\r\n\r\nGET /a HTTP/1.1\r\nHost: plain.example.com\r\n\r\nGET /b HTTP/1.1\r\nHost: plain.example.com\r\nConnection: close\r\n\r\n")

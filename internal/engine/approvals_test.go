@@ -395,8 +395,7 @@ type crowd struct {
 	approved map[string]bool // by path
 }
 
-// answers handles the waiting approvals with answer, again and again, until over is closed and
-// none is left.
+// answers calls answer for each waiting approval, again and again, until over is closed and no approval is left.
 func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 	for {
 		var waiting map[string]core.Approval

@@ -15,9 +15,9 @@ import (
 	"retort/internal/engine"
 )
 
-// FuzzHomeFiles replaces some bytes of one file of a data directory by data of any length. It checks that everything
-// that reads the directory without an engine returns, and that the audit log is not reported as valid if its content
-// differs without a warning.
+// FuzzHomeFiles checks that damaged files of a data directory are handled safely. It replaces some bytes of one file
+// by data of any length. Everything that reads the directory without an engine must return. If entries of the audit
+// log differ afterwards, verifying it must fail or reading it must give a warning.
 func FuzzHomeFiles(f *testing.F) {
 	whole, dir := f.TempDir(), f.TempDir()
 	paths := fillHome(f, whole)

@@ -146,7 +146,7 @@ func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.Lis
 }
 
 // cleanListed removes suspicious text from listed items, as it is removed from tool definitions. It leaves out an
-// item whose name contains some.
+// item whose name contains suspicious text.
 func (e *Engine) cleanListed(server string, kind server.Kind, items []json.RawMessage) []json.RawMessage {
 	scanner, flagged := sanitize.New(), 0
 	var first core.DefinitionFlag

@@ -230,8 +230,8 @@ func (c *line) hear(texts ...string) string {
 	return ""
 }
 
-// TestHostileQuestions checks that a server's question to the user cannot pretend to come from someone else, cannot
-// be sent outside of a call, cannot ask for a page to be opened, and that a server cannot send too many.
+// TestHostileQuestions checks what a hostile server cannot do with its questions to the user. It cannot pretend that
+// a question comes from someone else, ask outside of a call, ask for a page to be opened, or ask too many questions.
 func TestHostileQuestions(t *testing.T) {
 	ask := func(id, params string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","method":"elicitation/create","params":%s}`, id, params)

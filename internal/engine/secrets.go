@@ -10,8 +10,8 @@ import (
 	"retort/internal/privacy/secrets"
 )
 
-// modelKeySecrets returns the secrets in a model's API key. It judges a key under 12 characters like any variable,
-// because such a key is usually a placeholder for a server that needs none.
+// modelKeySecrets returns a model's API key as a secret. A key under 12 characters counts as a secret only under the
+// rules for environment variables, because it is usually a placeholder for a model server that needs no key.
 func modelKeySecrets(key string) []secrets.NamedSecret {
 	const least = 12
 	if len(key) < least {

@@ -116,7 +116,8 @@ func saveThreeSkills(tb testing.TB, e *engine.Engine) {
 	}
 }
 
-// TestThreeSkills runs a program that imports three skills, before and after their check is remembered.
+// TestThreeSkills checks that a program can import three skills, both before and after the engine remembers that they
+// have passed the check.
 func TestThreeSkills(t *testing.T) {
 	e := openSkilled(t, "")
 	saveThreeSkills(t, e)

@@ -66,8 +66,8 @@ func (st *Stores) UserDir() home.User { return home.UserDir(st.source.Keys) }
 // DataDir returns the data directory of the configuration; "" if nothing is kept.
 func (st *Stores) DataDir() home.Dir { return home.Dir(st.config.Home) }
 
-// MasterKeys returns the places of the user's key. It encrypts the keys of personal values and of bodies in the audit
-// log.
+// MasterKeys returns the places where the user's master key can be stored. The master key encrypts the keys of
+// personal values and of bodies in the audit log.
 func (st *Stores) MasterKeys() vault.KeySource { return masterKeys(st.source, st.config) }
 
 func masterKeys(c Config, loaded *config.Config) vault.KeySource {

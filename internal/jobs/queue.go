@@ -137,8 +137,8 @@ func (q *Queue) Close() error {
 	return errors.Join(errs...)
 }
 
-// SubmitJob durably adds a job to the queue. If the job runs in this process, with adds to its context what exists
-// only in this process, such as the client's connection. with may be nil.
+// SubmitJob durably adds a job to the queue. If the job runs in this process, the function with adds to the job's
+// context what exists only in this process, such as the client's connection. It may be nil.
 func (q *Queue) SubmitJob(principal string, j core.Job, with func(context.Context) context.Context) (core.JobState, error) {
 	if err := checkJob(j); err != nil {
 		return core.JobState{}, err
@@ -200,7 +200,7 @@ func checkJob(j core.Job) error {
 	return nil
 }
 
-// admitJob adds a job to memory and keeps it from starting yet. If the queue is full, it returns an error that says
+// admitJob adds a job to memory, but does not let it start yet. If the queue is full, it returns an error that says
 // when to try again.
 func (q *Queue) admitJob(t core.JobState, size int64) error {
 	q.mu.Lock()

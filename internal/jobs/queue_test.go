@@ -378,9 +378,9 @@ func TestClosedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestMarkedJobIsNotRun checks that a job that is marked as begun is not run, although its file says that it is queued.
-// That is so after an engine died between writing the two, and after an older copy of the file was restored. A job that
-// is marked only after the queue was taken over stays unrun as well.
+// TestMarkedJobIsNotRun checks that a job that is marked as begun is not run, although its file says that it is
+// queued. The two differ if an engine dies between writing the mark and the file, or if an older copy of the file is
+// restored. The mark must also be respected if it is written after this engine has taken over the queue.
 func TestMarkedJobIsNotRun(t *testing.T) {
 	for _, marked := range []string{"before the queue is taken over", "afterwards"} {
 		q := open(t, options(t.TempDir()))
@@ -502,7 +502,8 @@ func TestBroughtBack(t *testing.T) {
 	}
 }
 
-// TestUnwritable checks that a job is neither queued nor started if that cannot be stored or recorded.
+// TestUnwritable checks that a job is not queued if it cannot be stored or recorded, and not started if its start
+// cannot be stored.
 func TestUnwritable(t *testing.T) { synctest.Test(t, unwritable) }
 
 func unwritable(t *testing.T) {

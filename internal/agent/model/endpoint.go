@@ -165,8 +165,8 @@ func (e *ModelEndpoint) Reply(ctx context.Context, p ModelPrompt) (ModelReply, *
 	}
 }
 
-// requestError returns the error for a request that got no answer. It replaces failed if the request timed out or was
-// cancelled.
+// requestError returns the error for a request that got no answer. It returns the given error, or an error of its own
+// if the request timed out or was cancelled.
 func (e *ModelEndpoint) requestError(ctx context.Context, failed *core.Error) *core.Error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -261,9 +261,9 @@ func errorOf(text []byte) string {
 	return cmp.Or(e.Message, plain)
 }
 
-// retryAfter returns the delay before the next attempt, or a negative value if no attempt may follow. The delay is
-// the one that the endpoint requests, within bounds. Otherwise it grows with each attempt and is random, so that many
-// clients do not try again at the same time.
+// retryAfter returns the delay before the next attempt, or a negative value if no attempt may follow. If the endpoint
+// requests a delay, that delay is used, within bounds. Otherwise the delay grows with each attempt and is random, so
+// that many clients do not try again at the same time.
 func retryAfter(resp *http.Response, try int) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return -1

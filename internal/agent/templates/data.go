@@ -2,13 +2,13 @@ package templates
 
 // What templates are filled in with. A field that is empty is there nevertheless: "", false, 0 or null.
 
-// SystemData holds the data of system.md.
+// SystemData holds the data with which the template system.md is rendered.
 type SystemData struct {
 	Language string `json:"language"` // "TypeScript", "Python"
 	Python   bool   `json:"python"`
 }
 
-// TaskData holds the data of task.md and of the skeletons.
+// TaskData holds the data with which the template task.md and the templates of program skeletons are rendered.
 type TaskData struct {
 	Task     string      `json:"task"`
 	Language string      `json:"language"`
@@ -41,7 +41,7 @@ type EffectOne struct {
 	State     string `json:"state"`     // its result
 }
 
-// RepairData holds the data of repair.md.
+// RepairData holds the data with which the template repair.md is rendered.
 type RepairData struct {
 	Program bool        `json:"program"` // there was one
 	Status  string      `json:"status"`
@@ -54,7 +54,8 @@ type RepairData struct {
 	Left    int         `json:"left"` // attempts after this one
 }
 
-// SkillData holds the data of skill.md, the part of SKILL.md below its front matter.
+// SkillData holds the data with which the template skill.md is rendered. The result is the part of SKILL.md below its
+// front matter.
 type SkillData struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
@@ -120,7 +121,8 @@ func ExampleData(name TemplateName) any {
 // ExampleDefinition is the tool definition in the example data.
 const ExampleDefinition = "sample.listThings(): Promise<any>"
 
-// ExampleCode returns the wrapper code in the example data of a template.
+// ExampleCode returns the generated code in the example data with which the template of a wrapper file is checked. A
+// wrapper file contains the functions with which programs call a server's tools.
 func ExampleCode(name TemplateName) string {
 	if name == WrapperPy {
 		return "example_of_a_wrapper = 1\n"

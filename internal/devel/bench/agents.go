@@ -358,8 +358,8 @@ func fileSize(a *directAgent) (any, error) {
 	return sizeOf(answers[0].value)
 }
 
-// countLeads plays a model that first passes an argument that does not exist. The first program of this workload
-// makes the same mistake.
+// countLeads plays a model that counts leads. Its first calls pass an argument that does not exist, and it then
+// repeats them correctly. The first program of this workload makes the same mistake.
 func countLeads(a *directAgent) (any, error) {
 	regions := []string{"EMEA", "North America", "LATAM", "APAC"}
 	counts := map[string]int{}

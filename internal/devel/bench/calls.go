@@ -30,8 +30,9 @@ type callPath struct {
 	took []float64 // µs for each call, by round
 }
 
-// measureCalls measures calls from programs, and the same calls without the engine. The ways take turns, so that other load
-// on the machine affects all of them alike. The engine's share is the difference within one round.
+// measureCalls measures calls from programs, and the same calls without the engine. The ways take turns, so that
+// other load on the machine affects all of them alike. The engine's share of a call is the difference between the two
+// in the same round.
 func (b *benchRun) measureCalls(ctx context.Context) error {
 	e, up, err := b.openEngine(ctx, "calls", usualToolCount)
 	if err != nil {

@@ -177,7 +177,7 @@ type localSite struct {
 	server   *http.Server
 }
 
-// fakeAddress is the address to which the host name resolves. It is never dialled.
+// fakeAddress is the address to which every host name resolves in the measurements. It is never dialled.
 var fakeAddress = netip.MustParseAddr("93.184.215.14")
 
 func newSite() (*localSite, error) {

@@ -97,7 +97,8 @@ func (b *benchRun) fillLog(ctx context.Context, name string) error {
 	return log.Close()
 }
 
-// waitForWriter waits if entries arrive faster than the audit log can write them.
+// waitForWriter writes an entry to the audit log. If entries arrive faster than the log can write them, it waits and
+// tries again.
 func waitForWriter(log *audit.Log, e core.AuditEvent) error {
 	for {
 		refused := log.Record(e, false)

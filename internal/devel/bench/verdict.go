@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// contextWindow is the size of a common context window, in tokens. A way of doing a task that needs more tokens is
-// impossible with such a model.
+// contextWindow is the size of a common context window, in tokens. A model with this window cannot do a task in a way
+// that needs more tokens.
 const contextWindow = 200_000
 
 // ListVerdicts describes where programs save tokens and where they cost more. It compares them with the cheaper of

@@ -211,7 +211,7 @@ approval: {autoApproveLow: true, autoApproveMedium: true, autoApproveHigh: true}
 servers: {crm: {pii: {reveal: [email]}}, mail: {pii: {reveal: [email]}}}
 `
 
-// bundledConfig holds the paths of an engine configuration with all bundled servers.
+// bundledConfig holds the command line that runs Retort with a configuration of all bundled servers.
 type bundledConfig struct {
 	self string
 	args []string

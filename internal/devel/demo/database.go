@@ -104,8 +104,9 @@ func (d *databaseServer) makeEvents(sales *dataTable) *dataTable {
 	return t
 }
 
-// explainError returns err in the words of the database server. If a table does not exist, the error lists the
-// existing ones. Table names that provoke errors on purpose do so here.
+// explainError returns the error that the database server reports for err. If a table does not exist, the error lists
+// the existing tables. For the reserved table names "forbidden" and "rate-limited" it is the error that they cause on
+// purpose.
 func (d *databaseServer) explainError(err error) error {
 	var missing missingTableError
 	if errors.As(err, &missing) {

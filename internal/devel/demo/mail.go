@@ -281,7 +281,7 @@ type mailInput struct {
 	ThreadID string   `json:"threadId"`
 }
 
-// addMessage adds a message that the account has sent as the newest of the mailbox.
+// addMessage adds a message that the account has sent. It becomes the newest message of the mailbox.
 func (m *mailServer) addMessage(in mailInput, label string) (*mailMessage, error) {
 	if in.ThreadID != "" && !slices.ContainsFunc(m.messages, func(x *mailMessage) bool { return x.ThreadID == in.ThreadID }) {
 		return nil, m.missingError("thread", in.ThreadID)

@@ -79,7 +79,8 @@ func (in statementInput) decodeParams() (params []any, err error) {
 	return params, nil
 }
 
-// query returns the rows of a SELECT: at most limit, plus one more if more exist.
+// query returns the rows of a SELECT. It returns at most limit rows, and one more if there are more, so that the
+// caller can tell.
 func (d *sqlDatabase) query(ctx context.Context, in statementInput, limit int) (out *dataTable, err error) {
 	err = d.run(ctx, in, false, func(ctx context.Context, params []any) error {
 		rows, err := d.conn.QueryContext(ctx, in.SQL, params...)

@@ -65,7 +65,7 @@ func (g *statementGuard) check(action sqlite.AuthorizerActionCode, arg1, arg2 st
 }
 
 // checkTable decides whether a statement may read a column of a table. For a statement that reads no column, such as
-// COUNT(*), column is "". Other unknown names with column "" are those of subqueries and are allowed.
+// COUNT(*), column is "". An unknown table name without a column is allowed, because it is the name of a subquery.
 func (g *statementGuard) checkTable(name, column string) error {
 	if strings.EqualFold(name, secretTable) {
 		return errSecretTable

@@ -36,7 +36,7 @@ func openPets(t testing.TB) *sqlDatabase {
 }
 
 // runSQL runs a statement and returns its rows as JSON. For a statement that writes, it returns the number of changed
-// rows and the remaining keys.
+// rows and the ids that are in the table pets afterwards.
 func runSQL(ctx context.Context, d *sqlDatabase, statement string, params ...string) (string, error) {
 	in := statementInput{SQL: statement}
 	for _, p := range params {

@@ -310,8 +310,8 @@ func encodeJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// pageByToken returns the page of items for a page token, and the token of the next page or "". Tokens are opaque and
-// are valid only in the scope for which they were made.
+// pageByToken returns the page of items for a page token, and the token of the next page or "". Tokens are opaque. A
+// token is valid only together with the scope for which it was made, such as the same query.
 func pageByToken[T any](items []T, scope, token string, size int) (page []T, next string, err error) {
 	offset := 0
 	if token != "" {

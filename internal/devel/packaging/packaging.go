@@ -105,8 +105,8 @@ type ReleaseFile struct{ Name, SHA256 string }
 
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9](-?[A-Za-z0-9])*$`)
 
-// placeholder marks the account's name in the template of the registry entry. The registry rejects such a name, so
-// the template itself cannot be published by accident.
+// placeholder stands for the account's name in the template of the registry entry. The registry rejects it as a name,
+// so the template itself cannot be published by accident.
 const placeholder = "@OWNER@"
 
 // CheckOwner returns an error unless name is a valid name of an account that publishes releases.

@@ -31,7 +31,8 @@ func KilledAtChange(t *testing.T, variable, value string, folders []string, chan
 	})
 }
 
-// killAtChange calls kill after a number of inotify events. It returns without doing so if events is closed before.
+// killAtChange calls kill after the given number of inotify events. If events is closed before, it returns without
+// calling kill.
 func killAtChange(events *os.File, changes int, kill func()) {
 	buffer := make([]byte, 16<<10)
 	for {

@@ -113,8 +113,8 @@ func systemResources() map[string]string {
 	return all
 }
 
-// addDescriptors adds identities such as "descriptor 7 pipe:[12345]". All pidfds have the same link
-// target, so it appends the id of their process.
+// addDescriptors adds identities of open file descriptors, such as "descriptor 7 pipe:[12345]". All pidfds have the
+// same link target, so the identity of a pidfd also contains the id of the process that it refers to.
 func addDescriptors(all map[string]string) {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {

@@ -100,8 +100,8 @@ func NPM22(t testing.TB) string {
 	return filepath.Dir(filepath.Dir(Need(t, "node22")))
 }
 
-// Missing does nothing if err is nil. Otherwise err says that the program name is missing: Missing skips the test, or
-// fails it if the program is required.
+// Missing does nothing if err is nil. Otherwise err is the reason why the program name is missing, and Missing skips
+// the test, or fails it if the program is required.
 func Missing(t testing.TB, name string, err error) {
 	t.Helper()
 	switch {
