@@ -23,8 +23,8 @@ const approved = `const made = await crm.createRecord({objectType: 'Lead', data:
 await crm.updateRecord({objectType: 'Lead', recordId: made.id, data: {Score: 99}});
 return 'changed';`
 
-// story holds the results of one client session: the client searches for tools, reads a definition and runs the
-// program approved. Asked has the approval questions that the client received.
+// story holds the results of one client session. In it, the client searches for tools, reads a definition and runs
+// the program in the constant approved. Asked has the approval questions that the client received.
 type story struct {
 	Tools      int                `json:"tools"`
 	Found      []string           `json:"found"`

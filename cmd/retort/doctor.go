@@ -115,8 +115,8 @@ func (a doctorCommands) printDoctor(d engine.Diagnosis) {
 	}
 }
 
-// clientChecks checks whether each client file starts Retort. Problems are only warnings, because the user decides
-// which servers a client starts.
+// clientChecks checks, for each MCP client's configuration file, whether it starts Retort. Problems are only
+// warnings, because the user decides which servers a client starts.
 func clientChecks(all []clientfiles.SurveyedFile, read []string) []doctor.CheckResult {
 	var checks []doctor.CheckResult
 	for _, s := range all {

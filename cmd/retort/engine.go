@@ -42,7 +42,7 @@ func (a *app) readProgram(name string) (string, error) {
 	return string(text), nil
 }
 
-// parseLanguage returns the language that a flag names or, without the flag, the one of the file's extension. It
+// parseLanguage returns the language that a flag names or, without the flag, the language of the file's extension. It
 // returns "" if the extension is unknown.
 func parseLanguage(flag, file string) (core.Language, error) {
 	switch flag {

@@ -35,8 +35,8 @@ func realServers(t *testing.T) string {
 	return dir
 }
 
-// retortIn returns a command that runs retort in dir. It links the test binary under the name retort, under which it
-// behaves as the command.
+// retortIn returns a command that runs retort in dir. It creates a link to the test binary with the name retort,
+// because under that name the test binary behaves as the command.
 func retortIn(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()

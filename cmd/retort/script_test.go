@@ -67,7 +67,7 @@ func execution(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], o.ExecutionID)
 }
 
-// exits is the script command "exits CODE COMMAND…". It runs a command and fails unless it ends with the exit code.
+// exits is the script command "exits CODE COMMAND…". It runs COMMAND and fails unless the exit code is CODE.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	code, err := 0, ts.Exec(args[1], args[2:]...)
 	var exit *exec.ExitError

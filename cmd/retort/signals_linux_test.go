@@ -15,7 +15,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// busy represents a "retort serve" process on standard input and output that is in the middle of running a program.
+// busy represents a "retort serve" process that is running a program. The test exchanges MCP messages with it over
+// standard input and output.
 type busy struct {
 	t   *testing.T
 	cmd *exec.Cmd

@@ -108,8 +108,8 @@ func TestKillKeepsTheLine(t *testing.T) {
 	k.lost(runs)
 }
 
-// TestKillKeepsTasksInWords checks the same as TestKillKeepsTheLine for agent tasks. The model must not be asked
-// again for the task that was running.
+// TestKillKeepsTasksInWords checks that after kill -9 of the engine the queued agent tasks still run. The model must
+// not be asked again for the task that was running, whose Outcome must list the call that it had made.
 func TestKillKeepsTasksInWords(t *testing.T) {
 	m := modeltest.New(func(_ int, a modeltest.ReceivedRequest) modeltest.ScriptedStep {
 		if strings.Contains(a.Last, "create a lead") {

@@ -145,7 +145,7 @@ func (a toolCommands) listChanges(ctx context.Context, e *engine.Engine, names [
 	return list, nil
 }
 
-// confirmTrust shows the changes and asks at the terminal whether to trust them, unless yes is already given.
+// confirmTrust shows the changes and asks at the terminal whether to trust them. If yes is true, it does not ask.
 func (a toolCommands) confirmTrust(ctx context.Context, text string, n int, yes bool) error {
 	if yes {
 		if !a.asJSON {

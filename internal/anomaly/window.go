@@ -53,7 +53,8 @@ func (w *rateWindow) updateAverage(x float64) {
 	w.swing += slotWeight * (max(off, -off) - w.swing)
 }
 
-// countAt adds n at a time and returns the count within one window width before it.
+// countAt counts n events that happened at the time t. It returns the number of events within one window width before
+// t.
 func (w *rateWindow) countAt(t int64, n float64) float64 {
 	w.rollSlots(t)
 	w.now += n

@@ -25,7 +25,8 @@ func IsInvisible(r rune) bool {
 	return unicode.Is(unicode.Co, r)
 }
 
-// LegibleLine escapes a text for display on one line: like EscapeIllegible, and also line breaks and tabs.
+// LegibleLine escapes a text for display on one line. It escapes everything that EscapeIllegible escapes, and also
+// line breaks and tabs.
 func LegibleLine(s string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(EscapeIllegible(s))
 }

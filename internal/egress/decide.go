@@ -160,7 +160,7 @@ func (n *Network) scopeRefusal(a netip.Addr) string {
 	return ""
 }
 
-// opBlacklist is the Op of the error for a host that resolves to a blacklisted address.
+// opBlacklist is the operation that is named in the error for a host that resolves to a blacklisted address.
 const opBlacklist = "egress.blacklist"
 
 // dialTarget connects to a target that checkTarget has allowed. It returns the connection and its remote address.

@@ -24,7 +24,8 @@ type activeConfig struct {
 	// To be safe, only what it forbids applies, in addition to the rules of config. It is nil if there is no such
 	// configuration.
 	restricting *config.Config
-	// restrictingText is the effectText of the configuration in restricting.
+	// restrictingText encodes the configuration in restricting. It is the result of effectText for that
+	// configuration.
 	restrictingText string
 }
 

@@ -70,7 +70,8 @@ func openModel(c *configuration) (*model.ModelEndpoint, error) {
 	return endpoint, nil
 }
 
-// modelFor returns the model for a request: the endpoint of the settings or else the client's model, or nil.
+// modelFor returns the model for a request: the endpoint in the settings or, if there is none, the model that the
+// client offers. It returns nil if there is neither.
 func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	switch {
 	case a.endpoint != nil:
@@ -81,8 +82,8 @@ func (a *agentAssembly) modelFor(ctx context.Context) model.Model {
 	return nil
 }
 
-// RenderWrapper returns the content of a tool's wrapper file, rendered with the project's template. code is the
-// generated content.
+// RenderWrapper returns the content of a generated file through which code calls a tool. It applies the project's
+// template for these wrapper files to the generated content code.
 func (e *Engine) RenderWrapper(lang core.Language, path, code string) string {
 	return e.pipeline.RenderWrapper(lang, path, code)
 }

@@ -32,7 +32,7 @@ type anomalyMonitor struct {
 	urgent   bool              // a queued event is reported without a comparison with the past
 }
 
-// Bounds of learning from the audit log.
+// Limits for the audit log entries from which the engine learns usual activity when it starts.
 const (
 	replayAge       = 30 * 24 * time.Hour // of the oldest entry that is replayed
 	maxReplayed     = 100_000             // entries of one chain

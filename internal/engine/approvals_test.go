@@ -284,8 +284,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestProgramsThatAreAskedAbout checks that, depending on the level, a person is asked about a program before it
-// runs, and not for calls that need an approval of their own.
+// TestProgramsThatAreAskedAbout checks when a person is asked about a program before it runs, for several approval
+// settings. A person must not be asked about a program because of calls that need an approval of their own.
 func TestProgramsThatAreAskedAbout(t *testing.T) {
 	for _, c := range []struct {
 		settings, code string

@@ -209,8 +209,8 @@ func (e *Engine) runAgentTask(ctx context.Context, t *jobs.JobTurn) Outcome {
 	return e.resumeUntilEnd(ctx, t, a, o)
 }
 
-// resumeUntilEnd hands each pending Outcome to the caller and continues the task with each resumption, until it is no
-// longer pending. The task gives up its slot in the queue while it waits.
+// resumeUntilEnd hands each pending Outcome to the caller and continues the task with each resumption, until the
+// Outcome is no longer pending. The task gives up its slot in the queue while it waits.
 func (e *Engine) resumeUntilEnd(ctx context.Context, t *jobs.JobTurn, a *interactiveJob, o Outcome) Outcome {
 	for o.Status == core.StatusPendingApproval && ctx.Err() == nil {
 		execution := o.ExecutionID

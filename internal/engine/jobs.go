@@ -36,7 +36,8 @@ type jobQueue struct {
 
 	mu     sync.Mutex
 	closed bool
-	// interactive holds the agent tasks that are pending and whose callers may resume them, by execution.
+	// interactive holds the agent tasks that are pending and whose callers may resume them, by the id of the pending
+	// execution.
 	interactive map[string]*interactiveJob
 	unqueued    map[*unqueuedTask]bool // agent tasks that run without the queue
 }
@@ -101,7 +102,8 @@ func (q *jobQueue) recorder() func(core.AuditEvent, bool) *core.Error {
 	return q.data.audit.Record
 }
 
-// lostOutcome returns the Outcome of a job whose engine died while it ran, with the calls that are known.
+// lostOutcome returns the Outcome of a job whose engine died while the job ran. It lists the calls that are known to
+// have been sent.
 func (q *jobQueue) lostOutcome(t core.JobState) core.Outcome {
 	if found := q.lostPrograms(t); found.Status == core.StatusOutcomeUnknown {
 		return maskOutcome(q.settings.secrets, found)
@@ -109,7 +111,8 @@ func (q *jobQueue) lostOutcome(t core.JobState) core.Outcome {
 	return LostJob(t)
 }
 
-// LostJob returns the Outcome of a job whose engine died while it ran, if its calls are not known.
+// LostJob returns the Outcome of a job whose engine died while the job ran, if it is not known which calls the job
+// made.
 func LostJob(t core.JobState) core.Outcome {
 	o := core.Outcome{ExecutionID: t.ID, Status: core.StatusOutcomeUnknown}
 	o.Error = core.Errorf(core.KindInternal, "retort.tasks", "the engine ended while the job was running").
@@ -120,8 +123,8 @@ func LostJob(t core.JobState) core.Outcome {
 	return o
 }
 
-// lostPrograms returns the Outcome of the program of a job whose engine died; for an agent task, that of all programs
-// the model wrote.
+// lostPrograms returns the Outcome of the program that a job was running when its engine died. For an agent task, the
+// Outcome lists the calls of all programs that the model wrote.
 func (q *jobQueue) lostPrograms(t core.JobState) core.Outcome {
 	if t.Kind != core.JobTask {
 		return q.execution.pipeline.LostOutcome(t.ID)

@@ -17,7 +17,8 @@ import (
 	"retort/internal/engine"
 )
 
-// bundledCalls lists calls of bundled tools that do not declare their results. i is the number of the call.
+// bundledCalls lists calls of bundled tools that do not declare their results, as TypeScript code. Each call is made
+// several times, and the variable i in it counts these repetitions.
 var bundledCalls = []string{
 	"calendar.listCalendars()", "calendar.listChanges({})", "chat.listChannels({})", "chat.getChannelHistory({channel: 'deployments', limit: 5 + i})",
 	"chat.getAuditLog({limit: 5 + i})", "crm.describeObject({objectType: ['Account', 'Contact', 'Lead', 'Deal'][i % 4]})", "crm.listUsers()",

@@ -149,8 +149,8 @@ func (l *loginPrompter) Needed() (all []*core.Error) {
 	return all
 }
 
-// watchLogins watches for new logins, such as those from the command line, until stop is called. It makes the catalog
-// list a server that needed a login within about a second.
+// watchLogins looks for new logins every second, such as those from the command line, until stop is called. After a
+// login at a server that needed one, it makes the catalog list the server's tools.
 func watchLogins(c *configuration, live *catalog.LiveCatalog) (stop func() error) {
 	const often = time.Second
 	ctx, cancel := context.WithCancel(context.Background())

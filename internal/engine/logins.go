@@ -43,7 +43,7 @@ func newRecentSecrets(m *secrets.Masker, server string) func(label, value string
 	}
 }
 
-// hasCredentials reports whether the headers authenticate requests.
+// hasCredentials reports whether the HTTP headers configured for a server contain credentials.
 func hasCredentials(headers map[string]string) bool {
 	for name := range headers {
 		if strings.EqualFold(name, "Authorization") {
@@ -53,7 +53,7 @@ func hasCredentials(headers map[string]string) bool {
 	return false
 }
 
-// oauthOf returns the configuration of the login at a server.
+// oauthOf returns the OAuth client configuration for logins at a server.
 func oauthOf(c *config.Config, server string) config.OAuthClient {
 	for _, s := range c.Servers {
 		if s.Name == server {
@@ -106,7 +106,8 @@ func (l *PendingLogin) recordEnd(err error) error {
 	return err
 }
 
-// newLoginEvent returns the audit event of a login or logout. Of the issuer it has only the host.
+// newLoginEvent returns the audit event of a login or logout. The event contains only the host of the issuer, not its
+// full URL.
 func newLoginEvent(server, principal, status, issuer string) core.AuditEvent {
 	e := core.AuditEvent{Kind: core.EventLogin, Server: server, Principal: principal, Status: status, Facts: map[string]any{}}
 	if u, err := url.Parse(issuer); err == nil && u.Host != "" {

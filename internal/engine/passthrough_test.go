@@ -379,8 +379,8 @@ func TestChangesAreTold(t *testing.T) {
 	c.hear("notifications/prompts/list_changed")
 }
 
-// TestAskedByAnAnswer checks that a client that takes no requests gets a server's question as the answer to its own
-// request, and that the call continues meanwhile.
+// TestAskedByAnAnswer checks that a client of a stateless protocol version gets a server's question as the response
+// to its own request. The call must continue when the client repeats the request with the answer.
 func TestAskedByAnAnswer(t *testing.T) {
 	question := `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{}}}}`
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, during: []string{question}}

@@ -75,7 +75,7 @@ func (r *configReloader) pollRepeatedly() {
 	}
 }
 
-// pollOnce checks the files. It reports whether they had changed.
+// pollOnce checks the configuration files once. It reports whether they had changed.
 func (r *configReloader) pollOnce() (changed bool) {
 	var now effectCounts
 	now.began, now.ended = r.relay.CountEffects()
@@ -268,8 +268,8 @@ func waitBriefly(f func()) {
 	}
 }
 
-// updateCategories updates the categories of servers in the catalog. If the setting for changed tools differs, the
-// catalog judges all tools again.
+// updateCategories updates the categories of servers in the catalog. If the setting for changed tool definitions
+// differs between before and next for any server, the catalog decides again what to do with all changed tools.
 func (r *configReloader) updateCategories(before, next *activeConfig) {
 	for _, s := range next.config.Servers {
 		i := slices.IndexFunc(before.config.Servers, func(o config.Server) bool { return o.Name == s.Name })

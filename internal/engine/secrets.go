@@ -52,7 +52,8 @@ func (st *Stores) registerConfig(f *activeConfig) {
 	st.registerSettings(f.config.Settings)
 }
 
-// registerSettings registers the secrets of the settings, and the user's key of approvals, with the masker.
+// registerSettings registers the secrets in the settings with the masker, and also the key that seals the user's
+// approvals.
 func (st *Stores) registerSettings(s config.Settings) {
 	st.secrets.Add(secrets.FromVariable("retort", "approval.webhook.secret", s.Approval.Webhook.Secret)...)
 	st.secrets.Add(secrets.FromAddress("retort approval.webhook.url", s.Approval.Webhook.URL)...)

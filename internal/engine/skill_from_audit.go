@@ -16,9 +16,9 @@ type RecordedProgram struct {
 	Status   Status
 }
 
-// SaveSkillFrom saves the program of a successful execution as a skill, and turns its literals into parameters. It
-// keeps a literal that the check refuses as a parameter. It returns the Outcome of SaveSkill and the names of the
-// parameters.
+// SaveSkillFrom saves the program of a successful execution as a skill, and turns its literals into parameters. A
+// literal that does not pass the check as a parameter stays a literal. SaveSkillFrom returns the Outcome of SaveSkill
+// and the names of the parameters.
 func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran RecordedProgram, d SkillDraft) (o Outcome, lifted []string, err error) {
 	if ran.Status != core.StatusOK {
 		return o, nil, core.Errorf(

@@ -64,7 +64,8 @@ func (b *benchRun) measureEgress(ctx context.Context) error {
 	return b.measureRefusals(ctx, n)
 }
 
-// requestVariant is one of several variants of a request that are compared.
+// requestVariant describes one way to make the same request, such as directly or through the proxy. The ways are
+// compared with each other.
 type requestVariant struct {
 	name string
 	ask  func() error

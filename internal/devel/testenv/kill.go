@@ -24,8 +24,9 @@ func KilledAt(t *testing.T, variable, value string, numbers, none int) (last int
 	})
 }
 
-// runUntilKilled implements KilledAt and KilledAtChange. It calls at after the start of the child and after each
-// line. at gets a function that kills the child, and the number of lines so far.
+// runUntilKilled implements KilledAt and KilledAtChange. It calls the function at after the start of the child and
+// after each line of the child's output. The arguments of at are a function that kills the child, and the number of
+// lines so far.
 func runUntilKilled(t *testing.T, variable, value string, none int, at func(kill func(), lines int)) (last int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
