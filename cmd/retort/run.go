@@ -112,8 +112,8 @@ func (a runCommands) afterDryRun(ctx context.Context, e *engine.Engine, o core.O
 // approval.timeout, so in practice that setting limits the wait.
 const approvalPatience = 31 * 24 * time.Hour
 
-// maxProgramBytes bounds the program that is read from a file or standard input. The later check of the program has
-// its own, lower limit.
+// maxProgramBytes bounds the size of a program that is read from a file or standard input. The check of the program
+// later applies a lower limit of its own.
 const maxProgramBytes = 16 << 20
 
 func (a runCommands) buildRequest(f runFlags, args []string) (core.ExecutionRequest, error) {

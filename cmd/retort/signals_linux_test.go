@@ -70,8 +70,8 @@ func startWithHangups(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// signal sends a signal to the server. It returns all lines that the server writes, up to the one that refuses a new
-// request because the server is ending.
+// signal sends a signal to the server. It returns the lines that the server writes, up to the response that refuses a
+// new request because the server is ending.
 func (b *busy) signal(s syscall.Signal) (lines []string) {
 	b.t.Helper()
 	if err := b.cmd.Process.Signal(s); err != nil {

@@ -44,8 +44,8 @@ func ListWorkspaceFiles(c engine.Config, session, glob string) (core.FileList, e
 
 const maxListed = 100_000
 
-// SweepWorkspaces removes files that are older than the retention period in the settings and not in use. If dry is
-// true, it only reports which files it would remove.
+// SweepWorkspaces removes workspace files that are not in use and are older than the retention period in the
+// settings. If dry is true, it only reports which files it would remove.
 func SweepWorkspaces(c engine.Config, dry bool) (WorkspaceSwept, error) {
 	s, err := openStores(c)
 	if err != nil {

@@ -107,8 +107,8 @@ func (w *taskRun) buildPrompt() (model.ModelPrompt, *core.Error) {
 	return p, nil
 }
 
-// minAnswerTokens is the minimum of output tokens with which a program can be requested. If fewer remain in the
-// task's budget, no further attempt is made.
+// minAnswerTokens is the smallest number of output tokens with which the model is asked for a program. If fewer
+// remain in the task's budget, no further attempt is made.
 const minAnswerTokens = 64
 
 func (w *taskRun) sizeOf(p model.ModelPrompt) int {

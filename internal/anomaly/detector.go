@@ -67,8 +67,9 @@ func (d *anomalyDetector) personFor(name string) *principalState {
 	return p
 }
 
-// seriesFor returns the series for a key, which belongs to a principal, and creates it if needed. If there is no
-// room, a new series replaces one of the same principal, or one of the principal that has the most series.
+// seriesFor returns the usage series for a key, which contains the principal, and creates the series if there is
+// none. If there is no room, a new series replaces one of the same principal, or one of the principal that has the
+// most series.
 func seriesFor[K comparable](d *anomalyDetector, of *lruCache[K, *usageSeries], key K) *usageSeries {
 	if s, ok := of.getValue(key); ok {
 		return s

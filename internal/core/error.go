@@ -121,7 +121,8 @@ const tooManyFiles = "too many open files"
 // moreFiles is the hint for errors caused by too many open files.
 const moreFiles = "allow this process to open more files: ulimit -n 4096 in the shell that starts it, LimitNOFILE= for a service; or do less at once"
 
-// WithHint returns a copy of e with a hint. If e was caused by too many open files, the hint is about that instead.
+// WithHint returns a copy of e with a hint. If e was caused by too many open files, the copy gets the hint about open
+// files instead.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	c := *e
 	c.Hint = fmt.Sprintf(format, args...)

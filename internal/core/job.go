@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TaskStatus says how far a job has got. It is one of the constants below or, after the job has ended, the status of
-// its Outcome.
+// TaskStatus says how far a job has got. It is one of the constants of this type or, after the job has ended, the
+// status of the job's Outcome.
 type TaskStatus string
 
 // The states of a job that has not ended.
@@ -75,8 +75,8 @@ func titleOf(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// programOf stands between the id of a job and the number of a program in the execution id of that program. It does
-// not occur in job ids.
+// programOf separates the id of a job from the number of a program in the execution id of that program. It does not
+// occur in job ids.
 const programOf = "0"
 
 // ProgramOf returns the execution id of the program that an agent task's job wrote at its n-th attempt.

@@ -182,6 +182,6 @@ type CallResult struct {
 	Value json.RawMessage
 	Claim *MemoryClaim // the memory that Value holds; the last user of Value frees it
 	// SavedFiles reports that the call saved files. Value must not be cached then, because the files may be deleted
-	// earlier.
+	// before the cached value expires.
 	SavedFiles bool
 }

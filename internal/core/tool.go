@@ -24,9 +24,8 @@ type Tool struct {
 	Withheld     string            // where a name or value is for which no model is offered the tool; "" if it is offered
 	Change       *DefinitionChange // nil if the definition is the one that was trusted
 	Learned      *LearnedSchema    // nil if the tool declares its output, or nothing is known of it
-	// Sealed returns the type of personal data, such as "email", that a property of the tool's answers holds and for
-	// which programs get tokens instead of values. It returns "" if programs get the values. A nil Sealed hides
-	// nothing.
+	// Sealed returns the type of the personal data in a property of the tool's answers, such as "email", if programs
+	// get tokens in place of the values. It returns "" if programs get the values. A nil Sealed hides nothing.
 	Sealed func(property string) string
 }
 
@@ -255,8 +254,8 @@ func (ts *Toolset) IsHidden(t *Tool) bool {
 	return ts.whole != nil && (ts.refuse(t) != nil || ts.whole.IsHidden(t))
 }
 
-// RefusalOf returns the error for which WithoutRefused has removed the tool with this name, in any spelling. It
-// returns nil if the tool was not removed.
+// RefusalOf returns the error because of which WithoutRefused has removed the tool with this name, in any spelling.
+// It returns nil if the tool was not removed.
 func (ts *Toolset) RefusalOf(name string) *Error {
 	if ts.whole == nil {
 		return nil

@@ -103,7 +103,7 @@ func NoNetworkError(what string) *core.Error {
 		)
 }
 
-// HostIn returns the host of a URL. For an invalid URL it returns as much as can be recognised of it.
+// HostIn returns the host of a URL. For an invalid URL it returns the part of the host that can be recognised.
 func HostIn(address string) string {
 	_, t, _ := parseURL(address)
 	return t.Host

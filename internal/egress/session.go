@@ -40,7 +40,7 @@ type ExecutionHooks struct {
 	// Note is called with every attempt. An allowed request is sent only after Note has returned, and not if it
 	// returns an error. It must be safe for concurrent use. It may be nil.
 	Note func(ConnectionAttempt) *core.Error
-	// Rehearses marks a dry run, in which only requests with a method that only reads are sent.
+	// Rehearses marks a dry run. A dry run sends only requests whose method only reads.
 	Rehearses bool
 	// Mask replaces secrets in responses. If nil, responses are not changed.
 	Mask func([]byte) []byte

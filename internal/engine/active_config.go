@@ -173,8 +173,9 @@ func (c *configuration) narrowReload(wanted *activeConfig, rules *policy.Policy)
 	return &next, rules, d, nil
 }
 
-// keepStarted returns the loaded configuration with one change: settings that take effect only at the next start keep
-// the values with which the engine was opened. It also returns the names of the settings that it kept back.
+// keepStarted returns the loaded configuration in the form in which it is applied now: settings that take effect only
+// at the next start keep the values with which the engine was opened. It also returns the names of the settings whose
+// change it held back.
 func (c *configuration) keepStarted(loaded *config.Config) (merged *config.Config, restart []string) {
 	all := *loaded
 	s, wanted := c.config.Settings, loaded.Settings

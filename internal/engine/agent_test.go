@@ -169,8 +169,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestTaskRepeats checks that a person who is asked about a repeated call sees the effects so far, and that approving
-// a call does not approve the same call again.
+// TestTaskRepeats checks that a person who is asked about a repeated call sees which effects the task has had so far.
+// It also checks that approving a call once does not approve another repetition of it.
 func TestTaskRepeats(t *testing.T) {
 	var asked []core.Approval
 	yes := func(_ context.Context, a core.Approval) (core.ApprovalAnswer, bool) {

@@ -67,7 +67,7 @@ func newAnomalyMonitor(st *Stores, log *audit.Log, alerts *webhook.MessageQueue)
 	}
 }
 
-// Close stops reading the audit log. The log itself is closed afterwards.
+// Close stops reading the audit log and waits until running work has ended. It does not close the log itself.
 func (m *anomalyMonitor) Close() error {
 	m.begin.Do(func() { close(m.ready) })
 	m.cancel()

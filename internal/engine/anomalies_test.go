@@ -151,8 +151,8 @@ const burst = `
 	for (const id of made) await crm.deleteRecord({objectType: 'Lead', recordId: id});
 	return made.length;`
 
-// TestBurstAsksOnce checks that a person is asked once when a program deletes more than ever before, before the tenth
-// call is sent, although the settings approve deletions.
+// TestBurstAsksOnce checks a program that deletes more than ever before. A person must be asked once, before the
+// tenth call is sent, although the settings approve deletions.
 func TestBurstAsksOnce(t *testing.T) {
 	for name, approve := range map[string]bool{"yes": true, "no": false} {
 		t.Run(name, func(t *testing.T) {
@@ -210,9 +210,9 @@ const leak = `
 	try { await crm.searchRecords({objectType: 'Lead', limit: 1}) } catch (e) { console.log((e as any).kind) }
 	return all.length;`
 
-// TestLeakIsStopped checks that a program that reads far more than usual and then sends it elsewhere is stopped
-// before the call is sent, can make no further call, and needs a person's approval afterwards, also in the next
-// engine.
+// TestLeakIsStopped checks that a program that reads far more than usual is stopped before it sends what it has read
+// elsewhere. The program can make no further call. Calls of the principal need a person's approval afterwards, even
+// in an engine that is opened later.
 func TestLeakIsStopped(t *testing.T) {
 	crm, mail := demoServer(t, "crm"), demoServer(t, "mail")
 	home, keys := fillQuietHome(t)

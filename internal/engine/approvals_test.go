@@ -256,7 +256,7 @@ func TestScopesOfAYes(t *testing.T) {
 }
 
 // TestAlways checks that a permanent approval still applies after a restart, but not under another policy, and not if
-// its file was written by someone else.
+// the file that stores it was forged.
 func TestAlways(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	home := t.TempDir()
@@ -419,8 +419,8 @@ func (c *crowd) answers(t *testing.T, over <-chan struct{}, random *rand.Rand) {
 	}
 }
 
-// waiting returns the waiting approvals by the path that would be written. It leaves out every
-// tenth file, so that nobody answers for those and their approvals time out.
+// waiting returns the waiting approvals by the path of the file that the call would write. It leaves out every tenth
+// file, so that nobody answers for those and their approvals time out.
 func (c *crowd) waiting() map[string]core.Approval {
 	found := map[string]core.Approval{}
 	for _, a := range c.e.Waiting("") {
@@ -433,8 +433,8 @@ func (c *crowd) waiting() map[string]core.Approval {
 	return found
 }
 
-// answer approves or denies a, answers with a wrong digest, cancels the program, or does nothing.
-// It reports whether the engine accepted a wrong digest.
+// answer deals with the approval a in a way chosen at random: it approves, denies, answers with a wrong digest,
+// cancels the program, or does nothing. It reports whether the engine accepted a wrong digest.
 func (c *crowd) answer(a core.Approval, path string, random *rand.Rand) (fooled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,9 +90,9 @@ func systemUserName() string {
 	return core.LegibleLine(name[:min(len(name), most)])
 }
 
-// startCheckpointCommand returns a function that passes checkpoints to a command, one at a time; nil without a
-// command. Of the checkpoints that arrive while the command runs, it keeps only the newest. stop waits until the
-// command has ended.
+// startCheckpointCommand returns a function that passes checkpoints of the audit log to a command, one at a time. The
+// function is nil if there is no command. Of the checkpoints that arrive while the command runs, only the newest is
+// kept. stop waits until the command has ended.
 func startCheckpointCommand(c *configuration, command []string) (pass func([]byte), stop func() error) {
 	if len(command) == 0 {
 		return nil, func() error { return nil }

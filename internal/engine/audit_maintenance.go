@@ -64,8 +64,8 @@ func (st *Stores) recoverChains(ctx context.Context, do func(*audit.Log)) {
 	}
 }
 
-// openAuditFiles opens the files of the audit log for reading, including that of this engine. With a database it
-// returns nil, because the database holds the chains of all engines.
+// openAuditFiles opens the files of the audit log for reading, including that of this engine. If the settings store
+// the log in a database, it returns nil, because the database holds the entries of all engines.
 func (st *Stores) openAuditFiles(ctx context.Context) (all []audit.LogStore) {
 	files, err := sqlstore.ListFiles(st.DataDir().Audit())
 	if err != nil || st.config.Settings.Audit.Store != "" {

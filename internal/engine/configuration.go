@@ -57,8 +57,8 @@ func newConfiguration(stores *Stores) (*configuration, error) {
 	return conf, nil
 }
 
-// ensureHome returns the data directory. Without a configured one it creates a temporary directory. remove deletes
-// that, and does nothing otherwise.
+// ensureHome returns the data directory. If none is configured, it creates a temporary one, which remove deletes.
+// Otherwise remove does nothing.
 func (st *Stores) ensureHome() (dir home.Dir, remove func() error, err error) {
 	if dir = st.DataDir(); dir != "" {
 		return dir, func() error { return nil }, nil

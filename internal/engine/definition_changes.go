@@ -53,8 +53,8 @@ func (e *Engine) recordTrust(server string, pins map[string]string) error {
 	return nil
 }
 
-// FlagsOf returns the suspicious content in a tool's definition. server and tool are the names as configured and as
-// listed.
+// FlagsOf returns the suspicious content in a tool's definition. server is the configured name, and tool the name
+// that the server lists.
 func (e *Engine) FlagsOf(server, tool string) []Flag {
 	if t, ok := e.tools.catalog.Toolset().WithHidden().FindExact(server, tool); ok {
 		return t.Flags
@@ -63,7 +63,8 @@ func (e *Engine) FlagsOf(server, tool string) []Flag {
 }
 
 // ResolveName resolves a name in any spelling to a server or a tool. It also finds tools that are hidden because they
-// have changed. It returns the names as configured and as listed; tool is empty if the name is that of a server.
+// have changed. It returns the configured name of the server, and the name of the tool as the server lists it; tool
+// is empty if the name is that of a server.
 func (e *Engine) ResolveName(name string) (server, tool string, err error) {
 	all := e.tools.catalog.Toolset().WithHidden()
 	if s, ok := all.FindServer(name); ok {

@@ -21,7 +21,7 @@ func kindOf(err error) core.Kind {
 }
 
 // TestWorkspaceFiles checks that programs in both languages can read the files that a model writes, and that the
-// model can read theirs.
+// model can read the files that programs write.
 func TestWorkspaceFiles(t *testing.T) {
 	e := withPerson(t)
 	if w, err := e.WriteFile("", "./workspace/in/a.csv", "a,b\n", "", false); err != nil || w != (engine.FileWritten{Path: "in/a.csv", Bytes: 4}) {
@@ -66,7 +66,8 @@ func TestWorkspaceFiles(t *testing.T) {
 	}
 }
 
-// TestReadingHides checks that a model sees no personal value of a file, even if it reads it byte by byte.
+// TestReadingHides checks that a model sees no personal value of a file, even if the model reads the file byte by
+// byte.
 func TestReadingHides(t *testing.T) {
 	e := withPerson(t)
 	o := e.Execute(t.Context(), engine.Request{Code: `import fs from 'node:fs/promises'; const p = await hr.getPerson({id: 1});

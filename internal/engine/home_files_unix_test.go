@@ -48,7 +48,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// fillHome fills a data directory and returns the paths of its content, with some paths that do not always exist.
+// fillHome fills a data directory and returns paths in it: those of its content, and some at which a file can exist
+// but does not.
 func fillHome(t testing.TB, dir string) (paths []string) {
 	t.Helper()
 	c := killable(dir)

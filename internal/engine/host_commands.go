@@ -18,7 +18,8 @@ func allowedCommands(s config.Settings) []policy.AllowedCommand {
 }
 
 // findHostCommands looks up the commands of the settings in PATH. An engine does this once, so commands that are
-// installed later are not available to programs. The set also holds the commands that programs may never start.
+// installed later are not available to programs. The returned set also holds the commands that programs may never
+// start.
 func findHostCommands(s config.Settings) hostcmd.CommandSet {
 	var written []string
 	for _, c := range s.Commands {

@@ -72,7 +72,7 @@ func (e *Engine) reserveTaskID(q *jobs.Queue, id string) (free func(), refused *
 type unqueuedTask struct{ principal, id string }
 
 // interactiveJob represents an agent task in the queue whose caller waits for it. The task can use what the caller's
-// request offers: a model, a person to ask.
+// request offers, such as a model and a person to ask.
 type interactiveJob struct {
 	caller   atomic.Pointer[context.Context] // of the request that waits now, or nil
 	progress func(core.TaskStep)             // of the first request
@@ -129,8 +129,8 @@ func (e *Engine) runQueued(ctx context.Context, q *jobs.Queue, t Task) Outcome {
 	return e.waitForOutcome(ctx, a)
 }
 
-// submitInteractive puts a task into the queue. The job keeps the permit of ctx, also when its caller has stopped
-// waiting.
+// submitInteractive puts a task into the queue. The job keeps the Permit of ctx, which says how long the engine may
+// work for the principal, even after its caller has stopped waiting.
 func (e *Engine) submitInteractive(ctx context.Context, q *jobs.Queue, t Task) (*interactiveJob, error) {
 	a := &interactiveJob{
 		progress: t.Progress, interim: make(chan Outcome, 1), resume: make(chan resumption), ended: make(chan struct{}),

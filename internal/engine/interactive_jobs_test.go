@@ -173,7 +173,8 @@ func TestTaskForLater(t *testing.T) {
 	}
 }
 
-// TestTaskFindsTheLineFull checks that a task is refused with an error before anything is done if the queue is full.
+// TestTaskFindsTheLineFull checks that a task that finds the queue full is refused with an error before anything is
+// done for it.
 func TestTaskFindsTheLineFull(t *testing.T) {
 	e := newOffice(t, "maxConcurrentTasks: 1\ntasks: {waiting: 1}", writes("return 1"))
 	submit(t, e.Engine, engine.Request{Code: sleeps})

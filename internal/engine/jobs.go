@@ -53,7 +53,8 @@ func newJobQueue(c *configuration, data *dataAssembly, execution *executionAssem
 	}
 }
 
-// jobRunner returns the function that runs jobs of a kind with the engine of the job's principal, or nil.
+// jobRunner returns the function that runs jobs of a kind with the engine of the job's principal. It returns nil for
+// an unknown kind.
 func jobRunner(kind string) func(*Engine, context.Context, *jobs.JobTurn) core.Outcome {
 	switch kind {
 	case core.JobProgram:

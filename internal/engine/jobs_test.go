@@ -272,7 +272,7 @@ func TestTaskOfModernClient(t *testing.T) {
 	}
 }
 
-// TestRevokedTasks checks that no engine runs a job any more once the token with which it was submitted is revoked.
+// TestRevokedTasks checks that after a token is revoked no engine runs a job that was submitted with this token.
 func TestRevokedTasks(t *testing.T) {
 	c := engine.Config{NoFiles: true, Reserve: engine.ReserveNone, Home: t.TempDir(), Keys: t.TempDir()}
 	made, err := admin.CreateToken(c, "anna", 0)

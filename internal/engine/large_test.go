@@ -22,7 +22,7 @@ import (
 )
 
 // largeServer is the argument that makes this program an MCP server with the tool get. The tool's result is as large
-// as its arguments say, and is never in memory as a whole.
+// as the arguments of the call say, and is never in memory as a whole.
 const largeServer = "large-server"
 
 func serveLarge() {

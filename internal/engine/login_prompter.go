@@ -49,8 +49,8 @@ func (l *loginPrompter) Close() error { return l.stop() }
 // maxLoginTime limits the time that a program waits for a user who has opened the login page.
 const maxLoginTime = 10 * time.Minute
 
-// Login logs the principal of ctx in at a server. If several programs of the principal need the same login at once,
-// all wait for one.
+// Login logs the principal of ctx in at a server. If several programs of the principal need the same login at the
+// same time, all of them wait for a single login.
 func (l *loginPrompter) Login(ctx context.Context, server string, ask func(context.Context, string) *core.Error) *core.Error {
 	key := loginKey{server, l.settings.activeConfig().logins[server].ownerOf(core.CallerOf(ctx).Principal)}
 	l.mu.Lock()

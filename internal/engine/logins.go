@@ -70,8 +70,8 @@ type PendingLogin struct {
 	stores            *Stores
 }
 
-// BeginLogin starts a login at a server. The user opens Login.URL in a browser. Wait finishes the login, or Paste
-// with the address of the redirect. The result is recorded in the audit log.
+// BeginLogin starts a login at a server. The user opens Login.URL in a browser. The caller finishes the login with
+// Wait or, if the user pastes the address of the redirect, with Paste. The result is recorded in the audit log.
 func BeginLogin(ctx context.Context, c Config, server string, how LoginOptions) (*PendingLogin, error) {
 	p, client, err := c.openClient(server, how.Principal)
 	if err != nil {
@@ -92,8 +92,8 @@ func (l *PendingLogin) Paste(ctx context.Context, address string) error {
 	return l.recordEnd(l.LoginFlow.Paste(ctx, address))
 }
 
-// recordEnd records the result of the login in the audit log. It returns err without secrets, or the error of
-// recording.
+// recordEnd records the result of the login in the audit log. It returns err without secrets. If recording fails, it
+// returns the error of recording instead.
 func (l *PendingLogin) recordEnd(err error) error {
 	e := newLoginEvent(l.server, l.principal, "ok", l.Issuer())
 	if err != nil {

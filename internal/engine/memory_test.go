@@ -275,7 +275,8 @@ func (told *flooded) healthy(e *engine.Engine, took *[]float64) error {
 	return nil
 }
 
-// flood calls the hostile servers. It sends to answered after each call, and does not wait for a receiver.
+// flood calls the hostile servers. It sends to answered after each call. The channel needs a buffer for all calls, so
+// that flood never waits for a receiver.
 func (told *flooded) flood(e *engine.Engine, f flooding, answered chan<- struct{}) {
 	var mu sync.Mutex
 	for range f.Rounds {

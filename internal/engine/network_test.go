@@ -316,8 +316,8 @@ var fetches = map[string]string{
 	`try { new Request('https://api.example.com/', {body: 'x'}) } catch (e: any) { return e.name }`:                                                                                                                               `"TypeError"`,
 }
 
-// TestFetch checks that fetch behaves the same in every runtime. It runs all pieces in one program,
-// each in its own function.
+// TestFetch checks that fetch behaves the same in every runtime. It runs all pieces of code in fetches as one
+// program, each in its own function.
 func TestFetch(t *testing.T) {
 	pieces := slices.Sorted(maps.Keys(fetches))
 	code := "return [" + "\n"

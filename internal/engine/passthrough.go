@@ -87,8 +87,8 @@ func (e *Engine) Offer(t *core.Tool) json.RawMessage {
 	return catalog.OfferedDefinition(t, e.fitsTokenLimit)
 }
 
-// fitsTokenLimit reports whether a definition is within the token limit. It counts tokens only if the definition has
-// more bytes than that, because a token has at least one byte.
+// fitsTokenLimit reports whether a definition is within the token limit. A token has at least one byte, so a
+// definition that has no more bytes than the limit allows tokens fits without counting.
 func (e *Engine) fitsTokenLimit(definition string) bool {
 	most := e.config.Settings.Results.DefinitionTokens
 	if len(definition) <= most {
@@ -114,8 +114,9 @@ func (e *Engine) PassThrough(ctx context.Context, r Request, what core.Passthrou
 	return e.logOutcome("passed", e.pipeline.PassThrough(ctx, r, what))
 }
 
-// ListExposed returns the items that the exposed servers list for a method. Each is as received, without secrets and
-// personal values. It leaves out servers that fail or for which the policy refuses the method.
+// ListExposed returns the items that the exposed servers list for a method. Each item is as the server sent it,
+// except that secrets and personal values are removed. ListExposed leaves out servers that fail or for which the
+// policy refuses the method.
 func (e *Engine) ListExposed(ctx context.Context, kind server.Kind) []server.ListedItem {
 	ctx, cancel := context.WithTimeout(core.WithCaller(ctx, core.Caller{Principal: e.pipeline.Policy.Principal()}), listTimeout)
 	defer cancel()

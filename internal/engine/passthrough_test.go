@@ -327,7 +327,7 @@ func askedTime(t *testing.T, limit time.Duration) (enough bool) {
 }
 
 // TestWhoIsAskedIsNotGuessed checks that a server's question is refused while calls of several clients are running,
-// because it does not say whose user it is for.
+// because the question does not say which client's user should answer.
 func TestWhoIsAskedIsNotGuessed(t *testing.T) {
 	l := &library{tools: `{"name":"get_x","inputSchema":{"type":"object"}}`, hold: make(chan struct{})}
 	e := l.open(t, "servers: {lib: {expose: direct}}")

@@ -96,8 +96,8 @@ func TestContactsFromDriveToCRM(t *testing.T) {
 	}
 }
 
-// TestCrossingIsAsked checks that, without a rule, a person is asked before values are sent to a server that they do
-// not come from, and that a model that reads the question sees tokens.
+// TestCrossingIsAsked checks that a person is asked before personal values of one server are sent to another server,
+// unless a rule allows it. A model that reads the question must see tokens instead of the values.
 func TestCrossingIsAsked(t *testing.T) {
 	e, _, crm, personal := openContacts(t, "permissionLevel: execute_full\napproval: {autoApproveHigh: true}")
 	o := e.Execute(t.Context(), engine.Request{Code: copies})

@@ -85,8 +85,8 @@ for (const f of [eye.addNote, eye.getNote]) {
 }
 return said.join('; ')`
 
-// TestReloadInTheMidstOfAProgram changes the settings during the first of three calls of a program, and checks which
-// calls then succeed.
+// TestReloadInTheMidstOfAProgram checks which calls of a program succeed after the settings change during the first
+// of its three calls.
 func TestReloadInTheMidstOfAProgram(t *testing.T) {
 	const names = "principals: {anna: {}}\n"
 	for name, c := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 // requiredStrengths maps a value of the setting that requires a minimum sandbox to the strength of that sandbox.
 var requiredStrengths = map[config.SandboxMode]int{config.SandboxDocker: sandbox.Container, config.SandboxVM: sandbox.Machine}
 
-// fallbackModes maps the setting sandboxFallback to what the process backend runs if the system does not support its
-// restrictions.
+// fallbackModes maps values of the setting sandboxFallback to modes of the process backend. The mode says what the
+// backend may still run on a system that does not support its restrictions.
 var fallbackModes = map[config.SandboxFallback]process.FallbackMode{
 	config.FallbackNone: process.FallbackNone, config.FallbackQuickJS: process.FallbackQuickJS, config.FallbackAll: process.FallbackAll,
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // serverLogins holds the logins at one server. A shared server has one login for all principals. Any other server has
-// one for each principal, and one of the engine for listing the tools. No principal gets the login of another. A nil
-// *serverLogins holds none.
+// one login for each principal, and one with which the engine lists the tools. No principal gets the login of
+// another. A nil *serverLogins holds none.
 type serverLogins struct {
 	options oauth.Options
 	secrets *secrets.Masker

@@ -10,7 +10,8 @@ import (
 	"retort/internal/mcp/client"
 )
 
-// listServers returns the enabled servers of the files and those of c. A name that occurs twice is an error.
+// listServers returns the enabled servers of the configuration files and those in c. It returns an error if two
+// servers have the same name.
 func (c Config) listServers(loaded *config.Config) ([]Server, error) {
 	servers := slices.Clone(c.Servers)
 	for _, s := range loaded.Servers {

@@ -47,7 +47,8 @@ func (e *Engine) SaveSkillFrom(ctx context.Context, r Request, ran RecordedProgr
 	}
 }
 
-// refusedParams returns the parameters that occur in the line that the check refused. If none does, it returns all.
+// refusedParams returns the parameters that occur in the line that the check refused. If no parameter occurs there,
+// it returns all parameters.
 func refusedParams(made extract.ExtractedFunction, line int) (names []string) {
 	lines := strings.Split(made.Code, "\n")
 	for _, p := range made.Params {

@@ -243,7 +243,8 @@ func (st *Stores) OpenTokens() (*auth.TokenStore, error) {
 	return auth.OpenBook(dir.AccessTokens(), key), nil
 }
 
-// registerKey wraps read: the key that it returns is also registered as a secret, so that no log shows it.
+// registerKey wraps the function read, which returns a key. The wrapped function also registers the key as a secret,
+// so that no log shows it.
 func registerKey(m *secrets.Masker, name string, read func() ([]byte, error)) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		key, err := read()

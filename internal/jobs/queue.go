@@ -34,7 +34,7 @@ type Options struct {
 	// Record writes an event of a job to the audit log. If it fails, the job is neither queued nor started. If Record
 	// is nil, no events are written.
 	Record func(e core.AuditEvent, durable bool) *core.Error
-	// Lost returns the Outcome of a job whose engine died while it ran. If nil, the Outcome only states that the
+	// Lost returns the Outcome of a job whose engine died while the job ran. If nil, the Outcome only states that the
 	// result is unknown.
 	Lost func(t core.JobState) core.Outcome
 	Log  *slog.Logger // may be nil
@@ -454,8 +454,8 @@ var (
 	errDeadline  = errors.New("the deadline of the job has passed")
 )
 
-// CancelJob ends a running job, or keeps a queued one from starting. It waits up to five seconds for the end; a job that
-// another process runs may end later. An ended job is not changed.
+// CancelJob ends a running job, or keeps a queued job from starting. It waits up to five seconds for the end; a job
+// that another process runs may end later. If the job has already ended, it changes nothing and returns an error.
 func (q *Queue) CancelJob(ctx context.Context, principal, id string) (core.JobState, error) {
 	const patience = 5 * time.Second
 	q.mu.Lock()
@@ -546,8 +546,8 @@ func (q *Queue) IsAttended() bool {
 
 func (q *Queue) lockPath() string { return filepath.Join(q.o.Dir, "lock") }
 
-// EraseJobs removes ended jobs and returns their number. If mentions is nil, it removes those of a principal's
-// session. Otherwise it removes the jobs of any principal for whose text mentions returns true.
+// EraseJobs removes ended jobs and returns their number. If mentions is nil, it removes the ended jobs in one session
+// of a principal. Otherwise it removes the jobs of any principal for whose text mentions returns true.
 func (q *Queue) EraseJobs(principal, session string, mentions func([]byte) bool) (n int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -331,7 +331,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWorkOn checks that WorkOn runs only the given jobs. Other jobs must stay queued even when these have ended.
+// TestWorkOn checks that WorkOn runs only the jobs that it is given. Other jobs must stay queued even after those
+// jobs have ended.
 func TestWorkOn(t *testing.T) {
 	o := options(t.TempDir())
 	o.Slots = 1

@@ -42,8 +42,8 @@ type ModelReply struct {
 	Cut bool
 }
 
-// Model answers prompts. The kind of an error is policy if the model declines to answer. For failures of the endpoint
-// it is upstream_timeout or upstream_gone, and cancelled if ctx was cancelled.
+// Model answers prompts. If the model declines to answer, the error is of kind policy. For failures of the endpoint
+// the kind is upstream_timeout or upstream_gone. If ctx was cancelled, the kind is cancelled.
 type Model interface {
 	Reply(ctx context.Context, p ModelPrompt) (ModelReply, *core.Error)
 	// Name returns the model's name, for display to users.

@@ -181,7 +181,7 @@ func (w *templateWriter) runIteration(v any, l *parse.ListNode) (on bool) {
 	return true
 }
 
-// loopItems returns the keys and values that a loop ranges over. Those of an object are sorted by name.
+// loopItems returns the keys and values that a loop ranges over. The members of an object are sorted by name.
 func (w *templateWriter) loopItems(n parse.Node, v any) (keys, values []any) {
 	switch v := v.(type) {
 	case nil:

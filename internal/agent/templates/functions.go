@@ -98,7 +98,8 @@ func jsonOf(v any) (any, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// isTruthy reports whether if and with treat v as true, which is the case for every value that is not empty.
+// isTruthy reports whether the template actions {{if}} and {{with}} treat v as true. They do so for every value that
+// is not empty.
 func isTruthy(v any) bool {
 	switch v := v.(type) {
 	case nil:

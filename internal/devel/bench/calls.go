@@ -129,8 +129,8 @@ func viaSDK(ctx context.Context, client *mcp.ClientSession, atOnce int) error {
 	return err
 }
 
-// viaLines makes calls with the least work that the protocol allows. It measures the time that the server itself
-// takes.
+// viaLines makes calls by writing and reading lines, which is the least work that the protocol allows. Its time is
+// that of the server itself.
 func viaLines(wire io.ReadWriter) error {
 	in := bufio.NewReader(wire)
 	for i := range callsEach {

@@ -71,8 +71,9 @@ type requestVariant struct {
 	ask  func() error
 }
 
-// compareVariants measures the variants in turn, so that other load on the machine affects all of them alike. For
-// each variant after the first, it adds a row with its time as a multiple of the first one's.
+// compareVariants measures the variants in turn, so that other load on the machine affects all of them alike. It adds
+// a row for each variant and, for each one after the first, a row with its time as a multiple of the time of the
+// first.
 func (b *benchRun) compareVariants(name string, ways []requestVariant) error {
 	const warm, runs = 50, 500
 	took := make([][]float64, len(ways))

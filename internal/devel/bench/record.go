@@ -131,7 +131,7 @@ func appendConcurrently(log *audit.Log, callers, each int) (took []float64, whol
 // idle.
 const runPause = 50 * time.Millisecond
 
-// measureRecordedRuns measures a small program with and without an audit log, in turns.
+// measureRecordedRuns measures a small program with an audit log and without one. The runs of the two alternate.
 func (b *benchRun) measureRecordedRuns(ctx context.Context) error {
 	var engines [2]*engine.Engine
 	for i, settings := range []string{"auditLogging: false", "auditLogging: true"} {

@@ -275,7 +275,8 @@ func (e missingTableError) Error() string {
 	return fmt.Sprintf("relation %q does not exist", string(e))
 }
 
-// plainError returns an error of SQLite without its technical parts, such as error codes, and adds advice to some.
+// plainError returns an error of SQLite without its technical parts, such as error codes. To some errors it adds
+// advice.
 func plainError(err error) error {
 	var failed *sqlite.Error
 	if !errors.As(err, &failed) {

@@ -283,7 +283,7 @@ func textResult(format string, args ...any) (toolResult, error) {
 	return partsResult(textPart{"text", fmt.Sprintf(format, args...)})
 }
 
-// jsonText returns a result whose text is JSON, as that of real servers without an outputSchema.
+// jsonText returns a result whose text is JSON, like the results of real servers that declare no outputSchema.
 func jsonText(v any) (toolResult, error) { return partsResult(textPart{"text", string(encodeJSON(v))}) }
 
 // structuredResult returns a result with structured content and a text with the same JSON.
