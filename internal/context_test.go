@@ -14,7 +14,8 @@ var contextValues = []struct{ file, call, why string }{
 	{"internal/engine/interactive_jobs.go", "Value", "a queued agent task answers as the request that waits for it"},
 }
 
-// contextRules finds calls of context.WithValue, and contexts with a Value method of their own, in other files.
+// contextRules finds calls of context.WithValue, and contexts with a Value method of their own, in files that
+// contextValues does not list.
 func contextRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test {

@@ -117,7 +117,8 @@ func linkProblem(page, link string) string {
 	return ""
 }
 
-// anchorsOf returns the anchors that GitHub gives the headings of a page. It does not number equal headings.
+// anchorsOf returns the anchors that GitHub gives the headings of a page. Unlike GitHub, it does not number equal
+// headings.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {

@@ -30,7 +30,8 @@ var quoteReaders = []struct{ file, function, why string }{
 	{"internal/auth/access.go", "toQuotable", "replaces what a header may not have"},
 }
 
-// readerRules finds functions that look for both the quote and the escape of JSON strings outside of jsonscan.
+// readerRules finds functions outside of package jsonscan that look for both the quote and the escape character of
+// JSON strings.
 func readerRules(all []source) (found []string) {
 	for _, s := range all {
 		if s.test || s.dir == "internal/base/jsonscan" || strings.HasPrefix(s.dir, "scripts/") {

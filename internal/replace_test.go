@@ -31,7 +31,8 @@ var rawAllowed = []struct{ path, call, why string }{
 	{"cmd/retort/man.go", "os.WriteFile", "manual pages, which are generated"},
 }
 
-// elsewhere lists folders in which rawCalls are allowed, because their programs write no files of lasting value.
+// elsewhere lists folders in which the functions in rawCalls are allowed, because their programs write no files of
+// lasting value.
 var elsewhere = []string{"internal/devel/...", "internal/sandbox/sandboxtest", "internal/sandbox/guest/guesttest", "internal/pipeline/check/python/parsertest", "cmd/package", "scripts/..."}
 
 // rawRules returns the places where a file is replaced or locked without package seal. A rename without a sync can
@@ -51,7 +52,7 @@ func rawRules(all []source) (found []string) {
 	return found
 }
 
-// rawUses returns all mentions of rawCalls in a file, including those that do not call the function.
+// rawUses returns all mentions of the functions in rawCalls in a file, including those that do not call the function.
 func rawUses(f *ast.File) (uses []*ast.SelectorExpr) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if at, ok := n.(*ast.SelectorExpr); ok {

@@ -126,7 +126,7 @@ func (h *heard) next() bool {
 	return more
 }
 
-// answer returns the client's next response. It keeps requests that arrive before it in later.
+// answer returns the client's next response. Requests that arrive before the response are kept in the field later.
 func (h *heard) answer() string {
 	for h.Scan() {
 		if !strings.Contains(h.Text(), `"method":`) {

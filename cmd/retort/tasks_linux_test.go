@@ -72,7 +72,7 @@ func (k *killable) kill(execution, task string) {
 	_ = k.serve.Wait()
 }
 
-// gives waits for a task to end and checks its result.
+// gives checks that a task ends with the given result. It waits for the end of the task.
 func (k *killable) gives(task, want string) {
 	k.t.Helper()
 	var o engine.Outcome

@@ -12,7 +12,8 @@ import (
 	"retort/internal/engine"
 )
 
-// listTimeout bounds the wait for servers to list their tools before these are compared with the trusted definitions.
+// listTimeout bounds the wait for servers to list their tools. The listed definitions are then compared with the
+// trusted ones.
 const listTimeout = 15 * time.Second
 
 // printChanges prints how the definitions of tools differ from the trusted ones. It covers the named servers and

@@ -92,7 +92,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestFirstUse checks that a new tool is remarkable only for a principal that seldom uses new tools.
+// TestFirstUse checks that the first use of a tool is unusual only for a principal that seldom uses new tools.
 func TestFirstUse(t *testing.T) {
 	for often, want := range map[int]bool{1: false, 50: true} {
 		p := newPerson(StateLimits{}.withDefaults())

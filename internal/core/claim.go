@@ -142,7 +142,8 @@ func (c *MemoryClaim) adoptCall(call *MemoryClaim) {
 	}
 }
 
-// FinishTransformation releases the memory of a finished transformation and reduces that of its result to n bytes.
+// FinishTransformation releases the memory of a finished transformation and reduces the memory that is held for its
+// result to n bytes.
 func (c *MemoryClaim) FinishTransformation(n int64) {
 	if c == nil {
 		return

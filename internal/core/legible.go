@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// IsInvisible reports whether a character is invisible: default ignorable in Unicode, a blank letter or symbol, or
-// private.
+// IsInvisible reports whether a character is invisible. Invisible are characters that Unicode calls default
+// ignorable, blank letters and symbols, and private-use characters.
 func IsInvisible(r rune) bool {
 	switch {
 	case r < 0xad:

@@ -75,7 +75,7 @@ type TaskStep struct {
 	Text    string // in words
 }
 
-// TaskContext contains the information that a model needs to write the program of an agent task itself.
+// TaskContext contains the information from which the caller's model can write the program of an agent task.
 type TaskContext struct {
 	Tools       []FoundTool      `json:"tools"`
 	Skills      []FoundSkill     `json:"skills,omitempty"`

@@ -75,7 +75,7 @@ func TraceOf(ctx context.Context) TraceContext {
 // ExecutionStep names a timed step of an execution.
 type ExecutionStep string
 
-// The steps of an execution that are traced. StepExecution contains all others.
+// The steps of an execution that are traced. The step StepExecution contains all other steps.
 const (
 	StepExecution ExecutionStep = "execution"
 	StepGate      ExecutionStep = "gate"     // whether the program may run

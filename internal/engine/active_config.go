@@ -60,7 +60,8 @@ func (f *activeConfig) entryText(s Server) string {
 	return string(text)
 }
 
-// policyConfig returns the configuration with the newest policy rules: restricting, or config if that is nil.
+// policyConfig returns the configuration with the newest policy rules. That is the one in the field restricting or,
+// if it is nil, the one in config.
 func (f *activeConfig) policyConfig() *config.Config { return cmp.Or(f.restricting, f.config) }
 
 // newestSettings returns the settings of the configuration with the newest policy rules, including the newest block

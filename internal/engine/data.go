@@ -11,7 +11,8 @@ import (
 	"retort/internal/workspace"
 )
 
-// dataAssembly holds the stores of what executions leave behind: the audit log, personal values and workspaces.
+// dataAssembly holds the stores for data that remains after executions: the audit log, personal values and
+// workspaces.
 type dataAssembly struct {
 	closeStack
 	audit      *audit.Log      // nil if nothing is recorded

@@ -45,7 +45,8 @@ type jobQueue struct {
 // openedQueue holds a job queue once it has been opened. The zero value holds none.
 type openedQueue struct{ queue atomic.Pointer[jobs.Queue] }
 
-// newJobQueue returns the job queue of an engine without opening it. Once it is opened, opened holds it.
+// newJobQueue returns the job queue of an engine without opening it. Once the queue has been opened, it can also be
+// reached through opened.
 func newJobQueue(c *configuration, data *dataAssembly, execution *executionAssembly, opened *openedQueue) *jobQueue {
 	return &jobQueue{
 		settings: c, data: data, execution: execution, queue: opened,
@@ -215,7 +216,7 @@ func (e *Engine) runProgram(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 	return e.waitForApproval(ctx, t, e.Execute(ctx, r))
 }
 
-// runPassthrough sends a client's call from the queue to its server.
+// runPassthrough sends a client's tool call that has waited in the queue to the server of the tool.
 func (e *Engine) runPassthrough(ctx context.Context, t *jobs.JobTurn) core.Outcome {
 	var p struct {
 		Request core.ExecutionRequest

@@ -29,7 +29,8 @@ var bundledCalls = []string{
 	"sheets.listRevisions({spreadsheetId: 'orders-2026'})", "sheets.readRange({spreadsheetId: 'orders-2026', range: 'A1:C' + (i + 2)})",
 }
 
-// realCalls lists calls of servers from npm. In this test they do not declare their results.
+// realCalls lists calls of tools of published servers from npm. The test removes the result types that the tools
+// declare.
 func realCalls(dir string) []string {
 	return []string{
 		"everything.echo({message: 'call ' + i})", "everything.getSum({a: i, b: 1})", "everything.getResourceLinks({count: i + 1})",

@@ -104,7 +104,8 @@ func maskStatus(m *secrets.Masker, s client.ServerStatus) client.ServerStatus {
 	return s
 }
 
-// maskChannel wraps an approval channel that leads off this machine, and removes secrets from its questions.
+// maskChannel wraps an approval channel that sends questions to another machine, and removes secrets from these
+// questions.
 func maskChannel(m *secrets.Masker, ask core.ApprovalChannel) core.ApprovalChannel {
 	return func(ctx context.Context, a core.Approval) (core.ApprovalAnswer, bool) {
 		text, err := json.Marshal(a)

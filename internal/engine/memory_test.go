@@ -154,7 +154,7 @@ func memoryOf(pid int, what string) int64 {
 	return n << 10
 }
 
-// forms lists the forms of the results of hostile servers.
+// forms lists the forms in which hostile servers return their results.
 var forms = []string{"text", "bytes", "log", "structured"}
 
 // overHTTP returns an HTTP server with the tool get. It generates the server's results in advance, not during the
@@ -171,7 +171,8 @@ func overHTTP(mb int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { answerOverHTTP(w, r, made) }
 }
 
-// answerOverHTTP answers one request.
+// answerOverHTTP answers one HTTP request to a hostile server. made has the results of the tool get, which were
+// generated before.
 func answerOverHTTP(w http.ResponseWriter, r *http.Request, made map[string][]byte) {
 	var m struct {
 		ID     json.RawMessage

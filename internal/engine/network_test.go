@@ -106,7 +106,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// allowed maps addresses that programs may reach to a part of the answer.
+// allowed maps addresses that programs may reach to text that the response must contain.
 var allowed = map[string]string{
 	"https://api.example.com/a": `"host":"api.example.com"`, "https://a.sub.example.com/b": `"path":"/b"`, "http://plain.example.com/c": `"host":"plain.example.com"`,
 }

@@ -29,7 +29,8 @@ type library struct {
 	hold    chan struct{}
 }
 
-// count returns the number of received messages of a method; for the method "", the number of answers.
+// count returns the number of received messages of a method. For the method " " it returns the number of responses,
+// which have no method.
 func (l *library) count(method string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"retort/internal/sandbox/process"
 )
 
-// programAssembly holds what finds tools for programs, checks programs and runs them.
+// programAssembly holds the parts that find tools for programs, check programs and run them.
 type programAssembly struct {
 	closeStack
 	network   *egress.Network // for the requests of programs; closed unless the settings open it
@@ -95,7 +95,7 @@ func newChecker(c *configuration, network *egress.Network, sandboxes *process.Ba
 	})
 }
 
-// pythonParser parses Python programs inside the sandbox.
+// pythonParser parses Python programs in a sandbox.
 type pythonParser struct{ sandboxes *process.Backend }
 
 func (p pythonParser) Parse(ctx context.Context, code string) (core.ParsedProgram, error) {

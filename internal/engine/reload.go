@@ -46,7 +46,7 @@ func newConfigReloader(
 	return &configReloader{settings: c, data: data, tools: tools, relay: calls, files: files, ctx: ctx, stop: stop}
 }
 
-// start starts watching the files. Further calls do nothing.
+// start starts watching the configuration files. Further calls do nothing.
 func (r *configReloader) start() {
 	r.once.Do(func() {
 		if !r.settings.source.NoFiles && !r.settings.source.NoReload {
@@ -55,7 +55,7 @@ func (r *configReloader) start() {
 	})
 }
 
-// Close stops watching the files. It returns when no change is being applied.
+// Close stops watching the configuration files. If a change is being applied, Close waits for the end of that.
 func (r *configReloader) Close() error {
 	r.stop()
 	r.work.Wait()

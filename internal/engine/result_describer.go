@@ -9,7 +9,7 @@ import (
 	"retort/internal/tokens"
 )
 
-// resultDescriber summarizes results with the model of the settings, or with the client's.
+// resultDescriber summarizes results with the model in the settings or with the client's model.
 type resultDescriber struct{ agents *agentAssembly }
 
 // describeInstructions is the system prompt for summarizing a result. The result itself follows in a separate message.

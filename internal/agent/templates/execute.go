@@ -51,7 +51,7 @@ type scopedVariable struct {
 // template.
 type renderFailure struct{ err error }
 
-// loopExit is the value with which break and continue panic. The loop recovers it.
+// loopExit is the value with which the template actions break and continue panic. The loop recovers from the panic.
 type loopExit struct{ again bool }
 
 func executeTemplate(t *parse.Tree, data any) (text string, err error) {

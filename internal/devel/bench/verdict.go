@@ -52,7 +52,7 @@ func compareCosts(direct, code WorkloadCost) string {
 		change(direct.Peak, code.Peak), change(direct.Definitions, code.Definitions), change(direct.DataTokens(), code.DataTokens()))
 }
 
-// listExtraCosts lists each cost that is higher in the second result than in the first.
+// listExtraCosts lists the costs that are higher with code than with direct calls.
 func listExtraCosts(direct, code WorkloadCost) string {
 	var worse []string
 	for _, d := range []struct {

@@ -203,7 +203,7 @@ func TestOneOfManyChangesWins(t *testing.T) {
 	}
 }
 
-// TestFailuresHaveNoEffect checks that none of the failing calls in the list calls records a change.
+// TestFailuresHaveNoEffect checks that the failing calls in the variable calls record no change.
 func TestFailuresHaveNoEffect(t *testing.T) {
 	for _, name := range ServerNames() {
 		c, s := open(t, name)

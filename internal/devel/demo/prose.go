@@ -28,7 +28,7 @@ func newAuthor(w *demoWorld, genre string, r *rand.Rand) *proseAuthor {
 	return &proseAuthor{r: r, w: w, sentences: strings.Split(strings.TrimSpace(string(file)), "\n")}
 }
 
-// withRandom returns the same author with another source of random numbers.
+// withRandom returns a copy of the author that uses another source of random numbers.
 func (a *proseAuthor) withRandom(r *rand.Rand) *proseAuthor {
 	return &proseAuthor{r: r, w: a.w, sentences: a.sentences}
 }

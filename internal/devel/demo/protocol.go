@@ -84,7 +84,8 @@ func (s *DemoServer) Serve(ctx context.Context, in io.Reader, out io.Writer) err
 	}
 }
 
-// readLines reads non-empty lines until in ends. It then calls ended with the cause.
+// readLines sends each non-empty line of in to the channel lines. When in ends, it sends the read error, or nil, to
+// the channel ended. It also stops when ctx is done.
 func readLines(ctx context.Context, in io.Reader) (lines <-chan []byte, ended <-chan error) {
 	out, end := make(chan []byte), make(chan error, 1)
 	go func() {
