@@ -21,7 +21,7 @@ http: {rate: 10000/minute}
 servers: {everything: {expose: direct, sampling: allow}}
 `
 
-// TestServerConformance runs the server scenarios of MCP's conformance tests against Retort, with the Go SDK's
+// TestServerConformance checks that Retort passes the server scenarios of MCP's conformance tests, with the Go SDK's
 // conformance server behind it. Each protocol era is tested with a client and an upstream server of the same era.
 func TestServerConformance(t *testing.T) {
 	testenv.NPM22(t)

@@ -186,9 +186,9 @@ func commandProblem(words []string) string {
 	return ""
 }
 
-// TestConsoleBlocks runs the console blocks of the README and of docs/start and compares what they print. "…" matches
-// anything in a line; a line "…" matches any lines. A comment before a block names the folder to run it in, or why it
-// is not run.
+// TestConsoleBlocks checks that the commands in the console blocks of the README and of docs/start print what these
+// pages show. "…" matches anything in a line; a line "…" matches any lines. A comment before a block names the folder
+// in which to run it, or says why it is not run.
 func TestConsoleBlocks(t *testing.T) {
 	ran, skipped := 0, 0
 	for _, page := range userPages(t) {

@@ -24,9 +24,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the scripts of testdata/script, which use the command as people do. Scripts named hole-* reproduce
-// a security hole that was closed. A condition such as [dockerd] is true if testenv.IsAvailable reports true for that
-// name.
+// TestScripts checks that the scripts of testdata/script succeed, which use the command as people do. Scripts named
+// hole-* reproduce a security hole that was closed. A condition such as [dockerd] is true if testenv.IsAvailable
+// reports true for that name.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",

@@ -55,9 +55,9 @@ type flooded struct {
 	Peak          int64     // bytes
 }
 
-// TestManyLargeAnswers has servers answer with 64 large results at once, each of a legal size, and an
-// engine in a control group that has no memory for them. The engine must survive, answer them all, serve
-// another server meanwhile, and give the memory back.
+// TestManyLargeAnswers checks that an engine survives 64 large results at the same time. Each result has an allowed
+// size, but the control group of the engine has too little memory for all of them. The engine must answer all calls,
+// serve another server at the same time, and give the memory back.
 func TestManyLargeAnswers(t *testing.T) {
 	f := flooding{Home: t.TempDir(), Group: memoryGroup(t, groupMemory), MB: 2, Rounds: 1, Alone: 20}
 	if testenv.Full() {

@@ -19,14 +19,10 @@ import (
 
 var updatePrograms = flag.Bool("update-programs", false, "write what programs do into testdata/programs")
 
-// TestPrograms runs the programs of testdata/programs, which are written as
-// models write them, against the bundled servers. TypeScript and JavaScript
-// programs must have the same outcome on each runtime. If RETORT_FULL is not
-// set, the runtimes share the programs among them. If a program fails, fix the
-// engine and not the program.
-//
-// A file NAME.want has the expected outcome, shortened to the beginning of the
-// result and of the output.
+// TestPrograms checks the Outcomes of the programs in testdata/programs, which are written as models write them and
+// use the bundled servers. TypeScript and JavaScript programs must have the same Outcome on each runtime. Unless
+// RETORT_FULL is set, each program runs on only one of the runtimes. If a program fails, fix the engine and not the
+// program. A file NAME.want has the expected Outcome, shortened to the beginning of the result and of the output.
 func TestPrograms(t *testing.T) {
 	left := programsLike(t, "*.[jt]s") // QuickJS, which is always available, runs those that are left
 	all := left
@@ -68,13 +64,13 @@ const (
 	inMachines
 )
 
-// TestProgramsInGVisor runs the programs of TestPrograms in gVisor. The Outcomes must be the same.
+// TestProgramsInGVisor checks that the programs of TestPrograms have the same Outcomes in gVisor.
 func TestProgramsInGVisor(t *testing.T) {
 	settings := fmt.Sprintf("sandboxMode: gvisor\ngvisor: {runsc: %q}\n", testenv.Need(t, "runsc"))
 	runContained(t, "gvisor", settings, inGVisor)
 }
 
-// TestProgramsInDocker runs the programs of TestPrograms in containers. The Outcomes must be the same.
+// TestProgramsInDocker checks that the programs of TestPrograms have the same Outcomes in containers.
 func TestProgramsInDocker(t *testing.T) {
 	d := testenv.StartDockerd(t)
 	defer d.End()
@@ -89,7 +85,7 @@ func TestProgramsInDocker(t *testing.T) {
 	}
 }
 
-// TestProgramsInMachines runs the programs of TestPrograms in virtual machines. The Outcomes must be the same.
+// TestProgramsInMachines checks that the programs of TestPrograms have the same Outcomes in virtual machines.
 func TestProgramsInMachines(t *testing.T) {
 	settings := fmt.Sprintf("sandboxMode: vm\nvm: {qemu: %q, kernel: %q}\n", testenv.Need(t, "qemu"), filepath.Join("..", "..", "testdata", "kernel"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

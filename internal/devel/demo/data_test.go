@@ -305,8 +305,8 @@ func TestComplaintsAreShort(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// TestDataIsTheSameEverywhere compares the beginnings of several answers with a stored file, because the data must
-// not depend on the machine or the day.
+// TestDataIsTheSameEverywhere checks that the data does not depend on the machine or the day. It compares the
+// beginnings of several answers with a stored file.
 func TestDataIsTheSameEverywhere(t *testing.T) {
 	var got strings.Builder
 	for _, call := range [][3]string{
