@@ -54,8 +54,8 @@ func (a approvalCommands) listApprovalsCommand() *cobra.Command {
 	return c
 }
 
-// askedTimesText returns text that says how often a question was asked, or "" if count is less than 2. Equal
-// questions are listed as one.
+// askedTimesText returns text that says how many equal questions one entry of the list stands for. It returns "" if
+// count is less than 2.
 func askedTimesText(count int) string {
 	if count < 2 {
 		return ""

@@ -68,8 +68,8 @@ func overPipes(_ *testing.T, command string) map[string]any {
 	return map[string]any{"command": command}
 }
 
-// overHTTP starts the conformance server over HTTP with sessions, which excludes the stateless protocol versions. It
-// returns the server's entry for a client file.
+// overHTTP starts the conformance server over HTTP with sessions, which only the protocol versions before the
+// stateless ones use. It returns the server's entry for a client file.
 func overHTTP(t *testing.T, command string) map[string]any {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,8 @@ const (
 	jsonAnnotation = "json" // of the commands that can print JSON
 )
 
-// addJSON adds --json to all commands. Those that do not offer JSON refuse it, and their help does not show it.
+// addJSON adds the flag --json to all commands. Commands that cannot print JSON refuse the flag, and their help does
+// not show it.
 func (a *app) addJSON(root *cobra.Command) {
 	root.PersistentFlags().BoolVar(&a.asJSON, jsonFlag, false, "print JSON")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {

@@ -64,9 +64,10 @@ func TestKillLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestDaemonsEndWithTheEngine checks that daemons started by servers end with the engine, whether it ends normally,
-// by SIGTERM or by SIGKILL. The daemons fork twice, start their own session, ignore signals, clear their environment
-// or fork continuously. One server also kills its watchdog process, and its daemon must end as well.
+// TestDaemonsEndWithTheEngine checks that daemons started by servers end with the engine, whether the engine ends
+// normally, by SIGTERM or by SIGKILL. The daemons fork twice, start their own session, ignore signals, clear their
+// environment or fork continuously. One server also kills its watchdog process; the daemon of this server must end as
+// well.
 func TestDaemonsEndWithTheEngine(t *testing.T) {
 	ends := map[string]func(cmd *exec.Cmd, in io.Closer) error{
 		"clean":   func(_ *exec.Cmd, in io.Closer) error { return in.Close() },

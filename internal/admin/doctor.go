@@ -55,7 +55,8 @@ func (s *stores) examine(ctx context.Context, fix bool) []doctor.CheckResult {
 	return append(checks, s.checkAudit(ctx)...)
 }
 
-// checkKeyPlace reports where the key that encrypts personal values and the audit log is stored.
+// checkKeyPlace reports where the user's master key is stored. This key encrypts the keys of personal values and of
+// audit log bodies.
 func (s *stores) checkKeyPlace() doctor.CheckResult {
 	where, keyring := s.MasterKeys().DescribePlace()
 	if keyring == nil {

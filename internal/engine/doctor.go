@@ -135,8 +135,8 @@ func (e *Engine) maskCause(c doctor.FailureCause) doctor.FailureCause {
 	return c
 }
 
-// newSymptom collects what is known about a server that does not work. pending means that the server had not answered
-// when Doctor had waited for the time waited.
+// newSymptom collects what is known about a server that does not work. waited is the time for which Doctor has waited
+// for the server. pending means that the server has not answered in that time.
 func newSymptom(spec Server, status client.ServerStatus, info ServerInfo, waited time.Duration, pending bool) doctor.FailureSymptom {
 	s := doctor.FailureSymptom{
 		Server: spec.Name, Command: spec.Command, Args: spec.Args, Dir: spec.Dir, URL: spec.URL, Login: spec.Auth != nil,

@@ -13,8 +13,8 @@ import (
 	"retort/internal/sandbox/runtimes"
 )
 
-// startTargets maps a runtime to its targets in milliseconds: for a cold start, and for a process that is already
-// running.
+// startTargets maps a runtime to its targets for the smallest program, in milliseconds: with a process that is
+// started for it, and with one that is already running.
 var startTargets = map[string]struct{ cold, warm float64 }{
 	"quickjs": {15, 2}, "python": {40, 5}, "node": {60, 5},
 }

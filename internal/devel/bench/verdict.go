@@ -9,8 +9,8 @@ import (
 // that needs more tokens.
 const contextWindow = 200_000
 
-// ListVerdicts describes where programs save tokens and where they cost more. It compares them with the cheaper of
-// direct calls with all definitions and direct calls with tool search.
+// ListVerdicts describes where programs save tokens and where they cost more. It compares programs with direct calls,
+// either with all definitions or with tool search, whichever costs less.
 func (w Workload) ListVerdicts() []string {
 	direct, code := w.cheapestWay(WayDirect, WaySearch), w.cheapestWay(WayFull, WayLean)
 	verdicts := []string{compareCosts(direct, code)}

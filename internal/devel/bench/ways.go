@@ -217,8 +217,8 @@ type bundledConfig struct {
 	args []string
 }
 
-// openOffice writes the configuration and lets the engine list the servers' tools, so that later sessions know them
-// from the start, as in everyday use.
+// openOffice sets up Retort with all bundled servers. It writes the configuration and runs retort tools once, so that
+// later sessions know the servers' tools from the start, as in everyday use.
 func openOffice(ctx context.Context, self, dir string) (*bundledConfig, error) {
 	servers := map[string]any{}
 	for _, name := range demo.ServerNames() {

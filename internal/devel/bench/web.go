@@ -193,7 +193,8 @@ func (g httpClient) inSession(ctx context.Context) error {
 	return err
 }
 
-// sendRequest sends one request. If the request is a call, its result must be that of the small program.
+// sendRequest sends one request. If the request is a call, it returns an error unless the result is that of the small
+// program.
 func (g httpClient) sendRequest(ctx context.Context, body string, headers ...string) (session string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, strings.NewReader(body))
 	if err != nil {

@@ -133,8 +133,8 @@ func TestSQL(t *testing.T) {
 	}
 }
 
-// TestSQLRefusesHostileStatements checks that statements are refused and change nothing if they access files, take
-// unbounded time or memory, or change anything but rows.
+// TestSQLRefusesHostileStatements checks that hostile statements are refused and change nothing. They try to access
+// files, to use unbounded time or memory, or to change something other than rows.
 func TestSQLRefusesHostileStatements(t *testing.T) {
 	d, file := openPets(t), t.TempDir()+"/stolen.db"
 	const only = "the database knows SELECT, INSERT, UPDATE and DELETE"

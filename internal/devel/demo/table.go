@@ -132,7 +132,8 @@ func (t *dataTable) encodeRows(rows [][]any, only ...string) json.RawMessage {
 	return append(bytes.TrimSuffix(b.Bytes(), []byte(",")), ']')
 }
 
-// encodedKeys returns the column names as JSON, each followed by a colon, with nil for columns that are left out.
+// encodedKeys returns the column names as JSON, each followed by a colon. It has nil in place of columns that are
+// left out.
 func (t *dataTable) encodedKeys(only []string) [][]byte {
 	keys := make([][]byte, len(t.cols))
 	for i, c := range t.cols {

@@ -235,7 +235,8 @@ type toolResult struct {
 	isError    bool
 }
 
-// encodeResult joins the parts into an MCP result. Structured content, which may have megabytes, is not parsed again.
+// encodeResult returns the tool's result as MCP encodes it. Structured content, which may have megabytes, is included
+// without being parsed again.
 func (r toolResult) encodeResult() []byte {
 	b := append([]byte(`{"content":`), encodeJSON(r.content)...)
 	if r.structured != nil {
@@ -298,8 +299,8 @@ func failureResult(err error) toolResult {
 	return toolResult{content: []any{textPart{"text", err.Error()}}, isError: true}
 }
 
-// encodeJSON encodes v as JSON without HTML escapes and without a newline. It cannot fail, because the values are of
-// our own types.
+// encodeJSON encodes v as JSON without HTML escapes and without a newline. It cannot fail, because it is called only
+// with types of this package that can be encoded.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -328,7 +329,8 @@ func pageByToken[T any](items []T, scope, token string, size int) (page []T, nex
 	return page, next, nil
 }
 
-// pageByOffset returns at most limit items from offset on. Beyond the end the list is empty but not nil.
+// pageByOffset returns at most limit items from offset on. If offset is beyond the last item, the list is empty but
+// not nil.
 func pageByOffset[T any](items []T, offset, limit int) []T {
 	if items == nil {
 		items = []T{}

@@ -22,8 +22,8 @@ type DockerDaemon struct {
 	group, pid int // of the shell that watches over it; its own
 }
 
-// watched is a shell script that runs a command until it ends or the process with the id in its first argument ends.
-// The script then kills the processes and removes the files that remain.
+// watched is a shell script that runs a command. The first argument is a process id. If that process ends, the script
+// kills the command and removes the command's files. If the command itself ends, the script ends, too.
 const watched = `parent=$1 dir=$2; shift 2
 "$@" > "$dir/log" 2>&1 < /dev/null &
 echo $$ $! > "$dir/started"

@@ -68,7 +68,7 @@ func IsWanted(name string) bool {
 	return !optional || os.Getenv("RETORT_SANDBOXES") == "1" || IsRequired(name)
 }
 
-// goInstalled returns the path of a program in PATH or in the folder of go install.
+// goInstalled returns the path of a program in PATH or in the folder into which go install puts programs.
 func goInstalled(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil

@@ -24,8 +24,8 @@ func TestWaitUntil(t *testing.T) {
 	}
 }
 
-// TestLeaksAreFound checks that new resources are leaks, and that resources that have gone are not. A
-// new resource is found even if it has the same number as one that has gone.
+// TestLeaksAreFound checks that new resources count as leaks, and that resources that no longer exist do not. A new
+// resource must be found even if it has the same number as a former one.
 func TestLeaksAreFound(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("descriptors and child processes are known only on Linux")

@@ -29,8 +29,8 @@ func GrowsLinearly(t testing.TB, what string, size int, work func(size int)) {
 	}
 }
 
-// processorTime returns the processor time that this process spends on work. The garbage collector is off meanwhile,
-// because it could run during the large work and not during the small.
+// processorTime returns the processor time that this process spends on work. It turns the garbage collector off,
+// because a collection could happen to run in only one of two compared measurements.
 func processorTime(t testing.TB, size int, work func(size int)) time.Duration {
 	t.Helper()
 	spent := func() time.Duration {
