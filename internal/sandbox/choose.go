@@ -180,7 +180,8 @@ func (c *BackendChooser) weakestBackend(s SandboxSpec) (Backend, *core.Error) {
 	return nil, c.tooWeak(s)
 }
 
-// noProxyError returns the error for a program that needs network access if every suitable backend lacks it.
+// noProxyError returns the error for a program that needs network access in a backend b that offers none for its
+// runtime.
 func (c *BackendChooser) noProxyError(b Backend, s SandboxSpec) *core.Error {
 	e := core.Errorf(
 		core.KindSandboxUnavailable, "isolate.choose", "the program uses the network, but in %s, %s has no network",
@@ -221,7 +222,8 @@ func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	return e.WithHint("this machine does not have it: the user can set it up (see retort doctor) or choose another sandboxMode")
 }
 
-// describeNeed names, for an error message, the weakest of the backends that are strong enough for a program.
+// describeNeed returns the text with which error messages name the sandboxes that are strong enough for a program:
+// the weakest of the backends in strong, "or a stronger one".
 func describeNeed(strong []Backend) string {
 	switch len(strong) {
 	case 0:
@@ -232,8 +234,8 @@ func describeNeed(strong []Backend) string {
 	return strong[0].Kind().Title() + ", or a stronger one,"
 }
 
-// describeAlternatives returns a hint that lists the backends that can run the runtime. If there are none, it lists
-// the available backends with their runtimes.
+// describeAlternatives returns a hint that lists the backends that can run the given runtime. If there are none, the
+// hint lists the available backends with the runtimes that they can run.
 func (c *BackendChooser) describeAlternatives(runtime string) string {
 	var able, others []string
 	for _, have := range c.Capabilities() {
@@ -263,7 +265,8 @@ func (c *BackendChooser) Close() error {
 	return err
 }
 
-// missingRuntimeError returns the reason why the backend cannot run a runtime that it knows, or nil.
+// missingRuntimeError returns the recorded reason why the backend cannot run the given runtime, or nil if none is
+// recorded.
 func (c Capabilities) missingRuntimeError(runtime string) *core.Error {
 	for _, m := range c.Missing {
 		if m.Runtime == runtime {

@@ -34,9 +34,9 @@ func (c HostCommand) NeedsFolders() bool {
 	return len(c.Folders) > 0 && slices.ContainsFunc(c.Args, workspacePath.MatchString)
 }
 
-// ExplainFailure explains the failure of a command in a backend that cannot share folders. If the command's input or
-// standard error names a path of the workspace, it appends a line to the standard error. An interpreter gets such
-// paths in its input.
+// ExplainFailure explains the failure of a command in a backend that cannot share folders. If a path of the workspace
+// occurs in the command's standard error, or in its input, which for an interpreter is a script, it appends an
+// explanation to the standard error.
 func (c HostCommand) ExplainFailure(ended *CommandResult, backend string) {
 	if len(c.Folders) == 0 || ended.Code == 0 || !workspacePath.Match(c.Stdin) && !workspacePath.Match(ended.Stderr) {
 		return

@@ -55,7 +55,7 @@ type ToolHost interface {
 // ConnectionProxy is an optional interface of a ToolHost. It serves the connections that a program opens to its
 // network proxy. A program that needs a proxy runs only in a backend whose Capabilities have Proxies set.
 type ConnectionProxy interface {
-	// ServeConn serves one connection until the connection or ctx ends, and then closes it. It must be safe for
+	// ServeConn serves conn until the program closes it or ctx ends. ServeConn then closes conn. It must be safe for
 	// concurrent use.
 	ServeConn(ctx context.Context, conn net.Conn)
 }

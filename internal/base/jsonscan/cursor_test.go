@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The cursor cuts valid JSON where the standard library does, and stays within other text.
+// FuzzCursor checks that a Cursor finds the same values in valid JSON as encoding/json, and that it never reads
+// outside of the text if the text is not valid JSON.
 func FuzzCursor(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d))
@@ -75,7 +76,7 @@ func sameMembers(t *testing.T, text []byte) {
 	}
 }
 
-// Unquote decodes what encoding/json decodes, to the same text.
+// FuzzUnquote checks that Unquote accepts the same strings as encoding/json and decodes them to the same text.
 func FuzzUnquote(f *testing.F) {
 	for _, s := range []string{
 		``, `a`, `a\"b`, `\u00e9\ud83d\ude00`, `\ud800x`, `\ud800\u0041`, `\ud800\`, `\ud800\ud800\udc00`, `\\\\n`, `\n\t\r\b\f\/`, `x\udc00`,

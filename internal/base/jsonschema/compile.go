@@ -424,8 +424,8 @@ func (b *nodeBuilder) nodesByName(keyword string) map[string]*schemaNode {
 	return nodes
 }
 
-// countOf returns the value of a keyword as an integer, or otherwise if it is not a non-negative integer. 2.0 counts
-// as 2.
+// countOf returns the value of a keyword as an integer. 2.0 counts as 2. If the value is not a non-negative integer,
+// countOf returns the given default.
 func (b *nodeBuilder) countOf(keyword string, otherwise int) int {
 	n, ok := b.keywordValue(keyword).(json.Number)
 	if !ok {

@@ -212,8 +212,8 @@ func (e *evaluator) equalValues(a, b any) bool {
 	return a == b
 }
 
-// evaluatedSet records which properties and items of one value schemas have evaluated, as unevaluatedProperties and
-// unevaluatedItems require.
+// evaluatedSet records which properties and items of a value have already been evaluated by schemas. The keywords
+// unevaluatedProperties and unevaluatedItems apply to all others.
 type evaluatedSet struct {
 	allProperties bool
 	allItems      bool

@@ -39,8 +39,8 @@ func (e *evaluator) checkSizes(r *objectRules, obj map[string]any) bool {
 	return ok
 }
 
-// missingNames returns the required properties that an object lacks, and whether there are any. If violations are not
-// collected, it returns no names.
+// missingNames returns the names that are required but missing in an object, and whether there are any. It returns no
+// names if violations are not collected.
 func (e *evaluator) missingNames(obj map[string]any, names []string) (missing []string, any bool) {
 	e.spendSteps(len(names))
 	for _, name := range names {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// skipped lists the groups of the official test suite that need another document than the schema. prefix is how
-// "file/description" begins. Compile rejects these schemas, except those of vocabulary, whose meta-schema it ignores.
+// skipped lists the groups of the official test suite that are not run, because they need a document other than the
+// schema. prefix is how "file/description" begins. Compile rejects the schemas of these groups. Only those of the
+// group vocabulary it compiles, because it ignores their meta-schema.
 var skipped = []struct{ prefix, why string }{
 	{"refRemote/", "remote documents are the subject"},
 	{"vocabulary/", "meta-schemas say which keywords count"},

@@ -60,7 +60,8 @@ func New(limit int64) *Budget {
 	return b
 }
 
-// newSharedPool returns a pool in which one owner can hold at most a quarter of the total.
+// newSharedPool returns a MemoryPool of total bytes in which each owner, such as a server, can hold at most a quarter
+// of the total.
 func newSharedPool(total int64) *MemoryPool { return NewPool(total, total/4) }
 
 // LimitBytes returns the memory that the engine may use, in bytes.
@@ -222,8 +223,8 @@ const (
 	betweenReclaims = 5 * time.Second
 )
 
-// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when its use has
-// dropped from above much to below little.
+// scheduleRelease schedules the return of free memory to the operating system. A pool calls it when its use was above
+// the threshold much and has dropped below the threshold little.
 func (b *Budget) scheduleRelease() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -94,7 +94,8 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// leastLimit returns the smallest limit of a group and those of its ancestors that are visible in the mount.
+// leastLimit returns the smallest memory limit of a control group and its ancestors, as far as the mount m shows
+// them.
 func leastLimit(m cgroupMount, group, file string, read func(name string) string) (least int64) {
 	if m.at == "" {
 		return 0

@@ -33,7 +33,8 @@ type poolWaiter struct {
 	granted chan struct{}
 }
 
-// NewPool returns a pool of the amount total. One owner can hold at most share of it, or a single larger request.
+// NewPool returns a pool of the amount total. Each owner can hold at most the amount share. Only an owner that holds
+// nothing can get more, by a single larger request.
 func NewPool(total, share int64) *MemoryPool {
 	total = max(total, 1)
 	return &MemoryPool{total: total, share: min(max(share, 1), total), owners: map[string]int64{}, queues: map[string][]*poolWaiter{}}
@@ -137,8 +138,8 @@ func (p *MemoryPool) addUsed(owner string, n int64) {
 	p.peak = max(p.peak, p.used)
 }
 
-// grantWaiting grants waiting requests in turn. It skips owners that already hold their share, and stops at the first
-// request that does not fit into the pool. The caller must hold mu.
+// grantWaiting grants waiting requests, one owner after the other. It skips owners that already hold their share, and
+// stops at the first request that does not fit into the pool. The caller must hold mu.
 func (p *MemoryPool) grantWaiting() {
 	for i := 0; i < len(p.turns); {
 		owner := p.turns[i]

@@ -18,8 +18,8 @@ const (
 	// keeperPatience bounds how long a new keeper process may take to start its child. It matters for programs that
 	// embed the engine without calling Serve, because their keeper processes may never respond.
 	keeperPatience = time.Minute
-	// stopPatience bounds how long a keeper may take to kill all its processes. A suspended keeper exceeds it. Then
-	// this process kills the keeper, adopts its orphans and kills them itself.
+	// stopPatience bounds how long a keeper, which watches a child, may take to kill the child and its descendants. A
+	// suspended keeper exceeds it. Then this process kills the keeper, adopts its orphans and kills them itself.
 	stopPatience = 10 * time.Second
 )
 
@@ -36,7 +36,7 @@ type keptChild struct {
 	sending sync.Mutex
 }
 
-// startKept starts a keeper, which starts cmd.
+// startKept starts a keeper, which in turn starts cmd, watches it and kills its descendants.
 func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	k, err := s.startKeeper(cmd)
 	if err != nil {
@@ -59,8 +59,9 @@ func (s *systemStarter) startKept(cmd *exec.Cmd) (processTree, error) {
 	return nil, &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: first.Errno}
 }
 
-// startKeeper starts a keeper with the standard streams of cmd, in its own session, so that it receives no signals
-// from the terminal or to this process's group. It inherits no environment.
+// startKeeper starts a keeper, the process that will start and watch cmd, with the standard streams of cmd. It starts
+// the keeper in a new session, so that the keeper receives no signals from the terminal or to this process's group.
+// The keeper inherits no environment.
 func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -85,7 +86,8 @@ func (s *systemStarter) startKeeper(cmd *exec.Cmd) (*keptChild, error) {
 	return k, nil
 }
 
-// beginChild sends the keeper the command to start and returns the keeper's answer.
+// beginChild sends a keeper the command to start, and returns the keeper's answer. A keeper is the process that
+// starts and watches a child.
 func (k *keptChild) beginChild(cmd *exec.Cmd) (first keeperReport, err error) {
 	_ = k.engine.SetDeadline(time.Now().Add(keeperPatience))
 	defer func() { _ = k.engine.SetDeadline(time.Time{}) }()
@@ -114,8 +116,9 @@ func (k *keptChild) requestStop(grace time.Duration) {
 	_ = json.NewEncoder(k.engine).Encode(keeperRequest{Stop: grace})
 }
 
-// awaitKeeper waits until the keeper has ended. Its last messages can then be read for one more second. The time is
-// limited, because another process may keep the keeper's end of the socket open.
+// awaitKeeper waits until the keeper, the process that watches the child, has ended. The keeper's last messages can
+// then be read for one more second. The time is limited, because another process may keep the keeper's end of the
+// socket open.
 func (k *keptChild) awaitKeeper() {
 	_ = k.keeper.Wait()
 	_ = k.engine.SetReadDeadline(time.Now().Add(time.Second))
@@ -169,7 +172,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 }
 
 // ownProgram returns the path from which to start the binary at path. If that is this binary, it returns
-// /proc/self/exe: an update may have replaced the file, and a keeper must have the same version as this process.
+// /proc/self/exe: an update may have replaced the file, and the keeper process that is started must have the same
+// version as this process.
 func ownProgram(path string) string {
 	if own, err := os.Executable(); err == nil && own == path {
 		return "/proc/self/exe"

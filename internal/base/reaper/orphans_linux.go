@@ -67,9 +67,9 @@ func heldProcesses() (held map[int]bool, ok bool) {
 	return held, held[os.Getpid()]
 }
 
-// killOrphans kills the processes that this process has adopted from a killed keeper. begun is the keeper's start
-// time. It spares processes in this process's own session: the child of a keeper is in another session, and no
-// process can join an existing session.
+// killOrphans kills the orphans of a killed keeper, the process that watched a child. This process has adopted them.
+// begun is the keeper's start time. killOrphans spares processes in this process's own session: the child of a keeper
+// is in another session, and no process can join an existing session.
 func killOrphans(begun uint64) {
 	if !adoptsOrphans() || begun == 0 {
 		return

@@ -17,20 +17,22 @@ import (
 // engineFD is the number of the descriptor under which a keeper process inherits its socket to the engine.
 const engineFD = 3
 
-// startOrder is the first message to a keeper: the command to start. The fields are byte slices because paths,
-// arguments and variables need not be UTF-8.
+// startOrder is the engine's first message to a keeper, the process that watches one child: the command to start as
+// that child. The fields are byte slices because paths, arguments and variables need not be UTF-8.
 type startOrder struct {
 	Engine    int // the process id of the engine
 	Path, Dir []byte
 	Args, Env [][]byte
 }
 
-// keeperRequest represents a message from the engine to a keeper after the first message, the startOrder.
+// keeperRequest represents a message from the engine to a keeper, the process that watches one child of the engine.
+// Only the first message is a startOrder instead.
 type keeperRequest struct {
 	Stop time.Duration // asks everything to end, and kills what is left after that time
 }
 
-// keeperReport represents a message from a keeper to the engine.
+// keeperReport represents a message from a keeper, the process that watches one child, to the engine. It says how the
+// start or the end of the child went.
 type keeperReport struct {
 	PID   int                 // the child, which has been started
 	Errno syscall.Errno       // why it could not be

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemStarter starts children through keepers if argv is set, or else directly.
+// systemStarter starts children. If argv, the command that starts a keeper, is set, each child gets a keeper: a
+// process that watches the child and kills its descendants. Otherwise systemStarter starts children directly.
 type systemStarter struct {
 	argv    []string
 	spawner spawner

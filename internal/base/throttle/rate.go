@@ -2,7 +2,7 @@ package throttle
 
 import "time"
 
-// Rate represents a rate limit: at most Most events within the duration Per.
+// Rate represents a rate limit: within the duration Per, at most as many events as the field Most says.
 type Rate struct {
 	Most int
 	Per  time.Duration

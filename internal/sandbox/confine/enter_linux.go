@@ -120,9 +120,10 @@ func receivePlan() (plan SandboxPlan, err error) {
 	return plan, json.Unmarshal(data, &plan)
 }
 
-// closeInherited closes the descriptors that this process has inherited, except the standard streams and the keep
-// descriptors after the plan's. It recognizes them by the missing close-on-exec flag, because Go sets that flag on
-// all descriptors that it opens.
+// closeInherited closes the descriptors that this process has inherited, except the standard streams and the
+// descriptors that directly follow that of the plan. keep is the number of the latter. closeInherited recognizes
+// inherited descriptors by the missing close-on-exec flag, because Go sets that flag on all descriptors that it
+// opens.
 func closeInherited(keep int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -174,7 +174,8 @@ func (p *SandboxPlan) conditionalRules(program *heldInterpreter) []syscallRule {
 }
 
 // modeRules returns the rules for system calls that set file modes, for programs that write to folders of the host.
-// No file there may become setuid or setgid. These rules replace the entries for the same calls in the lists.
+// No file there may become setuid or setgid. For these calls, the rules apply instead of the profile's list of
+// allowed calls.
 func (p *SandboxPlan) modeRules() (rules []syscallRule) {
 	if !slices.ContainsFunc(p.Mounts, func(m PlanMount) bool { return m.Below != "" && m.Writable }) {
 		return nil

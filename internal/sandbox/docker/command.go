@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// commandProfile names the allow list of system calls for containers of commands.
+	// commandProfile names the allow list of system calls for containers that run a host command.
 	commandProfile = "command"
 	// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
 	spareMapping = 1 << 30

@@ -361,8 +361,9 @@ func (c *guestContainer) removeUnstarted() {
 	}
 }
 
-// demuxStreams splits the output of an attached container into standard output and standard error, from which
-// failures are explained. Each frame of the output has a stream number, three zero bytes and a length.
+// demuxStreams splits the output of an attached container into standard output, which carries the guest's protocol,
+// and standard error, which explains failures. Each frame of the container's output has a stream number, three zero
+// bytes, a length and that many bytes.
 func demuxStreams(in *bufio.Reader, out, stderr io.Writer) error {
 	var header [8]byte
 	for {
@@ -420,7 +421,7 @@ func (c *guestContainer) endContainer() {
 }
 
 // awaitRemoval asks the daemon to report when it has removed the container. It must be called before the container
-// starts. For a container that was already removed, the daemon may never answer this request.
+// starts, because the daemon may never answer the request for a container that was already removed.
 func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	asked := make(chan struct{})
 	go c.waitRemoved(asked)
@@ -431,8 +432,8 @@ func (c *guestContainer) awaitRemoval(ctx context.Context) {
 	}
 }
 
-// waitRemoved requests a report of the container's removal and waits for it. It closes asked as soon as the daemon
-// has accepted the request.
+// waitRemoved asks the daemon to report the container's removal and waits for the report. It closes the channel asked
+// as soon as the daemon has accepted the request.
 func (c *guestContainer) waitRemoved(asked chan<- struct{}) {
 	defer close(c.gone)
 	response, err := c.daemon.api.openResponse(

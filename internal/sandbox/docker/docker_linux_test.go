@@ -123,8 +123,8 @@ func pythonAt(path string) interpreter.Interpreter {
 }
 
 // TestContract runs the contract tests of package sandboxtest. Only the built-in guest under runc runs all of them.
-// Unless RETORT_FULL is set, the variants (an interpreter as the guest, a network with its relay, the kernel of
-// gVisor) run only the tests whose subject they change.
+// Unless RETORT_FULL is set, containers with an interpreter, a network or gVisor run only the tests in which that
+// makes a difference.
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		runner, language string
@@ -159,8 +159,9 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program with the system
-// calls of the built-in guest, by one with those of an interpreter, and by a Python program.
+// TestEscapes checks that every escape attempt is blocked: those of a native program that may make the system calls
+// of the built-in guest, those of a native program that may make the calls of an interpreter, and those of a Python
+// program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -30,7 +30,7 @@ import (
 // each worker runs, one after the other.
 const atOnce, rounds = 6, 5
 
-// commanding is the last argument of engine when its programs start commands.
+// commanding is the value of engine's argument kind that makes the engine's programs start commands.
 const commanding = "commands"
 
 // engine implements the main function of an engine that the test kills. It runs atOnce programs at the same time,
@@ -215,7 +215,8 @@ func killed(t *testing.T, d *testenv.DockerDaemon, n int, dir, runner, kind stri
 	}
 }
 
-// saidOf returns the daemon's log lines about those of the containers that left something behind.
+// saidOf returns the lines of the daemon's log that mention a container that has left something behind. It checks
+// only the containers whose ids are given.
 func saidOf(d *testenv.DockerDaemon, ids []string) (said string) {
 	log, _ := os.ReadFile(filepath.Join(home(d), "log"))
 	for _, id := range ids {

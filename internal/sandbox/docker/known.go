@@ -63,8 +63,9 @@ func knownVulnerabilities(versions map[string]string) string {
 	return strings.Join(sortedCopy(found), "; ")
 }
 
-// affectsVersion reports whether a version has the vulnerability. If its release series has a fix, versions before the fix
-// are affected; all versions of older series are affected.
+// affectsVersion reports whether a version has the vulnerability. In a release series with a fixed version, all
+// versions before that one are affected. A version of any other series is affected if it is older than the last fixed
+// version in the list.
 func (h knownVulnerability) affectsVersion(version string) bool {
 	have, ok := parseVersion(version)
 	if !ok {

@@ -193,8 +193,8 @@ func (b *dockerBackend) sweepDeadEngines(a *engineAPI) {
 	}
 }
 
-// removeOrphans removes the containers of dead engines. It returns the lock files of engines some of whose containers
-// could not be removed. It returns nil if the containers could not be listed.
+// removeOrphans removes the containers of dead engines. If a container could not be removed, kept contains its
+// engine's lock file. kept is nil if the containers could not be listed.
 func removeOrphans(ctx context.Context, a *engineAPI) (kept map[string]bool) {
 	filters, _ := json.Marshal(map[string][]string{"label": {label}})
 	var list []struct {

@@ -36,7 +36,7 @@ const (
 	restartHint = effects + "; run it again in smaller steps"
 )
 
-// Effects is a part of hints. It warns that the program's earlier calls may have taken effect.
+// Effects is a text for hints of errors. It warns that the program's earlier calls may have taken effect.
 const Effects = effects
 
 // ExplainExit returns an error that describes why the process of a guest ended. It never returns nil.
@@ -55,8 +55,8 @@ func ExplainExit(x RuntimeExit) *core.Error {
 	return e.WithHint(restartHint)
 }
 
-// crashError returns the error for a crash of the runtime. The usual cause is the program, because not every runtime
-// detects that its stack is exhausted.
+// crashError returns the error for a crash of the runtime. Its hint blames the program: usually the program has
+// exhausted the stack, which not every runtime detects.
 func (x RuntimeExit) crashError(detail string) *core.Error {
 	line, deep := 0, false
 	if x.Crashed != nil {

@@ -12,8 +12,8 @@ import (
 
 // jsEngine represents a QuickJS virtual machine. It adds features that package quickjs does not offer: a file name
 // for evaluated code, the state of promises, unhandled rejections, and bytes that are not converted to text. For
-// these it calls the underlying library with handles that quickjs.VM does not export. newEngine fails if it does not
-// find them. A jsEngine must be used by one goroutine at a time.
+// these it calls the QuickJS library below package quickjs, with handles that quickjs.VM does not export. newEngine
+// fails if it does not find them. A jsEngine must be used by one goroutine at a time.
 type jsEngine struct {
 	*quickjs.VM
 	tls         *libc.TLS
@@ -32,8 +32,8 @@ type unhandledRejection struct {
 	seq             int
 }
 
-// maxDepth bounds the depth of JavaScript calls. The library counts about one slot for each call. At a million calls,
-// Go's own stack would overflow, which ends the process.
+// maxDepth bounds the depth of JavaScript calls. The QuickJS library counts the depth in slots, about one for each
+// call. At a million calls, Go's own stack would overflow, which ends the process.
 const maxDepth = 30_000
 
 var errLayout = errors.New("guest: this version of the QuickJS library has an unknown memory layout")
@@ -54,7 +54,8 @@ func newEngine() (*jsEngine, error) {
 	return e, nil
 }
 
-// findHandles reads the handles of the underlying library from unexported fields of the quickjs.VM.
+// findHandles reads the QuickJS library's handles, such as that of its context, from unexported fields of the
+// quickjs.VM.
 func (e *jsEngine) findHandles() (err error) {
 	defer func() {
 		if recover() != nil { // reflect, at a field that is not there
@@ -82,7 +83,8 @@ func (e *jsEngine) findHandles() (err error) {
 // garbage collector as long as it may be called.
 func funcPointer[F any](f *F) uintptr { return *(*uintptr)(unsafe.Pointer(f)) }
 
-// pointerAt converts an address in the library's own memory to a pointer. Go does not move that memory.
+// pointerAt converts an address in the memory that the QuickJS library manages itself to a pointer. Go's garbage
+// collector does not move that memory.
 func pointerAt[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
 // wrapValue converts v to a quickjs.Value, which takes ownership of v.
@@ -94,7 +96,7 @@ func (e *jsEngine) wrapValue(v lib.TJSValue) quickjs.Value {
 	return value
 }
 
-// unwrapValue returns the library's value inside v. v keeps the ownership of it.
+// unwrapValue returns the QuickJS library's own value inside v. v keeps the ownership of that value.
 func (e *jsEngine) unwrapValue(v quickjs.Value) lib.TJSValue {
 	return *(*lib.TJSValue)(unsafe.Add(unsafe.Pointer(&v), e.offV))
 }
@@ -161,7 +163,7 @@ func (e *jsEngine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason lib.TJ
 func (e *jsEngine) dupValue(v lib.TJSValue) lib.TJSValue { return lib.XDupValue(e.tls, e.context, v) }
 func (e *jsEngine) freeValue(v lib.TJSValue)             { lib.XFreeValue(e.tls, e.context, v) }
 
-// firstUnhandled returns the reason of the first unhandled rejection. It ignores the promise except.
+// firstUnhandled returns the reason of the first unhandled rejection, without that of the promise given as except.
 func (e *jsEngine) firstUnhandled(except quickjs.Value) (reason quickjs.Value, found bool) {
 	first := unhandledRejection{seq: e.rejected + 1}
 	for promise, r := range e.rejections {

@@ -141,8 +141,8 @@ func asSyntax(d wire.ProgramDone) wire.ProgramDone {
 
 // Regular expressions that are compiled on first use, because most guests end without a failure.
 var (
-	// calleePattern matches the called function before the parenthesis of a call. That is a name with members or,
-	// after an expression without a name as in f().x, only the members.
+	// calleePattern matches the name of the called function at the end of the code before a call's parenthesis, such
+	// as a.b. After an expression without a name, as in f().x, it matches only the members.
 	calleePattern = lazyRegexp(`([)\]]\??\.)?[\pL_$][\pL\pN_$]*(?:\??\.[\pL_$#][\pL\pN_$]*)*$`)
 	// builtins matches a stack trace whose first frame is a built-in function.
 	builtins = lazyRegexp(`^\s*at (\S+) \(native\)`)

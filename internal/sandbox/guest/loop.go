@@ -23,7 +23,8 @@ const (
 	// garbage cycles.
 	firstCollectionBytes = 16 << 20
 	// preludeMemory is the memory in bytes that the engine has in addition to the program's. It is for the prelude,
-	// and for the report that the program's own memory is used up.
+	// the JavaScript code that forms the program's environment, and for the report that the program's own memory is
+	// used up.
 	preludeMemory = 8 << 20
 )
 
@@ -213,7 +214,7 @@ func (g *guestProgram) startProgram(code string) (promise quickjs.Value, failed 
 	return promise, nil
 }
 
-// namespaceNames returns the program's namespaces without their functions.
+// namespaceNames returns the namespaces of the program's tool servers without their functions.
 func (g *guestProgram) namespaceNames() []wire.ToolNamespace {
 	names := make([]wire.ToolNamespace, len(g.program.Namespaces))
 	for i, n := range g.program.Namespaces {
@@ -222,7 +223,8 @@ func (g *guestProgram) namespaceNames() []wire.ToolNamespace {
 	return names
 }
 
-// moduleNames returns the program's skills without their code.
+// moduleNames returns the skills (saved modules that the program can import) without their code, because the code is
+// compiled only when it is needed.
 func (g *guestProgram) moduleNames() []core.SkillModule {
 	names := make([]core.SkillModule, len(g.program.Modules))
 	for i, m := range g.program.Modules {
@@ -255,9 +257,9 @@ func (g *guestProgram) awaitPromise(promise quickjs.Value) (value quickjs.Value,
 }
 
 // runJobs runs the engine's pending jobs, including the jobs that these add. It needs no limit of its own, because
-// the host ends the process at the program's deadline. The library stops with an error after a million jobs, without
-// losing any, and runJobs then continues. A job throws only if memory runs out or the engine is faulty, because
-// exceptions of programs become rejections.
+// the host ends the process at the program's deadline. The QuickJS library returns an error after a million jobs but
+// keeps the remaining ones, which runJobs then runs. A job throws only if memory runs out or the engine is faulty,
+// because exceptions of programs become rejections.
 func (g *guestProgram) runJobs() error {
 	for {
 		n, err := g.js.ExecutePendingJobs()

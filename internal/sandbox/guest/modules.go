@@ -16,8 +16,9 @@ import (
 // of compiling the sources.
 type compiledModules map[string][]byte
 
-// CompilePrelude writes the bytecode of all modules of the prelude, for MainCompiled in another process of the same
-// binary. It must be called before any program has run in this process.
+// CompilePrelude writes the bytecode of the prelude, the JavaScript modules that form the environment of programs.
+// MainCompiled reads it in another process of the same binary. CompilePrelude must be called before any program has
+// run in this process.
 func CompilePrelude(out io.Writer) error {
 	e, err := newEngine()
 	if err != nil {

@@ -15,11 +15,10 @@ import (
 	"retort/internal/sandbox/wire/shm"
 )
 
-// portConn is a guest's connection that is read by the same goroutine that waits for a frame. A separate reading
-// goroutine would cost thread switches and system calls. On an emulated processor or a user-space kernel these cost
-// more than the rest of a call.
-//
-// If both sides wrote without reading, they could block each other. Therefore a portConn that cannot write reads.
+// portConn represents a guest's connection to the host. The goroutine that waits for a frame reads the connection
+// itself. A separate reading goroutine would cost thread switches and system calls. On an emulated processor or a
+// user-space kernel these cost more than the rest of a call. If both sides wrote without reading, they could block
+// each other. Therefore a portConn that cannot write reads.
 type portConn struct {
 	conn    *wire.FrameConn
 	in, out int
@@ -93,14 +92,15 @@ func (p *portConn) setEmulated() {
 	}
 }
 
-// hangUp waits until the host has closed the connection. It lets the guest exit while a busy program reads no input.
+// hangUp waits until the host hangs up, that is, closes the connection. It lets the guest exit while a busy program
+// reads no input.
 func (p *portConn) hangUp() {
 	for !p.hungUp(nil) {
 	}
 }
 
-// hungUp waits until the host has closed the connection, but no longer than most, and reports whether it has. If most
-// is nil, the wait has no limit. A signal may make it return false early. Unread data does not count as closed.
+// hungUp waits until the host has closed the connection, and reports whether it has. most limits the waiting, unless
+// it is nil. A signal may make hungUp return false early. Unread data does not count as closed.
 func (p *portConn) hungUp(most *unix.Timespec) bool {
 	const ended = unix.POLLHUP | unix.POLLERR | unix.POLLNVAL | unix.POLLRDHUP
 	fds := []unix.PollFd{{Fd: int32(p.in), Events: unix.POLLRDHUP}}
@@ -228,7 +228,7 @@ func pollFiles(files []unix.PollFd, deadline time.Time) (int, error) {
 	return unix.Ppoll(files, &most, nil)
 }
 
-// silentPoll polls descriptors for at most the time most, without informing Go's scheduler.
+// silentPoll polls descriptors without informing Go's scheduler. most limits the waiting.
 func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	until := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(

@@ -92,8 +92,8 @@ func pythonAt(path string) interpreter.Interpreter {
 }
 
 // TestContract runs the contract tests of package sandboxtest. Only the built-in guest runs all of them. Unless
-// RETORT_FULL is set, the variants (an interpreter as the guest, a network with its relay) run only the tests whose
-// subject they change.
+// RETORT_FULL is set, containers with an interpreter or a network run only the tests in which that makes a
+// difference.
 func TestContract(t *testing.T) {
 	for _, c := range []struct {
 		name, runtime string
@@ -115,8 +115,9 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program with the system
-// calls of the built-in guest, by one with those of an interpreter, and by a Python program.
+// TestEscapes checks that every escape attempt is blocked: those of a native program that may make the system calls
+// of the built-in guest, those of a native program that may make the calls of an interpreter, and those of a Python
+// program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -134,7 +134,8 @@ type BoundedOutput struct {
 	spilt bool
 }
 
-// NewOutput returns a BoundedOutput that keeps up to most bytes. It calls end once when more are written.
+// NewOutput returns a BoundedOutput that keeps the first bytes of the output. most is their maximum number. If more
+// bytes are written, it calls end once.
 func NewOutput(most int, end func()) *BoundedOutput { return &BoundedOutput{most: most, end: end} }
 
 // Write implements io.Writer. It never returns an error.

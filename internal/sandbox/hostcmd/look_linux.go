@@ -20,8 +20,8 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// FindCommands finds the host commands that the settings name. Each is an absolute path, or a name that is looked up
-// in PATH now. A command that does not exist or can never be started is recorded with the reason.
+// FindCommands finds the host commands that the settings name, each by an absolute path or by a name, which is
+// searched in PATH. It records a command that does not exist or can never be started together with the reason.
 func FindCommands(written []string) CommandSet {
 	s := &commandSearch{CommandSet: CommandSet{found: map[string]*HostCommand{}}, paths: map[string]string{}}
 	for _, w := range written {

@@ -21,8 +21,9 @@ import (
 
 const (
 	greeting = 10 * time.Second // time in which a child must become ready
-	// minSampledRuntime is the running time up to which a program's peak memory is not measured. The report then
-	// states the child's memory before the program. Measuring would take as long as running such a program.
+	// minSampledRuntime is the shortest running time for which a program's peak memory is measured, because measuring
+	// takes as long as a shorter program. Without a measurement, the report states the memory that the child used
+	// before the program arrived.
 	minSampledRuntime = 5 * time.Millisecond
 
 	helperThreads = 128
@@ -61,7 +62,8 @@ func (b *Backend) spawnChild(k *childKind) (*guestChild, error) {
 	return b.startGreeted(k, found.weak)
 }
 
-// startGreeted starts a child, with a compiled harness if there is one, and waits until it is ready for a program.
+// startGreeted starts a child and waits until it is ready for a program. The child gets the compiled harness, the
+// code that runs programs in it, if that has been compiled already.
 func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	if code := b.compiledHarness(k, weak); code != nil {
 		if c, err := b.greetChild(k.withArgument(CompiledArgument), weak, code); err == nil {
@@ -72,8 +74,8 @@ func (b *Backend) startGreeted(k *childKind, weak bool) (*guestChild, error) {
 	return b.greetChild(k, weak, nil)
 }
 
-// greetChild starts a child and waits until it is ready for a program. If code is not empty, it is a compiled
-// harness, which greetChild sends to the child first.
+// greetChild starts a child and waits until it is ready for a program. If code is not empty, greetChild first sends
+// it to the child. It is the compiled harness, the code that runs programs in the child.
 func (b *Backend) greetChild(k *childKind, weak bool, code []byte) (*guestChild, error) {
 	c, err := b.startChild(k, weak)
 	if err != nil {
@@ -104,8 +106,9 @@ func refusedWalls(err error) bool {
 		strings.Contains(err.Error(), ": walls: ")
 }
 
-// StartHelper starts this binary in a role other than guest, with the confinement of a guest and at most most bytes
-// of memory. It returns a connection to the process's standard input and output. Closing it ends the process.
+// StartHelper starts this binary in a role other than guest, with the confinement of a guest. most limits its memory,
+// in bytes. StartHelper returns a connection to the process's standard input and output. Closing the connection ends
+// the process.
 func (b *Backend) StartHelper(command []string, most int64) (io.ReadWriteCloser, error) {
 	// Most machines allow full confinement. While that is unknown, trying it first would make every caller wait
 	// for two starts, one after the other.
@@ -187,7 +190,7 @@ func (c *guestChild) endChild() {
 	_ = c.cmd.Process.Kill()
 }
 
-// measureMemory records the child's peak memory, unless its program has run for less than minSampledRuntime.
+// measureMemory records the child's peak memory if its program has run for longer than minSampledRuntime.
 func (c *guestChild) measureMemory() {
 	if time.Since(c.began) > minSampledRuntime {
 		c.peak.Note(highWater(c.cmd.Process.Pid))

@@ -33,8 +33,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// native returns a kind of children that run this test binary in one of its roles, with the confinement of the
-// runtime profile.
+// native returns a childKind whose children run this test binary in one of its roles, confined like the runtime that
+// profile names.
 func native(t *testing.T, profile string, role ...string) *childKind {
 	path, err := filepath.EvalSymlinks("/proc/self/exe")
 	if err != nil {

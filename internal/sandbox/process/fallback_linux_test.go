@@ -98,8 +98,8 @@ func TestConfined(t *testing.T) {
 	t.Run("escapes", escapesConfined)
 }
 
-// TestScratch checks that newScratch removes the directory of a killed engine, but not that of a running engine or
-// foreign files.
+// TestScratch checks that newScratch removes the directory of a killed engine, but neither that of a running engine
+// nor files of other programs.
 func TestScratch(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	one, err := newScratch()

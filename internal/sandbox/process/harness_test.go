@@ -11,8 +11,8 @@ import (
 	"retort/internal/sandbox"
 )
 
-// TestCompiledHarness checks that programs return the same value with the harness as text, with a compiled harness
-// and after the compiled harness was replaced by an invalid one.
+// TestCompiledHarness checks that programs return the same value whether the guest's harness is source text, is
+// compiled, or was compiled and then replaced by invalid data.
 func TestCompiledHarness(t *testing.T) {
 	for runtime, code := range map[string]string{quickjs: "return [1, 'a'.repeat(2), typeof URL]", "python": "result = [1, 'a' * 2, 'function']"} {
 		t.Run(runtime, func(t *testing.T) {

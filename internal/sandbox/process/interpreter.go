@@ -14,8 +14,9 @@ import (
 	"retort/internal/sandbox/interpreter"
 )
 
-// RuntimeInterpreter describes a runtime that is installed on the machine. Its name is also the name of its
-// confinement profile. The child passes its harness to confine.Enter.
+// RuntimeInterpreter describes a runtime that is installed on the machine. Its name is also the name of the list of
+// system calls that its children may make. A child gets the interpreter's harness, the code that makes it a guest,
+// from confine.Enter.
 type RuntimeInterpreter = interpreter.Interpreter
 
 const (
@@ -70,8 +71,9 @@ func imageMounts(m *interpreter.FileImage) []confine.PlanMount {
 	return list
 }
 
-// barePlan returns the plan of a child that sees the host's file system. All files keep their paths on the host, and
-// the harness is written to a new directory below dir.
+// barePlan returns the confinement plan of a child that sees the host's file system. All files keep their paths on
+// the host. The harness, which is the code that makes the interpreter a guest, is written to a new directory below
+// dir.
 func barePlan(i RuntimeInterpreter, p confine.SandboxPlan, dir string) (confine.SandboxPlan, error) {
 	p.Harness = filepath.Join(dir, i.Runtime)
 	if err := os.Mkdir(p.Harness, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

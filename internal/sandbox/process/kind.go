@@ -23,8 +23,8 @@ type childKind struct {
 	native bool
 	// exhausted reports whether the runtime's standard error states that it ran out of memory.
 	exhausted func(stderr string) bool
-	// crashed is the field Crashed of the interpreter, which reads the place of a crash from standard error. It may
-	// be nil.
+	// crashed is the function Interpreter.Crashed of the runtime. It reads from standard error where a program
+	// crashed. It may be nil.
 	crashed func(stderr, file string) (line int, deep bool)
 	// find searches for an interpreter and completes plan on the first call. It is nil for the built-in runtime. Its
 	// errors are *core.Error.

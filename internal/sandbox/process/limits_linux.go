@@ -43,8 +43,8 @@ type baselineMemory struct {
 	threads  int
 }
 
-// presetLimits sets the limits that the child's program will probably have. It runs before a program waits for the
-// child, because it takes a fraction of a millisecond.
+// presetLimits sets in advance the limits that the child's program will probably have. Setting them takes a fraction
+// of a millisecond, for which a program would otherwise have to wait.
 func (c *guestChild) presetLimits(l core.Limits, threads int) {
 	c.footing, c.foreseen = footingOf(c.cmd.Process.Pid), l
 	c.group.SetLimits(c.footing.own+memoryAllowance(l), l, threads)
@@ -163,8 +163,9 @@ func processorTimeOf(pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / ticks
 }
 
-// atCeiling reports whether a process that has mapped data bytes cannot map any more. Such a process may never end.
-// CPython, for example, retries for ever to raise a MemoryError if it has no memory for an integer.
+// atCeiling reports whether a process cannot map any more memory. data is the number of bytes that it has mapped.
+// Such a process may never end. CPython, for example, retries for ever to raise a MemoryError if it has no memory for
+// an integer.
 func atCeiling(pid int, data int64) bool {
 	const least = 1 << 20 // unit of allocators
 	var most unix.Rlimit

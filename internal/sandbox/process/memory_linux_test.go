@@ -30,9 +30,9 @@ func TestMemoryInGroup(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. There the limits of
-// the process and the watcher must suffice. Its bound is higher by spareMapping, because on a busy machine the
-// watcher may be late.
+// TestMemoryWithoutGroups checks the memory limit on a machine that delegates no control groups. Only the kernel's
+// limits for a process and watchLimits enforce it there. A program may exceed its limit by spareMapping more than
+// with control groups, because watchLimits may be late on a busy machine.
 func TestMemoryWithoutGroups(t *testing.T) {
 	for _, runtime := range everywhere {
 		t.Run(runtime, func(t *testing.T) { exhaust(t, runtime, false, baseline+guestOverhead+spareMapping) })
@@ -40,7 +40,7 @@ func TestMemoryWithoutGroups(t *testing.T) {
 }
 
 // exhaust runs programs that exceed different memory limits. It checks that each ends for that reason, that its
-// process used at most above bytes more than the limit, and that the test process hardly grows.
+// process exceeds the limit by at most the bytes in above, and that the memory of the test process hardly grows.
 func exhaust(t *testing.T, runtime string, groups bool, above int64) {
 	bounds := "rlimits, watcher"
 	o := optionsFor(t, runtime)

@@ -90,8 +90,8 @@ func listenerIn(control []byte) net.Listener {
 	return l
 }
 
-// forwardConnections passes the connections that the program opens to h, if h is a sandbox.ConnectionProxy. shut
-// closes all connections and returns when none is left.
+// forwardConnections lets the proxy serve the connections that the program opens. The proxy is h, if h is a
+// sandbox.ConnectionProxy. shut closes all connections and returns when none is left.
 func (c *guestChild) forwardConnections(h sandbox.ToolHost) (shut func()) {
 	l := c.receivedListener()
 	if l == nil {

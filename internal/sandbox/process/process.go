@@ -217,8 +217,9 @@ func (b *Backend) findCapabilities(interpreters []RuntimeInterpreter) sandbox.Ca
 	return have
 }
 
-// harnessDir returns the directory for the harnesses of interpreters that see the host's file system. It returns ""
-// if interpreters have their own file system. Close removes the directory.
+// harnessDir returns the directory to which the harnesses (the code that makes interpreters guests) are written if
+// interpreters see the host's file system. It returns "" if interpreters have their own file system. Close removes
+// the directory.
 func (b *Backend) harnessDir() (string, error) {
 	if !b.check().weak {
 		return "", nil
@@ -267,8 +268,8 @@ func (b *Backend) Prepare(ctx context.Context, s sandbox.SandboxSpec) (sandbox.S
 	return sandbox, nil
 }
 
-// haveSoon works like Capabilities, but returns the context's error if ctx ends while the machine is still being
-// probed.
+// haveSoon works like Capabilities, but returns the context's error if ctx ends while the backend is still finding
+// out which confinement this machine allows.
 func (b *Backend) haveSoon(ctx context.Context) (sandbox.Capabilities, error) {
 	select {
 	case <-b.looked:

@@ -46,8 +46,9 @@ func OpenGroups() *GroupSet {
 	return openV2(own, string(mounts))
 }
 
-// home returns the text of /proc/self/cgroup from before this process created groups. Later that file may name the
-// group of a child, because it describes the process's first thread, which may be the one that starts children.
+// home returns the control groups of this process, as the text of /proc/self/cgroup before this process created
+// groups. Later that file may name the group of a child: it describes the first thread of this process, which may
+// have moved into that group to start the child.
 var home = sync.OnceValues(func() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	return string(own), err
@@ -127,8 +128,8 @@ func delegatesMemory(dir string) bool {
 		writeControl(dir, "cgroup.subtree_control", "+memory") == nil
 }
 
-// claimDir creates the engine's directory below parent and removes the directories of killed engines. It waits for
-// their processes for at most the time within.
+// claimDir creates the engine's directory below parent and removes the directories of killed engines. If such a
+// directory still contains processes, claimDir waits for their end. within limits the waiting.
 func claimDir(parent string, within time.Duration) (string, error) {
 	late := time.Now().Add(within)
 	stale, _ := filepath.Glob(filepath.Join(parent, prefix+"[0-9]*"))
@@ -297,8 +298,8 @@ func (o *ChildGroup) PeakBytes() int64 {
 	return o.readBytes("memory.peak", "memory.max_usage_in_bytes")
 }
 
-// readBytes reads a number of bytes from a file of the control group. The file is named two under version 2 of
-// control groups and one under version 1. It returns 0 if it cannot read the number.
+// readBytes reads a number of bytes from a file of the control group. The file's name is the argument two for version
+// 2 of control groups, and the argument one for version 1. readBytes returns 0 if it cannot read the number.
 func (o *ChildGroup) readBytes(two, one string) int64 {
 	if o == nil {
 		return 0
@@ -312,7 +313,7 @@ func (o *ChildGroup) readBytes(two, one string) int64 {
 	return n
 }
 
-// KillAll kills all processes in the group. It returns when they are gone, or after the duration within.
+// KillAll kills all processes in the group and waits until they are gone. within limits the waiting.
 func (o *ChildGroup) KillAll(within time.Duration) {
 	if o == nil {
 		return

@@ -49,7 +49,8 @@ const (
 	afterCall            // while it runs on after its call was answered
 )
 
-// busyFor is how long a program runs on after its call before a test ends it. Tests pass with any value.
+// busyFor is how long a test lets a program run on after its call before it ends the program. The tests do not depend
+// on the exact value.
 const busyFor = 30 * time.Millisecond
 
 // endingHost returns a ToolHost that calls do when the program makes a call. If m is afterCall, it answers the call

@@ -39,8 +39,8 @@ func CheckEscapes(t *testing.T, b sandbox.Backend, runtime string, leftOut ...st
 	CheckProbe(t, probeOutput(t, b, runtime, strings.Join(append([]string{makeSecret(t)}, leftOut...), "\n")), 100)
 }
 
-// PythonEscapes works like CheckEscapes with a Python program, which makes system calls through ctypes. without lists
-// lines of the program to leave out because they do not apply to b.
+// PythonEscapes works like CheckEscapes, but the attempts are made by a Python program, through ctypes. The argument
+// without lists lines of that program that are left out because they do not apply to b.
 func PythonEscapes(t *testing.T, b sandbox.Backend, without ...string) {
 	code := escapePython
 	for _, line := range without {
@@ -84,7 +84,7 @@ func triedWith(t *testing.T, b sandbox.Backend, runtime, code string, h sandbox.
 }
 
 // CheckProbe checks the output of a program that tries to escape. Each line is "closed NAME: reason" or "OPEN NAME".
-// The test fails if an attempt succeeded or fewer than least were made.
+// The test fails if an attempt succeeded, or if the number of attempts is below least.
 func CheckProbe(t *testing.T, output string, least int) {
 	t.Helper()
 	closed := 0

@@ -23,8 +23,9 @@ func Run(t *testing.T, runtime string, newBackend func(t *testing.T) sandbox.Bac
 	RunSlow(t, runtime, 1, newBackend)
 }
 
-// RunSlow works like Run for a backend whose processor is emulated and slower than the machine's by factor. Timeouts
-// are multiplied by factor. Only there may a program that catches every out-of-memory error end by its timeout.
+// RunSlow works like Run for a backend whose processor is emulated and slower than the machine's by factor. It
+// multiplies timeouts by factor. A Python program that catches every out-of-memory error is expected to end there by
+// its timeout, not by its memory limit.
 func RunSlow(t *testing.T, runtime string, factor int, newBackend func(t *testing.T) sandbox.Backend) {
 	RunPart(t, runtime, factor, newBackend)
 }
@@ -360,8 +361,8 @@ func (s *backendSuite) testConcurrency(t *testing.T) {
 	}
 }
 
-// pausedClock tests that a call that pauses the program's clock also pauses the clock of the caller of Run, and
-// resumes both. A call does that, for example, while it waits for a person.
+// pausedClock tests that a call can pause the program's clock, for example while it waits for a person. Pausing and
+// resuming it must also pause and resume the clock of the caller of Run.
 func (s *backendSuite) pausedClock(t *testing.T) {
 	b := s.sharedBackend(t)
 	var paused, resumed int

@@ -22,7 +22,8 @@ type limitedProgram struct {
 	code   programText
 	limits core.Limits
 	status core.OutcomeStatus
-	// except maps runtimes on which the program ends otherwise to the expected status or error kind.
+	// except maps a runtime to the status or error kind with which the program ends there, if it differs from the one
+	// on other runtimes.
 	except expectedEnds
 	// stays is set if the program keeps running at its memory limit. Backends stronger than a process, such as
 	// containers, watch memory from outside and may end such a program.
@@ -189,8 +190,8 @@ func (s *backendSuite) catchesForEver() expectedEnds {
 	return expectedEnds{"quickjs": "timeout"}
 }
 
-// hungryPrograms returns programs that exceed their memory limit. Each of Node and Deno runs only some of them,
-// because both have the same JavaScript engine, which takes longest to run out of memory.
+// hungryPrograms returns programs that exceed their memory limit. Node and Deno have the same JavaScript engine,
+// which takes longer than others to run out of memory. Therefore some of the programs run only on one of the two.
 func hungryPrograms() []limitedProgram {
 	return []limitedProgram{
 		{name: "growing text", skip: "deno", code: programText{"let s = 'x'; for (;;) s += s", "s = 'x'\nwhile True: s += s"}},
@@ -251,7 +252,7 @@ func hungryPrograms() []limitedProgram {
 	}
 }
 
-// hungryFor returns programs that exceed the given memory limit, which is large.
+// hungryFor returns programs that exceed a large memory limit, which is given in bytes.
 func hungryFor(memory int64) []limitedProgram {
 	programs := slices.DeleteFunc(hungryPrograms(), func(p limitedProgram) bool {
 		return !slices.Contains([]string{"growing text", "growing in steps", "4 GB at once"}, p.name)

@@ -64,7 +64,7 @@ var sharing = sandbox.HostFunc(func(context.Context, core.ToolCall) (core.CallRe
 	return core.CallResult{Value: []byte("1")}, nil
 })
 
-// CheckConversation runs a program that makes some calls on the guest at the other end of g.
+// CheckConversation checks that a guest, connected through g, can run a program that makes fifty calls.
 func CheckConversation(t *testing.T, g io.ReadWriteCloser, runtime string) {
 	t.Helper()
 	code := map[string]string{

@@ -112,7 +112,7 @@ func (k *savedImage) isKept() bool {
 	return err == nil
 }
 
-// saveOnUse registers a runtime. Its machine is booted and saved when it is first used.
+// saveOnUse registers a runtime. The machine for its programs is booted and saved when the first program needs it.
 func (b *vmBackend) saveOnUse(runtime string, i *interpreter.Interpreter) {
 	b.images[runtime] = retryableOnce((*savedImage).isKept, func() (*savedImage, error) {
 		described, err := b.describeImage(runtime, i)

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// forCommands takes the place of the runtime in the name of the machine for commands. Each command runs in a new
-	// copy of that machine.
+	// forCommands is used instead of a runtime's name for the saved machine that runs commands. Each command runs in
+	// a new copy of that machine.
 	forCommands = "commands"
 	// spareMapping is the number of bytes that a command may map in addition to the memory that it may use.
 	spareMapping = 1 << 30

@@ -9,11 +9,13 @@ import (
 
 // machineDriver controls a virtual machine monitor, which is QEMU or Firecracker.
 type machineDriver interface {
-	// driverVersion returns a text that identifies all properties of the monitor on which a saved machine depends.
+	// driverVersion returns a text that changes whenever a saved machine could no longer be resumed. It contains, for
+	// example, the monitor's version.
 	driverVersion() (string, error)
 	// confinement describes to users what separates a program from the host.
 	confinement() []string
-	// kernelModules adapts the machine's configuration to the driver and returns the kernel modules that it needs.
+	// kernelModules returns the kernel modules that a machine needs under this monitor. It also sets the fields of
+	// the machine's configuration c that depend on the monitor.
 	kernelModules(k *guestKernel, c *vminit.MachineConfig) (modules []string, err error)
 	// supportsSharedMemory reports whether the monitor's machines can share memory with the engine.
 	supportsSharedMemory() bool

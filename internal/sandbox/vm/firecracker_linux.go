@@ -161,7 +161,8 @@ func (f firecrackerDriver) saveMachine(ctx context.Context, p *machinePorts, dir
 	return errors.Join(err, os.Remove(filepath.Join(dir, kernelFile)))
 }
 
-// restorePlan returns a plan in which Firecracker can write only to its folder of sockets.
+// restorePlan returns the confinement plan for resuming a saved machine. Firecracker can then write only to the
+// temporary folder with its sockets.
 func (f firecrackerDriver) restorePlan(_ *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	return f.basePlan(socketFolderSize,
 		confine.PlanMount{Source: filepath.Join(dir, memoryFile), Target: memoryPath},

@@ -33,8 +33,9 @@ const (
 	making      = "making-"
 	// tmpSize sets the size of an interpreter's /tmp in bytes. The files there use the machine's memory.
 	tmpSize = 64 << 20
-	// otherMachines is the number of saved machines of a runtime that are kept in addition to the current one, for
-	// engines of another version or with another interpreter. unusedLifetime is how long an unused one is kept.
+	// otherMachines is how many saved machines of a runtime are kept in addition to the current one, for engines of
+	// another version or with another interpreter. unusedLifetime is how long such a machine is kept after its last
+	// use.
 	otherMachines  = 2
 	unusedLifetime = 7 * 24 * time.Hour
 	// bootTime bounds how long a machine may take from its start until its guest is idle. Time in which it waits for
@@ -42,8 +43,8 @@ const (
 	bootTime = 4 * time.Minute
 )
 
-// machineImage describes the parts of a runtime's machine from which it is booted: its kernel, files, memory and
-// driver.
+// machineImage describes everything that is needed to boot the machine of a runtime: its kernel, files, configuration
+// and memory size.
 type machineImage struct {
 	runtime string
 	kernel  *guestKernel
@@ -56,7 +57,8 @@ type machineImage struct {
 	memory  int64 // of the machine, in bytes
 }
 
-// describeImage determines the parts of the machine for a runtime.
+// describeImage returns the description of the machine that runs programs of the given runtime. It returns an error
+// if something that the machine needs, such as a kernel, is missing.
 func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*machineImage, error) {
 	k, err := b.kernel()
 	if err != nil {
@@ -256,7 +258,7 @@ func (b *vmBackend) removeUnfinished() {
 
 // removeUnused makes room for a new machine of a runtime. It removes machines of other binaries, kernels or
 // interpreters if they were not used for a while or are too many. Running copies are not affected, because they have
-// their memory file open. The caller must hold the lock.
+// their memory file open. The caller must hold the lock that every process holds while it makes a machine.
 func (b *vmBackend) removeUnused(runtime string) {
 	others, _ := filepath.Glob(filepath.Join(b.Dir, prefix+runtime+"-*"))
 	used := map[string]time.Time{} // zero for incomplete machines

@@ -81,8 +81,8 @@ func newKernel(vmlinuz, modules string) (*guestKernel, error) {
 	return k, err
 }
 
-// moduleFiles returns the files of the kernel modules to load, in order. It omits parts that are built into the
-// kernel.
+// moduleFiles returns the files of the given kernel modules in the order in which they must be loaded. It omits
+// modules that are built into the kernel.
 func (k *guestKernel) moduleFiles(parts []string) (files []string, err error) {
 	builtin, err := os.ReadFile(k.builtin)
 	if err != nil {

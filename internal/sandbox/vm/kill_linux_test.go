@@ -38,7 +38,8 @@ var forever = map[string]string{
 	"python": "call_mcp_tool('x')\nsleep(1e6)",
 }
 
-// withCommands is engine's argument runtime for the built-in runtime with programs that start commands.
+// withCommands is a value of engine's argument runtime. It stands for the built-in runtime, with programs that start
+// commands.
 const withCommands = "commands"
 
 // engine implements the main function of an engine that the test kills. It prints a line when all its programs run.

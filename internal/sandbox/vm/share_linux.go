@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// ringFile is the file with the saved content of the memory that a machine shares with the engine. The shared
-	// memory of a copy is in a file whose name begins with ringPrefix. That file is locked until the copy has opened
-	// it.
+	// ringFile is the name of a file that belongs to a saved machine. It holds the content of the memory that the
+	// machine shared with the engine when it was saved. Each running copy of the machine has a file of its own for
+	// its shared memory, whose name begins with ringPrefix. That file is locked until the copy has opened it.
 	ringFile   = "ring"
 	ringPrefix = ringFile + "-"
 	// memoryGap is the address in bytes at which a gap in the memory of a machine begins. Memory beyond this size is

@@ -140,8 +140,8 @@ func forAll(t *testing.T, test func(t *testing.T, driver, runtime string)) {
 	}
 }
 
-// TestEscapes checks that every escape attempt is blocked. The attempts are made by a native program with the system
-// calls of the built-in guest, and by a Python program.
+// TestEscapes checks that every escape attempt is blocked: those of a native program that may make the system calls
+// of the built-in guest, and those of a Python program.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

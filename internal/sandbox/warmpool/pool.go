@@ -15,8 +15,9 @@ const (
 	// refillDelay is the delay before a replacement guest is started. Without it, starting the replacement would
 	// compete for a processor with the program that got the ready guest.
 	refillDelay = 10 * time.Millisecond
-	// maxRefillDelay bounds the delay of a refill while a program runs and other items are ready. Starting an item
-	// would take processor time from the program.
+	// maxRefillDelay bounds how long the pool waits before it replaces an item if other items are ready. It normally
+	// waits until the program that uses the taken item no longer needs the processor, because starting a new item
+	// would take processor time from that program.
 	maxRefillDelay = time.Second
 )
 
@@ -146,8 +147,8 @@ func (p *WarmPool[T]) PostponeRefill(d time.Duration) {
 	}
 }
 
-// returnUnused removes a caller of Take that gave up from the queue. If it was already given an item, the item is
-// returned to the pool.
+// returnUnused cleans up after a call of Take that stopped waiting. It removes waiter from the queue of waiting
+// callers. If waiter was already given an item, that item becomes available to other callers.
 func (p *WarmPool[T]) returnUnused(waiter chan startResult[T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -50,8 +50,8 @@ func (r *relayedGuest) acceptConnection(l *mux.MuxStream) {
 	}
 }
 
-// forwardConnections passes the connections that a program opens to h, if h is a sandbox.ConnectionProxy. shut closes
-// all connections and returns when none is left.
+// forwardConnections lets the proxy serve the connections that a program opens. The proxy is h, if h is a
+// sandbox.ConnectionProxy. shut closes all connections and returns when none is left.
 func forwardConnections(g Guest, h sandbox.ToolHost) (shut func()) {
 	r, ok := g.(*relayedGuest)
 	proxy, is := h.(sandbox.ConnectionProxy)

@@ -66,7 +66,7 @@ func (c *FrameConn) SendFrame(f Frame) error {
 	return c.Flush()
 }
 
-// QueueFrame queues f. It writes the queue only if that is already large.
+// QueueFrame queues f. It writes the queued frames only if they exceed a certain size together.
 func (c *FrameConn) QueueFrame(f Frame) error {
 	if len(f.Head)+len(f.Body) > math.MaxUint32-fixedSize {
 		f.Claim.Free()
@@ -108,8 +108,8 @@ func (c *FrameConn) addFrame(f Frame) {
 	c.queue = append(c.queue, f.Body[:len(f.Body):len(f.Body)])
 }
 
-// gatherBuffer returns an empty buffer with room for size bytes and a body below copyBelow. The caller must hold
-// c.mu.
+// gatherBuffer returns an empty buffer in which several small frames can be collected for one write. It has room for
+// size bytes and for a body that is shorter than copyBelow. The caller must hold c.mu.
 func (c *FrameConn) gatherBuffer(size int) []byte {
 	last := len(c.spare) - 1
 	if size+copyBelow > gatherBytes || last < 0 {

@@ -158,7 +158,8 @@ var lossyPrograms = []struct {
 }
 
 // TestLosses tests how values that JSON cannot represent are converted. The conversion must be as documented, with a
-// warning about what was lost. Unless RETORT_FULL is set, it tests only every every-th value.
+// warning about what was lost. Unless RETORT_FULL is set, it tests only the values whose index in the table is a
+// multiple of every.
 func TestLosses(
 	t *testing.T, runtime string, every int,
 	runProgram func(t testing.TB, p core.CheckedProgram, h wire.CallHost) wire.ProgramEnd,

@@ -13,7 +13,7 @@ type OutputWatcher struct {
 	read []byte
 }
 
-// NotifyOn registers the function said, which is called once text has been read. NotifyOn must be called before the
+// NotifyOn registers a function that is called once the guest has printed text. NotifyOn must be called before the
 // first Read that may return the text.
 func (o *OutputWatcher) NotifyOn(text string, said func()) { o.text, o.said = text, said }
 

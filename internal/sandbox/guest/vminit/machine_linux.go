@@ -23,8 +23,8 @@ import (
 
 const (
 	maxStderr = 8 << 10
-	// inside is the id of the user that a program runs as in its own namespace. Outside the namespace this user is
-	// nobody. The ids are the same as in package confine.
+	// inside is the id of the user that a program runs as in its own user namespace. Outside the namespace this is
+	// the user nobody. Both ids are the same as in package confine.
 	inside, nobody = 1000, 65534
 	// portTimeout bounds how long the kernel may take to find its devices.
 	portTimeout = 20 * time.Second
@@ -106,8 +106,8 @@ func openMemory(at int64) (*os.File, error) {
 	return f, nil
 }
 
-// makeRoot replaces the root file system, which is that of the archive, by one that can itself be replaced. The
-// confinement of the guest replaces it later.
+// makeRoot mounts the root file system, which contains the files of the archive, a second time and makes that mount
+// the root. Unlike the first one, it can be replaced. The confinement of the guest does that later.
 func makeRoot() error {
 	const place = "/mnt"
 	if err := os.MkdirAll(place, 0o755); err != nil {
@@ -200,7 +200,7 @@ func (c *MachineConfig) runGuest(wire *os.File, control io.Writer) error {
 	return nil
 }
 
-// beginChild starts a child that confines itself according to a plan. The child inherits the files in more.
+// beginChild starts a child that confines itself according to the plan p. The child inherits the open files in more.
 func beginChild(cmd *exec.Cmd, p confine.SandboxPlan, more ...*os.File) error {
 	plan, err := startChild(cmd, more...)
 	if err != nil {

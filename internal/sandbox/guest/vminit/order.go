@@ -48,9 +48,9 @@ const (
 	standsBy = '\n'
 )
 
-// SendTo sends the order to the machine. It opens each file with open, in their order, and closes it. After all files
-// it calls stands, which checks that the files have not changed. If stands returns an error, the order is not
-// confirmed.
+// SendTo sends the order to the machine. It opens each file with the function open, in their order, and closes it.
+// After all files it calls the function stands, which checks that the files have not changed. If stands returns an
+// error, the order is not confirmed, so the machine does not run it.
 func (o *CommandOrder) SendTo(to io.Writer, open func(OrderFile) (io.ReadCloser, error), stdin []byte, stands func() error) error {
 	head, err := json.Marshal(o)
 	if err != nil {

@@ -89,7 +89,7 @@ func (l *MuxStream) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// waitRoom waits until the other side has room, and returns how many bytes may be sent, up to most.
+// waitRoom waits until the other side has room for data, and returns how many of the want bytes may be sent now.
 func (l *MuxStream) waitRoom(want int) (int, error) {
 	l.mux.mu.Lock()
 	defer l.mux.mu.Unlock()

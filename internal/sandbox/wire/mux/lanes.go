@@ -141,7 +141,8 @@ func (m *StreamMux) serveFrames() error {
 	}
 }
 
-// addData adds data that has arrived to its stream. It returns an error if the other side has sent more than it may.
+// addData appends received data to the buffer of the stream to which it was sent. It returns an error if the other
+// side has sent more than the buffer has room for.
 func (m *StreamMux) addData(id uint32, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,8 +22,8 @@ type SharedMemory struct {
 	nonce [8]byte
 }
 
-// HostEnd represents the engine's end of a connection. If the guest's first bytes are not the header of a part, the
-// guest does not support shared memory, and HostEnd only passes on the stream.
+// HostEnd represents the engine's end of a connection. A guest that supports shared memory cuts its data into parts,
+// each with a header. If the guest's first bytes are not such a header, HostEnd only passes on the stream.
 type HostEnd struct {
 	stream io.ReadWriter
 	end    *RingEnd
@@ -115,13 +115,13 @@ func (m *SharedMemory) Close() error {
 	return m.file.Close()
 }
 
-// EmulatedCallTime is the time within which the next call counts as immediate if the guest's processor is emulated.
-// See NewHost.
+// EmulatedCallTime is the value for NewHost's parameter soon if the guest's processor is emulated. Such a guest needs
+// longer until it makes its next call.
 const EmulatedCallTime = time.Millisecond
 
-// NewHost returns the engine's end of a connection. stream carries the data that does not fit into the memory. If the
-// guest's next call usually comes within the time soon, waiting for it by spinning pays. If soon is zero, a default
-// for real processors is used.
+// NewHost returns the engine's end of a connection. Data that does not fit into the memory m is sent over stream. If
+// the guest's next call usually arrives within the duration soon, the engine waits for it by spinning (polling
+// without sleeping). If soon is zero, a default for real processors is used.
 func NewHost(stream io.ReadWriter, m *SharedMemory, soon time.Duration) *HostEnd {
 	h := &HostEnd{stream: stream, memory: m}
 	h.end = newEnd(stream, &fileMemory{file: m.file}, toHost, toGuest, cmp.Or(soon, immediateTime))
@@ -160,7 +160,7 @@ func (h *HostEnd) detectGuest() error {
 	return nil
 }
 
-// IsRingGuest reports whether a guest whose first bytes are said supports shared memory.
+// IsRingGuest reports whether a guest supports shared memory, judging by the first bytes that the guest has sent.
 func IsRingGuest(said []byte) bool { return len(said) > 0 && said[0]&(lengthMark>>24) != 0 }
 
 // Write implements io.Writer. Before the first Read it sends over the stream, because it is not known yet whether the

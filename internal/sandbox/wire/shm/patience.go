@@ -8,9 +8,9 @@ import (
 // spinPolicy decides whether one end of the connection spins (polls without sleeping) while it waits. Spinning
 // occupies a processor, so it pays only if the awaited data usually arrives at once.
 type spinPolicy struct {
-	// soon is the time within which data counts as arriving at once. most bounds the time of spinning. It must be
-	// long enough for a wake-up and the reaction to it. Otherwise one end would always spin while the other sleeps,
-	// and they would never find out that both could spin.
+	// soon is the time within which data counts as arriving at once. most is the longest time for which an end spins
+	// before it sleeps. It must be long enough for a wake-up and the reaction to it. Otherwise one end would always
+	// spin while the other sleeps, and they would never find out that both could spin.
 	soon, most time.Duration
 
 	hope     int          // remaining failures before spinning is given up
@@ -60,6 +60,6 @@ func (p *spinPolicy) recordWait(took time.Duration) {
 	}
 }
 
-// notePeerAwake records that the other end is awake, after it slept the last time. The next waits then begin with
+// notePeerAwake records that the other end, which had been asleep, is awake again. The next waits then begin with
 // spinning.
 func (p *spinPolicy) notePeerAwake() { p.urged.Store(2) }
