@@ -15,7 +15,7 @@ type HostCommand struct {
 	Args  []string
 	Stdin []byte
 	// Folders lists the folders of the workspace that the command can see. A backend that cannot share folders
-	// refuses the command if NeedsFolders returns true, and otherwise ignores them.
+	// refuses the command if NeedsFolders returns true. Otherwise it starts the command without the folders.
 	Folders []MountedPath
 	// Full reports whether the writable folders exceed their quota. If they do, the command is killed. Full is nil if
 	// no folder is writable.

@@ -353,8 +353,8 @@ func (b *nodeBuilder) appliedRules() *appliedRules {
 	return r
 }
 
-// dynamicRef reads a dynamic reference. Unless its static target is a dynamic anchor, it behaves like an ordinary
-// $ref.
+// dynamicRef reads a dynamic reference. The reference behaves like an ordinary $ref unless the target that it has at
+// compile time is a dynamic anchor.
 func (b *nodeBuilder) dynamicRef(ref string) *dynamicRef {
 	b.schemaCompiler.dynamic = true
 	r, c := &dynamicRef{target: anyNode}, b.schemaCompiler

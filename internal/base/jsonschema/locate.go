@@ -62,7 +62,8 @@ func firstDraft(keyword string) int {
 	return 4
 }
 
-// keywordShape says where a keyword has subschemas: as its value, in its array, or in its object.
+// keywordShape says where a keyword has subschemas: its value is one, its array contains them, or the members of its
+// object are subschemas.
 type keywordShape uint8
 
 const (
@@ -191,7 +192,8 @@ func (o *resourceOrigin) keywordValue(obj map[string]any, keyword string) any {
 	return obj[keyword]
 }
 
-// mapIdentity returns a map key that identifies a particular object in the document, not its content.
+// mapIdentity returns a map key for an object of the document. Two objects have different keys even if their contents
+// are equal.
 func mapIdentity(obj map[string]any) uintptr { return reflect.ValueOf(obj).Pointer() }
 
 // resolveReference returns the target of a reference and, if the reference uses an anchor, the anchor's name.

@@ -67,7 +67,8 @@ func newSharedPool(total int64) *MemoryPool { return NewPool(total, total/4) }
 // LimitBytes returns the memory that the engine may use, in bytes.
 func (b *Budget) LimitBytes() int64 { return b.limit }
 
-// FreshPool returns the pool that accounts for results while they arrive. Each server is an owner in it.
+// FreshPool returns the pool that accounts for the memory of results while they arrive. The owner of such memory is
+// the server that sends the result.
 func (b *Budget) FreshPool() *MemoryPool { return b.fresh }
 
 // HasWaiters reports whether any request waits for memory.
@@ -112,9 +113,9 @@ func (b *Budget) AdmitPiecewise(ctx context.Context, claim *core.MemoryClaim, se
 	return err
 }
 
-// Receive waits until there is memory to receive the final result of an execution, which has n bytes. The final
-// result has its own share of the pool, separate from that of the execution's tool results, because the program has
-// ended and no longer reads those.
+// Receive waits until there is memory to receive the final result of an execution, which has n bytes. That memory
+// does not count towards the share of the execution's tool results, because the program has ended and no longer reads
+// those.
 func (b *Budget) Receive(ctx context.Context, claim *core.MemoryClaim, n int64) error {
 	if n <= Small {
 		return nil
@@ -189,7 +190,8 @@ func (w *transformWork) Free() {
 // Shrink calls Free, because a finished conversion needs no memory.
 func (w *transformWork) Shrink(int64) { w.Free() }
 
-// Yield lets other waiting conversions run: if there are any, it gives up the turn and waits for the next one.
+// Yield lets other conversions run that are waiting for their turn. If there are any, it gives up the turn of this
+// conversion and waits for the next one. Otherwise it does nothing.
 func (w *transformWork) Yield(ctx context.Context) error {
 	if w.turns == nil || !w.turns.HasWaiters() {
 		return nil

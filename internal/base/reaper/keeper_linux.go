@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// keeperPatience bounds how long a new keeper process may take to start its child. It matters for programs that
-	// embed the engine without calling Serve, because their keeper processes may never respond.
+	// keeperPatience bounds how long a new keeper, the process that watches a child, may take to start that child. It
+	// matters for programs that embed the engine without calling Serve, because their keepers may never respond.
 	keeperPatience = time.Minute
 	// stopPatience bounds how long a keeper, which watches a child, may take to kill the child and its descendants. A
 	// suspended keeper exceeds it. Then this process kills the keeper, adopts its orphans and kills them itself.

@@ -52,8 +52,8 @@ func TestNothingOutlivesSIGKILL(t *testing.T) {
 	}
 }
 
-// TestKernelKillsTheChild checks that without a keeper process the kernel still kills the direct child of a killed
-// engine.
+// TestKernelKillsTheChild checks that the kernel kills the direct child of a killed engine even if the child has no
+// keeper, a process that watches it.
 func TestKernelKillsTheChild(t *testing.T) {
 	assertGone(t, runEngine(t, "engine-alone", "exec sleep 1000", 1))
 }

@@ -123,8 +123,8 @@ func (p *SocketPeer) checkAlive() error {
 	return nil
 }
 
-// countNamespaces returns how many nested PID namespaces a process is in, counted from the one of this process's
-// /proc.
+// countNamespaces returns how many nested PID namespaces a process is in. The count begins with the namespace that
+// this process's /proc shows.
 func countNamespaces(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

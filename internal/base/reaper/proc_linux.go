@@ -83,8 +83,8 @@ func childrenOf(pid int) (children []int) {
 	return children
 }
 
-// processHandle identifies a process for signals. It refers to that process even if another one gets the same id
-// later.
+// processHandle refers to a process to which signals can be sent. It refers to that process even if another one gets
+// the same id later.
 type processHandle struct{ fd, pid int }
 
 // openChild returns a handle of the process pid, or an error if that process is not a child of parent.

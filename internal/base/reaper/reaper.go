@@ -102,7 +102,8 @@ type ReapedProcess struct {
 	state string
 }
 
-// processTree represents a child with those of its descendants that the operating system lets this process track.
+// processTree represents a child together with its descendants, as far as the operating system lets this process
+// track them.
 type processTree interface {
 	processID() int
 	// stopTree requests all processes of the tree to end. Those that remain after grace are killed, possibly after

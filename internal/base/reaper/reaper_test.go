@@ -20,9 +20,9 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestMain lets the test binary take other roles, which its first argument names. It can be a keeper process, or an
-// engine that starts a server and waits to be killed, with or without keepers or as an adopter of orphans. As "judge"
-// it prints the result of CheckOrigin for a process.
+// TestMain lets the test binary take other roles, which its first argument names. It can be a keeper, the process
+// that watches a child. It can be an engine that starts a server and waits to be killed. Engines in different roles
+// use keepers, use none, or adopt orphans. As "judge" it prints the result of CheckOrigin for a process.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -165,7 +165,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestKeeperFails checks that Start returns an error and starts no server if the keeper process cannot be started.
+// TestKeeperFails checks that Start returns an error and starts no server if the server's keeper, the process that
+// watches it, cannot be started.
 func TestKeeperFails(t *testing.T) {
 	r := reaper.New("/no/such/program")
 	defer r.Close(0)
@@ -174,8 +175,8 @@ func TestKeeperFails(t *testing.T) {
 	}
 }
 
-// TestStartFailsAsWithoutKeeper checks that starting a missing or non-executable program fails with the same error
-// with and without a keeper process.
+// TestStartFailsAsWithoutKeeper checks that starting a missing or non-executable program through a keeper, a process
+// that watches the program, fails with the same error as starting it directly.
 func TestStartFailsAsWithoutKeeper(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -192,7 +193,7 @@ func TestStartFailsAsWithoutKeeper(t *testing.T) {
 }
 
 // TestChildGetsWhatItShould checks that a child gets the same streams, arguments, environment, working directory and
-// number of descriptors with and without a keeper process.
+// number of descriptors, whether a keeper (a process that watches it) or this process starts it.
 func TestChildGetsWhatItShould(t *testing.T) {
 	dir := t.TempDir()
 	descriptors := "" // how many the child has

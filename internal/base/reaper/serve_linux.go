@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// engineFD is the number of the descriptor under which a keeper process inherits its socket to the engine.
+// engineFD is the number of the descriptor under which a keeper, the process that watches a child, inherits its
+// socket to the engine.
 const engineFD = 3
 
 // startOrder is the engine's first message to a keeper, the process that watches one child: the command to start as
@@ -93,8 +94,8 @@ func (k *keeperProcess) startChild(o startOrder) syscall.Errno {
 	return 0
 }
 
-// letGo closes the child's standard streams in the keeper, so that the engine notices when the child closes them. It
-// also leaves the working directory.
+// letGo closes the child's standard streams in the keeper, the process that watches the child. The engine can then
+// notice when the child closes them. letGo also leaves the working directory.
 func letGo() {
 	if null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
 		for fd := range 3 {
@@ -130,8 +131,8 @@ func (k *keeperProcess) reapChildren() {
 	}
 }
 
-// serveRequests handles the engine's requests. It returns when no descendant is left, or only ones that the keeper is
-// not permitted to kill.
+// serveRequests handles the engine's requests to this keeper, the process that watches one child. It returns when no
+// descendant is left, or only descendants that the keeper is not permitted to kill.
 func (k *keeperProcess) serveRequests(requests <-chan keeperRequest, gone <-chan struct{}, out *json.Encoder) {
 	var deadline <-chan time.Time
 	stopping := false

@@ -62,8 +62,8 @@ func prepareCommand(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// Names of one thread in each engine and in each keeper, by which hasThread recognizes such processes. Any process
-// can read these names in /proc, and no other process can change them.
+// Names of one thread in each engine and in each keeper (the process that watches a child). hasThread recognizes
+// engines and keepers by these names. Any process can read them in /proc, and no other process can change them.
 const (
 	engineThread = "retort-engine"
 	keeperThread = "retort-keeper"

@@ -115,8 +115,8 @@ func irregularError(path string, info fs.FileInfo) error {
 	return misplacedError("open", path, "it is %s, %w", kindOf(info.Mode()), ErrIrregular)
 }
 
-// misplaced is the error for a file of the data directory that cannot be a file that Retort has written, for example
-// because it is a named pipe or too large.
+// misplaced is the error for a file of the data directory that Retort cannot have written itself, for example because
+// it is a named pipe or too large.
 type misplaced struct{ error }
 
 func misplacedError(op, path, format string, args ...any) error {

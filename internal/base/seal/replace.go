@@ -29,9 +29,9 @@ func ReplaceFile(path string, data []byte) error {
 	})
 }
 
-// ReplaceWith atomically replaces or creates a file with the output of write. If writing fails or the machine
-// crashes, path has either the complete old or the complete new content, because the new file is synced before it is
-// renamed to path. If path is a symbolic link, the link itself is replaced. After an error the temporary file is
+// ReplaceWith atomically replaces or creates a file with the output of write. The new file is synced before it is
+// renamed to path. If writing fails or the machine crashes, path therefore has either the complete old or the
+// complete new content. If path is a symbolic link, the link itself is replaced. After an error the temporary file is
 // removed, but after a crash it may remain. The directory must exist.
 func ReplaceWith(path string, o ReplaceOptions, write func(io.Writer) error) error {
 	made, err := writeTemp(path, o, write)

@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// FileStamp identifies one version of a file. The zero value means that the file is missing.
+// FileStamp describes one version of a file, so that a change of the file can be detected. The zero value means that
+// the file is missing.
 type FileStamp struct{ info fs.FileInfo }
 
 // StampOf returns the current stamp of a file.

@@ -216,7 +216,8 @@ func (b *rootBuilder) attachMount(t detachedMount) {
 	})
 }
 
-// writeFiles writes the files of the harness into the new root. The whole root is made read-only at the end.
+// writeFiles writes the files of the harness, the code that makes an interpreter a guest, into the new root. The
+// whole root is made read-only at the end.
 func (b *rootBuilder) writeFiles(dir string, files map[string][]byte) {
 	if dir == "" {
 		return

@@ -54,7 +54,8 @@ type SandboxPlan struct {
 	// Mounts lists the contents of the file system, apart from the harness, /tmp and a few devices. Everything is
 	// read-only unless its PlanMount says otherwise.
 	Mounts []PlanMount
-	// Harness is the path at which the files of the guest's harness appear.
+	// Harness is the path at which the files of the guest's harness, the code that makes an interpreter a guest,
+	// appear.
 	Harness string
 	// Tmp is the size of /tmp in bytes. If it is 0, there is no /tmp.
 	Tmp int64

@@ -67,8 +67,9 @@ type Options struct {
 	Interpreters []interpreter.Interpreter
 	// Commands holds the host commands that programs can start. Each command runs in its own container.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
-	// is marked as Proxied. The containers have no other network. If Network is nil, programs have no connections.
+	// Network gives a program access to the network through its ToolHost, if that implements sandbox.ConnectionProxy
+	// and the program's interpreter is marked as Proxied. The containers have no other network. If Network is nil,
+	// programs have no connections.
 	Network *interpreter.ProxyNetwork
 }
 
@@ -98,7 +99,8 @@ type daemonTimeouts struct {
 	asking    time.Duration // time to begin to wait for a container's end
 }
 
-// dockerDaemon represents a daemon that has responded, with those of its properties that this package uses.
+// dockerDaemon represents a daemon that has responded, together with the properties of the daemon that this package
+// uses.
 type dockerDaemon struct {
 	api      *engineAPI
 	runtime  string // requested for containers; empty means the daemon's default
@@ -115,8 +117,8 @@ func (d *dockerDaemon) closeConnections() {
 	d.api.client.CloseIdleConnections()
 }
 
-// New returns a docker backend, which the caller must close. It contacts the daemon at the first request, or at once
-// if a dead engine has left files behind.
+// New returns a docker backend, which the caller must close. It contacts the daemon at the first request. If a dead
+// engine has left files behind, it contacts the daemon at once, to remove that engine's containers.
 func New(o Options) *warmpool.Backend { return newBackend(o).openPool() }
 
 func (b *dockerBackend) openPool() *warmpool.Backend {

@@ -114,8 +114,8 @@ func (g *guestProgram) resultValue(call *pendingCall, f wire.Frame) lib.TJSValue
 	return g.decodeValue(g.parsed, f.Body)
 }
 
-// decodeValue parses body with a JavaScript function of the prelude. It is for results that JSON.parse alone cannot
-// decode.
+// decodeValue parses body with parse, a JavaScript function of the guest's own code. It is for results that
+// JSON.parse alone cannot decode.
 func (g *guestProgram) decodeValue(parse quickjs.Value, body []byte) lib.TJSValue {
 	text := g.js.newText(body)
 	defer g.js.freeValue(text)
@@ -156,8 +156,9 @@ func failureOf(f wire.Frame) []byte {
 	return text
 }
 
-// encodeAnswer encodes a result for the synchronous calls of the prelude, as a letter followed by text. "v" means
-// JSON, "b" means JSON with integers that may be too long for a number, and "e" means an error as JSON.
+// encodeAnswer encodes the result of a synchronous call as a letter followed by text, for the guest's JavaScript
+// code. "v" means JSON, "b" means JSON with integers that may be too long for a number, and "e" means an error as
+// JSON.
 func encodeAnswer(f wire.Frame) string {
 	if failure := failureOf(f); failure != nil {
 		return "e" + string(failure)

@@ -69,8 +69,8 @@ func (e *jsEngine) newPromise() (promise, resolve, reject lib.TJSValue) {
 	return promise, resolve, reject
 }
 
-// intValue returns the int in a JavaScript number. It must be used only for numbers that the prelude made from an
-// int.
+// intValue returns the int in a JavaScript number. It must be used only for numbers that the guest's own JavaScript
+// code made from an int.
 func (e *jsEngine) intValue(v lib.TJSValue) int { return int(*(*int32)(unsafe.Pointer(&v))) }
 
 // stringBytes returns a copy of a string as UTF-8. If memory runs out, ok is false and an exception is pending in the

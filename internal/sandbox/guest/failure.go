@@ -33,7 +33,8 @@ func (g *guestProgram) fileName() string {
 	return "program.ts"
 }
 
-// thrownValue holds the prelude's description of a value that the program has thrown.
+// thrownValue holds the description of a value that the program has thrown. A JavaScript function of the guest makes
+// it.
 type thrownValue struct {
 	Name    string    `json:"name"`    // "TypeError"
 	Message string    `json:"message"` // "not a function"

@@ -82,8 +82,8 @@ func beginGuest(in io.Reader, out io.Writer, o guestOptions) error {
 	}
 }
 
-// prepareGuest receives the compiled modules of the prelude, if the host sends them, and then sets the frame sizes
-// for the program.
+// prepareGuest prepares the guest for its program. If the host sends compiled modules of the prelude (the JavaScript
+// environment of programs), it receives them first. Then it sets the frame sizes for the program.
 func (o guestOptions) prepareGuest(conn *wire.FrameConn) (code compiledModules, err error) {
 	if o.compiled {
 		code, err = receiveModules(conn)

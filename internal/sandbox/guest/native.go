@@ -20,7 +20,8 @@ import (
 	"modernc.org/quickjs/intl"
 )
 
-// nativeFunc represents a Go function that the prelude can call. The program itself cannot call it.
+// nativeFunc represents a Go function for the prelude, the JavaScript code that forms the program's environment. The
+// program itself cannot call it.
 type nativeFunc struct {
 	name string
 	fn   any // for RegisterFunc, RegisterHostFunc if it is a quickjs.HostFunc, or engine.register if it is direct
@@ -96,7 +97,8 @@ func numberArgument(args []any, i int) float64 {
 	return 0
 }
 
-// nativeCompile compiles a module of the prelude and returns its function.
+// nativeCompile compiles a module of the prelude, the JavaScript environment of programs, and returns the module's
+// function.
 func (g *guestProgram) nativeCompile(name string) quickjs.Value {
 	v, err := g.compileModule(name)
 	if err != nil {

@@ -147,9 +147,9 @@ func (p *portConn) receiveBytes(b []byte) (int, error) {
 	}
 }
 
-// readOnce makes one read system call. In quiet mode it does not inform Go's scheduler. It then polls for a short
-// time before it reads, because during a long uninformed read the scheduler would send this thread a signal every 10
-// ms and could not collect garbage.
+// readOnce makes one read system call. In quiet mode it does not inform Go's scheduler of the call. It then polls for
+// a short time before it reads, so that the read does not take long: during a long read, the uninformed scheduler
+// would send this thread a signal every 10 ms and could not collect garbage.
 func (p *portConn) readOnce(b []byte) (int, error) {
 	if !p.quiet || len(b) == 0 || p.blocks && !p.spinForInput() {
 		return unix.Read(p.in, b)

@@ -8,8 +8,8 @@ import (
 	"retort/internal/sandbox/guest/js"
 )
 
-// compileModule returns the function of a prelude module. Modules that the prelude's main module requires are
-// evaluated before the program arrives. Others are evaluated on first use.
+// compileModule returns the function of a module of the prelude, the JavaScript environment of programs. Modules that
+// the prelude's main module requires are evaluated before the program arrives. Others are evaluated on first use.
 func (g *guestProgram) compileModule(name string) (quickjs.Value, error) {
 	if code, ok := g.compiled[name]; ok {
 		return g.js.EvalBytecodeValue(code)
@@ -23,13 +23,15 @@ func (g *guestProgram) compileModule(name string) (quickjs.Value, error) {
 	return g.js.EvalValue(source, quickjs.EvalGlobal)
 }
 
-// moduleSource returns a script that evaluates to the function of a prelude module.
+// moduleSource returns a script that evaluates to the function of a module of the prelude, the JavaScript environment
+// of programs.
 func moduleSource(name string) (string, error) {
 	source, err := js.ModuleSource(name)
 	return "(function (require, exports, native) {\n" + source + "\n})", err
 }
 
-// loadPrelude evaluates the prelude and stores the functions that the event loop needs.
+// loadPrelude evaluates the prelude, the JavaScript environment of programs. It stores those functions of the prelude
+// that the event loop needs.
 func (g *guestProgram) loadPrelude() error {
 	if err := g.registerNatives(); err != nil {
 		return err
@@ -81,11 +83,11 @@ const bootstrap = `'use strict'; (function (...names) {
 	return require('main');
 })`
 
-// warmModules lists the prelude modules that most programs use.
+// warmModules lists the modules of the prelude (the JavaScript environment of programs) that most programs use.
 var warmModules = []string{"inspect", "console", "losses"}
 
-// preloadWarm evaluates the prelude modules that the program will probably use, while the guest waits for the
-// program.
+// preloadWarm evaluates modules of the prelude, the JavaScript environment of programs, while the guest waits for a
+// program. It evaluates those that the program will probably use.
 func (g *guestProgram) preloadWarm() {
 	for _, name := range warmModules {
 		if g.inbox.hasFrame() {

@@ -66,8 +66,8 @@ func New(o Options) *warmpool.Backend {
 	})
 }
 
-// close waits until trial containers have ended, closes the spawner and removes the engine's folder. All guests must
-// have ended.
+// close waits until the containers that were started only as a trial have ended, closes the spawner and removes the
+// engine's folder. All guests must have ended.
 func (b *gvisorBackend) close() error {
 	b.over()
 	b.place.closeFolder() // a later trial fails

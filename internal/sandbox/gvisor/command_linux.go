@@ -142,7 +142,8 @@ func (b *gvisorBackend) becomeCommand(
 	return ended, hostcmd.StartError(c.Name, ended)
 }
 
-// limitCommand sets the limits of a command's container once its kernel runs.
+// limitCommand waits until the gVisor kernel of a command's container runs, and then sets the limits of the
+// container.
 func (g *guestContainer) limitCommand(l core.Limits) {
 	for g.kernelPID() == 0 {
 		select {

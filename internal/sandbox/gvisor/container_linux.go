@@ -191,8 +191,8 @@ func (g *guestContainer) checkMemory(l core.Limits) {
 
 func (g *guestContainer) measurePeak() int64 { return g.peak.Note(g.usedMemory()) }
 
-// usedMemory returns the memory of the container in bytes. It adds the memory of its programs, which the container's
-// kernel keeps in one file, and that of the kernel itself.
+// usedMemory returns the memory of the container in bytes. It is the sum of two amounts: the memory of the
+// container's programs, which its gVisor kernel keeps in one file, and the memory of that kernel itself.
 func (g *guestContainer) usedMemory() int64 {
 	var stat syscall.Stat_t
 	if g.memory == nil || syscall.Fstat(int(g.memory.Fd()), &stat) != nil {

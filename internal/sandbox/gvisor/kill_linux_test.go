@@ -194,7 +194,7 @@ func TestSweepEndsContainers(t *testing.T) {
 }
 
 // TestSweepRemovesFolders checks that sweepDeadEngines removes the folder of a dead engine even while files are
-// created in it, and an old folder without a lock file, but not a new one.
+// created in it. A folder without a lock file must be removed only if it is old.
 func TestSweepRemovesFolders(t *testing.T) {
 	parent := shortDir(t)
 	busy, half, fresh := filepath.Join(parent, prefix+"busy"), filepath.Join(parent, prefix+"half"), filepath.Join(parent, prefix+"new")

@@ -118,8 +118,8 @@ func newRoot(dir, runtime string, command []string, i *interpreter.Interpreter, 
 	return r, nil
 }
 
-// addBase adds the parts that every root contains: this binary and an empty /sys, because a real one would describe
-// gVisor. If hidden is set, /proc is empty, too. It returns the path of the empty directory.
+// addBase adds what every root contains: this binary and an empty /sys, because a real /sys would describe gVisor. If
+// hidden is set, it also adds an empty /proc. addBase returns the path of the empty directory that it mounts there.
 func (r *guestRoot) addBase(guest string, hidden bool) (empty string, err error) {
 	if err := r.copyFile(guestPath, guest); err != nil {
 		return "", err

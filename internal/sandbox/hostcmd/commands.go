@@ -17,8 +17,8 @@ import (
 // forbids forking.
 const Threads = 64
 
-// CommandSet holds the commands that FindCommands has looked for: those that can be started, and the others with the
-// reason.
+// CommandSet holds the commands that FindCommands has looked for: commands that can be started, and commands that
+// cannot, with the reason.
 type CommandSet struct {
 	found   map[string]*HostCommand
 	missing []sandbox.MissingCommand

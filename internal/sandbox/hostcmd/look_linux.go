@@ -84,7 +84,7 @@ func (s *commandSearch) lookupCommand(written string) {
 	}
 }
 
-// addUnfit records a command that cannot be started, with the reason.
+// addUnfit records that a command cannot be started, and why.
 func (s *CommandSet) addUnfit(name, written, format string, args ...any) {
 	why := RefusedError("programs cannot start %s: %s", written, fmt.Sprintf(format, args...)).
 		WithHint("use a compiled program instead, or remove it from the setting commands")
@@ -142,8 +142,8 @@ func (s *commandSearch) addScript(f shebangScript) {
 	s.found[f.name] = c
 }
 
-// withScript returns the files that a script needs: those of its interpreter, the script itself, and the npm package
-// that it belongs to.
+// withScript returns the files that a script needs: the files of its interpreter and the script itself or, if the
+// script belongs to an npm package, the folder of that package.
 func withScript(by *HostCommand, file string) (*interpreter.FileImage, error) {
 	image, err := by.Image()
 	if err != nil {

@@ -25,7 +25,8 @@ type Interpreter struct {
 	Flags   []string // before the path of the harness
 	Env     []string // its whole environment
 	Main    string   // the file of the harness to start with
-	// Harness returns the files of the harness by name. In every sandbox they are in the directory HarnessDir.
+	// Harness returns the files of the harness, the code that makes the interpreter a guest, by name. In every
+	// sandbox they are in the directory HarnessDir.
 	Harness func() map[string][]byte
 	// Exhausted reports whether the interpreter's standard error states that it ran out of memory.
 	Exhausted func(stderr string) bool
@@ -35,7 +36,8 @@ type Interpreter struct {
 	Crashed func(stderr, file string) (line int, deep bool)
 	// Proc reports whether the interpreter needs a /proc to run.
 	Proc bool
-	// Compiles reports whether the harness can compile itself and start from its compiled form.
+	// Compiles reports whether the harness, the code that makes the interpreter a guest, can compile itself and later
+	// start from its compiled form.
 	Compiles bool
 	// Threads is the number of threads that the interpreter needs.
 	Threads int
@@ -101,8 +103,8 @@ func (i Interpreter) collectFiles(found string) (*FileImage, error) {
 	return NewImage(path.Join(BinDir, i.Runtime), found)
 }
 
-// PythonAt returns the Python executable that a file leads to. The file may be a version manager's shim, which starts
-// another file.
+// PythonAt returns the Python executable that runs when the given file is started. The file may be a version
+// manager's shim, which starts another file.
 func PythonAt(found string) (string, error) {
 	said, err := pythonOf(found)
 	return said.Executable, err

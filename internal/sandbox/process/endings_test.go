@@ -78,7 +78,7 @@ func runUntilCall(t *testing.T, b *Backend, l core.Limits) sandbox.RunReport {
 	return r
 }
 
-// rogue implements a guest that violates the protocol in the way that manner names.
+// rogue implements a guest that violates the protocol. The argument manner selects how.
 func rogue(manner string) {
 	conn := wire.NewConn(stdio{})
 	conn.Accept(wire.GuestSizes())

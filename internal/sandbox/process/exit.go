@@ -47,8 +47,8 @@ func signalOf(state *os.ProcessState) syscall.Signal {
 	return status.Signal()
 }
 
-// processorTime returns the processor time after which the kernel kills a child, summed over all processors. It is
-// well above the program's limit, which the engine enforces first.
+// processorTime returns how much processor time, summed over all processors, a child may use before the kernel kills
+// it. It is well above the program's limit, which the engine enforces first.
 func processorTime(l core.Limits) time.Duration {
 	return l.Computing.Truncate(time.Second)*2 + 10*time.Second
 }

@@ -15,7 +15,8 @@ const (
 	// CompileArgument makes the guest write its compiled harness to standard output and exit. The harness is the part
 	// of Retort that runs a program inside the sandbox.
 	CompileArgument = "compile"
-	// CompiledArgument makes the guest load the compiled harness that it receives in the first frame.
+	// CompiledArgument makes the guest receive its harness, the code that runs programs in the guest, in compiled
+	// form in the first frame, and load it.
 	CompiledArgument = "compiled"
 )
 
@@ -27,8 +28,9 @@ type compiledHarness struct {
 	code     atomic.Pointer[[]byte]
 }
 
-// compiledHarness returns the compiled harness of k, or nil while there is none. The second start of a child begins
-// to compile it in the background, because a user who runs a single program does not need it.
+// compiledHarness returns the compiled harness for children of kind k, or nil if it is not compiled yet. The start of
+// the second such child begins to compile it in the background. The first start does not, because a user who runs a
+// single program does not need it.
 func (b *Backend) compiledHarness(k *childKind, weak bool) []byte {
 	if k.harness == nil {
 		return nil

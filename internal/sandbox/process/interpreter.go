@@ -27,7 +27,8 @@ const (
 )
 
 // interpreterKind returns the kind of children that execute an interpreter. The interpreter is searched for on first
-// use. dir returns the directory for harnesses if children see the host's file system, otherwise "".
+// use. If children see the host's file system, dir returns the directory to which the harness (the code that makes
+// the interpreter a guest) is written, otherwise "".
 func interpreterKind(i RuntimeInterpreter, guest []string, dir func() (string, error), network *interpreter.ProxyNetwork) *childKind {
 	k := &childKind{runtime: i.Runtime, command: guest, native: true, exhausted: i.Exhausted, crashed: i.Crashed}
 	if i.Compiles {

@@ -16,7 +16,8 @@ type childKind struct {
 	command []string // of the child: this program again
 	plan    confine.SandboxPlan
 	pool    *warmpool.WarmPool[*guestChild]
-	// harness holds the compiled harness. It is nil if the guest cannot compile its harness.
+	// harness holds the compiled harness, the code that runs programs in the guest. It is nil if the guest cannot
+	// compile its harness.
 	harness *compiledHarness
 	// native is set for runtimes whose programs can make any system call, so that only the kernel and the confinement
 	// restrict them.

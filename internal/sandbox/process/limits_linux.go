@@ -77,7 +77,8 @@ func setLimit(pid, resource int, most uint64) {
 func memoryAllowance(l core.Limits) int64 { return l.Memory + guestOverhead }
 
 // watchLimits cancels the program when its child exceeds its memory, processor time or threads. It is a backstop: the
-// runtime's own limits and those of the control group act first. stop ends the watching and waits for that.
+// runtime's own limits and those of the control group act first. The function stop ends the watching, and returns
+// when it has ended.
 func (c *guestChild) watchLimits(l core.Limits, threads int, cancel context.CancelCauseFunc) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -61,8 +61,8 @@ type Options struct {
 	Limits core.Limits
 	// Fallback specifies which programs may run without full confinement.
 	Fallback FallbackMode
-	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
-	// is marked as Proxied. If Network is nil, programs have no connections.
+	// Network gives a program access to the network through its ToolHost, if that implements sandbox.ConnectionProxy
+	// and the program's interpreter is marked as Proxied. If Network is nil, programs have no connections.
 	Network *interpreter.ProxyNetwork
 	// Interpreters lists the runtimes that may be installed on the machine. Their children are started on first use.
 	Interpreters []RuntimeInterpreter

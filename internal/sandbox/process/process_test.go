@@ -69,7 +69,8 @@ func beGuest(arguments []string) error {
 }
 
 // TestContract checks that every runtime fulfils the contract of package sandboxtest. Bun and Deno run only the tests
-// of how their guests start, are limited and end. The other tests concern the harness that they share with Node.
+// of how their guests start, are limited and end. The other tests concern the guest's script, which they share with
+// Node.
 func TestContract(t *testing.T) {
 	parts := map[string][]string{"deno": sandboxtest.OfInterpreters(), "bun": append(sandboxtest.OfInterpreters(), "cancel")}
 	for _, runtime := range everywhere {

@@ -61,7 +61,8 @@ func scriptFiles() map[string][]byte {
 	return map[string][]byte{nodejs.FileName: source}
 }
 
-// harness returns the harness files of a runtime, for confine.Enter.
+// harness returns the files of a runtime's harness, the code that makes the interpreter a guest. It is an argument of
+// confine.Enter.
 func harness(profile string) map[string][]byte {
 	if profile == "python" {
 		return python.GuestFiles()

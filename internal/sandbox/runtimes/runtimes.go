@@ -40,7 +40,8 @@ func scriptFiles() map[string][]byte {
 	return map[string][]byte{nodejs.FileName: source}
 }
 
-// HarnessFiles returns the files of a runtime's harness for confine.Enter.
+// HarnessFiles returns the files of a runtime's harness, the code that makes its interpreter a guest. It is an
+// argument of confine.Enter.
 func HarnessFiles(runtime string) map[string][]byte {
 	for _, i := range SupportedRuntimes(nil, 0) {
 		if i.Runtime == runtime {

@@ -53,8 +53,9 @@ const (
 // on the exact value.
 const busyFor = 30 * time.Millisecond
 
-// endingHost returns a ToolHost that calls do when the program makes a call. If m is afterCall, it answers the call
-// and calls do after the delay busyFor. Otherwise it calls do during the call.
+// endingHost returns a ToolHost that calls do when the program makes a call. If m is afterCall, the ToolHost answers
+// the program's call at once and calls do after the delay busyFor. Otherwise it calls do during the call, which it
+// does not answer before the program is ended.
 func endingHost(m endMoment, do func()) sandbox.HostFunc {
 	return func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {
 		if m == afterCall {

@@ -49,8 +49,9 @@ func RunPart(t *testing.T, runtime string, factor int, newBackend func(t *testin
 	}
 }
 
-// OfInterpreters returns the names of the tests that depend on how a guest is started, limited and ended. The other
-// tests cover the communication of guest and engine, which is the same in every sandbox.
+// OfInterpreters returns the names of the tests that a backend must pass with each interpreter: they depend on how a
+// guest is started, limited and ended. The other tests cover the communication of guest and engine, which is the same
+// in every sandbox.
 func OfInterpreters() []string {
 	return []string{"capabilities", "calls", "limits", "memory", "recursion", "close", "nothing is left"}
 }

@@ -29,8 +29,8 @@ const (
 	spareMapping = 1 << 30
 )
 
-// commandOrder represents the message that tells a machine which command to run, together with the files that the
-// command needs.
+// commandOrder represents the message that tells a machine which command to run. The message includes the files that
+// the command needs.
 type commandOrder struct {
 	vminit.CommandOrder
 	command *hostcmd.HostCommand

@@ -77,8 +77,8 @@ func (m *virtualMachine) endsItself() bool {
 	return m.ended.Load() == nil
 }
 
-// startError returns the reason why a machine did not become ready. err is the error of its connections. own is set
-// if the machine ended by itself. The machine must have ended.
+// startError returns the reason why a machine did not become ready. err is the error that occurred on a connection to
+// the machine. own is set if the machine ended by itself. The machine must have ended.
 func (m *virtualMachine) startError(err error, own bool) error {
 	switch why := m.ended.Load(); {
 	case why != nil:

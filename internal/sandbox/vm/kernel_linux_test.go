@@ -150,8 +150,8 @@ func TestGuestIsStatic(t *testing.T) {
 	}
 }
 
-// TestTidy checks that incomplete, long unused and surplus machines of a runtime are removed, but not recently used
-// ones or those of another runtime.
+// TestTidy checks that a runtime's machines are removed if they are incomplete, long unused or too many. Recently
+// used machines and the machines of another runtime must be kept.
 func TestTidy(t *testing.T) {
 	b := newBackend(Options{Dir: t.TempDir()})
 	for name, days := range map[string]int{"a": 0, "b": 1, "c": 2, "old": 9} {

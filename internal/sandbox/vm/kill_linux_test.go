@@ -83,8 +83,8 @@ func engine(driver, program, kernel, runtime, path string) {
 	testenv.Hang()
 }
 
-// TestKilledEngine checks that all machines of a killed engine end by themselves. It also checks that the next engine
-// removes a machine that was not saved completely, and that no control groups are left.
+// TestKilledEngine checks that all machines of a killed engine end by themselves and that no control groups are left.
+// It also checks that the next engine removes a machine that the killed one had not saved completely.
 func TestKilledEngine(t *testing.T) {
 	t.Parallel()
 	forAll(t, func(t *testing.T, driver, runtime string) {

@@ -181,7 +181,8 @@ func onDisk(dir string) (bytes int64) {
 	return bytes
 }
 
-// lockFile waits for the lock on a file in Options.Dir. It creates the folder if necessary.
+// lockFile locks the file with the given name in Options.Dir. It waits while another process holds the lock, and
+// creates the folder if it is missing.
 func (b *vmBackend) lockFile(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return nil, err

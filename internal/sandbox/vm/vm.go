@@ -49,8 +49,9 @@ type Options struct {
 	Interpreters []interpreter.Interpreter
 	// Commands holds the host commands that programs can start. Each command runs in its own machine.
 	Commands hostcmd.CommandSet
-	// Network connects programs to the sandbox.ConnectionProxy of their ToolHost, if it has one and the interpreter
-	// is marked as Proxied. The machines have no other network. If Network is nil, programs have no connections.
+	// Network gives a program access to the network through its ToolHost, if that implements sandbox.ConnectionProxy
+	// and the program's interpreter is marked as Proxied. The machines have no other network. If Network is nil,
+	// programs have no connections.
 	Network *interpreter.ProxyNetwork
 }
 

@@ -209,8 +209,8 @@ func TestCopiesDiffer(t *testing.T) {
 	})
 }
 
-// differ runs a program in copies of a virtual machine that was saved at the time kept, and checks
-// that their random values differ and that their clocks are right.
+// differ runs a program in several copies of a virtual machine that was saved at the time kept. It checks that the
+// copies produce different random values and have the current time.
 func differ(t *testing.T, b sandbox.Backend, runtime string, kept time.Time) {
 	t.Helper()
 	code := map[string]string{

@@ -45,8 +45,8 @@ func TestDeadItem(t *testing.T) {
 	}
 }
 
-// TestCalm checks when a pool with Calm replaces a taken item: after maxRefillDelay or AllowRefill while other items
-// are ready, and after refillDelay otherwise.
+// TestCalm checks when a pool with the option Calm replaces a taken item. While other items are ready, it does so
+// after maxRefillDelay or a call of AllowRefill, otherwise after refillDelay.
 func TestCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var starts atomic.Int64

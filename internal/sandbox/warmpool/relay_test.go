@@ -23,7 +23,8 @@ func (greeter) ServeConn(ctx context.Context, conn net.Conn) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// relaying returns a start function for fake guests behind a relay. do plays both the relay and the guest.
+// relaying returns a function that starts fake guests behind a relay. The function do plays both the relay and the
+// guest.
 func relaying(do func(m *mux.StreamMux)) func(context.Context) (Guest, error) {
 	return func(context.Context) (Guest, error) {
 		near, far := net.Pipe()
@@ -40,7 +41,7 @@ func relaying(do func(m *mux.StreamMux)) func(context.Context) (Guest, error) {
 }
 
 // TestRelay checks that a running program's connections reach its ToolHost if that is a ConnectionProxy, and are
-// closed otherwise. Connections before the program runs are closed, too.
+// closed otherwise. It also checks that connections are closed if they are opened before the program runs.
 func TestRelay(t *testing.T) {
 	early, said := make(chan string, 9), make(chan string, 1)
 	connect := func(m *mux.StreamMux, told chan string) {

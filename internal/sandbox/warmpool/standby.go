@@ -202,7 +202,8 @@ func (b *Backend) beginGuest(ctx context.Context, k GuestKind) (Guest, error) {
 	return guest, nil
 }
 
-// failGuest ends a guest that did not become ready. It returns the reason, if possible as the guest explains it.
+// failGuest ends a guest that did not become ready. It returns an error that contains err and, if there is one, the
+// guest's own explanation of its end.
 func (b *Backend) failGuest(m *greetedGuest, err error) error {
 	m.Kill()
 	if errors.Is(err, ErrClosed) {

@@ -168,8 +168,8 @@ func fakeStart(do func(io.ReadWriter)) func(context.Context) (Guest, error) {
 	}
 }
 
-// TestGuestGoes checks that a guest that ends without a message ends only its own program, and that every report
-// includes the backend's Warning.
+// TestGuestGoes checks that a guest that ends without a message makes only its own program fail. It also checks that
+// every report includes the backend's Warning.
 func TestGuestGoes(t *testing.T) {
 	b := New(Options{Kind: bareKind, Kinds: []GuestKind{{Runtime: "quickjs", Start: startBare, Bounds: "nothing"}}, Capabilities: func() sandbox.Capabilities {
 		c := have()
@@ -212,8 +212,9 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestCommandsOnFiles checks that a command whose arguments name files of the workspace is not started, because
-// guests share no folders. It also checks that the failure of a command whose errors name such a file is explained.
+// TestCommandsOnFiles checks that a command is not started if one of its arguments names a file of the workspace,
+// because guests share no folders. If a command fails and its standard error names such a file, the result must
+// contain an explanation.
 func TestCommandsOnFiles(t *testing.T) {
 	started := 0
 	command := func(context.Context, sandbox.HostCommand, core.Limits) (sandbox.CommandResult, error) {

@@ -50,8 +50,8 @@ type Frame struct {
 	Head []byte // small JSON, may be empty
 	Body []byte // raw bytes, may be empty
 
-	// Claim is the part of the engine's memory budget that Body uses. It is released once Body is written. It may be
-	// nil.
+	// Claim represents the memory of Body in the engine's memory budget. It is released once Body is written. It may
+	// be nil.
 	Claim *core.MemoryClaim
 }
 

@@ -24,7 +24,7 @@ const (
 	maxError     = 64 << 10 // bytes of an error's message or stack
 )
 
-// MaxHarness bounds the size of a compiled harness, in bytes.
+// MaxHarness bounds the size of a compiled harness (the code that runs programs in a guest), in bytes.
 const MaxHarness = 4 << 20
 
 // maxAnswer bounds the size of the result of one call, in bytes.
@@ -33,8 +33,8 @@ const maxAnswer = 512 << 20
 // GuestSizes returns the kinds of frames that a guest accepts, with their maximum sizes.
 func GuestSizes() FrameSizes { return FrameSizes{KindStart: 256 << 20, KindResult: maxAnswer} }
 
-// HarnessSizes returns the kinds of frames that a guest accepts while it waits for its harness, with their maximum
-// sizes.
+// HarnessSizes returns the kinds of frames, with their maximum sizes, that a guest accepts while it waits for its
+// compiled harness, the code that runs programs in it.
 func HarnessSizes() FrameSizes { return FrameSizes{KindHarness: MaxHarness} }
 
 // ReadGreeting reads the first frame of a guest. The frame says that the guest is ready and which runtime it has. It

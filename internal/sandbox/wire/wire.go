@@ -88,7 +88,7 @@ func ReadyFrame(runtime string) Frame {
 	return Frame{Kind: KindReady, Head: encodeHead(GuestReady{Protocol: Protocol, Runtime: runtime})}
 }
 
-// HarnessFrame returns the frame with the compiled harness of a guest.
+// HarnessFrame returns the frame that sends a guest its compiled harness, the code that runs programs in the guest.
 func HarnessFrame(code []byte) Frame { return Frame{Kind: KindHarness, Body: code} }
 
 // OutputFrame returns a frame with console output of the program.

@@ -6,8 +6,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestRehearsal checks that the code that a guest in a virtual machine runs to warm up works, and leaves nothing
-// behind that a program could notice.
+// TestRehearsal checks the code that a guest in a virtual machine runs to warm up: that it works, and that it leaves
+// nothing behind that a program could notice.
 func TestRehearsal(t *testing.T) {
 	p := code(
 		"import asyncio, builtins, posix, re, sys, _thread",

@@ -93,7 +93,8 @@ func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error
 	return file, wire, err
 }
 
-// openMemory opens the part of the machine's memory that is shared with the host. The kernel does not use that part.
+// openMemory opens the machine's memory at the address at, where the memory begins that is shared with the host. The
+// machine's kernel does not use that memory.
 func openMemory(at int64) (*os.File, error) {
 	f, err := os.OpenFile("/dev/mem", os.O_RDWR, 0)
 	if err != nil {
@@ -277,9 +278,9 @@ func handleWakes(control *os.File) {
 	}
 }
 
-// awaitInput waits until there is input. Blocking in a read would be slower. The driver reclaims buffers that the
-// host has read only when the port is polled, and until then every interrupt of any port wakes the reader, which
-// would cost two process switches for each call of a program.
+// awaitInput waits until there is input. It polls the port, because blocking in a read would be slower. The kernel's
+// driver reclaims the buffers that the host has read only when the port is polled. Until then every interrupt of any
+// port wakes the reader, which would cost two process switches for each call of a program.
 func awaitInput(f *os.File) {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
 	for {

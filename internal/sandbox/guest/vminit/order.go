@@ -18,9 +18,9 @@ const (
 	CommandRoot = "/command"
 )
 
-// CommandOrder describes the single command that a machine for commands runs. It is sent as the length of its JSON in
-// four bytes, the JSON, the contents of the files, the standard input, and one byte with which the host confirms the
-// order. The machine starts nothing without that byte.
+// CommandOrder describes the single command that a machine for commands runs. The host sends, one after the other:
+// the length of the order's JSON in four bytes, the JSON, the contents of the files, the standard input, and one byte
+// that confirms the order. The machine starts nothing without that byte.
 type CommandOrder struct {
 	Files []OrderFile
 	Plan  confine.SandboxPlan // its mounts are from CommandRoot

@@ -15,8 +15,9 @@ import (
 	"retort/internal/sandbox/confine"
 )
 
-// runOrder waits for an order, runs its command, and sends back the output and how the command ended. It starts the
-// child that becomes the command in advance, because that takes longest on an emulated processor.
+// runOrder waits for an order, the host's message with a command, runs the command, and sends back the output and how
+// the command ended. It starts the child that becomes the command in advance, because that takes longest on an
+// emulated processor.
 func (c *MachineConfig) runOrder(wire *os.File) error {
 	said := &partWriter{to: wire}
 	cmd := exec.Command(Program, append([]string{confine.Argument}, c.Command...)...)
@@ -53,7 +54,7 @@ func (c *MachineConfig) runOrder(wire *os.File) error {
 	return err
 }
 
-// receiveOrder reads an order and creates its files below root.
+// receiveOrder reads an order, the host's message with a command, and creates the files of the command below root.
 func receiveOrder(r io.Reader, root string) (o CommandOrder, stdin []byte, err error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLead checks that forwardHosts connects a guest to one host after the other, as when a machine is saved and
-// resumed, and that output without a host waits for the next host.
+// TestLead checks that forwardHosts connects a guest to one host after the other, as happens when a machine is saved
+// and resumed. Output of the guest while there is no host must arrive at the next host.
 func TestLead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "host")
 	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

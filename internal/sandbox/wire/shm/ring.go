@@ -234,7 +234,8 @@ func (e *RingEnd) takeFromRing() error {
 	return nil
 }
 
-// takeRecord takes the next part from the data of the ring. It reports whether the next part was there.
+// takeRecord takes the next part (a header and its data) from the bytes that were read from the ring. It reports
+// whether the next part was there.
 func (r *ringReader) takeRecord() (bool, error) {
 	if len(r.records) == 0 {
 		return false, nil
@@ -255,7 +256,8 @@ func (r *ringReader) takeRecord() (bool, error) {
 	return true, nil
 }
 
-// takePart takes the next part from the data of the stream. It reports whether the part's header had arrived.
+// takePart takes the next part (a header and its data) from the bytes that were read from the stream. It reports
+// whether the part's header had arrived.
 func (r *ringReader) takePart() (bool, error) {
 	for len(r.in) >= headerSize {
 		n, number, err := parseHeader(r.in)

@@ -268,8 +268,8 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestHostile checks that the host returns ErrBroken or another error, and does not crash, if a guest writes invalid
-// data to the memory or the stream or truncates the file.
+// TestHostile checks that the host does not crash, and returns ErrBroken or another error, if a guest truncates the
+// memory's file or writes invalid data to the memory or the stream.
 func TestHostile(t *testing.T) {
 	part := func(n, number uint32, more ...byte) []byte {
 		return append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, n), number), more...)
