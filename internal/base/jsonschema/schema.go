@@ -82,8 +82,8 @@ func (s *Schema) Validate(value any) *Violation {
 	return &all[best]
 }
 
-// ListViolations returns up to limit violations. They follow the order of the schema's keywords, and within an object
-// the order of the property names.
+// ListViolations returns the violations of a value. limit is their maximum number. They follow the order of the
+// schema's keywords, and within an object the order of the property names.
 func (s *Schema) ListViolations(value any, limit int) []Violation {
 	all := s.findViolations(value)
 	return all[:min(len(all), limit)]

@@ -241,8 +241,8 @@ func TestYield(t *testing.T) {
 	})
 }
 
-// TestReclaim checks that memory is returned to the operating system after much was in use, at most once per
-// betweenReclaims, and not after many small results.
+// TestReclaim checks that memory is returned to the operating system after large results were in memory, at most once
+// per betweenReclaims. It also checks that nothing is returned after many small results.
 func TestReclaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1 << 30)

@@ -89,8 +89,8 @@ func startIn(t *testing.T, r *reaper.Reaper, dir, script string) *reaper.ReapedP
 	return p
 }
 
-// engineIn starts the test binary in the role part, such as "engine", with the working directory dir. It returns once
-// that process has started script.
+// engineIn starts the test binary with the working directory dir. part is the binary's role, such as "engine".
+// engineIn returns once the started process has started script.
 func engineIn(t *testing.T, part, dir, script string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], part, script)
@@ -196,8 +196,8 @@ func sleeping(dir string) []int {
 	})
 }
 
-// TestKilledKeeper checks that when a server kills its keeper process, the engine adopts and kills the server's
-// remaining processes.
+// TestKilledKeeper checks the case that a server kills its keeper, the process that watches it. The engine must then
+// adopt and kill the server's remaining processes.
 func TestKilledKeeper(t *testing.T) {
 	for name, script := range daemons {
 		t.Run(name, func(t *testing.T) {
@@ -215,8 +215,9 @@ func TestKilledKeeper(t *testing.T) {
 	}
 }
 
-// TestSignalsToTheKeeper checks that a keeper process kills the server's processes when the engine is killed, even
-// after the server has sent the keeper a signal such as SIGTERM or SIGSTOP. Only SIGKILL ends a keeper.
+// TestSignalsToTheKeeper checks that the keeper of a server, the process that watches it, kills the server's
+// processes when the engine is killed. It must do so even after the server has sent it a signal such as SIGTERM or
+// SIGSTOP. Only SIGKILL ends a keeper.
 func TestSignalsToTheKeeper(t *testing.T) {
 	for _, signal := range []string{"TERM", "INT", "HUP", "QUIT", "USR1", "STOP"} {
 		t.Run(signal, func(t *testing.T) {

@@ -44,9 +44,9 @@ func (d *directChild) stopTree(grace time.Duration) {
 	}
 }
 
-// awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, the rest
-// of its group is killed at once. If the child is being stopped, the rest gets the grace period given to stopTree.
-// The child is reaped only afterwards, so that its process id, which identifies the group, is not reused.
+// awaitEnd waits until the child has ended and no process of its group is left. If the child ends by itself, it kills
+// the rest of the group at once. If the child is being stopped, the rest gets the grace period that stopTree has set.
+// Only then is the child reaped, so that its process id, which is also the group's id, is not reused before.
 func (d *directChild) awaitEnd() string {
 	d.group.awaitLeader(d.cmd)
 	close(d.exited)

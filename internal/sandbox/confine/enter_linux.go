@@ -19,8 +19,9 @@ import (
 
 // Enter confines this process according to the SandboxPlan that it reads from its descriptor 3. If the plan names an
 // interpreter, the process becomes the interpreter and Enter does not return. Otherwise Enter returns when the whole
-// process is confined. harness returns the files of a profile's harness by name. Enter also writes an error to
-// standard error for the parent. After an error the process must exit with ExitStatus(err).
+// process is confined. harness returns, by name, the files of a profile's harness, the code that makes an interpreter
+// a guest. Enter also writes an error to standard error for the parent. After an error the process must exit with
+// ExitStatus(err).
 func Enter(harness func(profile string) map[string][]byte) error {
 	// The kernel kills this process when the parent dies, according to the setting of the first thread. After execve
 	// that is the thread which called execve, so it must be the one that makes the setting. If the parent is dead

@@ -51,8 +51,8 @@ type SandboxPlan struct {
 	Argv []string
 	// Env is the complete environment of the interpreter.
 	Env []string
-	// Mounts lists the contents of the file system, apart from the harness, /tmp and a few devices. Everything is
-	// read-only unless its PlanMount says otherwise.
+	// Mounts lists the contents of the file system, apart from the code that makes the interpreter a guest, /tmp and
+	// a few devices. Everything is read-only unless its PlanMount says otherwise.
 	Mounts []PlanMount
 	// Harness is the path at which the files of the guest's harness, the code that makes an interpreter a guest,
 	// appear.
@@ -61,8 +61,8 @@ type SandboxPlan struct {
 	Tmp int64
 	// Proc requests a /proc that shows only the processes inside the sandbox.
 	Proc bool
-	// User is the user and group id in the process's user namespace to which it changes after all other preparations.
-	// 0 means no change.
+	// User is the id of the user and group to which the process changes after all other preparations. It is an id in
+	// the process's user namespace. 0 means no change.
 	User int
 	// Data bounds the memory that the process may map, in bytes. Seconds bounds its processor time. If they are 0,
 	// the parent sets these limits when a program arrives.
@@ -72,7 +72,7 @@ type SandboxPlan struct {
 	// Files bounds the number of open descriptors.
 	Files int
 	// Network determines whether the interpreter can connect to ProxyPort on its loopback address, and which process
-	// listens there. Any mode except NoNetwork excludes Weak.
+	// listens there. A mode other than NoNetwork must not be combined with Weak.
 	Network NetworkMode
 	// Weak omits the namespaces and the file system built from nothing. Only Landlock, the system call filter and the
 	// limits remain.

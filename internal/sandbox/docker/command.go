@@ -100,8 +100,9 @@ func (c *guestContainer) feedInput(stdin []byte) {
 	}
 }
 
-// waitExit waits until a container whose output has ended is removed. It returns the exit status, or -1 if the daemon
-// does not report one.
+// waitExit waits until the daemon has removed the container, whose output must have ended, and returns the exit
+// status. If that takes longer than removeTimeout, waitExit kills the container. It returns -1 if the daemon does not
+// report an exit status.
 func (c *guestContainer) waitExit() int {
 	for range 2 {
 		select {

@@ -152,8 +152,9 @@ func (b *dockerBackend) containerRequest(d *dockerDaemon, m *guestImage, name st
 	return b.confinedRequest(d, m, name, kind, plan, b.Limits)
 }
 
-// confinedRequest returns the request that creates a container. Docker applies the allow list of system calls for
-// kind from outside. The first process applies the stricter restrictions of plan from inside.
+// confinedRequest returns the request that creates a container. kind names the allow list of system calls that Docker
+// applies from outside. plan describes the stricter restrictions that the first process in the container applies to
+// itself.
 func (b *dockerBackend) confinedRequest(
 	d *dockerDaemon, m *guestImage, name, kind string, plan confine.SandboxPlan, l core.Limits,
 ) (*createRequest, error) {
@@ -287,8 +288,8 @@ func (b *dockerBackend) startContainer(ctx context.Context, name string) (*guest
 	return c, nil
 }
 
-// launchContainer creates and starts a container of an image with the request that ask returns. It returns the
-// container and a reader of its output.
+// launchContainer creates and starts a container of an image. The function ask returns the request that creates it.
+// launchContainer returns the container and a reader of its output.
 func (b *dockerBackend) launchContainer(
 	ctx context.Context, d *dockerDaemon, m *guestImage, ask func(image string) (*createRequest, error),
 ) (*guestContainer, *bufio.Reader, error) {

@@ -121,7 +121,8 @@ func (w *oomWatcher) noteContainer(id string) {
 	w.news = make(chan struct{})
 }
 
-// isOutOfMemory reports whether a container ran out of memory. It waits up to patience for the event.
+// isOutOfMemory reports whether a container ran out of memory. It waits for the daemon's event, but not longer than
+// the duration patience.
 func (w *oomWatcher) isOutOfMemory(id string, patience time.Duration) bool {
 	for late := time.After(patience); ; {
 		w.mu.Lock()

@@ -467,8 +467,8 @@ func (m *guestImage) deriveImage(ctx context.Context, a *engineAPI) error {
 	})
 }
 
-// withBase creates a container from the image that the settings name, calls do with the container's id, and removes
-// the container. The container is never started.
+// withBase creates a container from the image that the settings name, calls the function do with the container's id,
+// and removes the container. The container is never started.
 func (m *guestImage) withBase(ctx context.Context, a *engineAPI, do func(id string) error) error {
 	var made struct{ ID string }
 	body := map[string]any{"Image": m.base, "Entrypoint": []string{guestPath}, "NetworkDisabled": true, "Labels": m.labels}

@@ -59,8 +59,8 @@ func lockLife(f *os.File) error {
 	return seal.LockFile(f, 0)
 }
 
-// lockFile creates and locks the file. Other engines find dead engines by trying to lock files with such a name, so
-// the file gets its name only after it is locked. lockFile is idempotent.
+// lockFile creates and locks the file. Other engines try to lock every file whose name looks like that of a lifeFile,
+// to find dead engines. Therefore the file gets its name only after it is locked. lockFile is idempotent.
 func (l *lifeFile) lockFile() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -92,9 +92,9 @@ func (o guestOptions) prepareGuest(conn *wire.FrameConn) (code compiledModules, 
 	return code, err
 }
 
-// beginPort works like beginGuest for a guest that reads the connection in the goroutine that waits for frames. In a
-// virtual machine, Go then collects garbage only near the memory limit. Few programs reach that limit, because the
-// guest ends with the machine.
+// beginPort works like beginGuest, but the goroutine that waits for frames reads the connection itself. In a virtual
+// machine, beginPort lets Go collect garbage only near the memory limit. Few programs reach that limit, because the
+// guest runs a single program and ends with the machine.
 func beginPort(p *portConn, o guestOptions) error {
 	code, err := o.prepareGuest(p.conn)
 	if err != nil {

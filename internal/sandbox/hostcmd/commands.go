@@ -38,8 +38,8 @@ type HostCommand struct {
 	scriptSame confine.FileIdentity
 }
 
-// PinnedFiles returns the files that must be unchanged when the command starts. It maps their paths in the sandbox to
-// their identities.
+// PinnedFiles returns the files that must be unchanged when the command starts. It maps the path of each file in the
+// sandbox to the identity that the file had when it was found.
 func (c *HostCommand) PinnedFiles() map[string]*confine.FileIdentity {
 	pinned := map[string]*confine.FileIdentity{c.Inside: &c.Same}
 	if c.script != "" {

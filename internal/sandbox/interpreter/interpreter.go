@@ -41,12 +41,12 @@ type Interpreter struct {
 	Compiles bool
 	// Threads is the number of threads that the interpreter needs.
 	Threads int
-	// Proxied reports whether programs reach the network through a proxy. The harness reads the proxy's address from
-	// HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
+	// Proxied reports whether programs reach the network through a proxy. The code that makes the interpreter a guest
+	// reads the proxy's address from HTTPS_PROXY and the path of the certificate authorities from SSL_CERT_FILE.
 	Proxied bool
 }
 
-// Directories in a sandbox: of executables, of the harness and of time zones.
+// Directories in a sandbox: of executables, of the code that makes an interpreter a guest, and of time zones.
 const (
 	BinDir     = "/usr/bin"
 	HarnessDir = "/usr/lib/retort"

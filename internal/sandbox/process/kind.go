@@ -57,8 +57,8 @@ func (k *childKind) checkFound() error {
 }
 
 // buildCommand returns the command that starts a child of this kind. The caller must write the child's confinement
-// plan to the file plan. If the child has network access, listener is the socket over which it sends its network
-// listener. Without confinement both files are nil.
+// plan to the returned file plan. If the child has network access, listener is the socket over which the child sends
+// its network listener. If this system has no confinement, both files are nil.
 func (k *childKind) buildCommand(weak bool) (cmd *exec.Cmd, plan, listener *os.File, err error) {
 	if !hasWalls {
 		cmd = wrapCommand(k.command)

@@ -173,8 +173,8 @@ func atCeiling(pid int, data int64) bool {
 	return data > 0 && unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &most) == nil && uint64(data)+least > most.Cur
 }
 
-// exceededMemory reports whether a child that has ended had used more memory than its program may. That explains its
-// crash better than the exit status does.
+// exceededMemory reports whether a child that has ended had used more memory than its program was allowed to use.
+// That explains its crash better than the exit status does.
 func (c *guestChild) exceededMemory(l core.Limits) bool {
 	usage, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return ok && usage.Maxrss<<10-c.footing.resident > l.Memory

@@ -20,7 +20,8 @@ const (
 	parsedChildLifetime = 2 * time.Second
 	maxParsed           = 8
 	// longProgramSize is the size in bytes from which parsing and checking a program keeps two cores busy for a
-	// noticeable time. longProgramPause is how long the pool then waits before it starts another child.
+	// noticeable time. longProgramPause is how long the pool waits after the arrival of such a program before it
+	// starts another child.
 	longProgramSize  = 16 << 10
 	longProgramPause = 60 * time.Millisecond
 )

@@ -43,8 +43,8 @@ const (
 // Options configures a Backend. The zero value is a good default.
 type Options struct {
 	// Command gives the command line of a guest that speaks the protocol of package wire on its standard input and
-	// output. Empty means this binary with the argument "guest". If its first argument is "walls", it must call
-	// confine.Enter first.
+	// output. A guest that gets the first argument "walls" must call confine.Enter first. If Command is empty, the
+	// guest is this binary with the argument "guest".
 	Command []string
 	// Compiles reports whether the guest started by Command supports CompileArgument and CompiledArgument.
 	Compiles bool

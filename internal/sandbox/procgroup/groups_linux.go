@@ -199,8 +199,8 @@ func (g *GroupSet) AddGroup() *ChildGroup {
 	return one
 }
 
-// startInside calls start, which starts a child, so that the child is created inside the group. inside reports
-// whether that succeeded. The calling goroutine must be locked to its thread.
+// startInside calls the function start, which starts a child, in such a way that the child is created inside the
+// group. inside reports whether the child was created there. The calling goroutine must be locked to its thread.
 func (o *ChildGroup) startInside(attributes *syscall.SysProcAttr, start func() error) (inside bool, err error) {
 	switch {
 	case o == nil:

@@ -15,8 +15,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestBornInGroup checks that children are created in their control group, with the groups that this machine
-// delegates and with a group of version 2.
+// TestBornInGroup checks that children are created in their control group. It does so with the groups that this
+// machine delegates, and with a group of version 2 of control groups.
 func TestBornInGroup(t *testing.T) {
 	t.Run("own", func(t *testing.T) {
 		g := OpenGroups()

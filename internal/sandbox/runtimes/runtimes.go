@@ -14,8 +14,9 @@ import (
 // maxThreads bounds the threads of an installed runtime.
 const maxThreads = 64
 
-// SupportedRuntimes returns the supported runtimes, configured for programs with at most memory bytes. commands maps
-// runtimes to paths or names of executables. A runtime that is not in commands is looked up under its usual name.
+// SupportedRuntimes returns the supported runtimes, configured for programs whose memory limit in bytes is memory.
+// commands maps runtimes to paths or names of executables. A runtime that is not in commands is looked up under its
+// usual name.
 func SupportedRuntimes(commands map[string]string, memory int64) []interpreter.Interpreter {
 	all := []interpreter.Interpreter{{
 		Runtime: "python", Command: cmp.Or(commands["python"], core.DefaultCommand("python")), Flags: []string{"-I", "-S", "-B"},

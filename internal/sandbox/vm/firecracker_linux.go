@@ -77,8 +77,8 @@ func (f firecrackerDriver) basePlan(size int64, mounts ...confine.PlanMount) (*c
 	}, nil
 }
 
-// bootPlan returns the plan for booting a machine that will be saved. It creates the files for the saved machine, and
-// lets Firecracker write to them.
+// bootPlan returns the confinement plan for booting a machine that will be saved. It creates the files for the saved
+// machine, and lets Firecracker write to them.
 func (f firecrackerDriver) bootPlan(i *machineImage, dir string, _ *machinePorts) (*confine.SandboxPlan, error) {
 	kernel, err := readVmlinux(i.kernel.vmlinuz)
 	if err == nil {

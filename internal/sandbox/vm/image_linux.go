@@ -117,8 +117,8 @@ func (b *vmBackend) describeImage(runtime string, i *interpreter.Interpreter) (*
 	return m, nil
 }
 
-// machineMemory returns the memory that a machine for programs with these limits needs, in bytes. It is a multiple of
-// the kernel's unit of memory.
+// machineMemory returns the memory in bytes that a machine needs for programs with the limits l. It is a multiple of
+// the unit in which the kernel manages memory.
 func machineMemory(l core.Limits) int64 {
 	const step = 128 << 20
 	return max(minMemory, (l.Memory+systemMemory+step-1)/step*step)

@@ -295,8 +295,8 @@ func (m *virtualMachine) processorTicks() (sum int64) {
 func (m *virtualMachine) Read(b []byte) (int, error)  { return m.talk.Read(b) }
 func (m *virtualMachine) Write(b []byte) (int, error) { return m.talk.Write(b) }
 
-// copiedWire represents the connection to the guest of a restored copy. Reading it first returns the data that the
-// guest had sent before the machine was saved.
+// copiedWire represents the connection to the guest of a restored copy. Reads return first the data that the guest
+// sent before the machine was saved, and then the data that arrives.
 type copiedWire struct {
 	*os.File
 	ready []byte

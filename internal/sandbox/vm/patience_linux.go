@@ -49,8 +49,8 @@ func errSlow(took, waited time.Duration) error {
 	)
 }
 
-// starvedFor returns how long a thread of the process has waited for a processor, for the thread that waited longest.
-// It returns 0 if the system does not measure that.
+// starvedFor returns how long the threads of a process have waited for a processor: the time of the thread that has
+// waited longest. It returns 0 if the system does not measure that.
 func starvedFor(pid int) (longest time.Duration) {
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/schedstat")
 	for _, file := range files {

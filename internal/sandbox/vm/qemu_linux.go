@@ -200,8 +200,8 @@ func (q qemuDriver) plan(i *machineImage, dir string, share bool, p *machinePort
 	}, nil
 }
 
-// bootPlan returns a plan in which QEMU can write to the memory file and, when the machine is saved, to the state
-// file.
+// bootPlan returns a confinement plan in which QEMU can write to the machine's memory file and, when the machine is
+// saved, to the state file.
 func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*confine.SandboxPlan, error) {
 	f, err := os.OpenFile(filepath.Join(dir, memoryFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

@@ -79,8 +79,8 @@ func (b *vmBackend) kernelSources() []kernelSource {
 	return []kernelSource{given(filepath.Join(b.Dir, kernelDir), "a package downloaded earlier"), given("/", "this machine's own kernel"), b.fetchKernel}
 }
 
-// prepareKernel makes the machine of the built-in runtime with the kernel in a folder. If that works, it records the
-// kernel as chosen.
+// prepareKernel tries a kernel by making the machine of the built-in runtime with it. If that works, prepareKernel
+// records the kernel as the chosen one.
 func (b *vmBackend) prepareKernel(r *SetupReport, dir, origin string) error {
 	dir = absolutePath(dir)
 	k, err := findKernel(dir)
@@ -138,8 +138,8 @@ func (b *vmBackend) prepareOthers(ctx context.Context, r *SetupReport) error {
 	return nil
 }
 
-// measureMachine makes the machine of a runtime if it does not exist, and measures how long a copy takes to start. It
-// makes a saved machine again if that cannot be resumed.
+// measureMachine makes the machine of a runtime if it does not exist, and measures how long a copy takes to start. If
+// an existing machine cannot be resumed, measureMachine makes it again.
 func (b *vmBackend) measureMachine(runtime string) (*SavedMachine, error) {
 	for again := false; ; again = true {
 		began := time.Now()

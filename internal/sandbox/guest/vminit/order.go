@@ -33,9 +33,9 @@ type OrderFile struct {
 	Size int64  // bytes
 }
 
-// The kinds of parts that the machine sends back: the command's output while it is written, and then the end of the
-// command as JSON. Each part consists of a byte for its kind, its length as four bytes in big-endian order, and the
-// data.
+// The kinds of parts in which a machine sends back a command's result. The parts carry the command's output while it
+// is written, and then the end of the command as JSON. Each part consists of a byte for its kind, its length as four
+// bytes in big-endian order, and the data.
 const (
 	PartStdout = 'o'
 	PartStderr = 'e'

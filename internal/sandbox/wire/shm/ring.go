@@ -184,7 +184,7 @@ func (e *RingEnd) waitForInput() error {
 }
 
 // HasInput reports whether Read can return data that has already arrived in the memory or was read from the stream.
-// It also returns true while the rest of a part is still arriving.
+// It also returns true if only the beginning of a part has arrived so far.
 func (e *RingEnd) HasInput() (bool, error) {
 	r := &e.reader
 	if len(r.held) > 0 || r.rest > 0 {
@@ -323,8 +323,8 @@ func (e *RingEnd) SpinUntil(deadline time.Time) bool {
 // be called before the first read.
 func (e *RingEnd) SetEmulated() { e.waits = newPatience(EmulatedCallTime) }
 
-// spinForInput spins if spinning has paid before. came reports that data is in the ring, and comes that data is
-// arriving over the stream.
+// spinForInput waits for input by spinning, if spinning has paid before. came is true if data is in the ring. comes
+// is true if data is arriving over the stream.
 func (e *RingEnd) spinForInput(deadline time.Time) (came, comes bool) {
 	r := &e.reader
 	if e.mem == nil || len(r.records) > 0 || !e.side.isUsable() || !e.waits.shouldSpin() {
