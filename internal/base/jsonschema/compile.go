@@ -24,7 +24,7 @@ type schemaCompiler struct {
 	patterns int // what is left for them
 }
 
-// pendingRef represents a reference that is resolved after the node that contains it was built.
+// pendingRef represents a reference in a node that is already built. Its target is determined later.
 type pendingRef struct {
 	ref  string
 	home *resourceOrigin

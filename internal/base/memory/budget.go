@@ -43,7 +43,7 @@ type Budget struct {
 	closed  bool
 }
 
-// New returns a budget for an engine that may use limit bytes of memory.
+// New returns a Budget for an engine that may use as many bytes of memory as limit says.
 func New(limit int64) *Budget {
 	room := max(limit-ownBytes, minAnswerBytes)
 	b := &Budget{

@@ -111,8 +111,8 @@ func (s *systemStarter) startSweep() {
 	}()
 }
 
-// reapDead reaps the adopted children that were already dead in the previous round (before). It returns the children
-// that are dead now.
+// reapDead reaps those adopted children that were already dead in the previous round, as before records. It returns
+// the children that have died since.
 func reapDead(before map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	children := adoptedChildren()

@@ -77,7 +77,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestQueueParts checks that Close delivers queued messages for a few seconds before it drops the rest.
+// TestQueueParts checks that Close delivers queued messages for a few seconds before it drops those that are left.
 func TestQueueParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived atomic.Int32

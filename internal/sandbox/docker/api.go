@@ -113,7 +113,7 @@ func refusalError(r *http.Response) error {
 	return &apiFailure{r.StatusCode, strings.ToValidUTF8(said.Message, "�")}
 }
 
-// callJSON sends in as JSON, unless it is nil, and decodes the response into out.
+// callJSON sends the value in as JSON, unless it is nil, and decodes the response into the variable out.
 func (a *engineAPI) callJSON(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -138,7 +138,7 @@ func (a *engineAPI) longCall(ctx context.Context, method, path string, query url
 	return decodeResponse(response, out)
 }
 
-// decodeResponse decodes the response into out, unless out is nil.
+// decodeResponse decodes the response into the variable out, unless out is nil.
 func decodeResponse(response *http.Response, out any) error {
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))

@@ -90,7 +90,7 @@ func (b *dockerBackend) askCommand(
 	return b.confinedRequest(d, m, name, commandProfile, plan, l)
 }
 
-// feedInput writes stdin to the container's input and closes it.
+// feedInput writes stdin to the input of a command's container and then closes that input.
 func (c *guestContainer) feedInput(stdin []byte) {
 	if _, err := c.conn.Write(stdin); err != nil {
 		return

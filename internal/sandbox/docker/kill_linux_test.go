@@ -90,7 +90,8 @@ func starter(s sandbox.CommandStarter, does string) sandbox.HostFunc {
 	}
 }
 
-// containers maps the ids of the containers of engines with a lock file in dir to the names of their images.
+// containers returns the containers whose engine has its lock file in dir. It maps the ids of these containers to the
+// names of their images.
 func containers(t *testing.T, host, dir string) map[string]string {
 	t.Helper()
 	a, known := findDaemon(host)

@@ -198,7 +198,8 @@ func (g *guestProgram) addLocation(e *core.Error, stack string) *core.Error {
 	return &c
 }
 
-// skillFolder is the folder that stack traces show in the file names of skills.
+// skillFolder is the folder that stack traces show in the file names of skills, the saved modules that programs can
+// import.
 const skillFolder = "skills/"
 
 func firstLine(text string) string {

@@ -49,7 +49,7 @@ type guestProgram struct {
 	gone     bool   // the host is gone, so that no report can be sent
 	warnings []string
 
-	// preload and the fields after it hold functions of the guest's JavaScript prelude.
+	// preload and the fields after it hold functions of the guest's own JavaScript code.
 	preload, prepare, importModule, exported, startLater, parsed, revived, failed, fire, finish, describe quickjs.Value
 }
 

@@ -130,7 +130,8 @@ func (g *guestProgram) nativeFunctions(args []any) (any, error) {
 	return string(g.program.Namespaces[i].Functions), nil
 }
 
-// nativeSkill returns the compiled function of a skill. Its argument is the skill's index.
+// nativeSkill returns the compiled function of a skill, a saved module that the program can import. Its argument is
+// the skill's index.
 func (g *guestProgram) nativeSkill(i int) quickjs.Value {
 	if i < 0 || i >= len(g.program.Modules) {
 		return quickjs.UndefinedValue

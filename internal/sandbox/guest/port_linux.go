@@ -241,7 +241,7 @@ func silentPoll(files []unix.PollFd, most time.Duration) (int, error) {
 	return int(n), nil
 }
 
-// waitWritable waits until output is possible. Input that arrives in the meantime is read into the stash.
+// waitWritable waits until output is possible. If a frame arrives in the meantime, it is read and stored for later.
 func (p *portConn) waitWritable() error {
 	events := int16(unix.POLLOUT)
 	p.mu.Lock()

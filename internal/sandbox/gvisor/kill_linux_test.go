@@ -240,7 +240,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// TestForeignPlace checks that checkOwned rejects a folder that others can write to and a symbolic link.
+// TestForeignPlace checks that checkOwned rejects symbolic links, and folders that other users can write to.
 func TestForeignPlace(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"writable": func(dir string) error { return os.Chmod(dir, 0o777) },

@@ -138,8 +138,8 @@ func (p *engineFolder) removeFolder() error {
 	return errors.Join(err, p.lock.Close())
 }
 
-// sweepDeadEngines removes the folders of dead engines. Containers normally end with their engine. It kills those
-// that did not.
+// sweepDeadEngines removes the folders of dead engines. Containers normally end together with their engine.
+// sweepDeadEngines kills containers that did not.
 func sweepDeadEngines(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, dir := range left {

@@ -79,14 +79,15 @@ type FileImage struct {
 	Empty   []string          // directories below Sources that are not needed
 }
 
-// NewImage returns the files that an executable of the host needs. The executable itself appears at the path inside
+// NewImage returns the files that an executable of the host needs. The parameter inside is the path of the executable
 // in the sandbox.
 func NewImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Program: inside, Sources: map[string]string{inside: program}}
 	return m, m.addLibraries(program, path.Dir(inside))
 }
 
-// CollectImage returns the files that the interpreter at path found needs. found is the result of FindProgram.
+// CollectImage returns the files that the interpreter needs. found is the path of the interpreter's executable, as
+// FindProgram returns it.
 func (i Interpreter) CollectImage(found string) (*FileImage, error) {
 	m, err := i.collectFiles(found)
 	if err != nil {
@@ -110,8 +111,8 @@ func PythonAt(found string) (string, error) {
 	return said.Executable, err
 }
 
-// PythonImage returns the files that a Python installation needs. Its executable appears at the path inside in the
-// sandbox.
+// PythonImage returns the files that a Python installation needs. The parameter inside is the path of its executable
+// in the sandbox.
 func PythonImage(inside, program string) (*FileImage, error) {
 	m := &FileImage{Sources: map[string]string{}}
 	if err := m.addPython(program); err != nil {

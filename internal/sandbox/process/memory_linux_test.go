@@ -132,7 +132,7 @@ func wasteful(runtime string, megabytes int) map[string]string {
 	return programs
 }
 
-// TestUntilLook checks that a child is measured the sooner the nearer it is to its memory limit.
+// TestUntilLook checks that the next measurement of a child comes sooner if the child is nearer to its memory limit.
 func TestUntilLook(t *testing.T) {
 	for left, want := range map[int64]time.Duration{-1: minSampleInterval, 0: minSampleInterval, 4 << 20: 1048576, 40 << 20: 10485760, 1 << 40: maxSampleInterval, math.MaxInt64: maxSampleInterval} {
 		if got := untilLook(left); got != want {

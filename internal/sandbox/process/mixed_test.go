@@ -13,7 +13,7 @@ import (
 	"retort/internal/sandbox"
 )
 
-// ending holds a program in both languages and how it must end.
+// ending holds a program, in JavaScript and in Python, and how it must end.
 type ending struct {
 	js, py string
 	limits core.Limits

@@ -13,7 +13,7 @@ import (
 	"retort/internal/sandbox/guest/python"
 )
 
-// everywhere lists the runtimes that must fulfil the contract.
+// everywhere lists the runtimes that must fulfil the contract of package sandboxtest.
 var everywhere = []string{quickjs, "python", "node", "bun", "deno"}
 
 // interpreterHere returns the description of a runtime that is installed on this machine, or skips the test. memory
@@ -34,7 +34,7 @@ func interpreterHere(t testing.TB, runtime string, memory int64) RuntimeInterpre
 	return described(runtime, command, memory)
 }
 
-// described returns the description of a runtime whose interpreter is at the path command.
+// described returns the description of a runtime. command is the path of its interpreter.
 func described(runtime, command string, memory int64) RuntimeInterpreter {
 	if runtime == "python" {
 		return RuntimeInterpreter{

@@ -127,7 +127,7 @@ func deadProcess(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// bornIn checks that a new child is in its own group and that no thread of this process is.
+// bornIn checks that a new child is in its own group and that no thread of this process is in that group.
 func bornIn(t *testing.T, g *GroupSet) {
 	s := New(g)
 	defer s.Close()

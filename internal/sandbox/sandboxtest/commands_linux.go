@@ -89,8 +89,8 @@ func StartCommand(
 	return startedWith(t.Context(), t, b, l, c, func() {})
 }
 
-// startedWith works like StartCommand, but runs the program with ctx. It calls starting just before the command
-// starts.
+// startedWith works like StartCommand, but runs the program with ctx. It calls the function starting just before the
+// command starts.
 func startedWith(
 	ctx context.Context, t *testing.T, b sandbox.Backend, l core.Limits, c sandbox.HostCommand, starting func(),
 ) (sandbox.CommandResult, *core.Error, sandbox.RunReport) {

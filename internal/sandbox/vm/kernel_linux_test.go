@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// put writes a file at the path name below dir.
+// put writes a file below dir. name is the file's path relative to dir.
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	file := filepath.Join(dir, name)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// activeClock calls expired after a given active time. Time in which the clock is paused does not count.
+// activeClock calls the function expired after a given active time. Time in which the clock is paused does not count.
 type activeClock struct {
 	mu      sync.Mutex
 	left    time.Duration // when the clock was last stopped

@@ -227,7 +227,7 @@ func TestServeEndsOnce(t *testing.T) {
 	}
 }
 
-// writeCloser implements an io.WriteCloser that discards all data and calls closed when it is closed.
+// writeCloser implements an io.WriteCloser that discards all data. Its method Close calls the function closed.
 type writeCloser struct{ closed func() }
 
 func (w writeCloser) Write(b []byte) (int, error) { return len(b), nil }

@@ -28,34 +28,36 @@ func newStop(status core.OutcomeStatus, hint, format string, args ...any) *StopR
 	}
 }
 
-// MemoryStop returns the StopReason for a program that needs more than limit bytes of memory.
+// MemoryStop returns the StopReason for a program that needs more memory than limit, which is in bytes.
 func MemoryStop(limit int64) *StopReason {
 	return newStop(core.StatusMemoryLimit,
 		"process the data in parts and keep only what the result needs",
 		"the program needed more than its %s of memory", FormatBytes(limit))
 }
 
-// ThreadStop returns the StopReason for a program that has started more than limit threads.
+// ThreadStop returns the StopReason for a program that has started more threads than limit allows.
 func ThreadStop(limit int) *StopReason {
 	return newStop(core.StatusError, "use fewer threads: tool calls run concurrently even without threads",
 		"the program started more than the %d threads allowed", limit)
 }
 
-// ResultStop returns the StopReason for a program whose value has size bytes of JSON, more than limit.
+// ResultStop returns the StopReason for a program whose value is too large. size is the size of the value as JSON,
+// and limit the permitted size, both in bytes.
 func ResultStop(size, limit int64) *StopReason {
 	return newStop(core.StatusOutputLimit,
 		"return a summary, or write the data to a file in ./workspace and return its path",
 		"the returned value has %s, more than the %s allowed", FormatBytes(size), FormatBytes(limit))
 }
 
-// TimeoutStop returns the StopReason for a program that has not ended after span of active time.
+// TimeoutStop returns the StopReason for a program that has not ended after the active time span.
 func TimeoutStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
 		"make fewer or smaller steps, run independent calls concurrently with Promise.all, or use a longer timeout_ms",
 		"the program had not ended after %v", span)
 }
 
-// ComputingStop returns the StopReason for a program that has computed for span without waiting for anything.
+// ComputingStop returns the StopReason for a program that has computed for the duration span without waiting for
+// anything.
 func ComputingStop(span time.Duration) *StopReason {
 	return newStop(core.StatusTimeout,
 		"process less data or find a faster way; time in which the program waits for tools or sleeps is not counted (resourceLimits.computing)",

@@ -46,7 +46,7 @@ func (w *wakeTimer) sendWake() {
 	}
 }
 
-// wakeAfter schedules a wake frame after span. It replaces a wake frame that is still scheduled.
+// wakeAfter schedules a wake frame after the duration span. The new wake frame replaces one that is still scheduled.
 func (w *wakeTimer) wakeAfter(span time.Duration) {
 	w.beginWait(w.waits())
 	w.timer.Reset(span)

@@ -76,8 +76,8 @@ func serveGuest() (control io.Writer, err error) {
 	return control, c.runGuest(wire, control)
 }
 
-// openPorts opens the connections to the host. If only the control connection can be opened, it returns that with the
-// error.
+// openPorts opens the connections to the host. If only the control connection can be opened, openPorts returns both
+// that connection and the error.
 func (c *MachineConfig) openPorts() (control io.Writer, wire *os.File, err error) {
 	if c.Vsock {
 		return openVsocks()

@@ -95,7 +95,8 @@ func (f OrderFile) makeFile(content io.Reader, root string) error {
 	return errors.Join(err, to.Close())
 }
 
-// partWriter writes the parts that the machine sends back. It is safe for concurrent use.
+// partWriter sends a command's result back in parts: pieces of its output, and the end of the command. It is safe for
+// concurrent use.
 type partWriter struct {
 	mu sync.Mutex
 	to io.Writer

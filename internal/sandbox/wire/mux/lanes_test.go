@@ -18,7 +18,7 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// both returns both ends of a connection. accept receives the streams that far opens.
+// both returns both ends of a connection, near and far. accept is called for each stream that far opens.
 func both(t *testing.T, accept func(*MuxStream)) (near, far *StreamMux) {
 	t.Helper()
 	a, b := net.Pipe()
