@@ -203,7 +203,7 @@ func (c Capabilities) supportsSpec(s SandboxSpec) bool {
 	return c.Unavailable == nil && slices.Contains(c.Runtimes, s.Runtime) && c.Strength >= s.Floor.Strength
 }
 
-// tooWeak returns the error for a program that needs a stronger backend than those that are available.
+// tooWeak returns the error for a program that needs a stronger backend than any that is available.
 func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	if s.Floor.Strength <= Process {
 		return core.Errorf(
@@ -222,8 +222,8 @@ func (c *BackendChooser) tooWeak(s SandboxSpec) *core.Error {
 	return e.WithHint("this machine does not have it: the user can set it up (see retort doctor) or choose another sandboxMode")
 }
 
-// describeNeed returns the text with which error messages name the sandboxes that are strong enough for a program:
-// the weakest of the backends in strong, "or a stronger one".
+// describeNeed returns a text for error messages: the title of the weakest backend in strong, the backends that are
+// strong enough for a program. If there are several, the text adds "or a stronger one".
 func describeNeed(strong []Backend) string {
 	switch len(strong) {
 	case 0:

@@ -17,8 +17,8 @@ import (
 	"io"
 )
 
-// Bounds on one document and on one check. Compile returns an error if a document exceeds one of the first three. A
-// check that exceeds maxSteps or maxDepth accepts the value.
+// Bounds on one document and on the check of one value. Compile returns an error if a document exceeds one of the
+// first three bounds. A value whose check exceeds maxSteps or maxDepth is accepted.
 const (
 	maxSchemaBytes = 4 << 20
 	maxNodes       = 200_000 // subschemas
@@ -82,7 +82,7 @@ func (s *Schema) Validate(value any) *Violation {
 	return &all[best]
 }
 
-// ListViolations returns the violations of a value. limit is their maximum number. They follow the order of the
+// ListViolations returns the violations of a value, at most limit of them. The violations follow the order of the
 // schema's keywords, and within an object the order of the property names.
 func (s *Schema) ListViolations(value any, limit int) []Violation {
 	all := s.findViolations(value)

@@ -9,8 +9,8 @@ import (
 )
 
 // skipped lists the groups of the official test suite that are not run, because they need a document other than the
-// schema. prefix is how "file/description" begins. Compile rejects the schemas of these groups. Only those of the
-// group vocabulary it compiles, because it ignores their meta-schema.
+// schema. prefix is how "file/description" begins. Compile must reject the schemas of these groups. Only the schemas
+// of the group vocabulary may compile, because Compile ignores their meta-schema.
 var skipped = []struct{ prefix, why string }{
 	{"refRemote/", "remote documents are the subject"},
 	{"vocabulary/", "meta-schemas say which keywords count"},

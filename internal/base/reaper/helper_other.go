@@ -62,9 +62,9 @@ func (w watchedTree) awaitEnd() string {
 	return state
 }
 
-// watchGroup lets the helper process kill the process group led by pid if this process dies before release is called.
-// The protocol on the pipe to the helper has three messages: a line "+pid start" adds a group, a line "-pid" removes
-// it, and the end of the pipe means that this process has died.
+// watchGroup tells the helper process to kill the process group led by pid if this process dies before releaseGroup
+// is called. The protocol on the pipe to the helper has three messages: a line "+pid start" adds a group, a line
+// "-pid" removes it, and the end of the pipe means that this process has died.
 func (s *systemStarter) watchGroup(pid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -215,8 +215,7 @@ func (k *keeperProcess) killOnce() (powerless bool) {
 	return powerless
 }
 
-// killBelow kills the descendants of a process. It is for a process, such as sudo, for which this process lacks the
-// permission to kill it.
+// killBelow kills the descendants of a process that this process lacks the permission to kill, such as sudo.
 func killBelow(parent int) {
 	for _, h := range openBelow(parent) {
 		_ = h.sendSignal(unix.SIGKILL)

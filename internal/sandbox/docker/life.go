@@ -18,7 +18,8 @@ import (
 	"retort/internal/sandbox/procgroup"
 )
 
-// Labels of containers, by which engines recognize containers of dead engines.
+// Labels of containers. They name the engine that started a container, so that another engine can recognize the
+// containers of dead engines.
 const (
 	label        = "retort"         // "guest"
 	labelEngine  = "retort.engine"  // the engine that it belongs to

@@ -71,7 +71,7 @@ func (g *guestProgram) registerNatives() error {
 }
 
 // textArgument returns an argument of a native function as text, or "" if it is missing or not a text. It never
-// panics, although only the guest's own JavaScript code calls native functions.
+// panics, even if the guest's own JavaScript code, its only caller, passes invalid arguments.
 func textArgument(args []any, i int) string {
 	if i < len(args) {
 		if s, ok := args[i].(string); ok {

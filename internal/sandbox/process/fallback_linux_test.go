@@ -23,8 +23,8 @@ const confined = "RETORT_TEST_CONFINED"
 
 const nobody = 65534
 
-// TestFallback runs TestConfined as on a machine that refuses namespaces. It starts the test binary in a user
-// namespace that may contain no others.
+// TestFallback runs TestConfined as if the machine refused namespaces: it starts the test binary in a user namespace
+// in which no further user namespaces can be created.
 func TestFallback(t *testing.T) {
 	if os.Getenv(confined) != "" {
 		t.Skip("this is the inside")

@@ -228,8 +228,8 @@ func (q qemuDriver) bootPlan(i *machineImage, dir string, p *machinePorts) (*con
 	return plan, nil
 }
 
-// theRest is the QEMU setting that saves only the state of a machine without its memory. The memory already is in a
-// file.
+// theRest is the QEMU setting for saving a machine without its memory, which is already in a file. QEMU then saves
+// only the rest of the machine's state.
 var theRest = monitorCommand{
 	"migrate-set-capabilities",
 	map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": true}}},

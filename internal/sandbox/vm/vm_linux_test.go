@@ -81,7 +81,7 @@ func optionsHere(t testing.TB, driver string) Options {
 	return o
 }
 
-// access returns the error of opening a device, or nil.
+// access opens a device and returns the error of opening it, or nil.
 func access(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {

@@ -183,7 +183,8 @@ func TestServeStopsForACause(t *testing.T) {
 	}
 }
 
-// TestServeWords checks that a guest that has run out of memory can report that without an error message.
+// TestServeWords checks that a guest can report that it ran out of memory even if its report has no error message,
+// for which it may have no memory.
 func TestServeWords(t *testing.T) {
 	end, err := serve(t, t.Context(), core.Limits{Memory: 1 << 20}, echo, func(c *FrameConn, _ ProgramStart) {
 		_ = c.SendFrame(OutputFrame([]byte("so far")))

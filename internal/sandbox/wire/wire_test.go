@@ -109,7 +109,7 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// slowWriter counts writes. The first write blocks until release is closed.
+// slowWriter counts the writes to it. The first write blocks until the channel release is closed.
 type slowWriter struct {
 	release chan struct{}
 	mu      sync.Mutex

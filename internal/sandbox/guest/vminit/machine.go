@@ -37,8 +37,8 @@ type MachineConfig struct {
 	Commands bool
 }
 
-// WakeMessage represents the message that the host sends to a machine that it has just resumed, as a line of JSON.
-// The machine answers with an empty line.
+// WakeMessage represents the message, a line of JSON, that the host sends to a machine that it has just resumed. The
+// machine answers with an empty line.
 type WakeMessage struct {
 	Now  int64  // nanoseconds since 1970
 	Seed []byte // at least 32 bytes

@@ -87,8 +87,8 @@ func (f OrderFile) sendFile(w io.Writer, open func(OrderFile) (io.ReadCloser, er
 	return errors.Join(err, from.Close())
 }
 
-// ReadPart reads the next part, a piece of a command's result, that a machine sends. It returns an error if the input
-// is not a valid part.
+// ReadPart reads the next part that a machine sends. A part is a piece of a command's result. ReadPart returns an
+// error if the input is not a valid part.
 func ReadPart(r *bufio.Reader) (kind byte, data []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

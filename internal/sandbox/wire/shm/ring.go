@@ -312,8 +312,8 @@ func (e *RingEnd) ReadStream() error {
 
 const checksPerClockRead = 16 // checks between two readings of the clock
 
-// SpinUntil spins for a short time, if spinning has paid before. A deadline that is not zero ends the spinning
-// earlier. It reports whether data has arrived in the ring.
+// SpinUntil spins for a short time, if spinning has paid before. It stops at the deadline, unless the deadline is
+// zero. It reports whether data has arrived in the ring.
 func (e *RingEnd) SpinUntil(deadline time.Time) bool {
 	came, _ := e.spinForInput(deadline)
 	return came
