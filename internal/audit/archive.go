@@ -78,8 +78,8 @@ func archiveName(chain string, first, last int64) string {
 	return fmt.Sprintf("%s-%d-%d", chain, first, last)
 }
 
-// listArchives returns the archives in a folder, sorted by chain and first entry. If an archive is just being
-// deleted, so that its separate seal exists too, it is listed once, as present.
+// listArchives returns the archives in a folder, sorted by chain and first entry. While an archive is being deleted,
+// both its file and its separate seal exist. It is then listed once, as an archive that still exists.
 func listArchives(dir string) ([]archiveFile, error) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
@@ -243,7 +243,8 @@ func (a archiveFile) readRow(lines *bufio.Reader, seq int64) (LogRow, error) {
 	return l.toRow(a.chain), nil
 }
 
-// countRow adds a row to the time range of the seal and makes its hash the last one.
+// countRow adds a row to the seal. It extends the seal's time range to include the row, and stores the row's hash as
+// that of the last row.
 func (s *ArchiveSeal) countRow(r *LogRow) {
 	at := time.Unix(0, r.At).UTC()
 	if s.FirstHash == "" {

@@ -61,8 +61,8 @@ func verifySignature(key ed25519.PublicKey, named, signature string, text []byte
 	return ed25519.Verify(by, text, sig)
 }
 
-// checkpointWriter writes checkpoints of the end of a chain. It overwrites the file CHAIN.head after every commit,
-// and at intervals it also appends a line to another file.
+// checkpointWriter writes checkpoints of the end of a chain. It overwrites the file CHAIN.head after every commit. At
+// intervals it also appends a line to another file, which keeps all of its lines.
 type checkpointWriter struct {
 	dir   string
 	chain string
@@ -94,7 +94,8 @@ func (c *checkpointWriter) openFiles() (err error) {
 func (c *checkpointWriter) headPath() string { return filepath.Join(c.dir, c.chain+".head") }
 
 // recordDurable records that a chain is durable up to seq. The head file is not synced, so after a power loss it may
-// be behind the chain, but never ahead of it. end makes it write a line in the append-only file too.
+// be behind the chain, but never ahead of it. The append-only file gets a line only if the last one is old enough, or
+// if end is set.
 func (c *checkpointWriter) recordDurable(seq int64, hash []byte, now time.Time, end bool) error {
 	if c.head == nil {
 		if err := c.openFiles(); err != nil {
@@ -168,7 +169,7 @@ func steadyHead(dir, chain string) (c Checkpoint, err error) {
 	return c, err
 }
 
-// readSome reads a file from its beginning. The argument most bounds how many bytes it returns.
+// readSome returns the beginning of a file, up to the given number of bytes.
 func readSome(path string, most int64) ([]byte, error) {
 	f, err := seal.Open(path)
 	if err != nil {

@@ -35,7 +35,8 @@ func isClockAccepted(checkpoints string, now time.Time) bool {
 }
 
 // refuseClockBehind returns an error while the clock is behind the newest entry, so that calls that may have effects
-// are refused. If a person has confirmed the clock, it records that instead. The caller must hold the lock.
+// are refused. If a person has confirmed the clock, it adds an entry that says so, and refuses nothing. The caller
+// must hold the lock.
 func (l *Log) refuseClockBehind() *core.Error {
 	now := l.o.Now()
 	late := l.last.Sub(now)
@@ -65,8 +66,8 @@ func (l *Log) recordRewind(now time.Time) *core.Error {
 	return nil
 }
 
-// newestTime returns the time of the newest entry since a person last confirmed the clock. The clock must not be
-// behind it.
+// newestTime returns the time of the newest entry, so that the clock can be compared with it. It ignores entries from
+// before a person last confirmed the clock.
 func newestTime(ctx context.Context, s LogStore, chain string) (last time.Time, err error) {
 	var accepted int64
 	for r, err := range s.Find(ctx, Filter{Chain: chain, Kinds: []string{string(core.EventClock)}, Bare: true}) {

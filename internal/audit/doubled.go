@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// givenUp represents a chain that another chain continues, because the file of the former became unreliable.
+// givenUp represents a chain that is no longer written, because its file became unreliable, and that another chain
+// continues.
 type givenUp struct {
 	continuationFacts
 	next string // the chain that goes on
@@ -97,7 +98,8 @@ func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []strin
 	return slices.DeleteFunc(here, func(r LogRow) bool { return !ended[r.Execution] }), nil
 }
 
-// eventIdentity holds what identifies an event, so that two entries of the same event can be recognised.
+// eventIdentity holds the fields of an entry that differ between any two events. Entries in which these fields are
+// equal record the same event.
 type eventIdentity struct {
 	at                                             int64
 	kind, execution, session, server, tool, status string
@@ -125,7 +127,8 @@ func writtenTwice(ctx context.Context, stores []LogStore, g givenUp) ([]LogRow, 
 	return slices.DeleteFunc(old, func(r LogRow) bool { return !known[happeningOf(&r)] }), nil
 }
 
-// batchOf returns rows of a chain from a sequence number on, at most one batch and one gap entry.
+// batchOf returns the rows of a chain that were written together, beginning at a sequence number. These are at most
+// the rows of one batch and one gap entry.
 func batchOf(ctx context.Context, stores []LogStore, chain string, from int64) ([]LogRow, error) {
 	var rows []LogRow
 	for _, store := range stores {

@@ -28,8 +28,8 @@ type Entry struct {
 	Execution string         `json:"execution,omitempty"`
 	Session   string         `json:"session,omitempty"`
 	Principal string         `json:"principal,omitempty"`
-	// UserID is the principal or, without one, the operating system's user. Entries of kinds that are written many
-	// times for one program, such as calls, do not name the latter.
+	// UserID is the principal or, if there is none, the operating system's user. Entries of kinds that are written
+	// many times for one program, such as calls, never name the operating system's user.
 	UserID   string          `json:"userId,omitempty"`
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
@@ -71,8 +71,8 @@ func userOf(r LogRow) string {
 	return cmp.Or(r.Principal, f.User)
 }
 
-// namesUser reports whether entries of a kind include the operating system's user if there is no principal. Kinds of
-// which a program writes many entries do not.
+// namesUser reports whether entries of a kind name the operating system's user if there is no principal. Entries that
+// are written many times for one program, such as those of calls, do not.
 func namesUser(kind core.EventKind) bool {
 	switch kind {
 	case core.EventVerdict, core.EventCall, core.EventAnswer, core.EventRefusal, core.EventNetwork, core.EventCommand,

@@ -19,8 +19,8 @@ type EraseResult struct {
 // queues entries, so that entries queued at the first time are erased too.
 const settled = 250 * time.Millisecond
 
-// EraseSession destroys the keys of all bodies of a principal's session. Executions that are running still have their
-// keys in memory, but nobody can read the bodies that they encrypt with them.
+// EraseSession destroys the keys of all bodies of a principal's session. Running executions still have their keys in
+// memory and use them for further bodies, but nobody will be able to read these bodies.
 func (r *LogReader) EraseSession(ctx context.Context, principal, session string) (out EraseResult, err error) {
 	for again := range 2 {
 		if err := waitFor(ctx, time.Duration(again)*settled); err != nil {

@@ -15,7 +15,7 @@ import (
 // StatusKeys is the Status of an erasure entry that lists the keys which are about to be destroyed.
 const StatusKeys = "keys"
 
-// erasedKeys holds the facts of an erasure entry with StatusKeys.
+// erasedKeys represents the facts (additional JSON data) of an erasure entry that has the status StatusKeys.
 type erasedKeys struct {
 	Keys []string `json:"keys"`
 }
@@ -84,8 +84,8 @@ func (k *chainCheck) collectKeyless(rows []LogRow) error {
 	return nil
 }
 
-// keyOf adds a fault if the table of keys names another session or principal for a key than the entry does. Erasures
-// find keys by session and principal, so they would miss such a key.
+// keyOf checks to whom the key of an entry belongs. It adds a fault if the table of keys names another session or
+// principal than the entry. Erasures find keys by session and principal, so they would miss such a key.
 func (k *chainCheck) keyOf(r *LogRow) {
 	made := r.Execution == "" || r.Kind == string(core.EventRequest)
 	of := k.opener.of[keyIn(r.Chain, keyID(r))]

@@ -29,7 +29,8 @@ type Options struct {
 	// All makes the log refuse every action that cannot be recorded. Without it, programs that only read may continue
 	// as long as the unwritten entries fit into memory.
 	All bool
-	// User is the operating system's user, whom entries without a principal name. If it is "", they name nobody.
+	// User is the name of the operating system's user. Entries without a principal contain this name instead, or no
+	// name if User is "".
 	User string
 	// Mask removes values that must not be recorded, such as secrets, from JSON text. If it is nil, nothing is
 	// removed.
@@ -61,8 +62,8 @@ type Log struct {
 	owner  string // of the chain
 	leaves atomic.Bool
 
-	// points writes the checkpoints. This field and the others of its group are used only by the goroutine that
-	// writes entries.
+	// points writes the checkpoints. Only the goroutine that writes entries uses this field and the fields directly
+	// below it.
 	points checkpointWriter
 	unsure *unconfirmedBatch
 	lost   error      // why the store cannot be relied on any more

@@ -77,8 +77,8 @@ func readable(t *testing.T, m *memory) {
 	}
 }
 
-// TestGroups checks that callers that record while a batch is being written share the next batch.
-// Many executions in parallel need only about two batches for each step of one execution.
+// TestGroups checks that callers which record an entry while a batch is being written share the next batch. Therefore
+// many parallel executions together need only about two batches for each step that one execution takes.
 func TestGroups(t *testing.T) { synctest.Test(t, groups) }
 
 func groups(t *testing.T) {
@@ -670,8 +670,8 @@ func TestStress(t *testing.T) {
 	told(t, rows, &acknowledged)
 }
 
-// told fails the test unless each execution has the expected sequence of entries: a call that was refused has a
-// refusal entry or no entry.
+// told fails the test unless each execution has the entries that it must have, in the right order. If a call was
+// refused, the execution must have either a refusal entry for this call or no entry at all.
 func told(t *testing.T, rows []LogRow, acknowledged *sync.Map) {
 	t.Helper()
 	kinds := map[string]string{}

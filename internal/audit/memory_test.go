@@ -172,7 +172,7 @@ func (m *memory) Walk(_ context.Context, chain string, from int64) iter.Seq2[Log
 	}
 }
 
-// Groups returns a group for each row instead of adding rows up.
+// Groups returns a UsageGroup for every single row, where other stores add up the rows that belong to one group.
 func (m *memory) Groups(ctx context.Context, f Filter) ([]UsageGroup, error) {
 	var all []UsageGroup
 	for r := range m.Find(ctx, f) {

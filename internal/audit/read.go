@@ -82,7 +82,7 @@ func placeFrom(cursor string) (*RowPosition, error) {
 }
 
 // StreamEntries streams matching entries with decrypted bodies, newest first. few is the expected number of entries,
-// or 0 if unknown. It adds a warning for each part that cannot be read.
+// or 0 if unknown. It adds a warning for each file, or part of a file, that cannot be read.
 func (r *LogReader) StreamEntries(ctx context.Context, f Filter, text string, few int, warnings *[]string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		defer r.addWarnings(warnings)

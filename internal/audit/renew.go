@@ -23,7 +23,7 @@ var (
 // StatusLost is the Status of the first entry of a chain that continues another one whose file became unreliable.
 const StatusLost = "lost"
 
-// continuationFacts holds the facts of a gap entry with StatusLost.
+// continuationFacts represents the facts (additional JSON data) of a gap entry that has the status StatusLost.
 type continuationFacts struct {
 	Cause      string   `json:"cause"`
 	Chain      string   `json:"chain"`      // that is continued
@@ -129,8 +129,8 @@ func (l *Log) underWay() []string {
 	return open
 }
 
-// adoptEntry prepares an entry that was made for an earlier chain for the current chain. It encrypts the body again,
-// with a key that will be in the current store. The caller must hold l.mu.
+// adoptEntry changes an entry that was queued for an earlier chain so that it can be written to the current one. It
+// encrypts the body again, with a key that the current store will contain. The caller must hold l.mu.
 func (l *Log) adoptEntry(it *queuedRow) {
 	if it.row.Chain == l.head.Chain {
 		return

@@ -15,7 +15,7 @@ import (
 	"retort/internal/core"
 )
 
-// renewing returns a log on the store first that will continue in the store second if first fails.
+// renewing returns a log that writes to the store first, and continues in the store second after first has failed.
 func renewing(t *testing.T) (l *Log, first, second *memory, o Options) {
 	t.Helper()
 	first, second = newMemory("c1"), newMemory("c2")
@@ -73,9 +73,9 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestUsageAfterRenew checks that an execution or call that two chains contain is counted only once, and that one
-// that is open only in the old chain is still counted. This happens if an engine later opens the old file and ends
-// executions there, or if the failed file kept unconfirmed entries.
+// TestUsageAfterRenew checks that an execution or call is counted once if two chains contain it, and also if only the
+// old chain contains it. Two chains contain the same events if an engine later opens the old file and ends executions
+// there, or if the failed file kept entries whose write had been reported as failed.
 func TestUsageAfterRenew(t *testing.T) {
 	l, first, second, o := renewing(t)
 	record := func(l *Log, e core.AuditEvent) {

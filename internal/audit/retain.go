@@ -172,7 +172,7 @@ func (k *retentionRun) selectPortion(ctx context.Context, head ChainHead) (s Arc
 	return found, n, nil
 }
 
-// hashBefore returns the hash of the entry before the first row of the store, which is the last one in the archives.
+// hashBefore returns the hash of the newest archived entry, which must directly precede the first row of the store.
 // It returns an error if the first row does not follow that hash.
 func (k *retentionRun) hashBefore(head ChainHead, first *LogRow) (string, error) {
 	var before []byte

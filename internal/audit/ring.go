@@ -66,8 +66,8 @@ func (l *Log) keyOf(r *LogRow) (*bodyKey, error) {
 	return made, nil
 }
 
-// cachedKey returns a key from memory. It returns nil if the key is not there, or if the store must be asked again
-// whether it still exists.
+// cachedKey returns a key from memory. It returns nil if memory does not hold the key, or if the log must check again
+// that the key still exists in the store.
 func (l *Log) cachedKey(id string, r *LogRow) *bodyKey {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,8 @@ func (l *Log) cachedKey(id string, r *LogRow) *bodyKey {
 	return k
 }
 
-// isStale reports whether it must be checked again that a session's key still exists in the store.
+// isStale reports whether a session's key was last seen in the store so long ago that the log must look for it there
+// again.
 func (l *Log) isStale(k *bodyKey) bool {
 	return k.kept && l.failed == nil && l.o.Now().Sub(k.read) > ringReadPause
 }

@@ -13,8 +13,8 @@ type IndexChecker interface {
 	Indexes(ctx context.Context) error
 }
 
-// soundStores returns the stores for queries. A store with unreliable indexes is replaced by a wrapper that reads all
-// entries.
+// soundStores returns the stores that queries may use. In place of a store with unreliable indexes, it returns a
+// scannedStore, which reads all entries of that store instead of using its indexes.
 func (r *LogReader) soundStores(ctx context.Context) []LogStore {
 	r.checked.Do(func() {
 		for _, s := range r.Stores {

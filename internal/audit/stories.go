@@ -43,7 +43,7 @@ func (s *openExecutions) applyRow(r *LogRow) string {
 	return ""
 }
 
-// goOn marks executions as open that began in another chain and continue in this one.
+// goOn marks the given executions as open. They began in another chain and continue in this one.
 func (s *openExecutions) goOn(executions []string) {
 	if s.open == nil {
 		s.open = map[string]*executionState{}

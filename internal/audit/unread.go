@@ -56,7 +56,8 @@ func (r *LogReader) skipsStore(ctx context.Context, err error) bool {
 	return true
 }
 
-// addWarnings adds a warning for each part that could not be read. It does nothing if warnings is nil.
+// addWarnings adds a warning for each file, or part of a file, that could not be read. It does nothing if warnings is
+// nil.
 func (r *LogReader) addWarnings(warnings *[]string) {
 	if warnings == nil {
 		return

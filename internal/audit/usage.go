@@ -36,8 +36,8 @@ type Usage struct {
 	Servers    []ToolUsage      `json:"by_server"`              // the same, without Tool
 	Principals []PersonUsage    `json:"by_principal,omitempty"` // of the newest executions
 	Entries    int64            `json:"entries"`
-	// Sampled is the number of newest executions that Duration and Principals are based on; 0 means all. HitsOf is
-	// the same for CacheHits.
+	// Sampled is the number of executions from which Duration and Principals were computed. These are the newest
+	// executions; 0 means all. HitsOf is the corresponding number for CacheHits.
 	Sampled int `json:"sampled,omitempty"`
 	HitsOf  int `json:"cache_hits_of,omitempty"`
 }
@@ -119,7 +119,7 @@ func SumUsageOf(ctx context.Context, stores []LogStore, s UsageSpan, ends bool) 
 	return a.totalUsage(), nil
 }
 
-// rowPlace identifies a row by two of the columns that BriefFinder.Brief returns.
+// rowPlace tells rows apart by their time and sequence number. BriefFinder.Brief returns both of these columns.
 type rowPlace struct{ at, seq int64 }
 
 // usageSum adds up a Usage.
@@ -152,8 +152,9 @@ func (a *usageSum) addGroup(g UsageGroup) {
 	}
 }
 
-// addCall adds the calls of a group. A call with effects has a call entry and an answer entry, and the answer entry
-// has the status. A call that only reads has one call entry with its status.
+// addCall adds the calls that are summed up in a UsageGroup to the totals. A call that only reads has one entry, of
+// kind call, with its status. A call with effects has a call entry and an answer entry, and the status is in the
+// answer entry.
 func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	entryOf(a.tools, [2]string{g.Server, g.Tool}, ToolUsage{Server: g.Server, Tool: g.Tool}).addGroup(g)
 	entryOf(a.servers, g.Server, ToolUsage{Server: g.Server}).addGroup(g)
@@ -165,7 +166,8 @@ func (a *usageSum) addCall(g UsageGroup, day *DayUsage) {
 	}
 }
 
-// isFailed reports whether the calls of a group returned errors. Calls without a status are still running.
+// isFailed reports whether the calls that are summed up in a UsageGroup returned errors. Calls without a status are
+// still running.
 func isFailed(g UsageGroup) bool { return g.Status != "" && g.Status != string(core.StatusOK) }
 
 func (t *ToolUsage) addGroup(g UsageGroup) {
@@ -187,7 +189,8 @@ func entryOf[K comparable, V any](m map[K]*V, key K, empty V) *V {
 	return m[key]
 }
 
-// addNewestEnds reads the end entries of the newest executions and adds the totals that need them.
+// addNewestEnds reads the end entries of the newest executions. From these it computes the totals that other entries
+// do not provide: Duration, Principals and CacheHits.
 func (a *usageSum) addNewestEnds(ctx context.Context, stores []LogStore, f Filter) error {
 	f.Kinds, f.Limit = []string{string(core.EventEnd)}, newestEnds
 	var all []LogRow

@@ -247,8 +247,8 @@ func (j *verifyJob) verifyHashes(mac []byte) {
 	}
 }
 
-// readJobs reads a chain in batches. It sends each batch to work, to be hashed, and to ordered, to be checked in
-// order.
+// readJobs reads a chain in batches. It sends each batch to two channels: work, whose receivers compute the hashes,
+// and ordered, whose receiver checks the batches in order.
 func (k *chainCheck) readJobs(ctx context.Context, work, ordered chan<- *verifyJob) {
 	defer close(ordered)
 	defer close(work)

@@ -132,7 +132,8 @@ func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, 
 	return found, age, k.flight
 }
 
-// fetchShared fetches the keys for all callers that wait for them, and then closes flight.
+// fetchShared fetches the keys for all callers that wait for them. Then it closes the channel flight, which ends
+// their wait.
 func (k *issuerKeys) fetchShared(flight chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), keyFetchTimeout)
 	defer cancel()

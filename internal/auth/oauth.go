@@ -131,7 +131,8 @@ func (r *JWTVerifier) authenticateToken(ctx context.Context, bearer string) (Aut
 }
 
 // verifyToken parses a token and verifies that the issuer has signed it. From the token's header it uses only the
-// algorithm, the type and the key ID, and ignores a key. It fetches keys only if the token names the expected issuer.
+// algorithm, the type and the key ID. A key in the header is ignored, because anyone could have put it there. Keys
+// are fetched only if the token names the expected issuer.
 func (r *JWTVerifier) verifyToken(ctx context.Context, bearer string) (c tokenClaims, named map[string]any, err error) {
 	token, err := jwt.ParseSigned(bearer, r.algorithms)
 	if err != nil {

@@ -32,8 +32,8 @@ type CopyResult struct {
 
 // CopyOut updates the copies of a workspace's files that a person reads. render returns the content of a copy. A file
 // that render refuses is copied unchanged. Programs, commands and models never read the copies, so the copies reveal
-// nothing to them. Copies take at most the workspace's quota more space than the files. CopyOut reads only files that
-// have changed since the last time.
+// nothing to them. All copies together may be larger than the files, but at most by the workspace's quota. CopyOut
+// reads only files that have changed since the last time.
 func (w *Workspace) CopyOut(render func(name string, data []byte, most int) (out []byte, restored bool, err *core.Error)) (CopyResult, error) {
 	c := copyRun{workspace: w, render: render, more: cmp.Or(w.quota, core.DefaultLimits().Disk)}
 	if w.store.copies == "" || w.draft {

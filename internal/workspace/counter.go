@@ -82,8 +82,8 @@ func (c *usageCounter) storeUsage(used spaceUsage) {
 	_ = seal.UnlockFile(c.file)
 }
 
-// beginChange begins a change of the workspace, which done ends. In between, no other engine changes the workspace,
-// and w.used is the space used by all engines. name is the path for error messages.
+// beginChange begins a change of the workspace. The caller ends the change by calling done. In between, no other
+// engine changes the workspace, and w.used is the space used by all engines. name is the path for error messages.
 func (w *Workspace) beginChange(name string) (done func(), err error) {
 	w.mu.Lock()
 	if err := w.loadUsage(); err != nil {

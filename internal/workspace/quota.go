@@ -61,7 +61,8 @@ func (w *Workspace) treeUsage(target string) (total spaceUsage) {
 	return total
 }
 
-// checkRoom returns an error unless the quota has room for more.
+// checkRoom returns an error if the workspace would exceed its quota after growing by the usage more. name is the
+// path for error messages.
 func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	if more.quotaBytes() > 0 && w.used.quotaBytes()+more.quotaBytes() > w.quota {
 		return toolError(name, "EDQUOT", "the workspace is full (%d of %d bytes used; each of the %d files and folders counts as %d bytes in addition to its content)",
@@ -75,9 +76,9 @@ func (w *Workspace) checkRoom(name string, more spaceUsage) error {
 	return nil
 }
 
-// makeFolders creates a folder and its parents if the quota has room for them and for more, which is the usage that
-// the caller will add. It counts the created folders, even if it fails halfway. The caller itself must count what it
-// adds. name is the path for error messages.
+// makeFolders creates a folder and its parents. It first checks that the quota has room for them and for more, the
+// usage that the caller will add afterwards. It counts the created folders, even if it fails halfway. The caller
+// itself must count what it adds. name is the path for error messages.
 func (w *Workspace) makeFolders(name, folder string, more spaceUsage) error {
 	if folderDepth(folder) > maxDepth {
 		return tooDeep(name)
@@ -104,8 +105,8 @@ func (w *Workspace) countMissing(folder string) (n int) {
 	return n
 }
 
-// fitsBelow returns an error if moving a folder from source to target would nest any folder too deeply. It does not
-// search the folder if target is not deeper than source.
+// fitsBelow returns an error if moving a folder from source to target would nest any folder too deeply. It searches
+// the folder only if target is deeper than source, because otherwise the nesting cannot become deeper.
 func (w *Workspace) fitsBelow(name, source, target string, isFolder bool) error {
 	if !isFolder || folderDepth(target) <= folderDepth(source) {
 		return nil

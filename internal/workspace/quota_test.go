@@ -66,7 +66,7 @@ func makeUnderFile(w *Workspace, i int) error {
 	return w.MkdirAll(fmt.Sprintf("d%d", i))
 }
 
-// last returns the current path of the file that TestEntriesCount created first.
+// last returns the current path of the first file in the workspace.
 func last(w *Workspace) string {
 	files, _, _ := w.FindFiles("", "", 1)
 	return files[0].Path
@@ -112,7 +112,7 @@ func TestUsageFollowsChanges(t *testing.T) {
 	}
 }
 
-// errorOf returns last. It panics if before is not nil.
+// errorOf returns the error of the second of two steps. It panics if the first step has failed.
 func errorOf(before, last error) error {
 	if before != nil {
 		panic(before)

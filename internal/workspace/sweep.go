@@ -163,8 +163,8 @@ func (s *WorkspaceStore) countFolders(name string) (n int) {
 	return n
 }
 
-// lockFolder is the name of the folder with a lock file for each session. No session's folder can have this name. The
-// users of a session hold a shared lock on its file.
+// lockFolder is the name of the folder that contains a lock file for each session. No session's folder can have this
+// name. Whoever uses a session holds a shared lock on the session's lock file.
 const lockFolder = ".locks"
 
 func (s *WorkspaceStore) lockPath(name string) string { return filepath.Join(s.dir, lockFolder, name) }

@@ -7,8 +7,8 @@ type standardControl struct {
 	evidence       []evidenceFunc
 }
 
-// standardControls holds the controls of one compliance standard. Its field not lists requirements that Retort cannot
-// cover.
+// standardControls holds the controls of one compliance standard. It also lists the requirements of the standard that
+// Retort cannot cover.
 type standardControls struct {
 	title    string
 	controls []standardControl

@@ -43,7 +43,7 @@ func integrityEvidence(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{says + fmt.Sprintf(" Gaps in the period: %d.", r.Activity.Gaps), "retort audit verify"}
 }
 
-// mayCall returns evidence about the permissions of principals and the executions of each.
+// mayCall returns evidence about the permissions of principals, and about how many executions each of them had.
 func mayCall(r *PeriodReport) ControlEvidence {
 	return ControlEvidence{fmt.Sprintf("permissionLevel is %s; principals in the settings: %d. Executions in the period by principal: %s.",
 		r.settingValue("permissionLevel"), namedPrincipals(r), orNone(joinCounts(r.Activity.Principals))), r.queryCommand("--kind request")}

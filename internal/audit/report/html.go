@@ -5,8 +5,8 @@ import (
 	"html"
 )
 
-// The beginning of an HTML page and its style are embedded. This package avoids html/template: a program that uses it
-// must keep all methods of all types, which would add 20 MB.
+// The beginning of an HTML page and its style are embedded. This package avoids html/template, because it would add
+// 20 MB to the program: with it, the linker must keep all methods of all types.
 var (
 	//go:embed head.html
 	head string

@@ -40,8 +40,8 @@ func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
 	).WithHint("the formats are markdown, html and json")
 }
 
-// writeFormat writes format with each %s replaced by one of says, escaped by the function as. It ignores write
-// errors, because the buffered writer's Flush returns them.
+// writeFormat writes a format string, in which each %s stands for one of the texts in says. The function as escapes
+// these texts. Write errors are ignored here, because the Flush of the buffered writer returns them.
 func (p *pageWriter) writeFormat(as func(string) string, format string, says ...string) {
 	args := make([]any, len(says))
 	for i, s := range says {

@@ -46,8 +46,9 @@ func (s *sqlStore) ensureWriter(ctx context.Context) error {
 	return s.checkWrite(err)
 }
 
-// checkWrite returns err, the result of a write, unless the write has made the file unreliable. If it has, checkWrite
-// closes the connection and returns the reason, with which every later write fails too. The caller must hold mu.
+// checkWrite returns the error to report for a write whose result is err. Normally that is err itself. If the write
+// has made the file unreliable, checkWrite closes the connection and returns the reason, and every later write fails
+// with the same reason. The caller must hold mu.
 func (s *sqlStore) checkWrite(err error) error {
 	if lost := s.lostFileError(err); lost != nil {
 		s.gone = lost

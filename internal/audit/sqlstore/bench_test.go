@@ -12,7 +12,7 @@ import (
 	"retort/internal/audit"
 )
 
-// generator creates rows like those of an engine: executions with a few calls, a few of them at a time.
+// generator creates rows like those of an engine. A few executions run at the same time, each with a few calls.
 type generator struct {
 	r    *rand.Rand
 	head audit.ChainHead

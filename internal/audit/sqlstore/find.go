@@ -41,8 +41,8 @@ func (c columnCondition) whereClause(column string) (string, []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(c.values)-1) + ")", c.values
 }
 
-// whereExcept returns all conditions except the one with index lead as SQL, together with their arguments. written
-// returns the SQL expression for a column.
+// whereExcept returns the SQL of all conditions but one, together with their arguments. It omits the condition with
+// index lead. The function written returns the SQL expression for a column.
 func (q *filterQuery) whereExcept(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {
@@ -120,7 +120,8 @@ func (s *sqlStore) translateFilter(ctx context.Context, f audit.Filter) (q filte
 // maxRisk is the highest risk score of an entry.
 const maxRisk = 100
 
-// addNameCondition adds the condition that a column has one of the names in all. It adds nothing if all is empty.
+// addNameCondition adds the condition that a column has one of the given names. It adds nothing if no names are
+// given.
 func (s *sqlStore) addNameCondition(ctx context.Context, q *filterQuery, column string, all []string) error {
 	if len(all) == 0 {
 		return nil

@@ -320,7 +320,8 @@ func (e *postgresEngine) countColumn(column string) string {
 
 func (e *postgresEngine) countTable() string { return "entries" }
 
-// unindexedColumn returns an SQL expression for a column that prevents PostgreSQL from using the column's index.
+// unindexedColumn returns an SQL expression that has the value of a column. The expression is written so that
+// PostgreSQL cannot use the column's index.
 func (e *postgresEngine) unindexedColumn(column string) string {
 	if column == "execution" {
 		return column

@@ -165,8 +165,8 @@ func (s *sqlStore) Find(ctx context.Context, f audit.Filter) iter.Seq2[audit.Log
 	}
 }
 
-// readPage reads the n newest matching rows that are older than before. It uses the index of the condition with
-// number lead.
+// readPage reads the n newest rows that match the filter and are older than the position before. It uses the index
+// for the condition that lead refers to by number.
 func (s *sqlStore) readPage(
 	ctx context.Context, q *filterQuery, lead int, before *audit.RowPosition, n int, bare bool,
 ) (all []rawRow, err error) {

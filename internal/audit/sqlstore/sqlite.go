@@ -215,8 +215,9 @@ func (e *sqliteEngine) releaseConnection(*sql.Conn, bool) {
 	e.of, e.put = nil, nil
 }
 
-// isReusable reports whether err comes from Retort's own checks. After any other error, such as that of a disk, the
-// connection's view of the file is unreliable.
+// isReusable reports whether the connection can still be used after the error err. That is so only if err comes from
+// Retort's own checks. After any other error, such as that of a disk, the connection's view of the file is
+// unreliable.
 func (e *sqliteEngine) isReusable(_ *sql.Conn, err error) bool {
 	var ours *core.Error
 	return errors.As(err, &ours)

@@ -27,7 +27,8 @@ type Options struct {
 	ReadOnly bool
 	// Owner identifies the owner of the audit log. A chain of another owner is not continued.
 	Owner string
-	// Left opens an existing chain that no process is writing to. If there is none, the error wraps ErrNone.
+	// Left makes Open continue a chain that was left behind: it exists already, and no process is writing to it. If
+	// there is no such chain, the error wraps ErrNone.
 	Left bool
 	// Fresh opens a new file with an empty chain. If the file exists, the error wraps ErrTaken.
 	Fresh bool
@@ -142,16 +143,16 @@ func ListFiles(dir string) ([]string, error) {
 type databaseEngine interface {
 	// bindParameters converts a statement, in which parameters are written as ?, to the syntax of the database.
 	bindParameters(statement string) string
-	// selectStatement returns SQL that selects entries that meet conditions, newest first, and uses the index of the
-	// condition lead. The last parameter of the statement is the maximum number of entries.
+	// selectStatement returns SQL that selects the newest entries that meet conditions, newest first. It uses the
+	// index for the column lead, whose value is a parameter. The last parameter is the maximum number of entries.
 	selectStatement(columns, lead, conditions string) string
 	// countColumn returns SQL that counts the entries with a given value in a column, up to a maximum. The value and
 	// the maximum are the parameters of the statement.
 	countColumn(column string) string
 	// countTable returns the table or index from which sums are computed.
 	countTable() string
-	// unindexedColumn returns an SQL expression for a column that prevents the database from using the column's
-	// index.
+	// unindexedColumn returns an SQL expression that has the value of a column. The expression is written so that the
+	// database cannot use the column's index.
 	unindexedColumn(column string) string
 	// sampleTable returns a table expression for a random sample of entries.
 	sampleTable(ctx context.Context, db *sql.DB) (table string, args []any, err error)

@@ -153,7 +153,7 @@ var (
 	histories = wordSet("history commit reflog lineage ledger journal changelog")
 	// devices contains nouns for storage that is erased when it is formatted: format_disk.
 	devices = wordSet("disk drive partition volume device card storage")
-	// shipments contains nouns for things that "track" looks up.
+	// shipments contains nouns for deliveries, which the verb "track" merely looks up: track_package.
 	shipments = wordSet("order package shipment parcel delivery flight")
 	// media contains nouns for files from which "convert" makes a new file.
 	media = wordSet("file document video audio image folder media")

@@ -69,7 +69,8 @@ func (x *windowIndex) mayContain(w uint64) bool {
 	return x.filter[h>>6]>>(h&63)&1 != 0
 }
 
-// exactWindow masks the bytes of a window that index a spelling: its first minValue bytes.
+// exactWindow is a bit mask that keeps the last minValue bytes that were read of a text. Spellings of secrets are
+// indexed by their first minValue bytes.
 const exactWindow = 1<<(8*minValue) - 1
 
 func windowOf(text string) (w uint64) {
