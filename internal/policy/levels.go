@@ -44,7 +44,7 @@ func (v *PrincipalView) allLayers() (all []*limitLayer) {
 	return all
 }
 
-// levelRule returns the name of the setting that holds the level's rules, for error messages.
+// levelRule returns the name of the setting with the rules of this layer's permission level, for error messages.
 func (l *limitLayer) levelRule() string { return "permission_levels." + string(l.level) }
 
 // writableFolders returns the folders of the workspace that this layer allows programs to write.
@@ -162,8 +162,8 @@ func coversPath(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(name, f) })
 }
 
-// leadsTo reports whether one of the allowed paths is inside the folder name, so that the folder must be visible on
-// the way there.
+// leadsTo reports whether any of the allowed paths is the folder called name or lies inside it. Such a folder must be
+// visible, because a program passes through it on the way to the allowed path.
 func leadsTo(folders []string, name string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return isWithin(f, name) })
 }

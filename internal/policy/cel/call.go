@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Conditions can call these functions and macros. Those in methods are called on their first argument, as in
-// name.startsWith('a').
+// Conditions can call these functions, methods and macros. The methods include macros such as all. A method is called
+// on its first argument, as in name.startsWith('a').
 var (
 	functions = []string{"has", "size", "matches", "int", "double", "string"}
 	methods   = []string{"startsWith", "endsWith", "contains", "matches", "size", "all", "exists", "exists_one", "filter", "map"}

@@ -345,8 +345,8 @@ func selectField(operand evalNode, field string) evalNode {
 	}
 }
 
-// hasField returns a node for the macro has. For a value that is not a map, the node returns an error, as the CEL
-// specification requires; cel-go returns false.
+// hasField returns a node for the macro has, which tests whether a map has a field. For a value that is not a map,
+// the node returns an error, as the CEL specification requires. The Go implementation cel-go returns false instead.
 func hasField(operand evalNode, field string) evalNode {
 	return func(m *evalMachine) (any, error) {
 		in, err := fieldsOf(m, operand, "has")
@@ -582,8 +582,8 @@ func (i macroIteration) existsOne(m *evalMachine) (any, error) {
 	return count == 1, err
 }
 
-// mapNode returns a node for filter or map. The node returns a list with value's result for each item that meets
-// test.
+// mapNode returns a node for the macro filter or map. The node returns a list with one element for each item that
+// meets the condition test: the result of the expression value or, without such an expression, the item itself.
 func (i macroIteration) mapNode(test, value evalNode) evalNode {
 	return func(m *evalMachine) (any, error) {
 		made := []any{}

@@ -30,7 +30,7 @@ type exprPart struct {
 
 func (p *exprParser) peekToken() exprToken { return p.tokens[p.next] }
 
-// acceptToken consumes the next token if it is one of these operators.
+// acceptToken consumes the next token if it is one of the given operators.
 func (p *exprParser) acceptToken(signs ...string) (exprToken, bool) {
 	t := p.peekToken()
 	if t.kind != signToken || !slices.Contains(signs, t.text) {

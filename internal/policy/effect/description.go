@@ -91,8 +91,8 @@ func containsAny(text string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// addListedVerb takes into account one verb of the list with which a description begins, if its effect is more
-// severe.
+// addListedVerb raises the judgement to the effect of a verb, if that is more severe. The verb comes from the list
+// with which a description begins.
 func (j *textJudgement) addListedVerb(w knownWord) {
 	kind := core.EffectWrite
 	if w.class >= mayDestroy {

@@ -102,10 +102,11 @@ func wordSet(words string) map[string]bool {
 var (
 	// onlyVerb contains reading verbs that are never nouns. The words after such a verb name the object that is read.
 	onlyVerb = wordSet("get find read fetch lookup describe retrieve show track is has can")
-	// asks contains reading verbs such as get. If one follows a word, that word is a noun, as order is in
+	// asks contains reading verbs such as get. A word in front of such a verb is a noun, as order is in
 	// order_get_status.
 	asks = wordSet("get find read fetch lookup describe retrieve list search")
-	// mostlyNoun contains reading verbs that are nouns in most names. A verb may follow them.
+	// mostlyNoun contains reading verbs, such as snapshot, that are nouns in most names. Therefore the word after one
+	// of them may be a verb, as in snapshot_transfer_disk.
 	mostlyNoun = wordSet("snapshot load monitor profile access tree return preview help info stat trace screenshot estimate export echo")
 	// alsoNoun contains reading verbs that are nouns about half of the time.
 	alsoNoun = wordSet("search query check count diff scan audit research summary analysis")
@@ -119,15 +120,16 @@ var (
 		message email sms notification announcement dm reply checkout migration settlement remittance bet call deployment release deposit`)
 	// commitments contains nouns for agreements that are binding as soon as they are changed: modify_order.
 	commitments = wordSet("order payment transfer trade withdrawal payout bid bet wager")
-	// changing contains verbs that change the object that follows them.
+	// changing contains verbs that change the object named after them: modify_order.
 	changing = wordSet("modify change edit amend update replace adjust alter")
-	// works contains nouns for things that are defined elsewhere and are run, as in start_pipeline.
+	// works contains nouns for things that are run, as in start_pipeline. What such a run does is defined elsewhere,
+	// so it may be destructive.
 	works = wordSet("job build pipeline workflow deployment execution run playbook campaign")
-	// starting contains verbs that run the object that follows them.
+	// starting contains verbs that run the object named after them: start_pipeline.
 	starting = wordSet("start submit initiate launch queue enqueue kick process begin resume restart apply")
 	// credentials contains nouns for credentials that a new one replaces: rotate_key.
 	credentials = wordSet("secret key token credential password passphrase passcode certificate cert pin")
-	// renewing contains verbs that invalidate the old credential.
+	// renewing contains verbs that replace a credential and so make its former value invalid: rotate_key.
 	renewing = wordSet("rotate regenerate renew reissue roll rekey replace recreate refresh change cycle")
 	// stores contains nouns for things whose current data is lost when a backup is restored over them: restore_database.
 	stores = wordSet(
@@ -155,26 +157,27 @@ var (
 	devices = wordSet("disk drive partition volume device card storage")
 	// shipments contains nouns for deliveries, which the verb "track" merely looks up: track_package.
 	shipments = wordSet("order package shipment parcel delivery flight")
-	// media contains nouns for files from which "convert" makes a new file.
+	// media contains nouns for files and other media. The verb "convert" makes a new file from them: convert_video.
 	media = wordSet("file document video audio image folder media")
 	// merged contains nouns for things that cannot be separated again after they are merged: merge_contacts.
 	merged = wordSet("contact account customer record company profile user person people duplicate lead deal ticket entity identity")
-	// nominal contains further verbs that are nouns at the beginning of a name: run_get.
+	// nominal contains further verbs that are nouns when they begin a name and a reading verb follows: run_get.
 	nominal = wordSet("run trigger share execution import set batch star fork merge handle pin archive deletion subscription page")
-	// listing contains words that mark a tool as reading when they end its name: payment_history.
+	// listing contains words that show, at the end of a tool's name, that the tool only reads: payment_history.
 	listing = wordSet("status history info list details stats logs")
-	// making contains verbs that create the object that follows them.
+	// making contains verbs that create the object named after them: create_order.
 	making = wordSet(
 		"create make new issue submit initiate start request process place confirm do add write compose schedule push finish complete apply execute perform",
 	)
 
-	// identifiers contains objects that "resolve" only reads. It changes any other object.
+	// identifiers contains nouns for things that the verb "resolve" only looks up: resolve_library_id. With any other
+	// object, as in resolve_incident, the verb changes the object.
 	identifiers = wordSet(`id library librarie name url uri link dns host hostname domain path address location ref reference entity entitie user username handle
 		symbol import dependency place package version alias redirect variable placeholder ip coordinate timezone date`)
-	// records contains objects that "convert" changes.
+	// records contains nouns for records that the verb "convert" changes: convert_lead.
 	records = wordSet("issue lead deal ticket contact task conversation opportunity quote order draft subtask account project")
 
-	// particles contains words that, after "sign", mean that a person logs in or out.
+	// particles contains words that follow the verb "sign" when a person registers, logs in or logs out: sign_in.
 	particles = wordSet("in up on off out")
 	// invitations contains nouns for requests whose answer can be changed later: respond_to_invite.
 	invitations = wordSet("invite invitation event meeting rsvp")
@@ -190,8 +193,8 @@ var (
 	gluedVerbs = []string{"delete", "remove", "destroy", "purge", "wipe", "erase", "truncate", "revoke", "terminate", "uninstall", "unpublish", "refund", "drop", "execute", "send", "publish",
 		"cancel", "withdraw", "shutdown", "reboot", "overwrite", "obliterate", "annihilate", "decommission",
 		"deprovision", "liquidate", "discard"}
-	// inflected contains endings that a verb found inside a word can have in its other forms, in related words, and
-	// in common words that begin with it.
+	// inflected contains endings that turn a verb of gluedVerbs into another ordinary word, as in sender or dropdown.
+	// Such a word is not taken for a compound with the verb, unlike deleteuser.
 	inflected = wordSet(
 		"able box down downs let out off grid er ers ing ion ions ed led ded ped ment ments ably ables ables r rs d s outs lable led ling al als",
 	)

@@ -70,8 +70,9 @@ func scatteredVerb(words []string) string {
 	return ""
 }
 
-// isGuess reports whether the reading word at i is only possibly a verb, because it follows an unknown first word, as
-// in frobnicate_search_index. It counts as a verb if another reading verb directly follows it.
+// isGuess reports whether it is uncertain that the word at i is a reading verb, because it can also be a noun and the
+// first word of the name is unknown, as in frobnicate_search_index. The word is certain if a verb such as get
+// directly follows it.
 func isGuess(words []string, i int) bool {
 	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]
@@ -197,10 +198,10 @@ func (w knownWord) effectAt(p wordPosition) (kind core.EffectKind, doubtful, ok 
 	return 0, false, false
 }
 
-// countsAfterVerb reports whether w, which can be a noun or a verb, counts as a verb after a reading verb. It does
-// after words that are usually nouns (snapshot_transfer_disk), and at the end of a name after words such as view
-// (view_share). It does not after words that are only verbs (get_order), or in the middle of a name
-// (list_trigger_types).
+// countsAfterVerb reports whether w, which can be a noun or a verb, counts as a verb after a reading word. That
+// depends on the reading word. If it is usually a noun, w is a verb, as in snapshot_transfer_disk. If it can only be
+// a verb, w is a noun, as in get_order. Otherwise, w is a verb only at the end of a name (view_share) and not in the
+// middle of it (list_trigger_types).
 func (w knownWord) countsAfterVerb(p wordPosition) bool {
 	switch {
 	case p.reading == "" || onlyVerb[p.reading]:
@@ -237,8 +238,8 @@ func nounOf(text string) string {
 }
 
 // readsNoun changes the judgement to reading if the name begins with a noun that a reading verb follows. The verb is
-// at the end of the name (order_get) or directly after the noun (order_get_status). Only the first end words are
-// considered, because the rest is an insignificant tail.
+// at the end of the name (order_get) or directly after the noun (order_get_status). end is the number of words before
+// an insignificant tail such as "by id".
 func readsNoun(j textJudgement, words []string, end int) textJudgement {
 	if end < 2 || j.kind == core.EffectRead {
 		return j

@@ -31,7 +31,7 @@ var (
 		varchar char character nvarchar nchar numeric decimal float double precision real timestamp datetime datetime2 time bit varbinary binary
 		unnest table offset fetch top if rollup cube sets materialized recursive explain analyze columns struct map list primary key unique check references
 		foreign constraint match return unwind optional call yield qualify window into default begin while elseif`)
-	// purePrefixes contains prefixes of function names that only compute a value.
+	// purePrefixes contains prefixes of the names of functions that only compute a value.
 	purePrefixes = []string{
 		"json_", "jsonb_", "array_", "regexp_", "string_", "date_", "time_", "timestamp_", "st_", "approx_", "bit_",
 		"percentile_", "is_", "safe_", "parse_", "format_",

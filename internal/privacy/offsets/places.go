@@ -23,8 +23,9 @@ const (
 	Few = 4096
 )
 
-// hashShard is one part of a large table: a hash table with linear probing. Its entries are ordered by tag, so that
-// it can grow without the full hashes.
+// hashShard is one of the small hash tables of which a large table consists. It uses linear probing. Its entries are
+// ordered by tag, the part of a hash that is stored, so that the table can grow although it does not know the full
+// hashes.
 type hashShard struct {
 	tags   []uint16
 	places []uint32 // 0: nothing is here
@@ -72,7 +73,8 @@ func (x *ByHash) InsertOffset(h uint64, place uint32) {
 	x.few = nil
 }
 
-// ReplaceOffset replaces the place old of a hash by another place. It does nothing if old is not stored for the hash.
+// ReplaceOffset replaces one of the places that are stored for a hash, the place old, by another one. It does nothing
+// if old is not stored for this hash.
 func (x *ByHash) ReplaceOffset(h uint64, old, place uint32) {
 	if x.many == nil {
 		if x.few[h] == old {
@@ -87,7 +89,7 @@ func (x *ByHash) ReplaceOffset(h uint64, old, place uint32) {
 	}
 }
 
-// bestPosition returns the position at which the search for a tag begins.
+// bestPosition returns the position in the table at which the search for a tag, the stored part of a hash, begins.
 func (s *hashShard) bestPosition(tag uint16) int { return int(uint64(tag) * uint64(len(s.tags)) >> 16) }
 
 func (s *hashShard) findTag(tag uint16, is func(place uint32) bool) int {

@@ -102,7 +102,7 @@ func isVerhoeff(d []byte) bool {
 	return c == '0'
 }
 
-// isDate reports whether a month has this day in some year, so 29 February is always accepted.
+// isDate reports whether a day can occur in a month, whatever the year. Therefore it always accepts 29 February.
 func isDate(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
 		(day < 31 || month != 2 && month != 4 && month != 6 && month != 9 && month != 11) &&

@@ -46,7 +46,8 @@ func ascii(s string) string {
 	return strings.NewReplacer("ü", "ue", "ö", "oe", "ä", "ae", "Ł", "L", "ł", "l", "ó", "o", "ã", "a", "í", "i", "á", "a", "ă", "a", "é", "e", " ", "").Replace(strings.ToLower(s))
 }
 
-// checkDigit returns s with the digit appended that makes ok accept it, or "" if there is none.
+// checkDigit appends a digit to s and returns the result. It chooses the digit so that the function ok accepts the
+// result, and returns "" if no digit does that.
 func checkDigit(s string, ok func(string) bool) string {
 	for d := range 10 {
 		if t := fmt.Sprint(s, d); ok(t) {
@@ -314,7 +315,8 @@ func spans(s *Scanner, raw []byte) (found []TypedSpan) {
 	return found
 }
 
-// measure counts the exact matches, the expected values and the found values of each type.
+// measure counts three kinds of values for each type: those that were found exactly as expected, all that were
+// expected, and all that were found.
 type measure map[Type]*[3]int // expected and found, expected, found
 
 func (m measure) add(want, got []TypedSpan) {
@@ -369,7 +371,8 @@ func (m measure) table(title string) string {
 	return b.String()
 }
 
-// complain logs values that were missed or found wrongly. It decreases limit with each line and stops logging at 0.
+// complain logs the values that the scanner missed or found wrongly, one on each line. limit is the number of lines
+// that may still be logged, and complain decreases it with each line.
 func complain(t *testing.T, raw []byte, want, got []TypedSpan, limit *int) {
 	t.Helper()
 	show := func(what string, f TypedSpan) {

@@ -61,7 +61,8 @@ func dateAt(text []byte, i int) int {
 	return yearAt(text, blanksEnd(text, skipByte(text, end, ','), 1))
 }
 
-// birthLike reports whether the three groups are a year, month and day in some order.
+// birthLike reports whether a number of three groups of digits can be a date of birth. The year is the first or the
+// last group, and the other two are the month and the day.
 func (g *digitGroups) birthLike() bool {
 	d := g.digits[:]
 	a, b := int(g.len[0]), int(g.len[1])

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// published lists published example values, each with the context word that must precede it. IDs with a distinctive
-// spelling need no word.
+// published lists published example values, each with the context word that must precede it. An ID with a distinctive
+// spelling has no such word, because it needs none.
 var published = []struct {
 	typ         Type
 	words, text string

@@ -15,8 +15,9 @@ type customShape struct {
 // isCustomType reports whether t is one of Options.Types.
 func (s *Scanner) isCustomType(t Type) bool { return slices.Contains(s.types[len(AllTypes()):], t) }
 
-// findCustom adds the matches of custom types to the findings of one text, which begin at dst[first]. A match
-// replaces the findings that it overlaps, except text in the form of a token.
+// findCustom searches a text for values of custom types. It adds them to the findings of this text, which are the
+// elements of dst from index first on. A custom value replaces the findings that it overlaps, except text in the form
+// of a token.
 func (s *Scanner) findCustom(dst []TypedSpan, first int, text []byte) []TypedSpan {
 	var found []TypedSpan
 	for _, sh := range s.shapes {
@@ -58,7 +59,7 @@ func appendDisjoint(kept, more []TypedSpan) []TypedSpan {
 	return out
 }
 
-// shapeOf returns the custom type whose pattern matches the whole number, or "".
+// shapeOf returns the custom type whose pattern matches a number as a whole, or "" if there is none.
 func (s *Scanner) shapeOf(number []byte) Type {
 	for _, sh := range s.shapes {
 		if at := sh.form.FindIndex(number); at != nil && at[0] == 0 && at[1] == len(number) && !s.off[sh.typ] {

@@ -17,17 +17,19 @@ import (
 type KnownValues struct {
 	mu    sync.RWMutex
 	first [1 << 10]uint64 // bits of the hashes of first words
-	// lengths maps the hash of a first word to the length in bytes of the values that begin with it. If values of
-	// different lengths begin with it, the number is 256 plus an index into several, whose lists are sorted longest
-	// first. Words with equal hashes share their lengths.
+	// lengths maps the hash of a word to the length, in bytes, of the values that begin with this word. If these
+	// values have different lengths, it maps the hash to 256 plus an index into the field several. The list there
+	// contains all the lengths, longest first. Words with equal hashes share one entry.
 	lengths offsets.ByHash
 	several [][]uint8
-	// values maps the hash of a normalised spelling (appendNormalized) to the offset in text of the first value with
-	// it. Values are looked up by hash and not compared one by one, because many names may begin with the same word.
+	// values maps the hash of a normalised spelling (see appendNormalized) to the offset, in the field text, of the
+	// first value with this spelling. Hashes are used because many names may begin with the same word, and comparing
+	// all of these with a text would be slow.
 	values offsets.ByHash
-	// text has the values one after another, in pages. Each value is a u32 offset of the next value with the same
-	// spelling (0 if none), then one byte each for the type, the number of stored spellings, and their length. The
-	// spelling in lower case follows. If only the exact spelling must be found, that spelling follows, too.
+	// text stores the values one after another, in pages. Each value begins with the offset of the next value with
+	// the same normalised spelling, as a u32, or 0 if there is none. Then follow one byte each for the type, the
+	// number of stored spellings and their length, and the spelling in lower case. If only the exact spelling must be
+	// found, that spelling follows, too.
 	text  [][]byte
 	types []Type
 	seed  maphash.Seed
@@ -197,7 +199,8 @@ const commonWords = " long young green brown black white king page may june apri
 // maxAlike bounds the number of values that share a normalised spelling. Further ones are not stored.
 const maxAlike = 16
 
-// putValue stores a value, given in lower case as words. If exact is not empty, only text with that spelling matches.
+// putValue stores a value of type t. words is the value in lower case. If exact is not empty, only text with exactly
+// that spelling will be found.
 func (g *KnownValues) putValue(words string, t Type, exact string) {
 	typ := slices.Index(g.types, t)
 	if typ < 0 {
@@ -284,7 +287,7 @@ func (g *KnownValues) lengthsOf(h uint64) uint32 {
 	return g.lengths.FindOffset(h, func(uint32) bool { return true })
 }
 
-// knownValue holds one value of KnownValues as its lookups return it.
+// knownValue represents a stored value of KnownValues when it is looked up.
 type knownValue struct {
 	typ          Type
 	words, exact []byte // exact is set if only this spelling is to be found

@@ -9,11 +9,12 @@ import (
 type idRule struct {
 	name string
 	typ  Type
-	// forms lists patterns, separated by spaces: d matches a digit, A a capital, a any letter, x a letter or digit, _
-	// a space; any other character matches itself. A pattern with a leading ! is distinctive enough to need no
-	// context word.
+	// forms lists patterns, separated by spaces. In a pattern, d stands for a digit, A for a capital, a for any
+	// letter, x for a capital or a digit, and _ for a space. Any other character stands for itself. A pattern that
+	// begins with ! is distinctive enough to need no context word.
 	forms string
-	// words lists kinds of context words. A match of a pattern without ! counts only if one of them precedes it.
+	// words lists the kinds of context words, such as "tax". A match of a pattern without ! counts only if a word of
+	// one of these kinds precedes it.
 	words string
 	// valid checks the letters (in capitals) and digits of an id. If it is nil, every id is accepted, but the number
 	// needs a context word.
@@ -30,8 +31,8 @@ type idForm struct {
 	rule    *idRule
 }
 
-// formIndex narrows the patterns to try at a position by the word there: by its length, the classes of its bytes, and
-// the byte after it.
+// formIndex finds the few patterns that can match at a word of a text. It selects them by three properties: the
+// length of the word, whether the word consists of digits, capitals or both, and the byte after the word.
 type formIndex struct {
 	digits, mixed, capitals [24][seps]formList
 }
@@ -51,8 +52,8 @@ func (l *formList) addForm(f idForm) {
 	}
 }
 
-// sepBytes lists the bytes that patterns distinguish after a run of letters and digits. seps adds one class for all
-// other bytes.
+// sepBytes lists the bytes that formIndex distinguishes after a word. seps is the number of its lists of patterns:
+// one for each of these bytes, and one for all other bytes.
 const (
 	sepBytes = " -./(+"
 	seps     = len(sepBytes) + 1
@@ -110,7 +111,8 @@ func (fs *formIndex) addRule(r *idRule) {
 	}
 }
 
-// putForm adds a pattern to the index. A pattern that ends with its first run is added for every following byte.
+// putForm adds a pattern to the index under the byte that must follow its first run of letters and digits. A pattern
+// that consists only of this run is added under every byte, because any byte may follow it.
 func putForm(lists *[seps]formList, f idForm) {
 	for sep := range lists {
 		if f.next == 0 || int(sepOf[f.next]) == sep {
@@ -119,8 +121,9 @@ func putForm(lists *[seps]formList, f idForm) {
 	}
 }
 
-// matchAt matches the pattern against the text at start. It returns the end of the match, or 0 if it does not match,
-// and the number n of letters and digits. These characters are written to id in capitals, unless id is nil.
+// matchAt matches the pattern against the text at start. It returns the end of the match, or 0 if there is none, and
+// the number n of letters and digits in the match. Unless id is nil, it writes these letters and digits to id, in
+// capitals.
 func (f *idForm) matchAt(text []byte, start int, id *[32]byte) (end, n int) {
 	if start+len(f.pattern) > len(text) {
 		return 0, 0

@@ -91,7 +91,7 @@ func (d *jsonDoc) resetFor(s *Scanner, v textView) {
 }
 
 // splitJSON splits a document into JSON values and the text between them. If all is set, the whole document must be
-// one JSON value, and the result reports whether it is.
+// one JSON value, and splitJSON reports whether that is so.
 func (d *jsonDoc) splitJSON(all bool) bool {
 	text := d.view.text
 	from := 0 // start of text that is not JSON
@@ -371,8 +371,9 @@ func (d *jsonDoc) readKey(i int) (int, int32) {
 	return skipSpace(text, i+1), p
 }
 
-// guessPath guesses the path of the next key: the one that followed the previous key the last time. It returns -1 if
-// there is none. The guess saves a map lookup, because objects often repeat their keys in the same order.
+// guessPath guesses the path of an object's next key: the path that came next when the previous key was last read. It
+// returns -1 if it has no guess. A correct guess saves a map lookup, and most are correct because objects often
+// repeat their keys in the same order.
 func (d *jsonDoc) guessPath(f *openContainer) int32 {
 	n := d.paths[f.path].next
 	if f.before >= 0 {

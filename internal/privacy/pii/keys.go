@@ -55,8 +55,8 @@ var keyDictionary = sync.OnceValue(func() *meaningDictionary {
 	return d
 })
 
-// withEntry returns the meaning extended by one entry of the list of known keys: sort is the kind of the entry, such
-// as "person".
+// withEntry returns the meaning extended by one entry of the list of known keys. sort is what the list says about the
+// key, such as "person" or a type of personal data.
 func (m valueMeaning) withEntry(sort, key string) valueMeaning {
 	switch sort {
 	case "person":

@@ -46,8 +46,8 @@ func (l *phraseLexicon[T]) longestMatch(text []byte, start int, h uint64) (value
 	return value, end
 }
 
-// phraseEnd returns the end of a phrase that the text contains at start as whole words, ignoring case, or 0 if it
-// does not.
+// phraseEnd returns the end of a phrase that begins at start. The text must contain the phrase there as whole words,
+// in any letter case. Otherwise phraseEnd returns 0.
 func phraseEnd[T string | []byte](text []byte, start int, words T) int {
 	i := start
 	for j := range len(words) {
@@ -115,8 +115,8 @@ var vouchers = sync.OnceValue(func() *contextWords {
 	return v
 })
 
-// phraseSpellings returns a lower-case phrase, and its capitalised forms if they have capitals that foldCase does not
-// convert.
+// phraseSpellings returns a lower-case phrase and, if it has letters beyond U+00FF, also its capitalised forms. They
+// are needed because lookups ignore case only up to U+00FF.
 func phraseSpellings(p string) []string {
 	all := []string{p}
 	for _, q := range []string{capitalLatin(p), strings.ToUpper(p)} {

@@ -170,8 +170,9 @@ func TestLicensedPhones(t *testing.T) {
 	}
 }
 
-// TestLicensedNames checks that names and companies which are in none of the scanner's lists are found in letters.
-// Companies without a legal form look like other words, so they are measured apart and may be missed.
+// TestLicensedNames checks that the scanner finds names and companies in the text of letters, even if they are in
+// none of its lists. Companies without a legal form, such as GmbH, look like other words. Therefore they are measured
+// separately and may be missed.
 func TestLicensedNames(t *testing.T) {
 	raw, err := os.ReadFile("testdata/faker/names.txt")
 	if err != nil {

@@ -39,8 +39,8 @@ type roleLexicon struct {
 	starts [1 << 10]uint64
 }
 
-// hasRole reports whether a word with this hash may have a role that begins or ends a name. It can return true
-// although it has none.
+// hasRole reports whether a word with this hash may have a role that begins or ends a name. It can also return true
+// for a word that has no such role.
 func (l *roleLexicon) hasRole(h uint64) bool { return l.starts[h>>54]>>(h>>48&63)&1 != 0 }
 
 var people = sync.OnceValue(func() *roleLexicon {
@@ -229,8 +229,8 @@ func (sc *textScan) roleOf(start, end int) uint16 {
 	return role
 }
 
-// nameRun returns the end and the number of the consecutive words at i that can form a name. The argument most bounds
-// their number.
+// nameRun finds the consecutive words at i that can form a name, at most the given number of words. It returns the
+// end of the last word and how many words it found, not counting particles such as "van".
 func (sc *textScan) nameRun(i, most int) (end, n int) {
 	for n < most {
 		j := i
@@ -254,8 +254,8 @@ func (sc *textScan) nameRun(i, most int) (end, n int) {
 	return end, n
 }
 
-// takeName adds the name at i to the findings. The arguments least and most bound the number of its words. If known
-// is set, a shorter name is enough if it is a known given or family name.
+// takeName adds the name at i to the findings. The arguments least and most limit the number of words in the name. If
+// known is set, a shorter name is enough if it is a known given or family name.
 func (sc *textScan) takeName(i, least, most int, known bool) int {
 	if i >= len(sc.text) || i < 0 {
 		return 0

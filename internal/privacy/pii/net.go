@@ -2,7 +2,7 @@ package pii
 
 import "bytes"
 
-// findAtColon finds a MAC address, an IPv6 address or the credentials in a URL at the colon at i.
+// findAtColon finds personal data around the colon at i: a MAC address, an IPv6 address, or the credentials in a URL.
 func (sc *textScan) findAtColon(i int) int {
 	text := sc.text
 	if byteAt(text, i+1) == '/' && byteAt(text, i+2) == '/' {

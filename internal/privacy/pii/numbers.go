@@ -81,7 +81,7 @@ func (g *digitGroups) digitCount(k int) (n int) {
 	return n
 }
 
-// hasLengths reports whether the first groups have these numbers of digits.
+// hasLengths reports whether the first groups of a number have the given numbers of digits, in this order.
 func (g *digitGroups) hasLengths(lengths ...uint8) bool {
 	return g.n >= len(lengths) && bytes.Equal(g.len[:len(lengths)], lengths)
 }
@@ -173,8 +173,9 @@ func (sc *textScan) findID(w textWord, l *formList) int {
 	return 0
 }
 
-// manyFollow reports whether the text continues long enough at i, after a word of n digits, for a personal number.
-// Including the n digits, there must be seven digits and capitals, or four where a network address may begin.
+// manyFollow reports whether a word of n digits, together with the text that follows it at i, can be long enough for
+// a personal number. Both together must have seven digits and capitals. Four are enough if the word has at most three
+// digits and a dot follows, because an IP address may begin there.
 func manyFollow(text []byte, i int, next byte, n int) bool {
 	if sepOf[next] == 0 && next != 0xC2 {
 		return false

@@ -160,8 +160,9 @@ func (sc *textScan) behindPhone(i int) bool {
 	return n > sc.first && byteAt(sc.text, i-1) == '/' && sc.out[n-1].End == i-1 && sc.out[n-1].Type == Phone
 }
 
-// internationalGroups returns how many groups form a phone number with a country code, or 0. The country code begins
-// after skip digits. It prefers assigned numbers to numbers that only have a possible length.
+// internationalGroups returns how many groups of digits form a phone number with a country code, or 0 if none do. The
+// country code begins after the first skip digits. Assigned numbers are preferred to numbers whose length is merely
+// possible.
 func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 	for _, strict := range []bool{true, false} {
 		if !strict && skip > 0 && sc.contextBefore(g.start)&sc.voc.phone == 0 {

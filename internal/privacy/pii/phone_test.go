@@ -58,8 +58,8 @@ func TestPhoneListIsCurrent(t *testing.T) {
 	}
 }
 
-// TestPlansKnowExamples checks that the automata accept the library's example numbers, and all changed numbers that
-// the library accepts.
+// TestPlansKnowExamples checks that the compiled numbering plans accept the example numbers of the phonenumbers
+// library. They must also accept those changed example numbers that the library accepts.
 func TestPlansKnowExamples(t *testing.T) {
 	plans := parsePlans(phoneList)
 	n := 0

@@ -57,8 +57,8 @@ type FoundValue struct {
 type TokenMinter interface {
 	// Mint returns the token of a value. If ok is false, the value stays in the document.
 	Mint(v FoundValue) (token string, ok bool)
-	// Foreign is called for text in the input that already has the form of a token. If ok is true, instead replaces
-	// the text. It must need no escapes in JSON.
+	// Foreign is called for text in the input that already has the form of a token. If ok is true, this text is
+	// replaced by the result instead, which must not need escapes in JSON.
 	Foreign(text string) (instead string, ok bool)
 }
 
@@ -74,8 +74,8 @@ type Options struct {
 	// Words lists, for each type, additional words and phrases that are personal data of that type wherever they
 	// occur.
 	Words map[Type][]string
-	// Types maps custom types to the pattern of their values. If the pattern is nil, values are found only through
-	// Words and Keys. The name of a type has the same form as those of the built-in types and at most MaxType bytes.
+	// Types maps each custom type to the pattern of its values. If the pattern is nil, values are found only through
+	// Words and Keys. The name of a custom type has the same form as the built-in names, and at most MaxType bytes.
 	Types map[Type]*regexp.Regexp
 }
 

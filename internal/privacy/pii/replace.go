@@ -29,11 +29,12 @@ func (s *Scanner) typeOf(k typeNumber) Type {
 	return s.types[k-1]
 }
 
-// ReplaceValues replaces the personal data in a document by tokens from the vault. The document is JSON, several JSON
-// values with text between them, or text. All other bytes stay unchanged, and without findings the result is raw
-// itself. Names and companies found by their keys are added to known, which may be nil. A replaced number becomes a
-// string. A value written with escapes is replaced including the escapes, and FoundValue has both spellings. If each
-// token is replaced by its Raw (without the quotes if Number is set), the result equals the document byte for byte.
+// ReplaceValues replaces the personal data in a document by tokens, which it gets from vault. The document is JSON,
+// several JSON values with text between them, or text. All other bytes stay unchanged. If nothing is found, raw
+// itself is returned. Names and companies that are found by their keys are added to known, which may be nil. A
+// replaced number becomes a string. A value written with escapes is replaced including the escapes, and FoundValue
+// has both spellings. If each token is replaced by its Raw (without the quotes if Number is set), the result equals
+// the document byte for byte.
 func (s *Scanner) ReplaceValues(raw []byte, known *KnownValues, vault TokenMinter) []byte {
 	w, _ := s.walkers.Get().(*documentWalker)
 	if w == nil {
@@ -259,8 +260,8 @@ func (d *jsonDoc) isAboutPerson(o int32) bool {
 	return d.objects[o].people || p.objects >= 3 && 2*p.people > p.objects
 }
 
-// scanNode searches one value of a JSON document for personal data and adds claims for what it finds. If the value's
-// key says that it is a name, the name is between start and end.
+// scanNode searches one value of a JSON document for personal data and adds claims for what it finds. If an earlier
+// pass has found that the value contains a name, because its key says so, this name is between start and end.
 func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	p := &d.paths[n.path]
 	if n.sort == numberNode {
@@ -435,8 +436,9 @@ func (w *documentWalker) walkNested(v textView) bool {
 // walkerPool keeps walkers, with the memory that they have allocated, for later documents.
 type walkerPool = sync.Pool
 
-// growList makes room in a list that grows while n bytes are read, of which i have been read. It extrapolates the
-// final length of the list from these i bytes, but allocates no more than they justify.
+// growList makes room for more elements in a list. The list is filled while a text of n bytes is read, of which i
+// bytes have been read so far. If the list is long already, growList estimates its final length from the part that
+// was read, so that the list is rarely copied. The estimate never exceeds n bytes of memory.
 func growList[T any](list []T, i, n int) []T {
 	if len(list)+8 <= cap(list) {
 		return list

@@ -19,7 +19,8 @@ type secretRule struct {
 	parts   []secretPart
 }
 
-// secretPart represents a part of a secret's pattern: a literal, or a run of least to most bytes of a class.
+// secretPart represents a part of a secret's pattern: either a literal, or a run of bytes of one class. The fields
+// least and most are the minimum and maximum length of the run.
 type secretPart struct {
 	literal     string
 	class       byte
@@ -250,7 +251,8 @@ func (sc *textScan) findHumped(w textWord) int {
 	return 0
 }
 
-// kindOfEnding returns the bit for passwords or secrets if the last word of a name means one, otherwise 0.
+// kindOfEnding returns the bit for passwords or for secrets if the last word of a name stands for one, as in
+// dbPassword or apiToken. Otherwise it returns 0.
 func (v *contextWords) kindOfEnding(name []byte) uint64 {
 	var room [16]byte
 	switch string(appendFolded(room[:0], name)) {

@@ -150,8 +150,8 @@ func readSeparatedTable(text []byte, i, line, next int) (textGrid, bool) {
 	return textGrid{}, false
 }
 
-// growRows extends the table by the following rows that have n separators outside quotes. It returns the number of
-// rows.
+// growRows extends the table by the rows that follow it, as long as each of them has n separators outside quotes. It
+// returns the number of added rows.
 func (t *textGrid) growRows(text []byte, n int) (rows int) {
 	for t.end < len(text) {
 		e := t.rowEnd(text, t.end)

@@ -17,7 +17,7 @@ type textView struct {
 
 func plainView(text []byte) textView { return textView{text: text} }
 
-// rawRange converts a range of the decoded text to the range in the document.
+// rawRange converts a range of the decoded text to the corresponding range of the original document.
 func (v textView) rawRange(start, end int) (int, int) {
 	if v.at == nil {
 		return v.base + start, v.base + end

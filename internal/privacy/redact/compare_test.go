@@ -10,7 +10,7 @@ import (
 	"retort/internal/core"
 )
 
-// tokensOf simulates that a server sends texts, and returns the tokens that a program sees for them.
+// tokensOf returns the tokens that a program sees in place of the texts when the server has sent them.
 func tokensOf(t *testing.T, s *Session, server string, texts ...string) []string {
 	t.Helper()
 	document, err := json.Marshal(texts)

@@ -27,7 +27,7 @@ const (
 // ShowFile returns a file's content for a person to read, with its tokens replaced by values, and reports whether
 // there were any tokens. The file was written by a program, so opening it could send the values elsewhere: through an
 // image in a web page, or a spreadsheet formula. Therefore ShowFile returns an error for a file with tokens if its
-// format is not plain data, if it contains formulas, or if the result would exceed the limit most, in bytes.
+// format is not plain data, if it contains formulas, or if the result would exceed the given number of bytes.
 func (s *Session) ShowFile(name string, content []byte, most int) (out []byte, restored bool, err *core.Error) {
 	if err := s.tokens.RefreshTokens(); err != nil {
 		return nil, false, core.Errorf(core.KindInternal, "pii.files", "the tokens of this session cannot be read: %w", err)
@@ -97,14 +97,16 @@ func hasFormulas(text string) bool {
 	return false
 }
 
-// isLetter reports whether a text begins with a visible non-ASCII character.
+// isLetter reports whether a text begins with a visible non-ASCII character. hasFormulas treats every such character
+// as a letter.
 func isLetter(text string) bool {
 	r, _ := utf8.DecodeRuneInString(text)
 	return r >= 0x7f && !strings.ContainsRune("\u007f\u00a0\u00ad\u200b\u200c\u200d\u2060\u3000\ufeff\uff02", r) &&
 		!(0x2000 <= r && r <= 0x200f)
 }
 
-// isNumber reports whether the rest of a cell has only characters that occur in numbers and phone numbers.
+// isNumber reports whether the rest of a cell, after a leading + or -, has only characters that occur in numbers and
+// phone numbers. In that case the cell is a signed number and not a formula.
 func isNumber(rest string) bool {
 	if end := strings.IndexAny(rest, "\n\r,;\t|"); end >= 0 {
 		rest = rest[:end]

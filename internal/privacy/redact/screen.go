@@ -297,9 +297,10 @@ func plainJSON(r rune) rune {
 	return r
 }
 
-// Foreign handles text that looks like a token but that Retort may not have written. In a server's result it hides
-// this text behind a real token, so that nobody mistakes it for a token of this session. In text for the model, it
-// replaces only tokens of values that the model wrote itself, by these values.
+// Foreign handles text that already has the form of a token in a document. In a server's result, it replaces this
+// text by a real token, because the server may have invented it, and nobody should mistake it for a token of this
+// session. In text for the model, it replaces only the tokens of values that the model itself wrote, each by its
+// value.
 func (m *documentVault) Foreign(text string) (string, bool) {
 	if m.border {
 		return m.echoedValue(text)

@@ -29,8 +29,8 @@ type encodedForm struct {
 const (
 	indexWindow = 8 // bytes in an indexed window
 	longValue   = 16
-	// maxGap bounds the number of bytes between two characters of a long secret: a quote, a comma, a newline and some
-	// indentation.
+	// maxGap bounds the number of bytes between two characters of a long secret that was split over several lines. It
+	// leaves room for a quote, a comma, a newline and some indentation.
 	maxGap = 12
 	minGap = 3
 )
@@ -92,8 +92,8 @@ func requiredLength(text string) int {
 	return (len(text) + 1) / 2
 }
 
-// utf16Text returns the bytes of a text in UTF-16 that both byte orders have in common: the little-endian ones
-// without the last byte.
+// utf16Text returns the bytes that a text's two UTF-16 encodings have in common: the little-endian encoding without
+// its last byte. For ASCII text, the big-endian encoding contains the same bytes, one position later.
 func utf16Text(text string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -102,8 +102,8 @@ func utf16Text(text string) string {
 	return string(b[:max(0, len(b)-1)])
 }
 
-// utf32Text returns the bytes of a text in UTF-32 that both byte orders have in common: the little-endian ones
-// without the last three bytes.
+// utf32Text returns the bytes that a text's two UTF-32 encodings have in common: the little-endian encoding without
+// its last three bytes. For ASCII text, the big-endian encoding contains the same bytes, three positions later.
 func utf32Text(text string) string {
 	var b []byte
 	for _, r := range text {
@@ -175,8 +175,8 @@ func (f *encodedForm) maxSeparators(i int) int {
 // longestUnit is the maximum length in bytes of one escaped character, such as &amp;#x2d;.
 const longestUnit = 10
 
-// base64Core returns the characters that the Base64 of every text contains if value occurs in it at an offset
-// congruent to shift modulo 3. Characters that also encode neighbouring bytes are omitted.
+// base64Core returns the part of a value's Base64 that is the same in every text that contains the value. The value's
+// offset in the text must be congruent to shift modulo 3. Characters that also encode neighbouring bytes are omitted.
 func base64Core(value string, shift int) string {
 	coded := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:shift] + value))
 	return significantText(coded[(shift*8+5)/6 : (shift+len(value))*8/6])

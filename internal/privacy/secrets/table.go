@@ -28,8 +28,8 @@ type valueSpelling struct {
 // windowPlace says where a window, a short sequence of bytes, occurs: in which form or spelling, and at which offset.
 type windowPlace struct{ of, at int }
 
-// windowIndex maps windows of up to eight bytes to the places where they occur. A bit filter excludes most other
-// windows without a map lookup.
+// windowIndex maps windows, which are sequences of up to eight bytes, to the places where they occur in secrets. A
+// bit filter excludes most other windows without a map lookup.
 type windowIndex struct {
 	filter []uint64
 	shift  uint
@@ -80,8 +80,8 @@ func windowOf(text string) (w uint64) {
 	return w
 }
 
-// compileTable builds the search table from the labels of all secret values. The result does not depend on the order
-// in which secrets were added.
+// compileTable builds the search table for secrets. labels maps the value of each secret to its label. The result
+// does not depend on the order in which secrets were added.
 func compileTable(labels map[string]string) *searchTable {
 	t := &searchTable{}
 	for _, value := range slices.Sorted(maps.Keys(labels)) {
@@ -239,8 +239,8 @@ func (s *formScanner) findForms(t *searchTable, text []byte, found []textPiece) 
 	}
 }
 
-// readSignificant decodes the text from i and appends its letters and digits until there are room bytes. It returns
-// the offset at which it stopped.
+// readSignificant decodes the text from i on and appends its letters and digits to the scanner's text. It stops when
+// that text has as many bytes as the argument room says, and returns the offset at which it stopped.
 func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	out, start := s.text, s.start
 	for i < len(text) && len(out) < room {
@@ -262,8 +262,9 @@ func (s *formScanner) readSignificant(text []byte, i, room int) int {
 	return i
 }
 
-// verifyPlaces compares the text around a window with the forms that contain the window, and appends the matches.
-// done is the index of the last byte that is part of a match.
+// verifyPlaces checks whether the text around a window contains a secret. It compares this text with each encoded
+// form in which the window occurs, and appends the matches to found. done is the index of the last byte that is part
+// of a match.
 func (s *formScanner) verifyPlaces(
 	t *searchTable, text []byte, places []windowPlace, at int, found []textPiece, done int,
 ) ([]textPiece, int) {
@@ -283,7 +284,8 @@ func (s *formScanner) verifyPlaces(
 	return found, done
 }
 
-// pieceBounds extends the match of a window in both directions and returns the range that matches the form.
+// pieceBounds extends a match in both directions. At first, only a window of a few bytes is known to match the form.
+// pieceBounds returns the whole range that matches.
 func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from, to int) {
 	same := func(i, j int) bool {
 		a, b := s.text[i], f.text[j]
@@ -301,11 +303,12 @@ func (s *formScanner) pieceBounds(text []byte, f *encodedForm, at, of int) (from
 	return from, to
 }
 
-// maxUnseen bounds the number of bytes between two characters of a secret that are searched for invisible characters.
+// maxUnseen bounds how far apart two characters of a secret may be, in bytes, so that the text between them is still
+// searched for invisible characters.
 const maxUnseen = 4 << 10
 
-// isNear reports whether at most gap bytes separate significant byte i from the one before it. Invisible characters,
-// tags and escapes between them do not count.
+// isNear reports whether at most gap bytes lie between two neighbouring letters or digits: the one at index i and the
+// one before it. Invisible characters, tags and escapes between them do not count.
 func (s *formScanner) isNear(text []byte, i, gap int) bool {
 	before, now := s.start[i-1], s.start[i]
 	if before == now || now-before == 1 {

@@ -73,8 +73,8 @@ func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isAlnum(c byte) bool { return unicode.IsDigit(rune(c)) || isLower(c) || isUpper(c) }
 
-// escapeUnit represents a decoded character, escape or separator. The first n bytes of text are the decoded ones. n
-// is 0 for a separator.
+// escapeUnit represents a decoded character, escape or separator. The field text holds the n bytes that result from
+// decoding. For a separator, n is 0.
 type escapeUnit struct {
 	text [utf8.UTFMax]byte
 	n    int
@@ -250,8 +250,8 @@ func readBraced(text []byte, j int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// decodeNumber parses a number in the given base between the prefix opens and a closing brace. end is 0 if there is
-// none at i.
+// decodeNumber decodes an escape at i that consists of the prefix opens, a number in the given base, and a closing
+// brace. end is 0 if there is no such escape at i.
 func decodeNumber(text []byte, i int, opens string, base int) (r rune, end int) {
 	if !bytes.HasPrefix(text[i:], []byte(opens)) {
 		return 0, 0

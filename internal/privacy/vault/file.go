@@ -46,7 +46,8 @@ const (
 	batchBytes = 1 << 20 // bytes that are written at once
 )
 
-// derivedAEAD returns an AES-256-GCM cipher for one purpose, which use names. It derives the cipher's key from key.
+// derivedAEAD returns an AES-256-GCM cipher for the purpose that the argument use names. The cipher's key is derived
+// from key and from this purpose.
 func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {
@@ -71,9 +72,9 @@ func (s *TokenVault) wrapCipher() (cipher.AEAD, error) {
 	return derivedAEAD(master, "keys")
 }
 
-// createFile replaces the session's file by a new one with a new key and the entries that source puts. If it fails,
-// the old file stays in use. If it succeeds, the old file can no longer be read, because the new key has overwritten
-// the old one. The caller must still read the new file to load its frames.
+// createFile replaces the session's file by a new one with a new key. The function source supplies the entries of the
+// new file. If createFile fails, the old file stays in use. If it succeeds, the old file can no longer be read,
+// because the new key has overwritten the old one. The caller must still read the new file to load its frames.
 func (s *TokenSession) createFile(source func(put func(*TokenEntry) error) error) (*sessionFile, []byte, error) {
 	wrap, err := s.store.wrapCipher()
 	if err != nil {
@@ -104,7 +105,8 @@ func (s *TokenSession) createFile(source func(put func(*TokenEntry) error) error
 	return f, wrapped, nil
 }
 
-// writeEntries writes the mark and all entries from source to a new file and syncs it to disk.
+// writeEntries writes the format mark to a new file, then all entries that the function source supplies. Finally it
+// syncs the file to disk.
 func (f *sessionFile) writeEntries(source func(put func(*TokenEntry) error) error) error {
 	if _, err := f.WriteAt([]byte(fileMark), 0); err != nil {
 		return err

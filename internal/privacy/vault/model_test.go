@@ -18,8 +18,8 @@ func small(s *TokenVault) *TokenVault {
 	return s
 }
 
-// model predicts with plain maps how processes that share a session must behave, and compares the real ones with
-// that.
+// model predicts, with plain maps, how the sessions of several processes must behave. It compares the real sessions
+// with these predictions.
 type model struct {
 	*testing.T
 	r      *rand.Rand
@@ -160,7 +160,7 @@ func (m *model) die(p int) {
 	m.own[p] = m.open()
 }
 
-// TestModel checks processes that share a session against a model in maps, by random operations.
+// TestModel checks with random operations that processes which share a session behave as the type model predicts.
 func TestModel(t *testing.T) {
 	seeds := uint64(3)
 	if testenv.Full() {
@@ -204,7 +204,8 @@ func (m *model) step(disk bool) {
 	}
 }
 
-// end checks with a newly opened session that exactly the tokens which were neither erased nor lost still exist.
+// end opens the session anew and checks its tokens at the end of a test. Erased tokens must no longer exist, and all
+// others must exist, except those that may have been lost in a crash.
 func (m *model) end() {
 	for p := range m.own {
 		m.sync(p)

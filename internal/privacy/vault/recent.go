@@ -25,8 +25,9 @@ func (r *recentTokens) findToken(h uint64, value string) *cachedToken {
 	return nil
 }
 
-// rememberToken caches a token when its value is requested for the second time, with no other value of the same slot
-// in between. Caching every value at once would only create garbage when there are many values.
+// rememberToken caches a token as soon as its value was requested twice, with no request for another value of the
+// same cache slot in between. Caching every value at its first request would only create garbage when there are many
+// values.
 func (r *recentTokens) rememberToken(h uint64, known *frameRecord, token string) {
 	i := h % (1 << recentBits)
 	if tag := uint32(h >> 32); r.missed[i].Swap(tag) == tag {

@@ -77,8 +77,8 @@ func (s *TokenSession) MintToken(e TokenEntry) (token string, err error) {
 }
 
 // mintToken looks up the token of a value without changing the table. It returns the token only if the value has come
-// from all the servers in e.From before. Otherwise it returns "". In that case changes is the table's change count if
-// the value is unknown, and 0 if only servers are missing.
+// from all the servers in e.From before. Otherwise it returns "" and, in changes, why: the table's count of changes
+// if the value is unknown, or 0 if only servers are missing.
 func (s *TokenSession) mintToken(e *TokenEntry) (token string, changes int, err error) {
 	c := s.table.types[e.Type]
 	if c == nil {
@@ -308,8 +308,8 @@ func (s *TokenSession) ForgetValues(told func(value string) bool) (erased int, e
 	return erased, err
 }
 
-// rewriteFile replaces the session's file by one with a new key, which contains the entries that source puts and the
-// highest reserved number of each type. Afterwards no entry is pending.
+// rewriteFile replaces the session's file by one with a new key. The new file contains the entries that the function
+// source supplies, and the highest reserved number of each type. Afterwards no entry is waiting to be saved.
 func (s *TokenSession) rewriteFile(source func(put func(*TokenEntry) error) error) error {
 	f, wrapped, err := s.createFile(func(put func(*TokenEntry) error) error {
 		for typ, c := range s.table.types {

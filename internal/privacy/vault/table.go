@@ -97,8 +97,8 @@ func (t *entryTable) findValue(c *typeColumn, h uint64, value string) (found fra
 	return t.searchHash(c, h, func(other []byte) bool { return string(other) == value })
 }
 
-// searchHash returns the first entry with this hash for whose value the function is returns true. The place is 0 if
-// there is none.
+// searchHash returns the first entry with this hash whose value the given function accepts. The place is 0 if there
+// is no such entry.
 func (t *entryTable) searchHash(c *typeColumn, h uint64, is func(value []byte) bool) (found frameRecord, place uint32, err error) {
 	place = c.values.FindOffset(h, func(place uint32) bool {
 		r, wrong := t.recordAt(place)
@@ -312,7 +312,8 @@ func (t *entryTable) hasMatch(told func(string) bool) (bool, error) {
 
 var errFound = errors.New("found")
 
-// copyExcept calls put with every entry except those whose value told accepts. It returns how many it has left out.
+// copyExcept calls put with every entry, except those with a value for which the function told returns true. It
+// returns the number of entries left out.
 func (t *entryTable) copyExcept(told func(string) bool, put func(*TokenEntry) error) (erased int, err error) {
 	err = t.eachLive(func(r *frameRecord) error {
 		if told(string(r.value)) {

@@ -92,7 +92,8 @@ func (s *TokenVault) lastWritten(id string) (last time.Time) {
 
 func (s *TokenVault) keyPath(id string) string { return filepath.Join(s.dir, "keys", id+".key") }
 
-// dataPath returns the path of a session's data file. Its name contains the part of secret that follows the key.
+// dataPath returns the path of a session's data file. secret holds the file's key, followed by random bytes that
+// become part of the file's name. A file with a new key therefore has a new name, too.
 func (s *TokenVault) dataPath(id string, secret []byte) string {
 	return filepath.Join(s.dir, id+"-"+hex.EncodeToString(secret[keySize:])+".vault")
 }
