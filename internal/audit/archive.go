@@ -191,8 +191,8 @@ func (a *archiveLine) toRow(chain string) LogRow {
 }
 
 // readRows yields the rows of an archive in order, and checks that their sequence numbers are those in the file's
-// name. If the archive is incomplete or its seal does not match the rows, the last value is an error. It stores the
-// seal in sealed, unless that is nil. The caller must check the seal's signature.
+// name. If the archive is incomplete or its seal does not match the rows, the last value is an error. Unless sealed
+// is nil, readRows stores the seal in it. The caller must check the seal's signature.
 func (a archiveFile) readRows(sealed *ArchiveSeal) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		f, err := seal.Open(a.path)

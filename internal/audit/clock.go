@@ -15,8 +15,8 @@ const (
 	acceptedFor  = time.Hour
 )
 
-// AcceptClock records in the folder of checkpoints that a person has confirmed the time now. For an hour, engines
-// then accept that the clock is behind the newest entry of the audit log.
+// AcceptClock records, in the folder of checkpoints, that a person has confirmed the current time. For an hour,
+// engines then accept that the clock is behind the newest entry of the audit log.
 func AcceptClock(checkpoints string, now time.Time) error {
 	return seal.ReplaceFile(filepath.Join(checkpoints, acceptedFile), []byte(now.UTC().Format(time.RFC3339Nano)+"\n"))
 }

@@ -62,7 +62,8 @@ func givenUpIn(ctx context.Context, stores []LogStore) ([]givenUp, error) {
 	return all, nil
 }
 
-// successorChains returns the chain that continues g, the one that continues that chain, and so on.
+// successorChains returns the chain that continues the given-up chain g, the chain that continues that one, and so
+// on.
 func successorChains(lost []givenUp, g givenUp) []string {
 	later := []string{g.next}
 	for i := 0; i < len(later); i++ {
@@ -98,8 +99,8 @@ func endedLater(ctx context.Context, stores []LogStore, g givenUp, later []strin
 	return slices.DeleteFunc(here, func(r LogRow) bool { return !ended[r.Execution] }), nil
 }
 
-// eventIdentity holds the fields of an entry that differ between any two events. Entries in which these fields are
-// equal record the same event.
+// eventIdentity holds the fields of an entry by which its event is recognised. Entries in which these fields are
+// equal are taken for the same event.
 type eventIdentity struct {
 	at                                             int64
 	kind, execution, session, server, tool, status string

@@ -117,8 +117,8 @@ func withFact(facts map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// computeHash returns the hash of a row. It includes the hash of the row before, which is nil for the first row. It
-// covers all fields except Hash and Code.
+// computeHash returns the hash of a row, which covers all fields of the row except Hash and Code. It also covers the
+// hash of the previous row, which is nil for the first row.
 func (r *LogRow) computeHash(before []byte) []byte {
 	h := sha256.New()
 	buf := make([]byte, 0, 512)

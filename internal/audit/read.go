@@ -262,7 +262,8 @@ func (e *Entry) containsText(text string) bool {
 	return anyText(e.Facts, has) || anyText(e.Body, has)
 }
 
-// anyText reports whether is(text) returns true for the whole document or for any name or string in its JSON.
+// anyText reports whether the given function returns true for at least one text of a JSON document. The texts of a
+// document are the document as a whole, and each name and string in it.
 func anyText(document json.RawMessage, is func(string) bool) bool {
 	if len(document) == 0 {
 		return false

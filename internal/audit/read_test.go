@@ -108,7 +108,8 @@ func TestFindWithoutKey(t *testing.T) {
 	}
 }
 
-// erasing makes r record erasures in a chain of its own. Calling seen adds that chain to the stores of r.
+// erasing makes r record erasures in a chain of their own. Calling the returned function seen makes r read this
+// chain, too.
 func erasing(t *testing.T, r *LogReader) (seen func()) {
 	m := newMemory("c9")
 	l := opening(t, m, Options{Keys: testKeys()})

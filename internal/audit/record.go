@@ -84,9 +84,9 @@ type damagedArchiveError struct {
 func (d *damagedArchiveError) Error() string { return d.err.Error() }
 func (d *damagedArchiveError) Unwrap() error { return d.err }
 
-// walkChain yields the rows of a chain from sequence number next on: first from archives, then from the store. After
-// a *damagedArchiveError it continues with the rows after that archive. It calls seals with each archive's seal that
-// it reads, unless seals is nil.
+// walkChain yields the rows of a chain from the sequence number next on: first from archives, then from the store.
+// After a *damagedArchiveError it continues with the rows after that archive. Unless seals is nil, walkChain calls it
+// with the seal of each archive.
 func (r *LogReader) walkChain(ctx context.Context, c *recordChain, next int64, seals func(ArchiveSeal)) iter.Seq2[LogRow, error] {
 	return func(yield func(LogRow, error) bool) {
 		for moved := true; moved; {
@@ -125,8 +125,8 @@ func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, err
 	return archiveFile{}, false, err
 }
 
-// walkArchives yields archived rows from next on, and returns the sequence number that follows them. ok is false if
-// the consumer has stopped.
+// walkArchives yields the archived rows of a chain from the sequence number next on. It returns the sequence number
+// that follows the last of these rows. ok is false if the consumer has stopped.
 func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSeal), yield func(LogRow, error) bool) (_ int64, ok bool) {
 	for {
 		a, there, err := r.archiveWith(chain, next)
@@ -154,7 +154,7 @@ func (r *LogReader) walkArchives(chain string, next int64, seals func(ArchiveSea
 	}
 }
 
-// yieldArchive yields the rows of an archive from next on.
+// yieldArchive yields the rows of an archive from the sequence number next on.
 func yieldArchive(a archiveFile, next int64, s *ArchiveSeal, yield func(LogRow, error) bool) (ok bool, failed error) {
 	for row, err := range a.readRows(s) {
 		if err != nil {
@@ -178,8 +178,8 @@ func storeOf(all []*recordChain, name string) LogStore {
 	return nil
 }
 
-// signerKey returns the owner's signing keys, and the public key that verifies checkpoints and archives. The public
-// key is the given one or, if that is nil, the owner's. It is nil if neither is known.
+// signerKey returns the owner's signing keys, and the public key that verifies checkpoints and archives. This public
+// key is the one that the caller passes or, if that is nil, the owner's. It is nil if neither is known.
 func (r *LogReader) signerKey(given ed25519.PublicKey) (signingKeys, ed25519.PublicKey, error) {
 	if r.Keys.Codes == nil {
 		return signingKeys{}, given, errors.New("there is no key")

@@ -11,8 +11,8 @@ import (
 	"retort/internal/core"
 )
 
-// bodyKey holds a key that encrypts bodies. If the key is destroyed in the store while its execution runs, the engine
-// goes on using it. Bodies that it then encrypts can never be read.
+// bodyKey holds a key that encrypts bodies. If the key is destroyed in the store while its execution is running, the
+// engine still encrypts further bodies with it, and nobody can ever read these bodies.
 type bodyKey struct {
 	BodyKey
 	aead cipher.AEAD
@@ -106,8 +106,8 @@ func (l *Log) newKey(r *LogRow, lost bool) (*bodyKey, error) {
 	return k, err
 }
 
-// foundKey reads a key from the store, and creates one if it is missing. If the execution already has entries, its
-// key was destroyed, so the new key is never stored.
+// foundKey reads a key from the store. If the key is missing, it returns a new one. If the execution already has
+// entries, its key must have been destroyed. In that case the new key is never stored.
 func (l *Log) foundKey(r *LogRow) (*bodyKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

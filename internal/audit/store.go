@@ -106,7 +106,7 @@ type LogStore interface {
 	// connection may have been lost after the write. After an error that wraps ErrUnsynced or ErrGone, neither the
 	// written rows nor Head can be trusted, and every later write returns the same error.
 	Append(ctx context.Context, b WriteBatch) error
-	// Open returns the executions in this store's own chain that have begun and not ended.
+	// Open returns the open executions of this store's own chain, which are those that have begun and not ended.
 	Open(ctx context.Context) ([]string, error)
 	// Chains returns the heads of all chains.
 	Chains(ctx context.Context) ([]ChainHead, error)

@@ -62,7 +62,7 @@ type TokenStore struct {
 	notes bool              // a goroutine writes days of use
 }
 
-// storeState holds the content of the file when it was last read.
+// storeState holds what the token file contained when it was last read.
 type storeState struct {
 	file, aside seal.FileStamp
 	writes      uint64

@@ -161,8 +161,8 @@ func (s *SessionState) readValues() (map[string]json.RawMessage, error) {
 	return s.values, s.reloadIfChanged()
 }
 
-// changeValues applies do to a copy of the values and stores the result, while no other process can change them. If
-// do or writing fails, nothing is changed.
+// changeValues calls the function do with a copy of the values and then stores the changed copy. Meanwhile no other
+// process can change the values. If do or writing fails, nothing is changed.
 func (s *SessionState) changeValues(do func(values map[string]json.RawMessage) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,8 +28,8 @@ type VirtualFolder struct {
 type FileTree struct {
 	Workspace *Workspace
 	Folders   map[string]VirtualFolder // by name: "servers"
-	// May returns an error if the program must not use a file or folder of the workspace in this way. The name is a
-	// clean path relative to the workspace. If May is nil, everything is allowed.
+	// May returns an error if the program must not access a file or folder of the workspace in this way. The name is
+	// a clean path relative to the workspace. If May is nil, everything is allowed.
 	May func(name string, use AccessKind) *core.Error
 }
 
@@ -43,7 +43,7 @@ const (
 	WriteFile                   // also make, remove and rename
 )
 
-// checkAccess returns an error if the program must not use a path within the workspace in this way. If access to
+// checkAccess returns an error if the program must not access a path of the workspace in the given way. If access to
 // files is restricted, it refuses symbolic links on the path, because they could lead to other files.
 func (t *FileTree) checkAccess(rest string, use AccessKind) error {
 	if t.May == nil {

@@ -56,8 +56,8 @@ func (s *WorkspaceStore) Open(session string) (*Workspace, error) {
 	return w, nil
 }
 
-// openFolder opens the folder of the session under a shared lock. The first change measures its contents, unless
-// another engine already counts them.
+// openFolder opens the folder of the session under a shared lock. The first change of the workspace measures its
+// contents, unless another engine already counts them.
 func (w *Workspace) openFolder(first bool) (err error) {
 	if err := w.lockShared(first); err != nil {
 		return err

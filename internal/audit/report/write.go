@@ -20,7 +20,7 @@ type pageWriter struct {
 	out      *bufio.Writer
 }
 
-// Write writes a report in the given format. The error for an unknown format is of kind invalid_arguments.
+// Write writes the report in a format. If the format is unknown, the error is of kind invalid_arguments.
 func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
 	p := pageWriter{PeriodReport: r, title: "Retort: " + standards[r.Standard].title, sections: r.allSections(), out: bufio.NewWriter(w)}
 	switch f {
@@ -40,8 +40,8 @@ func (r *PeriodReport) Write(w io.Writer, f ReportFormat) error {
 	).WithHint("the formats are markdown, html and json")
 }
 
-// writeFormat writes a format string, in which each %s stands for one of the texts in says. The function as escapes
-// these texts. Write errors are ignored here, because the Flush of the buffered writer returns them.
+// writeFormat writes a format string, in which each %s stands for one of the given texts. Its first argument is the
+// function that escapes these texts. Write errors are ignored here, because the buffered writer's Flush returns them.
 func (p *pageWriter) writeFormat(as func(string) string, format string, says ...string) {
 	args := make([]any, len(says))
 	for i, s := range says {

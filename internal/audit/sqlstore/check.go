@@ -121,7 +121,7 @@ func (s *sqlStore) Indexes(ctx context.Context) error {
 func (e *sqliteEngine) snapshotBegin() string { return "BEGIN" }
 
 // checkIndexes makes SQLite compare each index with its table. It also reports a file with more than one chain,
-// because an engine writes only one.
+// because an engine writes only one chain to a file.
 func (e *sqliteEngine) checkIndexes(ctx context.Context, c *sql.Conn) (says []string, err error) {
 	const most = 20
 	found, err := queryList[string](ctx, c, fmt.Sprintf("PRAGMA integrity_check(%d)", most))

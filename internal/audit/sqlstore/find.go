@@ -42,7 +42,7 @@ func (c columnCondition) whereClause(column string) (string, []any) {
 }
 
 // whereExcept returns the SQL of all conditions but one, together with their arguments. It omits the condition with
-// index lead. The function written returns the SQL expression for a column.
+// index lead. The last argument is a function that returns the SQL expression for a column.
 func (q *filterQuery) whereExcept(lead int, written func(column string) string) (where string, args []any) {
 	where, args = q.where, slices.Clone(q.args)
 	for i, c := range q.conditions {

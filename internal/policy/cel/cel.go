@@ -99,7 +99,8 @@ func (m *evalMachine) spendSteps(n int) error {
 	return nil
 }
 
-// chargeTexts spends steps for reading the texts: one for each text and one for each 64 bytes.
+// chargeTexts counts the cost of reading the texts towards the maximum number of steps of an evaluation. Each text
+// costs one step, and one more for every 64 bytes.
 func (m *evalMachine) chargeTexts(texts ...string) error {
 	n := 0
 	for _, s := range texts {

@@ -317,8 +317,8 @@ func computeIntegers(sign string, a, b int64) (any, error) {
 	return nil, errOverflow
 }
 
-// fieldsOf evaluates an operand that must be a map, and returns its fields. what names the operation in the error for
-// other values.
+// fieldsOf evaluates an operand that must be a map, and returns its fields. If it is not a map, the error names the
+// operation that needs a map, which is passed as what.
 func fieldsOf(m *evalMachine, operand evalNode, what string) (map[string]any, error) {
 	v, err := operand(m)
 	if err != nil {

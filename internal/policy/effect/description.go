@@ -136,7 +136,8 @@ func verbsOf(part string) (verbs []knownWord) {
 	return verbs
 }
 
-// addFurtherVerb makes the judgement destructive. verb is the destructive action that the description names.
+// addFurtherVerb makes the judgement destructive. verb is a further action that the description names, and it is
+// destructive.
 func (j *textJudgement) addFurtherVerb(verb string) {
 	if !j.raises || j.kind < core.EffectDestructive {
 		j.kind, j.verb, j.raises, j.leads = core.EffectDestructive, verb, true, false

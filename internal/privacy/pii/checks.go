@@ -59,8 +59,8 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// mod97 returns the remainder modulo 97 of the number that consists of rest followed by the characters of id. Letters
-// count from 10 to 35, as in the checksum of an IBAN.
+// mod97 returns the remainder modulo 97 of a number. The digits of the number are those of rest, followed by those of
+// id, in which letters count from 10 to 35. IBANs have such a checksum.
 func mod97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {
@@ -159,7 +159,7 @@ var cardIssuers = []struct {
 	{9792, 9792, 4, "\x10"},                             // Troy
 }
 
-// isCard reports whether digits form a payment card number: by their prefix, length and checksum.
+// isCard reports whether digits form a payment card number, judged by their prefix, their number and their checksum.
 func isCard(d []byte) bool {
 	if len(d) < 12 || len(d) > 19 || isUniform(d) {
 		return false

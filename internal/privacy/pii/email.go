@@ -40,7 +40,7 @@ func (sc *textScan) lastSolidEnd() int {
 	return 0
 }
 
-// withdrawNames removes the findings of names that begin at start or later.
+// withdrawNames removes all names that begin at start or later from the findings.
 func (sc *textScan) withdrawNames(start int) {
 	for sc.endsInName() && sc.out[len(sc.out)-1].Start >= start {
 		sc.out = sc.out[:len(sc.out)-1]

@@ -39,8 +39,8 @@ func (s *Scanner) findCustom(dst []TypedSpan, first int, text []byte) []TypedSpa
 	return append(dst[:first], kept...)
 }
 
-// appendDisjoint appends to kept those findings of more that are not empty and overlap neither those in kept nor each
-// other.
+// appendDisjoint appends the findings in more to kept. It omits empty findings, and those that overlap a finding in
+// kept or one that it has already appended.
 func appendDisjoint(kept, more []TypedSpan) []TypedSpan {
 	slices.SortFunc(kept, func(a, b TypedSpan) int { return cmp.Compare(a.Start, b.Start) })
 	from, end, out := 0, 0, slices.Clone(kept)
@@ -69,7 +69,8 @@ func (s *Scanner) shapeOf(number []byte) Type {
 	return ""
 }
 
-// OfKey returns the type of personal data that a key alone implies for its values, or "" if it implies none.
+// OfKey returns the type of personal data that values of a key have because of the key alone, or "" if the key
+// implies no type.
 func (s *Scanner) OfKey(key string) Type {
 	if m := s.meaningOf(key); m.sure && !s.off[m.typ] {
 		return m.typ

@@ -275,8 +275,8 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a number is probably machine data, for example because other numbers are next to it or
-// because it is an unquoted JSON value.
+// isCount reports whether a number is probably a count or other machine data, and not an ID. It is, for example, if
+// other numbers are next to it or if it is an unquoted JSON value.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
 	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' ||

@@ -45,7 +45,7 @@ func (s *Scanner) appendFindings(dst []TypedSpan, text []byte, h textHints) []Ty
 	return dst
 }
 
-// appendKnown appends the findings in a text that have built-in types.
+// appendKnown appends those findings in a text that have a built-in type.
 func (s *Scanner) appendKnown(dst []TypedSpan, text []byte, h textHints) []TypedSpan {
 	sc := textScan{s: s, voc: s.tables.words, text: text, out: dst, first: len(dst), textHints: h}
 	n := len(text)

@@ -161,8 +161,9 @@ func capitalWords(v []byte) (n int) {
 	return n
 }
 
-// personLike reports whether a value consists of two or more capitalised words and is probably a person's name. One
-// word must be a known name. If holder is set, it is enough that no word is a common one.
+// personLike reports whether a value consists of two or more capitalised words and is probably a person's name. At
+// least one word must be a known name. If holder is set, because the key may name a person, it is enough that no word
+// is a common one.
 func (s *Scanner) personLike(v []byte, holder bool) bool {
 	if len(v) > 60 || len(v) < 5 || !nameLike(v, false) {
 		return false

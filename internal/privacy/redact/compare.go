@@ -128,7 +128,7 @@ func entryOf(known map[valueKey]*comparedValue, t valueKey) *comparedValue {
 	return k
 }
 
-// sortedTogether reports whether one earlier sort included all values.
+// sortedTogether reports whether all of the given values were already sorted together, by one earlier sort.
 func sortedTogether(known map[valueKey]*comparedValue, values []valueKey) bool {
 	first, ok := known[values[0]]
 	if !ok {

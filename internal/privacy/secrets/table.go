@@ -131,7 +131,7 @@ func (t *searchTable) findPieces(text []byte) []textPiece {
 	return mergePieces(found)
 }
 
-// findSpellings appends to found the places where a spelling of a secret occurs byte for byte.
+// findSpellings appends the places where a spelling of a secret occurs byte for byte to the list found.
 func (t *searchTable) findSpellings(text []byte, found []textPiece) []textPiece {
 	var w uint64
 	for i, c := range text {

@@ -46,8 +46,8 @@ const (
 	batchBytes = 1 << 20 // bytes that are written at once
 )
 
-// derivedAEAD returns an AES-256-GCM cipher for the purpose that the argument use names. The cipher's key is derived
-// from key and from this purpose.
+// derivedAEAD returns an AES-256-GCM cipher whose key is derived from another key. use names the purpose of the
+// cipher, because each purpose has its own derived key.
 func derivedAEAD(key []byte, use string) (cipher.AEAD, error) {
 	derived, err := hkdf.Key(sha256.New, key, nil, "retort vault "+use, keySize)
 	if err != nil {

@@ -53,8 +53,8 @@ func (f *entryFrame) isFull() bool { return len(f.at) == frameEntries || len(f.b
 // memorySize returns the approximate memory that the frame uses, in bytes.
 func (f *entryFrame) memorySize() int { return cap(f.body) + 2*cap(f.at) + 96 }
 
-// appendEntry adds an entry. again says that the entry updates an earlier one with the same number. The frame must
-// not be full and must not share its lists of names with another frame.
+// appendEntry adds an entry. If again is set, the entry updates an earlier one with the same number. The frame must
+// not be full, and no other frame may share its lists of names.
 func (f *entryFrame) appendEntry(e *TokenEntry, again bool) {
 	flags := uint64(f.names.originIndex(e.From)) << 2
 	if again {

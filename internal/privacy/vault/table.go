@@ -64,7 +64,7 @@ func newTable(f *sessionFile, l sessionLimits) *entryTable {
 	}
 }
 
-// newSuccessor returns an empty table for the file f that keeps this table's reserved numbers.
+// newSuccessor returns an empty table for the file f. The new table keeps the numbers that this table has reserved.
 func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	next := newTable(f, t.limits)
 	next.changes, next.volatile = t.changes+1, t.volatile
@@ -256,7 +256,7 @@ func (t *entryTable) takeRecord(r *frameRecord, place uint32) error {
 	return nil
 }
 
-// lacksServer reports whether any server in from is missing in known.
+// lacksServer reports whether any server in the list from is missing in the list known.
 func lacksServer(known, from []string) bool {
 	return slices.ContainsFunc(from, func(server string) bool { return !slices.Contains(known, server) })
 }
