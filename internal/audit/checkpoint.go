@@ -208,7 +208,8 @@ func eachCheckpoint(dir string) iter.Seq2[Checkpoint, error] {
 // maxLine bounds the size of a checkpoint, in bytes.
 const maxLine = 64 << 10
 
-// ReadCheckpoints yields the checkpoints of a file, which has one in each line. It ignores an incomplete last line.
+// ReadCheckpoints yields the checkpoints of a file that contains one checkpoint in each line. It ignores an
+// incomplete last line.
 func ReadCheckpoints(path string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		f, err := seal.Open(path)

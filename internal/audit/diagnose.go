@@ -65,8 +65,8 @@ func (d *rowDiagnosis) isLinked() bool {
 	return d.next.Seq == d.bad.Seq+1 && bytes.Equal(d.next.computeHash(d.bad.Hash), d.next.Hash)
 }
 
-// isShifted reports whether the next row would follow the faulty row if both were at a later position. If so, rows
-// are missing before them and the rest was renumbered. It tries up to 1000 missing rows.
+// isShifted reports whether rows in front of the faulty row were removed and the later rows renumbered. It concludes
+// this if the next row would follow the faulty row at a later position of both. It tries up to 1000 missing rows.
 func (d *rowDiagnosis) isShifted() bool {
 	for by := int64(1); by <= 1000; by++ {
 		moved := *d.next

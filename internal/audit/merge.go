@@ -71,8 +71,8 @@ func (r *LogReader) mergedRows(ctx context.Context, f Filter) iter.Seq2[LogRow, 
 	}
 }
 
-// newestOf returns the index of the source to read next, which may have the newest row. Among several, it prefers one
-// that is not opened yet, because its rows are not known.
+// newestOf returns the index of the source that may have the newest row and must be read next. If several sources may
+// have it, newestOf prefers one that is not opened yet, because its rows are not known.
 func newestOf(sources []*rowSource) int {
 	best := 0
 	for i, s := range sources {

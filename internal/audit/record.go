@@ -114,7 +114,7 @@ func (r *LogReader) isArchived(chain string, seq int64) bool {
 	return ok
 }
 
-// archiveWith returns the archive that contains an entry, and whether there is one.
+// archiveWith returns the archive that contains an entry. The second result is false if there is no such archive.
 func (r *LogReader) archiveWith(chain string, seq int64) (archiveFile, bool, error) {
 	all, err := listArchives(r.Archives)
 	for _, a := range all {

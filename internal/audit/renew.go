@@ -104,7 +104,8 @@ func (l *Log) switchStore(store LogStore, head ChainHead, cause error) (old LogS
 	return old
 }
 
-// newGapEntry returns the gap entry with which a chain begins if it continues another chain.
+// newGapEntry returns the first entry of a chain that continues another one. This gap entry says why the other chain
+// ended and which executions continue.
 func (l *Log) newGapEntry(c continuationFacts) *queuedRow {
 	row, err := rowOf(core.AuditEvent{Kind: core.EventGap, Status: StatusLost, At: l.o.Now(), Facts: map[string]any{
 		"cause": c.Cause, "chain": c.Chain, "entries": c.Entries, "executions": c.Executions,

@@ -129,8 +129,8 @@ func (k *retentionRun) ownHead(ctx context.Context) (ChainHead, error) {
 	return ChainHead{Chain: k.chain}, err
 }
 
-// nextArchive returns the archive that already contains the first row of the store, and whether there is one. A run
-// that is killed after writing an archive and before deleting the rows leaves such an archive.
+// nextArchive returns the archive that already contains the first row of the store. The second result is false if
+// there is no such archive. A run leaves one if it is killed after writing the archive and before deleting the rows.
 func (k *retentionRun) nextArchive(head ChainHead) (archiveFile, bool, error) {
 	r := LogReader{Archives: k.p.Dir}
 	a, there, err := r.archiveWith(head.Chain, head.Base+1)

@@ -24,8 +24,8 @@ type bodyKey struct {
 // ringReadPause is how long a session's key is used before the log checks again that the store still has it.
 const ringReadPause = time.Minute
 
-// keyID returns the ID of the key for the body of a row. It is the key of the execution, otherwise of the session,
-// otherwise of the chain.
+// keyID returns the ID of the key for the body of a row. This is the key of the row's execution, if it has one,
+// otherwise the key of its session, otherwise the key of the chain.
 func keyID(r *LogRow) string {
 	switch {
 	case r.Execution != "":

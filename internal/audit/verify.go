@@ -376,8 +376,8 @@ func (k *chainCheck) checkRow(ctx context.Context, r *LogRow, loose, forged bool
 	return nil
 }
 
-// goesOn handles the gap entry at the beginning of a chain that continues another one. It adds a note that names the
-// other chain.
+// goesOn handles the gap entry at the beginning of a chain that continues another chain. It adds a note that names
+// the other chain.
 func (k *chainCheck) goesOn(r *LogRow) {
 	var c continuationFacts
 	if err := json.Unmarshal(r.Facts, &c); err != nil {

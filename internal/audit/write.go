@@ -44,8 +44,8 @@ func (l *Log) writeLoop() {
 	}
 }
 
-// nextBatch waits until the queue has rows and returns them. Unless a caller waits for one of them, it waits 10 ms
-// longer for more. It returns nil if the log is closed and the queue is empty.
+// nextBatch waits until the queue has rows and returns them. If no caller waits for one of these rows, nextBatch
+// waits 10 ms longer for further rows. It returns nil if the log is closed and the queue is empty.
 func (l *Log) nextBatch() []*queuedRow {
 	l.mu.Lock()
 	for len(l.queue) == 0 && !l.closed {
@@ -230,8 +230,8 @@ func (l *Log) writeCheckpoint(end bool) {
 	l.points.failed = err != nil
 }
 
-// finishBatch informs the callers that wait for a batch. After an error, unwritten entries stay in the queue, except
-// those of actions that are refused because of the error.
+// finishBatch informs the callers that wait for a batch. After an error, entries that were not written stay in the
+// queue. However, if an action is refused because of the error, its entry is removed.
 func (l *Log) finishBatch(batch []*queuedRow, err *core.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,7 +303,8 @@ func attachKey(queue []*queuedRow, k *bodyKey) {
 	}
 }
 
-// recordRecovery adds a gap entry which says that writing works again, if it failed before.
+// recordRecovery adds an entry when writing works again after it had failed. This gap entry says why and since when
+// writing failed, and how many entries were refused.
 func (l *Log) recordRecovery() {
 	if l.failed == nil {
 		return

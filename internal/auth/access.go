@@ -40,8 +40,8 @@ type Guard struct {
 	oauth  *JWTVerifier // nil: there is no authorization server
 }
 
-// NewGuard returns a Guard that accepts Retort's own tokens and those of an authorization server. Either argument may
-// be nil.
+// NewGuard returns a Guard that accepts Retort's own tokens and the tokens of an authorization server. Either
+// argument may be nil, and then the tokens that it stands for are not accepted.
 func NewGuard(tokens *TokenStore, oauth *JWTVerifier) *Guard { return &Guard{tokens, oauth} }
 
 // Authenticate returns the principal to whom a token belongs. The error is a *core.Error that wraps ErrToken,

@@ -142,8 +142,8 @@ func (b *TokenStore) CreateToken(name string, life time.Duration, permit func(To
 	return text, made, nil
 }
 
-// RevokeTokens removes the tokens with this name, or the one with this ID. Running engines then refuse requests with
-// them, and end requests in progress within a second.
+// RevokeTokens removes all tokens with the given name or ID. Running engines then refuse requests with these tokens,
+// and end their requests in progress within a second.
 func (b *TokenStore) RevokeTokens(which string) (gone []Token, err error) {
 	err = b.changeTokens(func(all []storedToken) ([]storedToken, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(k storedToken) bool {
@@ -207,8 +207,7 @@ func (b *TokenStore) HasValid(id string) bool {
 	return slices.ContainsFunc(b.currentState().tokens, func(k storedToken) bool { return k.ID == id && !k.Expired(now) })
 }
 
-// IsEmpty reports whether no token was ever created. After the first one was created, all callers must present a
-// token.
+// IsEmpty reports whether no token was ever created. As soon as one was created, all callers must present a token.
 func (b *TokenStore) IsEmpty() bool {
 	s := b.currentState()
 	return s.writes == 0 && s.err == nil

@@ -77,7 +77,7 @@ func isLoopback(host string) bool {
 }
 
 // findKeys returns the keys that may have signed a token with this key ID and algorithm. It waits for newer keys if
-// they are being fetched. Its errors are those of Authenticate.
+// they are being fetched. Its errors are of the same kinds as the errors of Guard.Authenticate.
 func (k *issuerKeys) findKeys(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	found, age, flight := k.lookupKeys(id, algorithm)
 	if flight != nil {
@@ -110,7 +110,8 @@ func (k *issuerKeys) isDown() bool {
 }
 
 // lookupKeys returns the cached keys that fit, and the age of the cache. It starts to fetch newer keys if they could
-// help. While they are being fetched, flight is a channel that is closed when the attempt ends. Otherwise it is nil.
+// help. While keys are being fetched, flight is a channel that is closed when the attempt ends. At other times,
+// flight is nil.
 func (k *issuerKeys) lookupKeys(id, algorithm string) (found []jose.JSONWebKey, age time.Duration, flight chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -25,7 +25,7 @@ type AllowedCommand struct {
 	Args []string
 }
 
-// These bounds apply to the arguments of a command. They are stricter than those of any operating system.
+// These bounds apply to the arguments of a command. They are stricter than the bounds of every operating system.
 const (
 	MaxArguments     = 256
 	MaxArgument      = 16 << 10 // bytes of one

@@ -32,8 +32,9 @@ type Rules struct {
 	Principals   map[string]AccessLimits // for one principal, on top of those for everybody
 	Commands     []AllowedCommand        // that programs may start; none where a level is ReadOnly, unless Levels say which
 	Levels       map[PermissionLevel]LevelRules
-	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to them.
-	// Otherwise the default rules would apply to them, which may allow more than their own rules did.
+	// Removed lists principals that earlier settings named and the current ones do not. Everything is denied to these
+	// principals. If they were not listed, the default rules would apply to them, which may allow more than their own
+	// rules did.
 	Removed []string `json:"-"`
 	// Disabled names the setting that denies everything to every principal. It is "" if there is none.
 	Disabled string        `json:"-"`
@@ -164,8 +165,8 @@ func (p *Policy) sightOf(principal string) *principalSight {
 	return p.everybody
 }
 
-// limitLayer holds one compiled set of limits: those for everybody, or those of one principal, together with the
-// rules of their level.
+// limitLayer holds one compiled set of limits, which applies either to everybody or to one principal. It includes the
+// rules of the permission level that belongs to these limits.
 type limitLayer struct {
 	closed  string // the rule that denies everything, or ""
 	prefix  string // of the names of its rules

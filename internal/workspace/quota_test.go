@@ -59,8 +59,8 @@ func TestEntriesCount(t *testing.T) {
 	}
 }
 
-// makeUnderFile tries to create folders below a file, which fails, and then a folder elsewhere. It returns the error
-// of the latter.
+// makeUnderFile tries to create a folder below a file, which fails, and then a folder elsewhere. It returns the error
+// of the second attempt.
 func makeUnderFile(w *Workspace, i int) error {
 	_ = w.MkdirAll("first/below")
 	return w.MkdirAll(fmt.Sprintf("d%d", i))

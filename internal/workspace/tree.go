@@ -23,8 +23,8 @@ type VirtualFolder struct {
 }
 
 // FileTree is the tree of files that a program sees. It consists of workspace/, which the program can read and write,
-// and other folders next to it. The latter are read-only unless they have a Write function. A relative path that
-// begins with none of these folders, such as out.csv or files/a.png, refers to a file in workspace/.
+// and other folders next to it. These other folders are read-only unless they have a Write function. A relative path
+// that begins with none of the folders, such as out.csv or files/a.png, refers to a file in workspace/.
 type FileTree struct {
 	Workspace *Workspace
 	Folders   map[string]VirtualFolder // by name: "servers"
@@ -121,8 +121,8 @@ func (t *FileTree) InWorkspace(name string) bool {
 	return folder == "workspace"
 }
 
-// isBarePath reports whether a path is relative and begins with none of the tree's folders, such as out.csv. It then
-// refers to a file in the workspace. The Python guest applies the same rule to its current folder.
+// isBarePath reports whether a path is relative and begins with none of the tree's folders. Such a path, for example
+// out.csv, refers to a file in the workspace. The Python guest applies the same rule to its current folder.
 func isBarePath(name string) bool {
 	first, _, _ := strings.Cut(path.Clean(name), "/")
 	return !path.IsAbs(name) && !isVisible(first) && !isVisible(firstWritten(name))

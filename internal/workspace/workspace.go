@@ -120,8 +120,9 @@ func isPlain(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"_-") == ""
 }
 
-// folderName returns the name of a session's folder. It is the session's name if that is plain. Otherwise it is a
-// part of the name with a hash, so that no two sessions share a folder.
+// folderName returns the name of a session's folder. If the session's name is plain, it is the name of the folder,
+// too. Otherwise the folder's name consists of a part of the session's name and a hash, so that no two sessions share
+// a folder.
 func folderName(session string) string {
 	if isPlain(session) {
 		return session
@@ -354,7 +355,7 @@ func (w *Workspace) Save(_ context.Context, suffix string, data []byte) (string,
 	return name, w.Write(name, data)
 }
 
-// localPath converts a path that a program uses to one for os.Root, which refuses paths that lead outside.
+// localPath converts a path that a program uses to a path for os.Root, which refuses paths that lead outside.
 func localPath(name string) string {
 	clean := path.Clean(strings.TrimPrefix(name, "/"))
 	if clean == "" || clean == "/" {

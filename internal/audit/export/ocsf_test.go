@@ -214,8 +214,8 @@ func TestOCSFCheck(t *testing.T) {
 	}
 }
 
-// TestTasksInOCSF checks that the events of a job contain its ID, and that its end has the same result and severity
-// as that of an execution.
+// TestTasksInOCSF checks that the events of a job contain its ID. It also checks that the end of a job has the same
+// result and severity as the end of an execution.
 func TestTasksInOCSF(t *testing.T) {
 	want := map[string][3]float64{ // activity, status, severity
 		"queued": {1, 0, 1}, "begun": {3, 0, 1}, "discover": {3, 0, 1}, "ok": {3, 1, 1}, "timeout": {3, 2, 3},

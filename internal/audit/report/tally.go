@@ -269,7 +269,7 @@ func (x *ExecutionList) addExecution(e ExecutionSummary) {
 }
 
 // addCall counts a call. A call that only reads has one entry. A call with effects has a call entry and, after its
-// response, an answer entry, of which only the former counts as a call.
+// response, an answer entry. Only the call entry is counted as a call.
 func (t *entryTally) addCall(e *audit.Entry, f *entryFacts) {
 	if e.Kind == core.EventCall {
 		t.addCount(&t.Effects, cmp.Or(f.Effect, "not known"), 1)

@@ -168,7 +168,8 @@ func TestAlteredSchema(t *testing.T) {
 	}
 }
 
-// TestTablesBesideEntries checks that Verify finds changes in every table other than that of the entries.
+// TestTablesBesideEntries checks that Verify finds changes in every table of the database apart from the table of
+// entries.
 func TestTablesBesideEntries(t *testing.T) {
 	r, whole := keptLog(t)
 	for _, s := range []string{

@@ -25,7 +25,7 @@ type Options struct {
 	// ReadOnly opens an existing store without claiming a chain, even while another process writes to it. Head and
 	// all writing methods return an error.
 	ReadOnly bool
-	// Owner identifies the owner of the audit log. A chain of another owner is not continued.
+	// Owner is the ID of the audit log's owner. A chain of another owner is not continued.
 	Owner string
 	// Left makes Open continue a chain that was left behind: it exists already, and no process is writing to it. If
 	// there is no such chain, the error wraps ErrNone.
@@ -249,7 +249,7 @@ func newChain() int64 {
 // chainName returns the name of a chain: its number as 16 hexadecimal digits.
 func chainName(chain int64) string { return fmt.Sprintf("%016x", uint64(chain)) }
 
-// chainOf parses the name of a chain. ok is false if the name is not that of any possible chain.
+// chainOf parses the name of a chain. ok is false if no chain can have this name.
 func chainOf(name string) (chain int64, ok bool) {
 	n, err := strconv.ParseInt(name, 16, 64)
 	return n, err == nil && n >= 0 && chainName(n) == name

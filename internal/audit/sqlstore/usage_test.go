@@ -27,8 +27,8 @@ func busy() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkUsage measures SumUsageOf with a million entries, which should take at most two seconds. Writing them
-// takes a minute, so it runs only if RETORT_BENCH_RECORD names a folder for them.
+// BenchmarkUsage measures SumUsageOf with a million entries, which should take at most two seconds. Writing the
+// entries takes a minute, so the benchmark runs only if RETORT_BENCH_RECORD names a folder for them.
 func BenchmarkUsage(b *testing.B) {
 	dir := os.Getenv("RETORT_BENCH_RECORD")
 	if dir == "" {

@@ -72,8 +72,8 @@ func conditionalNode(test, yes, no evalNode) evalNode {
 	}
 }
 
-// logicNode returns a node for && or ||. If one operand decides the result, an error in the other is ignored, unless
-// the error is that there were too many steps.
+// logicNode returns a node for && or ||. If one operand decides the result, an error in the other operand is ignored.
+// Only the error that the evaluation took too many steps is never ignored.
 func logicNode(sign string, a, b evalNode) evalNode {
 	decides := sign == "||"
 	return func(m *evalMachine) (any, error) {

@@ -60,8 +60,8 @@ func saysDatabase(words []string) bool {
 func (j *EffectJudge) ToolEffect() core.EffectInfo { return j.effect }
 
 // CallEffect returns the effect of a call with these arguments, a JSON object. An argument that names an action, such
-// as a query, an HTTP method or a command, can make the effect more severe than that of the tool. Arguments can make
-// it milder only if the tool runs queries and every query in them is known to only read.
+// as a query, an HTTP method or a command, can make the effect more severe than the effect of the tool. Arguments can
+// make the effect milder only if the tool runs queries, and if every query in the arguments is known to only read.
 func (j *EffectJudge) CallEffect(args json.RawMessage) core.EffectInfo {
 	w := argumentWalk{judge: j, worst: textJudgement{kind: core.EffectRead}, words: map[string][]string{}}
 	w.judgeDocument(args, "", 0)

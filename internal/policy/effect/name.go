@@ -215,9 +215,8 @@ func (w knownWord) countsAfterVerb(p wordPosition) bool {
 // isPlural reports whether w, which can be a noun or a verb, looks like the plural of the noun, as in orders.
 func (w knownWord) isPlural() bool { return !w.bare && strings.HasSuffix(w.text, "s") }
 
-// isMade reports whether the last word of a name, at i, is the object of a verb that creates or changes, as in
-// create_order and modify_order. It also returns true if the last word is such a verb and follows its object, as in
-// payments_create.
+// isMade reports whether a name says that its last word, at i, is created or changed, as in create_order and
+// modify_order. It also returns true if the last word is the verb and follows its object, as in payments_create.
 func isMade(words []string, i int) bool {
 	if i == 0 {
 		return false

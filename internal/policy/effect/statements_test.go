@@ -38,8 +38,8 @@ func readStatements(t testing.TB) (list []statement) {
 }
 
 // TestStatements checks that no statement of the table is judged milder than it is, and that at most one in twelve is
-// judged stricter. It passes each one to a tool that reads by its name, to one that runs statements, and to one that
-// has nothing to do with databases.
+// judged stricter. It passes each statement to three tools: one that reads according to its name, one that runs
+// statements, and one that has nothing to do with databases.
 func TestStatements(t *testing.T) {
 	list := readStatements(t)
 	if len(list) < 150 {
@@ -75,8 +75,9 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestDisguisedStatements checks that no statement of the table is judged milder in another form. The forms are those
-// of FuzzQuery, EXPLAIN ANALYZE, a CTE, and other statements before it.
+// TestDisguisedStatements checks that no statement of the table is judged milder when its form is changed. It tries
+// the changes of FuzzQuery, EXPLAIN ANALYZE in front of the statement, a CTE around it, and other statements before
+// it.
 func TestDisguisedStatements(t *testing.T) {
 	judge := NewJudge(&core.Tool{Server: "postgres", Name: "query"}, false)
 	for _, s := range readStatements(t) {

@@ -40,8 +40,8 @@ func startsWord(runes []rune, i int) bool {
 	return lower && !plural
 }
 
-// mixesScripts returns the first word that mixes Latin letters with those of another alphabet, and whether there is
-// one. Such a word probably imitates another one, like "dеlete" with a Cyrillic letter.
+// mixesScripts returns the first word that mixes Latin letters with letters of another alphabet. The second result is
+// false if there is no such word. The word probably imitates another one, like "dеlete" with a Cyrillic letter.
 func mixesScripts(words []string) (string, bool) {
 	for _, w := range words {
 		latin, other := false, false

@@ -59,8 +59,8 @@ func travelDigit(id []byte) bool {
 	return s%10 == int(id[9]-'0')
 }
 
-// mod97 returns the remainder modulo 97 of a number. The digits of the number are those of rest, followed by those of
-// id, in which letters count from 10 to 35. IBANs have such a checksum.
+// mod97 returns the remainder modulo 97 of a number, as the checksum of an IBAN needs it. The number consists of the
+// digits of rest, followed by the characters of id, in which letters count from 10 to 35.
 func mod97(id []byte, rest int) int {
 	for _, b := range id {
 		switch {

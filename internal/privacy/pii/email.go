@@ -23,8 +23,8 @@ func (sc *textScan) findEmail(i int) int {
 	return sc.addFinding(start, end, Email)
 }
 
-// endsInName reports whether the last finding is a name or a company. Such a finding is provisional, because it may
-// be the beginning of an e-mail address.
+// endsInName reports whether the last finding is a name or a company. Such a finding may still be replaced, because
+// it may be the beginning of an e-mail address.
 func (sc *textScan) endsInName() bool {
 	n := len(sc.out)
 	return n > sc.first && (sc.out[n-1].Type == Name || sc.out[n-1].Type == Company)

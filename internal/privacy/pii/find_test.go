@@ -96,8 +96,8 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
-// TestSecrets checks that secrets are found by their format or by a word before them. It assembles them at run time,
-// because source files must contain no secrets.
+// TestSecrets checks that secrets are found by their format or by a word before them. The test assembles the secrets
+// at run time, because source files must contain no secrets.
 func TestSecrets(t *testing.T) {
 	s := New(Options{})
 	alphabet := "aB3dE5fG7hJ9kLmN1pQrS2tUvW4xYz6"

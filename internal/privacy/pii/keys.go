@@ -161,8 +161,8 @@ func isOneOf(w string, all ...string) bool {
 	return false
 }
 
-// suffixMeaning looks up the longest known sequence of words at the end of words. It returns its meaning and the
-// index of its first word. Digits at the end are ignored, unless the known spelling has them.
+// suffixMeaning looks up the longest known sequence of words with which a key ends. It returns the meaning of this
+// sequence and the index of its first word. Digits at the end are ignored, unless the known spelling has them.
 func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	for from := range words {
 		k := strings.Join(words[from:], " ")
@@ -179,8 +179,8 @@ func (s *Scanner) suffixMeaning(words []string) (valueMeaning, int) {
 	return valueMeaning{}, len(words)
 }
 
-// nameOf returns the meaning of a key that ends in "name". before holds the words in front of it, which decide
-// whether the name is that of a person, a company or something else.
+// nameOf returns the meaning of a key that ends in "name". before holds the words in front of "name", which decide
+// whether a person, a company or something else has this name.
 func (s *Scanner) nameOf(before []string) valueMeaning {
 	of, at := s.suffixMeaning(before)
 	switch {

@@ -82,8 +82,8 @@ func (w *documentWalker) lineMeaning(key []byte) valueMeaning {
 	return m
 }
 
-// walkLines scans a text in which some lines have labels. The label determines the type of its line's value, and the
-// rest is scanned as free text.
+// walkLines scans a text in which some lines have labels. The label of a line determines the type of its value. All
+// other text is scanned as free text.
 func (w *documentWalker) walkLines(v textView) {
 	from := 0
 	for _, l := range w.findLabels(v.text) {

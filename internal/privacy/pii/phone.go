@@ -98,7 +98,7 @@ func (sc *textScan) findAtBracket(i int) int {
 	return sc.findPhone(&g, false)
 }
 
-// findPhone finds a phone number in groups of digits. international says that a + precedes them.
+// findPhone finds a phone number in groups of digits. If international is set, a + precedes these groups.
 func (sc *textScan) findPhone(g *digitGroups, international bool) int {
 	if sc.s.off[Phone] || sc.opaque && sc.words&sc.voc.phone == 0 ||
 		!international && !canBegin(sc.text, g.start) && !sc.behindPhone(g.start) {

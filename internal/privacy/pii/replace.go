@@ -149,7 +149,7 @@ func quoteToken(token string, deep uint8) string {
 	return string(quote) + token + string(quote)
 }
 
-// walkView parses a text as JSON and adds claims for its personal data.
+// walkView parses a text as JSON and adds claims for its personal data, so that it will be replaced by tokens.
 func (w *documentWalker) walkView(v textView) {
 	d := w.nextDoc()
 	d.resetFor(w.s, v)
@@ -315,8 +315,8 @@ func (w *documentWalker) scanNode(d *jsonDoc, n *docNode, start, end int) {
 	}
 }
 
-// claimByColumn claims a value in which nothing was found if most values of its column are e-mail addresses or phone
-// numbers.
+// claimByColumn makes a claim for a value in which nothing was found, so that a token replaces the value. It does so
+// if most values of the same column are e-mail addresses or phone numbers.
 func (w *documentWalker) claimByColumn(d *jsonDoc, n *docNode) (tokenClaim, bool) {
 	p := &d.paths[n.path]
 	if n.sort != stringNode || n.first != n.last || p.values < 5 || n.end-n.start < 3 {
@@ -374,7 +374,7 @@ func (w *documentWalker) scanText(v textView, h textHints) {
 	}
 }
 
-// scanNumber claims a JSON number that is personal according to its key or to the pattern of a custom type.
+// scanNumber adds a claim for a JSON number if it is personal, judged by its key or by the pattern of a custom type.
 func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	digits := d.view.text[n.start:n.end]
 	if t := w.s.shapeOf(digits); t != "" {
@@ -405,7 +405,7 @@ func (w *documentWalker) scanNumber(d *jsonDoc, n *docNode, p *docPath) {
 	}
 }
 
-// claimNumber adds a claim for a JSON number.
+// claimNumber adds a claim for a JSON number, so that a token replaces the number.
 func (w *documentWalker) claimNumber(d *jsonDoc, n *docNode, t Type) {
 	v := d.view.subView(int(n.start), int(n.end))
 	w.addClaim(v, 0, len(v.text), t)

@@ -104,7 +104,8 @@ func bech32Prefix(id []byte) bool {
 	return false
 }
 
-// isBech32 verifies a BIP 173 or BIP 350 checksum. Witness version 0 uses the former, later versions the latter.
+// isBech32 verifies the checksum of a Bech32 address. Addresses of witness version 0 have the checksum of BIP 173,
+// and those of later versions have the checksum of BIP 350.
 func isBech32(id []byte) bool {
 	const charset = bech32Letters
 	s := strings.ToLower(string(id))

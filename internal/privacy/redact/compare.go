@@ -43,7 +43,7 @@ type comparisonBudget struct {
 	seed       maphash.Seed
 }
 
-// valueKey identifies a value without storing it.
+// valueKey is a key under which facts about a value are stored without storing the value itself.
 type valueKey struct {
 	typ  string
 	hash uint64

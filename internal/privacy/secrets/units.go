@@ -220,7 +220,7 @@ func backslashAt(text []byte, i int) escapeUnit {
 	return escapeUnit{end: j}
 }
 
-// codeUnit decodes \u0041 or a surrogate pair. i is the offset of the first backslash and j that of the u.
+// codeUnit decodes \u0041 or a surrogate pair. i is the offset of the first backslash, and j is the offset of the u.
 func codeUnit(text []byte, i, j int) escapeUnit {
 	r, ok := parseHex(text, j+1, 4)
 	if !ok {

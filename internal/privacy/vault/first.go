@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// upgradeV1 converts a file of format version 1 to the current format. The old format has no mark and derives its key
-// differently. Each of its frames holds up to 50,000 lines of JSON, one for each entry.
+// upgradeV1 converts a file of format version 1 to the current format. The old format has no mark at the beginning of
+// the file and derives its key differently. Its frames hold up to 50,000 lines of JSON, and each line is one entry.
 func (s *TokenSession) upgradeV1(data *os.File, secret []byte) (*sessionFile, []byte, error) {
 	cipher, err := derivedAEAD(secret[:keySize], "session "+s.id)
 	if err != nil {

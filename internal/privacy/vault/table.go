@@ -44,14 +44,14 @@ type typeColumn struct {
 // numberBlock represents a range of reserved numbers from next to last, both inclusive.
 type numberBlock struct{ next, last int }
 
-// frameSlot refers to a frame in memory or in the file.
+// frameSlot refers to one frame of entries, which is in memory or only in the file.
 type frameSlot struct {
 	frame     atomic.Pointer[entryFrame] // nil: it has to be read
 	frameSpan                            // in the file
 }
 
-// A place identifies an entry in the table. Its low placeBits bits are the entry's index in the frame, and the other
-// bits are the frame's slot.
+// A place is a number that refers to an entry in the table. Its low placeBits bits are the entry's index in a frame,
+// and the other bits are the frame's slot.
 const (
 	placeBits = 6 // of where in the frame
 	maxSlots  = 1 << (32 - placeBits)
@@ -413,7 +413,7 @@ func (c *frameCache) loadFrame(slots []frameSlot, i uint32, plain []byte) (*entr
 	return f, nil
 }
 
-// admitFrame counts the frame of a slot towards the cache's limit.
+// admitFrame counts the size of a frame, which is in the given slot, towards the cache's limit.
 func (c *frameCache) admitFrame(slots []frameSlot, i uint32, f *entryFrame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
