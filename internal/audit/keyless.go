@@ -44,8 +44,8 @@ type keylessBodies struct {
 	erased map[string]int64   // when, by id
 }
 
-// lostKey represents a missing key, with one entry that needs it: the first one, or the last one if it is the key of
-// a session.
+// lostKey represents a missing key, together with one entry that needs it. This is the first such entry or, for the
+// key of a session, the last one.
 type lostKey struct {
 	chain, id string
 	seq, at   int64

@@ -261,7 +261,7 @@ func (b *TokenStore) writeUses() {
 	b.idle.Broadcast()
 }
 
-// currentState returns the content of the file. It reads the file again if it has changed.
+// currentState returns the content of the token file. It reads the file again if the file has changed.
 func (b *TokenStore) currentState() storeState {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -121,8 +121,8 @@ func (v *PrincipalView) DecideTool(t *core.Tool) AccessDecision {
 }
 
 // DecideCall decides whether a tool may be called with these arguments, a JSON object. If DecideTool denies the tool,
-// every call of it is denied. The decision uses the effect of this call, which can be more severe than that of the
-// tool. It can also be milder, if the tool runs queries and this query only reads.
+// every call of it is denied. The decision uses the effect of this call, which can be more severe than the effect of
+// the tool. If the tool runs queries and this query only reads, the effect of the call can also be milder.
 func (v *PrincipalView) DecideCall(t *core.Tool, args json.RawMessage) AccessDecision {
 	return v.strictestDecision(func(s *principalSight) AccessDecision { return s.decideCall(v.principal, t, args) })
 }

@@ -16,8 +16,8 @@ import (
 	"retort/internal/base/seal"
 )
 
-// AnswerCache caches results of tools for a limited time. Each result is a file in a folder for its server. Damaged
-// files, old ones and those with a time in the future count as missing. It is safe for concurrent use, also by
+// AnswerCache caches results of tools for a limited time. Each result is a file in a folder for its server. A file
+// that is damaged, too old or dated in the future counts as missing. The cache is safe for concurrent use, also by
 // several processes.
 type AnswerCache struct {
 	dir  string

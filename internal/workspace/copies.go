@@ -132,8 +132,8 @@ func (c *copyRun) pruneCopies(files []core.FileEntry) error {
 	return err
 }
 
-// copyFile updates the copy of one file unless both have the same modification time. A new copy gets the modification
-// time of the file.
+// copyFile updates the copy of one file. It does nothing if the copy has the same modification time as the file. A
+// new copy gets the modification time of the file.
 func (c *copyRun) copyFile(name string) error {
 	info, err := c.workspace.root.Stat(name)
 	if err != nil {

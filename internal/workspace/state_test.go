@@ -59,7 +59,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestStateIsShared checks that engines that share a data directory do not lose values of each other.
+// TestStateIsShared checks that engines which share a data directory do not overwrite each other's values.
 func TestStateIsShared(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup

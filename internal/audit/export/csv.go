@@ -65,8 +65,8 @@ func (t *csvTable) appendText(s string) {
 }
 
 // neutralizeFormula changes a text so that no spreadsheet interprets a part of it as a formula. It inserts an
-// apostrophe wherever a formula could begin: at the beginning of the text or after a possible separator. It also
-// escapes unprintable characters, so that the text stays in one line.
+// apostrophe wherever a formula could begin: at the beginning of the text or after a character that may separate
+// cells. It also escapes unprintable characters, so that the text stays in one line.
 func neutralizeFormula(s string) string {
 	if isPlain(s) {
 		return s

@@ -23,7 +23,7 @@ func disk(t *testing.T) (dir string) {
 	return dir
 }
 
-// fails fails the test unless Append returns an error whose hint contains a word.
+// fails makes the test fail unless Append returns an error whose hint contains a certain word.
 func fails(t *testing.T, s audit.LogStore, b audit.WriteBatch, hint string) {
 	t.Helper()
 	err := s.Append(background, b)

@@ -127,7 +127,8 @@ func (e *postgresEngine) claimChain(ctx context.Context, db *sql.DB) (_ *sql.Con
 	return c, chain, err
 }
 
-// chooseChain locks a chain of the owner that no running engine uses. If there is none, it creates a new one.
+// chooseChain finds a chain that belongs to the owner and that no running engine uses, and locks it. If there is no
+// such chain, it creates one, unless only an existing chain is wanted.
 func (e *postgresEngine) chooseChain(ctx context.Context, c *sql.Conn) (int64, error) {
 	chains, err := queryList[int64](ctx, c, "SELECT name FROM chains WHERE owner = $1 ORDER BY name", []byte(e.owner))
 	if err != nil {

@@ -583,7 +583,7 @@ func (i macroIteration) existsOne(m *evalMachine) (any, error) {
 }
 
 // mapNode returns a node for the macro filter or map. The node returns a list with one element for each item that
-// meets the condition test: the result of the expression value or, without such an expression, the item itself.
+// meets the condition test. The element is the result of the expression value or, if value is nil, the item itself.
 func (i macroIteration) mapNode(test, value evalNode) evalNode {
 	return func(m *evalMachine) (any, error) {
 		made := []any{}

@@ -23,8 +23,8 @@ var finalPhrases = []string{
 	"completely overwrit", "overwrites the", "overwrites any", "overwrites all", "overwrites existing",
 }
 
-// wholePhrases contains phrases in descriptions that say that something is replaced as a whole. They do not count if
-// the description also says that something is kept.
+// wholePhrases contains phrases in descriptions which say that a call replaces something as a whole. They do not
+// count if the description also says that something is kept.
 var wholePhrases = []string{
 	"replaces the entire", "replaces the whole", "replaces everything", "full replacement", "fully replace",
 	"completely replace", "entirely replace",
@@ -144,8 +144,8 @@ func (j *textJudgement) addFurtherVerb(verb string) {
 	}
 }
 
-// isPast reports whether the text after a phrase such as "permanently delet" makes it an adjective, as in
-// "permanently deleted rows".
+// isPast reports whether a phrase such as "permanently delet" is followed by text that turns its verb into an
+// adjective, as in "permanently deleted rows".
 func isPast(rest, phrase string) bool {
 	return strings.HasPrefix(phrase, "permanently ") && (strings.HasPrefix(rest, "ed ") || strings.HasPrefix(rest, "ed."))
 }

@@ -7,10 +7,10 @@ import (
 	"retort/internal/core"
 )
 
-// OfTool returns the effect of a tool according to its name, description and annotations. The verb in the name with
-// the most severe effect decides. The description can raise the effect, and it decides alone if the name has no verb.
-// A tool without any verb counts as writing. Annotations can raise the effect too. They can lower it only if the
-// server is trusted, because they are unverified claims of the server.
+// OfTool returns the effect of a tool according to its name, description and annotations. If the name contains
+// several verbs, the one with the most severe effect decides. The description can raise the effect, and it decides
+// alone if the name has no verb. A tool without any verb counts as writing. Annotations can raise the effect too.
+// They can lower it only if the server is trusted, because they are unverified claims of the server.
 func OfTool(t *core.Tool, trusted bool) core.EffectInfo {
 	e := statedEffect(t)
 	hinted, reason, ok := annotatedEffect(t.Annotations)

@@ -70,9 +70,9 @@ func scatteredVerb(words []string) string {
 	return ""
 }
 
-// isGuess reports whether it is uncertain that the word at i is a reading verb, because it can also be a noun and the
-// first word of the name is unknown, as in frobnicate_search_index. The word is certain if a verb such as get
-// directly follows it.
+// isGuess reports whether it is uncertain that the word at i is a reading verb, as in frobnicate_search_index. The
+// word can also be a noun, and the first word of the name is unknown. If a verb such as get directly follows, it is
+// certain.
 func isGuess(words []string, i int) bool {
 	verb := lookupWord(words[i]).verb
 	noun := mostlyNoun[verb] || alsoNoun[verb]

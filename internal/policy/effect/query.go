@@ -160,8 +160,8 @@ func (q *queryText) judgeStatement(w string) {
 	}
 }
 
-// judgeAnywhere judges words that change data at any position, for example in a CTE or after another statement
-// without a semicolon.
+// judgeAnywhere judges a word that changes data wherever it stands in a query. It may stand in a CTE, for example, or
+// after another statement without a semicolon.
 func (q *queryText) judgeAnywhere(i int, w string) {
 	if q.kind == core.EffectDestructive {
 		return // nothing is further

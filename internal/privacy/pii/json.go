@@ -417,8 +417,8 @@ func manyDigits(b []byte) bool {
 	return n >= 4
 }
 
-// childPath returns the path of a member with this key, or of the elements of an array if key is negative. It creates
-// the path if needed.
+// childPath returns the path of an object's member with this key. If key is negative, it returns the path of the
+// elements of an array. It creates the path if needed.
 func (d *jsonDoc) childPath(parent, key int32) int32 {
 	at := uint64(uint32(parent))<<32 | uint64(uint32(key))
 	if id, ok := d.pathIDs[at]; ok {

@@ -135,7 +135,7 @@ func (sc *textScan) findInDigits(w textWord) int {
 	return sc.findPhone(&g, false)
 }
 
-// findID tries the id patterns that may begin at the word w.
+// findID finds a personal ID that begins at the word w. It tries only the patterns in the list l.
 func (sc *textScan) findID(w textWord, l *formList) int {
 	if len(l.all) == 0 {
 		return 0
@@ -197,8 +197,8 @@ func manyFollow(text []byte, i int, next byte, n int) bool {
 	return false
 }
 
-// hasMoreGroups reports whether another group of digits, separated by a space, precedes or follows a match of n
-// bytes.
+// hasMoreGroups reports whether a match of n bytes is only a part of a longer number. That is the case if a space and
+// another digit directly precede or follow the match.
 func hasMoreGroups(text []byte, start, n int) bool {
 	return byteAt(text, start+n) == ' ' && isDigitByte(byteAt(text, start+n+1)) ||
 		byteAt(text, start-1) == ' ' && isDigitByte(byteAt(text, start-2))
@@ -243,7 +243,8 @@ func (sc *textScan) namedCard(g *digitGroups) int {
 	return sc.addFinding(g.start, g.end[k-1], CreditCard)
 }
 
-// findCard finds a payment card number in the first groups, by its checksum or by a word before it.
+// findCard finds a payment card number at the beginning of a number of several groups. It recognises the card number
+// by its checksum or by a word before it.
 func (sc *textScan) findCard(g *digitGroups) int {
 	if end := sc.realCard(g); end > 0 {
 		return end
@@ -275,8 +276,8 @@ func (sc *textScan) realCard(g *digitGroups) int {
 	return 0
 }
 
-// isCount reports whether a number is probably a count or other machine data, and not an ID. It is, for example, if
-// other numbers are next to it or if it is an unquoted JSON value.
+// isCount reports whether a number is probably a count or other machine data, and not an ID. It decides this by the
+// context: for example, another number is next to it, or it is an unquoted JSON value.
 func isCount(text []byte, start, end int) bool {
 	b, c := byteAt(text, start-1), byteAt(text, start-2)
 	return b == ' ' && isDigitByte(c) || b == ':' && c == '"' || b == ' ' && c == ':' && byteAt(text, start-3) == '"' || b == '[' ||

@@ -179,8 +179,8 @@ func (sc *textScan) internationalGroups(g *digitGroups, skip int) int {
 }
 
 // isInternational reports whether the digits are a country code followed by a number of that country. The number may
-// begin with the national prefix, often written as (0), which is not dialled from abroad. strict requires an assigned
-// number, not only one of a possible length.
+// begin with the national prefix, often written as (0), which is not dialled from abroad. If strict is set, the
+// number must be assigned. Otherwise a possible length is enough.
 func (p *numberingPlans) isInternational(d []byte, strict bool) bool {
 	code := 0
 	for n := 1; n <= 3; n++ {

@@ -105,7 +105,7 @@ func (sc *textScan) mayBeListed(h uint64) bool {
 }
 
 // addFinding appends a finding and returns the offset at which the scan continues. It returns 0 if the finding
-// overlaps the previous one or its type is off.
+// overlaps the previous one, or if the scanner does not search for its type.
 func (sc *textScan) addFinding(start, end int, t Type) int {
 	if start < sc.done || sc.s.off[t] {
 		return 0
@@ -115,8 +115,8 @@ func (sc *textScan) addFinding(start, end int, t Type) int {
 	return end
 }
 
-// contextBefore returns the kinds of context words that apply to a number at start, as bits. These are the words in
-// its key and the last words at most contextReach bytes before it.
+// contextBefore returns the kinds of context words that apply to a number at start, as bits. A context word applies
+// if it is in the number's key, or among the last words that are at most contextReach bytes before the number.
 func (sc *textScan) contextBefore(start int) (words uint64) {
 	words = sc.words
 	for i := max(0, sc.nears-len(sc.near)); i < sc.nears; i++ {

@@ -252,8 +252,8 @@ func (s *Session) RankValues(tokens []string) ([]int, *core.Error) {
 	return ranks, nil
 }
 
-// comparedValues returns the value behind each token in lower case, with nil for missing ones, and the vault entries
-// of the distinct values. It returns an error if tokens and plain texts are mixed.
+// comparedValues returns the value behind each token, in lower case, or nil if the value is missing. It also returns
+// the vault entries of all distinct values. It returns an error if tokens and plain texts are mixed.
 func (s *Session) comparedValues(tokens []string) ([]*string, []vault.TokenEntry, *core.Error) {
 	values := make([]*string, len(tokens))
 	entries := map[valueKey]vault.TokenEntry{} // equal values count once

@@ -59,7 +59,8 @@ type Options struct {
 	Treats func(server string, t pii.Type) TypeTreatment
 }
 
-// TypeTreatment says how values of a type in one server's results are handled. It can override the type's mode.
+// TypeTreatment says how values of a type are handled in the results of one server. It can override the mode that the
+// type has for all servers.
 type TypeTreatment string
 
 // A treatment other than Usual overrides the mode of a type for one server's results.

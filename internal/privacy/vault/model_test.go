@@ -269,8 +269,8 @@ func TestConcurrentReads(t *testing.T) {
 	}
 }
 
-// TestManyValues checks that 200,000 values get different tokens, although the index stores only part of each hash
-// and some parts are equal.
+// TestManyValues checks that 200,000 values get different tokens. The index stores only a part of each value's hash,
+// and with so many values, some of these parts are equal.
 func TestManyValues(t *testing.T) {
 	s := session(t, Open("", nil, 0), "default")
 	const n = 200_000

@@ -2,8 +2,8 @@ package vault
 
 import "sync/atomic"
 
-// recentTokens caches the tokens of values of one type that were requested more than once. It is worthwhile because a
-// few values make up most of what servers return. It is safe for concurrent use.
+// recentTokens caches tokens of one type whose values were requested more than once. The cache is worthwhile because
+// a few values make up most of what servers return. It is safe for concurrent use.
 type recentTokens struct {
 	told   [1 << recentBits]atomic.Pointer[cachedToken]
 	missed [1 << recentBits]atomic.Uint32 // hash of the last value missed in each slot

@@ -30,7 +30,8 @@ const (
 	lastBlock  = 4096
 )
 
-// errFull returns the error, of kind limit, for a session that cannot hold more than MaxEntries entries.
+// errFull returns the error for a session that is full, because it has MaxEntries entries. The error is of kind
+// limit.
 func errFull() error {
 	return core.Errorf(core.KindLimit, "pii.vault", "the session already has %d personal values, which is the maximum", MaxEntries).
 		WithHint(

@@ -75,7 +75,7 @@ func (t *entryTable) newSuccessor(f *sessionFile) *entryTable {
 	return next
 }
 
-// columnOf returns the index of the entries of a type, and creates it if it does not exist.
+// columnOf returns the typeColumn that indexes all entries of a type, and creates it if it does not exist.
 func (t *entryTable) columnOf(typ string) *typeColumn {
 	c := t.types[typ]
 	if c == nil {
@@ -196,8 +196,8 @@ func (t *entryTable) beginFrame() {
 	}
 }
 
-// indexEntry records that the entry with a number is at a place. It replaces the place of an older version of the
-// entry.
+// indexEntry records the place of the entry with this number. If the entry has an older version, its place is
+// replaced.
 func (t *entryTable) indexEntry(c *typeColumn, number int, place uint32) {
 	if c.numbers.OffsetAt(number) == 0 {
 		c.count++

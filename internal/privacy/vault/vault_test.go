@@ -86,8 +86,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestRestart checks that after a restart saved tokens resolve, and that the number of a token that was lost unsaved
-// is not reused. The files must not contain values in plain text.
+// TestRestart checks that saved tokens resolve after a restart. The number of a token that was lost because it was
+// not saved must not be used again. The files must not contain values in plain text.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	store := Open(dir, fixed(1), 0)
