@@ -286,7 +286,7 @@ func (f *fetchRequest) redirectTo(status int, location string) *core.Error {
 	}
 	if from.Scheme != u.Scheme || from.Host != u.Host {
 		if len(f.body) > 0 && status >= http.StatusTemporaryRedirect {
-			return f.noteRefusal(t, policyErrorf("%s redirects to %s with the body, which Retort does not send to another origin", f.target.Host, t.Host))
+			return f.noteRefusal(t, policyErrorf("%s redirects to %s and wants the request body sent again; Retort does not send a body to another origin", f.target.Host, t.Host))
 		}
 		maps.DeleteFunc(f.header, func(name string, _ []string) bool { return !slices.Contains(redirectHeaders, name) })
 	}

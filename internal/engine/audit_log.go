@@ -126,8 +126,8 @@ func runCheckpointCommand(c *configuration, command []string, checkpoint []byte)
 	}
 }
 
-// startRecord is what an engine records about itself when it opens the audit log: its version, and digests of its
-// settings and servers by name.
+// startRecord holds what an engine records about itself when it opens the audit log: its version, digests of its
+// settings keyed by setting, and digests of its servers keyed by the server's name.
 type startRecord struct {
 	Version  string            `json:"version"`
 	Settings map[string]string `json:"settings"`

@@ -49,8 +49,8 @@ func newProgramAssembly(c *configuration, tools *toolAssembly) (_ *programAssemb
 	return &programAssembly{opened, network, sandboxes, checker, searcher}, nil
 }
 
-// visibleTools provides the tools that every principal may see. Search results are filtered further for single
-// principals.
+// visibleTools provides the tools that the policy allows callers without a principal to see. The search index covers
+// these tools; the results are filtered further for the principal who searches.
 type visibleTools struct {
 	live *catalog.LiveCatalog
 	view *policy.PrincipalView

@@ -232,8 +232,8 @@ func (k Kind) referenceType() string {
 	return "uri"
 }
 
-// passRequest passes a request on to an exposed server and returns its result. If the client must answer questions
-// first, it returns these questions instead.
+// passRequest passes a request on to an exposed server and returns its result. If the server first needs answers from
+// the client (elicitation, for instance), the result holds the server's questions instead.
 func (d *exposedServers) passRequest(
 	ctx context.Context, req mcp.Request, what core.PassthroughRequest, params map[string]any,
 ) (mcp.Result, error) {

@@ -34,7 +34,7 @@ type ApprovalTable struct {
 	also      []core.ApprovalChannel
 }
 
-// RuleStore stores the approvals that a person has given with the scope always.
+// RuleStore stores the approvals that a person has given with the scope "always".
 type RuleStore interface {
 	IsAllowed(AlwaysRule) bool
 	AllowRule(AlwaysRule) error

@@ -393,7 +393,7 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 	case errors.Is(err, syscall.ENOSPC), errors.As(err, &said) && strings.Contains(said.message, "no space left"):
 		return say("the disk of Docker is full: %w", err).WithHint("make room: docker system df, docker system prune")
 	case errors.As(err, &said):
-		return say("Docker refused to create the container: %w", err).WithHint("run `retort doctor` or docker info to see what is wrong")
+		return say("Docker refused to create the container: %w", err).WithHint("run `retort doctor` or `docker info` to see what is wrong")
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return say("Docker does not answer").WithHint("sudo systemctl restart docker (or: colima restart)")
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
@@ -401,7 +401,7 @@ func (b *dockerBackend) explainError(err error) *core.Error {
 			"sudo systemctl start docker (or: colima start, podman: systemctl --user start podman.socket)",
 		)
 	}
-	return say("Docker cannot be used: %w", err).WithHint("sudo systemctl restart docker; run `retort doctor` for details")
+	return say("Docker cannot be used: %w", err).WithHint("restart Docker with `sudo systemctl restart docker`, or run `retort doctor` for details")
 }
 
 func isTimeout(err error) bool {

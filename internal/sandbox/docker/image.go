@@ -400,7 +400,7 @@ func checkGuest(file, architecture string) *core.Error {
 			core.KindSandboxUnavailable, Name, "%s cannot run as the guest of a container, which needs %s: %w", file,
 			architecture, err,
 		).
-			WithHint("set the path of a statically linked retort for Linux: docker: {guest: /path/to/it}")
+			WithHint("in the settings, set `docker: {guest: /path/to/retort}` to a statically linked retort binary for Linux")
 	}
 	return nil
 }

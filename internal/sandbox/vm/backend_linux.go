@@ -195,7 +195,7 @@ func (b *vmBackend) findProgram() error {
 		return core.Errorf(
 			core.KindSandboxUnavailable, Name,
 			"Firecracker needs %s, which cannot be opened, and QEMU is not on this machine", kvm,
-		).WithHint("allow this user to open %s (group kvm), or run sudo apt-get install qemu-system-x86; then run retort vm setup", kvm)
+		).WithHint("let this user open %s (add the user to the group kvm), or install QEMU, which also works without KVM: `sudo apt-get install qemu-system-x86`. Then run `retort vm setup`", kvm)
 	case err != nil:
 		return core.Errorf(
 			core.KindSandboxUnavailable, Name, "QEMU is not on this machine: %w", err,
