@@ -198,14 +198,14 @@ longest=(retort/cmd/retort retort/internal/engine retort/internal/sandbox/proces
 # often wait for processes that they started; what is printed of them comes afterwards. -w leaves out debug information,
 # which would take a third of the time of linking.
 run_tests() {
-  local packages output others
+  local packages
   mapfile -t packages < <(list_tests | cut -f1 | grep -vxFf <(printf '%s\n' "${longest[@]}"))
   output=$(mktemp)
   go test -ldflags=-w -timeout 60m "$@" "${packages[@]}" >"$output" 2>&1 &
-  others=$!
-  trap 'kill "$others" 2>/dev/null; rm -f "$output"' EXIT
+  beside=$!
+  trap 'kill "$beside" 2>/dev/null || true; rm -f "$output"' EXIT
   go test -ldflags=-w -timeout 60m -count=1 "$@" "${longest[@]}" || status=$?
-  wait "$others" || status=$?
+  wait "$beside" || status=$?
   cat "$output"
 }
 
