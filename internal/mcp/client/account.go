@@ -40,7 +40,7 @@ func (c *messageMemory) reserveBytes(n int64) bool {
 	return fits
 }
 
-// takeOver takes over the memory that other has reserved, and releases its own.
+// takeOver releases the memory that c has reserved, and moves the reserved memory of other to c.
 func (c *messageMemory) takeOver(other *messageMemory) {
 	c.releaseBytes()
 	c.held, c.n = other.held, other.n
@@ -74,8 +74,8 @@ func (a memoryAccount) waitForTurn(ctx context.Context) (done func()) {
 	return done
 }
 
-// reserveForLoad waits until the budget has room to load n bytes from disk, apart from memory that callers have
-// reserved.
+// reserveForLoad waits until the memory budget has room to load n bytes from disk, and reserves them. This memory
+// counts separately from the memory that callers have reserved for their calls.
 func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMemory, error) {
 	if a.budget == nil {
 		return (*memory.MemoryHold)(nil), nil
@@ -83,8 +83,8 @@ func (a memoryAccount) reserveForLoad(ctx context.Context, n int64) (core.HeldMe
 	return a.budget.ReserveLoad(ctx, a.server, n)
 }
 
-// admitAnswer waits until the memory budget has room to convert the answer to x, and loads the answer into memory. An
-// answer that is too large for memory as a whole stays on disk.
+// admitAnswer waits until the memory budget has room to convert the answer to the call x, and then loads the answer
+// into memory if it is on disk. An answer that is too large for memory as a whole stays on disk.
 func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	b, claim := l.account.budget, core.ClaimOf(ctx)
 	defer x.fresh.Free()
@@ -106,8 +106,8 @@ func (l *serverLink) admitAnswer(ctx context.Context, x *pendingCall) error {
 	return x.loadFromDisk()
 }
 
-// errUnadmittedAnswer is in the error (for errors.Is) of a call whose answer arrived but was never read, because
-// there was no memory for it.
+// errUnadmittedAnswer marks the error of a call whose answer arrived but was never read, because there was no memory
+// for the answer. Callers test for it with errors.Is.
 var errUnadmittedAnswer = errors.New("the answer was not admitted")
 
 // errUnadmitted returns the error of a call that ended while its answer waited for memory.
@@ -120,7 +120,8 @@ func errUnadmitted(n int64, cause error) *core.Error {
 	return e.WithHint("request less data, or less at once; or raise the setting memory")
 }
 
-// loadFromDisk loads an answer into memory that was stored on disk until there was room for it.
+// loadFromDisk loads the call's answer into memory, if the answer was stored on disk because there was no room for it
+// in memory.
 func (x *pendingCall) loadFromDisk() error {
 	m := x.parked
 	if m == nil {

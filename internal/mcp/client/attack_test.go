@@ -14,7 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// Nothing that a server says in the midst of a call keeps the next call from being answered, over a stream or HTTP.
+// TestOddMessagesOfServer checks that the next call is answered whatever a server sends during a call. It covers
+// streams and HTTP.
 func TestOddMessagesOfServer(t *testing.T) {
 	for _, kind := range []struct{ modern, http bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		t.Run(fmt.Sprintf("modern %v, http %v", kind.modern, kind.http), func(t *testing.T) {

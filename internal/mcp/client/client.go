@@ -35,8 +35,8 @@ func (c ClientFeatures) toCapabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// offeredTo returns the client capabilities for a request that is made for peer, in the form of protocol version
-// 2026-07-28.
+// offeredTo returns the client capabilities that a request to the server declares, in the form of protocol version
+// 2026-07-28. peer is the client for which the request is made: a feature is offered only if that client has it.
 func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 	caps := map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}
 	if c.Elicit && peer.Ask != nil && (peer.Forms || peer.Pages) {
@@ -67,7 +67,8 @@ func errUnanswered(code int64, message string) *jsonrpc.Error {
 }
 
 // answerServerRequest answers a request of the server that only the client can answer. The client is that of the call
-// x, on whose stream the request arrived. If x is nil, all pending calls must belong to the same client.
+// x, on whose stream the request arrived. If the stream belongs to no call, x is nil. Then all pending calls must
+// belong to the same client, because otherwise it is unknown which client the request is for.
 func (l *serverLink) answerServerRequest(req *jsonrpc.Request, x *pendingCall) {
 	if x == nil {
 		x = l.soleCaller()
@@ -193,8 +194,8 @@ func (c ClientFeatures) listRoots() json.RawMessage {
 	return text
 }
 
-// noteServerRequest stores the function that cancels a request of the server. nil means that the request was
-// answered.
+// noteServerRequest stores cancel, which cancels the answering of a request of the server. A nil cancel means that
+// the request was answered.
 func (l *serverLink) noteServerRequest(id jsonrpc.ID, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

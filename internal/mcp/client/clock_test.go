@@ -57,8 +57,8 @@ func TestCallTimeout(t *testing.T) {
 	}
 }
 
-// TestAnswersTooLate checks that a server of the newest version that answers the probe only after its timeout is
-// connected to a second time, with that version.
+// TestAnswersTooLate checks what happens if a server of the newest protocol version answers server/discover only
+// after the timeout of that request: the client connects again and then uses the newest version.
 func TestAnswersTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := inBubble(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
@@ -176,8 +176,8 @@ func TestWaiterGivesUp(t *testing.T) {
 	})
 }
 
-// TestPageStopsTheClock checks that a call is retried after a pause if the server requires a page to
-// be opened and does not report when that is done. The pauses do not count against CallTimeout.
+// TestPageStopsTheClock checks that a call is retried after a pause if the server wants a page to be opened first and
+// does not report when the person has finished with it. The pauses do not count against CallTimeout.
 func TestPageStopsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -252,8 +252,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// memories starts in-memory servers that answer like the hostile server's mode "remembers", with the number of the
-// connection instead of a process id. If delays has a function for the called tool, the call is answered when the
+// memories starts servers within this process. Each call is answered with everything that the server was ever sent
+// and with the number of the connection. If delays has a function for the called tool, the server answers when the
 // function returns.
 type memories struct {
 	delays map[string]func()

@@ -202,8 +202,9 @@ func errConnect(ctx context.Context, cause error) *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream.connect", "the server refused to connect: %w", cause)
 }
 
-// diedProbing reports whether the connection broke after a probe without a single answer. Some servers end when they
-// get any request before initialize.
+// diedProbing reports whether the connection broke after the request server/discover, with which the client finds out
+// the protocol version, and the server has answered nothing. Some servers end when they get any request before
+// initialize.
 func (l *serverLink) diedProbing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

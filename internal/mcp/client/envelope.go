@@ -7,12 +7,12 @@ import (
 	"retort/internal/core"
 )
 
-// keptInline is the size in bytes up to which a part of a result stays in the outline of a message that is stored on
-// disk.
+// keptInline is the size of the largest values, in bytes, that stay in the outline of a message that is stored on
+// disk. Larger texts and data of a result are left out of the outline and read from disk when needed.
 const keptInline = 64 << 10
 
-// envelopeReader reads a message piece by piece. It keeps an outline, which is the message without the large parts of
-// its result, and the positions of these parts.
+// envelopeReader reads a message piece by piece. It keeps an outline, which is the message without the large texts
+// and data of its result, and the positions of the omitted parts in the message.
 type envelopeReader struct {
 	scan     jsonscan.Scanner
 	limit    int // of the skeleton
@@ -31,7 +31,8 @@ type openContainer struct {
 	seen  map[string]bool
 }
 
-// candidatePart represents a part that is being read and may become a large part.
+// candidatePart represents a text or other value of a result that is being read. If it becomes too large, it is left
+// out of the message's outline.
 type candidatePart struct {
 	core.SpooledPart
 	mark  int // of the skeleton
@@ -107,8 +108,8 @@ func (e *envelopeReader) trackPath(kind jsonscan.Kind, p []byte) {
 	}
 }
 
-// checkUnique refuses a message if a member on the path to a large part occurs twice, because it would be unclear
-// which occurrence counts.
+// checkUnique refuses a message in which the name of a member that contains a result's texts or data occurs twice,
+// because it would be unclear which occurrence counts.
 func (e *envelopeReader) checkUnique(l *openContainer) {
 	name := string(l.key)
 	switch name {
@@ -125,7 +126,8 @@ func (e *envelopeReader) checkUnique(l *openContainer) {
 	l.seen[name] = true
 }
 
-// beginPart records the beginning of a part.
+// beginPart records where a value of a result begins, if values of its kind may be left out of the message's outline:
+// structured content, and the texts and data of content items.
 func (e *envelopeReader) beginPart(kind jsonscan.Kind) {
 	depth := e.scan.NestingDepth()
 	if kind != jsonscan.String && kind != jsonscan.Open || depth < 2 {
@@ -161,7 +163,8 @@ func (e *envelopeReader) beginPart(kind jsonscan.Kind) {
 	e.part = c
 }
 
-// growPart adds bytes to the current part and records its end.
+// growPart adds bytes to the value c, which is being read. A value that becomes too large is removed from the
+// message's outline, and its position is recorded when it ends.
 func (e *envelopeReader) growPart(c *candidatePart, kind jsonscan.Kind, p []byte) {
 	if size := len(e.skeleton) - c.mark + len(p); !c.cut && size <= e.keep {
 		e.skeleton = append(e.skeleton, p...)

@@ -90,7 +90,8 @@ func (f *lineReader) readLine() ([]byte, error) {
 	}
 }
 
-// mayUseSpool reports whether a line that begins with head and part may be stored on disk.
+// mayUseSpool reports whether a line that is too long for memory may be stored on disk. head and part are the two
+// pieces of the line that were read so far.
 func (f *lineReader) mayUseSpool(head, part []byte) bool {
 	if len(head) < len(f.prefix) {
 		head = part // a part has more bytes than the prefix
@@ -98,8 +99,9 @@ func (f *lineReader) mayUseSpool(head, part []byte) bool {
 	return bytes.HasPrefix(head, f.prefix)
 }
 
-// moveToSpool stores a line that begins with head and part on disk, in the spool folder. If the stream ends within
-// the line, the attempt to read the next line returns an error.
+// moveToSpool stores a line on disk, in the folder for messages that are too large for memory. head and part are the
+// two pieces of the line that were read so far. If the stream ends within the line, the next attempt to read a line
+// returns an error.
 func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	if len(head) == 0 {
 		head, part = part, nil
@@ -125,7 +127,8 @@ func (f *lineReader) moveToSpool(head, part []byte, err error) error {
 	return m
 }
 
-// skipLine skips the rest of a line that begins with head and part. It searches the line for the id of the message.
+// skipLine skips the rest of a line of which the pieces head and part were read. It searches the whole line for the
+// id of the message.
 func (f *lineReader) skipLine(head, part []byte, err error) error {
 	var id idFinder
 	id.scanBytes(head)

@@ -51,7 +51,8 @@ func (b *babbler) answer(line []byte) string {
 	return text + `"error":{"code":-32601,"message":"no such method"}}`
 }
 
-// oddFor returns the odd text with the ids of the call that is under way and of the next one.
+// oddFor returns the odd text that the server sends. It contains the id of the call in progress and the id of the
+// call after that.
 func (b *babbler) oddFor(id json.RawMessage) string {
 	var n int
 	_ = json.Unmarshal(id, &n)

@@ -54,8 +54,8 @@ func (l *serverLink) refuseBatch(data []byte) (id jsonrpc.ID, ok bool) {
 	return id, true
 }
 
-// awaitedID returns the id of the pending call that id refers to, exactly as it was sent. The string "7" also refers
-// to the number 7.
+// awaitedID returns the id of the pending call that a message with this id refers to, exactly as the id was sent. A
+// message with the string "7" may also refer to the call with the number 7.
 func (l *serverLink) awaitedID(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

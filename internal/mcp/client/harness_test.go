@@ -27,10 +27,9 @@ import (
 // marker is the environment variable that identifies the child processes of one test.
 const marker = "RETORT_TEST_MARKER"
 
-// newPool returns a pool that is closed at the end of the test. It then checks that no
-// process that a server started is left, and that testenv.CheckLeaks finds nothing.
-// The timeouts that servers don't set are longer than testenv.Patience, so the test fails
-// if Close waits for a running call or connection attempt.
+// newPool returns a pool that is closed at the end of the test. After that, it checks that all processes of servers
+// have ended and that testenv.CheckLeaks finds nothing. The timeouts that servers do not set are longer than
+// testenv.Patience, so that the test fails if Close waits for a running call or connection attempt.
 func newPool(t *testing.T, o Options, servers ...ServerSpec) *Pool {
 	t.Helper()
 	testenv.CheckLeaks(t)

@@ -51,8 +51,8 @@ type request struct {
 	} `json:"params"`
 }
 
-// scripted is a server of the latest protocol version with a handshake. The functions in on replace its correct
-// behaviour for their methods. A function that returns true has handled the request.
+// scripted is a server of the latest protocol version with a handshake. The map on has functions by method, which are
+// called instead of the correct behaviour. A function that returns false leaves the request to the correct behaviour.
 type scripted struct {
 	in  *bufio.Scanner
 	out io.Writer

@@ -177,7 +177,7 @@ func (e *httpEndpoint) authorizeAgain(ctx context.Context, resp *http.Response) 
 }
 
 // errUnauthorized marks the error of a request that was refused because of its credentials, or was not sent because
-// there were none. It had no effect.
+// there were no credentials. In both cases the request had no effect.
 var errUnauthorized = errors.New("unauthorized")
 
 func errAuthorizing(err error) *core.Error {

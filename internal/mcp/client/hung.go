@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// maxPings is the number of unanswered pings, without any other sign of life, after which a connection is ended.
-// Together they take as long as a call may take.
+// maxPings is the number of unanswered pings, without any other sign of life, after which a connection is ended. The
+// timeouts of these pings add up to the timeout of a call.
 const maxPings = 3
 
 // countingReader is an io.Reader that counts the bytes read.

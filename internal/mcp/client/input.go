@@ -62,7 +62,8 @@ func (s *serverSession) provideInput(ctx context.Context, peer *core.ClientPeer,
 	}{given, need.State})
 }
 
-// mergeObjects merges the members of two JSON objects. The second must not be empty unless it is {}.
+// mergeObjects returns a JSON object with the members of params and of more. If more has members, params must have
+// some, too.
 func mergeObjects(params, more json.RawMessage) json.RawMessage {
 	if len(more) <= len(`{}`) {
 		return params

@@ -37,8 +37,9 @@ func (spec ServerSpec) effectiveIsolation() Isolation {
 	return IsolationShared
 }
 
-// idleTimeout returns how long an instance may be without a call before it ends; 0 means that it never ends. For an
-// instance shared by all callers, a timeout is useful only if it is a process.
+// idleTimeout returns how long an instance may be without a call before it ends; 0 means that it never ends. By
+// default, an instance never ends if the server is stateful, or if all callers share the instance and it is not a
+// process.
 func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 	switch {
 	case spec.Idle > 0:

@@ -39,8 +39,8 @@ const (
 	methodPromptsChanged   = "notifications/prompts/list_changed"
 )
 
-// messageWire sends messages to a server and receives its messages. It passes received messages to
-// link.deliverMessage. When nothing more can arrive, it calls link.failAll.
+// messageWire represents the transport below a serverLink: it sends messages to a server and passes received messages
+// to deliverMessage of the link. When nothing more can arrive, it calls failAll of the link.
 type messageWire interface {
 	// start starts receiving. It is called once, before the other methods.
 	start(l *serverLink)
@@ -92,8 +92,9 @@ type pendingCall struct {
 
 // serverLink is the connection to a server. The SDK uses it only to connect. Afterwards the link lists and calls
 // tools itself, because the SDK would decode the results: that costs more than the rest of a call, rounds long
-// integers and loses the order of keys. The link also answers the server's requests, and stops waiting for a server
-// that does not answer the probe for the newest protocol.
+// integers and loses the order of keys. The link also answers the server's requests. While the SDK connects, the link
+// gives up waiting if the server does not answer server/discover, the request that finds out the newest protocol
+// version.
 type serverLink struct {
 	wire    messageWire
 	rubbish *strayOutput
@@ -212,11 +213,12 @@ func (l *serverLink) forgetCall(x *pendingCall) {
 	delete(l.pending, x.id)
 }
 
-// errUnprobed is the answer that the link gives the SDK if the server did not answer the probe in time.
+// errUnprobed is the answer that the link gives the SDK if the server has not answered server/discover in time. That
+// request probes whether the server speaks a protocol version without a handshake.
 var errUnprobed = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not answer " + methodDiscover}
 
-// giveUp answers a probe on behalf of a server that has not answered in time, so that the SDK continues with
-// initialize.
+// giveUp answers the request server/discover on behalf of a server that has not answered it in time, so that the SDK
+// continues with initialize.
 func (l *serverLink) giveUp(x *pendingCall) {
 	l.mu.Lock()
 	_, waiting := l.pending[x.id]
@@ -253,8 +255,9 @@ func (l *serverLink) acceptMessage(msg jsonrpc.Message, x *pendingCall) bool {
 	return false
 }
 
-// completeCall finds the call that m answers and completes it. It reports whether the call is one of the SDK. An
-// error without an id, which some servers send for a request that they cannot handle, answers the only pending call.
+// completeCall finds the call that m answers and completes it. It reports whether the SDK made the call and must get
+// m. An error without an id, which some servers send for a request that they cannot handle, answers the only pending
+// call.
 func (l *serverLink) completeCall(m *jsonrpc.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -362,9 +365,9 @@ func (l *serverLink) solePendingID() jsonrpc.ID {
 	return id
 }
 
-// failLost fails the call whose answer could not be read: the call with this id or, if the id is unknown, the only
-// pending call. If there is no such call, it takes the link down, because some caller waits for an answer that will
-// never come.
+// failLost fails a call whose answer could not be read: the call with this id or, if the id is unknown, the only
+// pending call. If the id is unknown and there is not exactly one pending call, it takes the link down, because some
+// caller waits for an answer that will never come.
 func (l *serverLink) failLost(id jsonrpc.ID, cause *core.Error) {
 	if !id.IsValid() {
 		l.mu.Lock()

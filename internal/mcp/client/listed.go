@@ -70,7 +70,8 @@ func (s *serverConn) listOver(ctx context.Context, sess *serverSession) (ToolLis
 }
 
 // pinOver returns the pin (definition hash) of a tool as the server lists it over sess, or "" if the tool is not
-// listed. It lists the tools first, unless that was done since the given time and the server has announced no change.
+// listed. It lists the tools first, unless they were listed since the given time and the server has announced no
+// change after that.
 func (s *serverConn) pinOver(ctx context.Context, sess *serverSession, tool string, since time.Time) (string, error) {
 	if pin, current := sess.pinOf(tool, since); current {
 		return pin, nil

@@ -51,8 +51,8 @@ func versions(called *atomic.Int64, notice bool) func(context.Context) (io.ReadW
 
 func versionOf(n int64) string { return fmt.Sprintf(`{"name":"t","description":"%d"}`, n) }
 
-// TestCallNeedsItsPinOnEveryConnection checks that a call with a pin is not sent over a new connection that lists
-// another definition than the one that was checked before.
+// TestCallNeedsItsPinOnEveryConnection checks that a call with a pin (definition hash) is not sent over a new
+// connection on which the server lists the tool with another definition.
 func TestCallNeedsItsPinOnEveryConnection(t *testing.T) {
 	for _, isolation := range []Isolation{IsolationShared, IsolationSession} {
 		t.Run(string(isolation), func(t *testing.T) {

@@ -39,9 +39,9 @@ func (h *streamableWire) listenForNotices() {
 	}
 }
 
-// holdSubscription keeps the subscription of newer protocol versions open: a call that is never answered and whose
-// response is a stream of notifications. If the call was not made by the SDK, it is answered with the reason why the
-// stream ended.
+// holdSubscription keeps a subscription of newer protocol versions open: a call that is never answered and whose
+// response is a stream of notifications. When the stream has finally ended, a call that was not made by the SDK gets
+// the reason as its answer.
 func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage) {
 	err := h.reopenStream(ctx, func(ctx context.Context, _ string) (*http.Response, *core.Error) { return h.postMessage(ctx, m) })
 	if m.call.answered == nil {

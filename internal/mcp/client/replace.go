@@ -47,8 +47,8 @@ func (p *Pool) PutServer(spec ServerSpec) {
 	p.servers[spec.Name] = n
 }
 
-// DropServers removes servers and ends them. For each server, why contains the error with which its pending and later
-// calls fail. ended waits for the end of the servers, at most a few seconds.
+// DropServers removes the servers named in why and ends them. why contains, for each server, the error with which its
+// pending and later calls fail. The returned function waits until the servers have ended, at most a few seconds.
 func (p *Pool) DropServers(why map[string]*core.Error) (ended func()) {
 	var gone []*instancePool
 	p.mu.Lock()

@@ -15,7 +15,8 @@ import (
 
 var removed = map[string]*core.Error{"s": core.Errorf(core.KindUpstreamGone, "test", "it was removed").WithHint("look again")}
 
-// hanging returns a server that never answers calls. It sends the tool of each call to called.
+// hanging returns a server that never answers calls. For each call that arrives, it sends the tool's name to the
+// channel called.
 func hanging(called chan<- string) ServerSpec {
 	return ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {
 		s.on["tools/call"] = func(_ *scripted, r request) bool { called <- r.Params.Name; return true }
@@ -79,8 +80,8 @@ func TestDropWhileItStarts(t *testing.T) {
 	wantError(t, testenv.Receive(t, failed, "the end of the call"), core.KindUpstreamGone, "it was removed")
 }
 
-// TestFinalCheck checks that a call is not sent if the final check in its context fails, which runs after the server
-// has started.
+// TestFinalCheck checks that a call is not sent if the function that its context contains as the final check returns
+// an error. That function runs after the server has started.
 func TestFinalCheck(t *testing.T) {
 	sent := false
 	p := newPool(t, Options{}, ServerSpec{Name: "s", Dial: dialScripted(func(s *scripted) {

@@ -21,7 +21,8 @@ const (
 	methodTemplates = "resources/templates/list"
 )
 
-// resourceMark is a member that only the definitions of resource tools added by this package contain.
+// resourceMark is a member that marks the definitions of the resource tools that this package adds to a server's
+// tools.
 const resourceMark = `"_meta":{"retort":"resources"}`
 
 var resourceTools = map[string]json.RawMessage{

@@ -121,7 +121,8 @@ func (s *serverConn) configError() *core.Error {
 	return checkSpec(s.spec)
 }
 
-// callTool makes one tool call. If the answer is on disk, it is returned as large.
+// callTool makes one tool call. An answer that is stored on disk because of its size is returned as large instead of
+// result.
 func (s *serverConn) callTool(
 	ctx context.Context, tool string, args json.RawMessage, spools bool,
 ) (result json.RawMessage, large *core.SpooledAnswer, err *core.Error) {
@@ -178,8 +179,8 @@ func (s *serverConn) listTools(ctx context.Context) (ToolListing, *core.Error) {
 	return l, err
 }
 
-// newInstance returns another connection to the same server that shares no session with s. It copies the protocol and
-// the information about tools from s, and uses the credentials of the caller of base.
+// newInstance returns another connection to the same server that shares no session with s. It copies the protocol
+// version and the information about tools from s. Its credentials are those of the caller in the context base.
 func (s *serverConn) newInstance(base context.Context, o Options, place *spoolDir, level func() string) *serverConn {
 	spec := s.spec
 	if p, ok := spec.Auth.(PersonalAuthorizer); ok {

@@ -55,7 +55,8 @@ func newSpool(o SpoolOptions) *spoolDir {
 	return &spoolDir{SpoolOptions: o, room: memory.NewPool(o.Bytes, max(o.Bytes/4, o.Above)), freed: make(chan struct{})}
 }
 
-// noteChange records that a message has freed space, and by how much the number of complete messages changes.
+// noteChange wakes those who wait for space on disk, and adds more to the number of messages that are completely
+// stored.
 func (s *spoolDir) noteChange(more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,8 @@ func (s *spoolDir) nextFreed() <-chan struct{} {
 // fitsSpool reports whether a message of n bytes is large enough to be stored on disk.
 func (s *spoolDir) fitsSpool(n int64) bool { return s != nil && n > s.Above }
 
-// spooledMessage represents a message that was stored on disk instead of memory. It is returned as an error.
+// spooledMessage represents a message that was stored on disk because it is too large for memory. Functions that read
+// messages return it as an error.
 type spooledMessage struct {
 	envelopeReader
 	spool  *spoolDir
@@ -145,8 +147,8 @@ func (m *spooledMessage) reserveRoom(n int64) bool {
 	return true
 }
 
-// awaitRoom waits until there is space for n more bytes, as long as complete messages are about to free space and ctx
-// has not ended. It does not wait if the message can never fit.
+// awaitRoom waits until there is space on disk for n more bytes. It returns without space if ctx ends, if no
+// completely stored message is left that could free its space, or if the message can never fit.
 func (m *spooledMessage) awaitRoom(ctx context.Context, n int64) {
 	for m.full == nil && m.size+n <= m.spool.Bytes {
 		freed := m.spool.nextFreed()
@@ -205,9 +207,9 @@ func (m *spooledMessage) Close() (err error) {
 // end; any other error means that the rest will not arrive. A message that cannot be stored is read and discarded, up
 // to limit times skipFactor bytes.
 //
-// While the spool is full, readMessage waits for room: for a message that would fit into memory until ctx ends, for a
-// larger one only as long as other messages will free their space. While it waits, the message holds no space that
-// others wait for.
+// While the folder is full, readMessage waits for room. For a message that would fit into memory, it waits until ctx
+// ends; for a larger one, only as long as other messages will free their space. While it waits, the message holds no
+// space that others wait for.
 func (s *spoolDir) readMessage(
 	ctx context.Context, a memoryAccount, head []byte, next func() ([]byte, error), limit int64,
 ) *spooledMessage {
@@ -302,8 +304,9 @@ func (m *spooledMessage) brokenOff(cause *core.Error) *core.Error {
 	return &e
 }
 
-// handleSpooled handles a message that is on disk. If the message answers no call and is small enough, its content is
-// returned as again. The caller must handle again like any other message and then release held.
+// handleSpooled handles a message that was stored on disk because of its size. If the message answers no call and is
+// small enough for memory, handleSpooled returns its content as again. The caller must handle this content like any
+// other message and then release held.
 func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte, held core.HeldMemory) {
 	id := m.messageID()
 	switch {
@@ -323,8 +326,8 @@ func (l *serverLink) handleSpooled(m *spooledMessage, limit int64) (again []byte
 	return nil, nil
 }
 
-// isReadable reports whether the message may be loaded as a whole: it is complete and valid, or its outline is too
-// large to find that out (errBulky).
+// isReadable reports whether the message may be loaded into memory as a whole. That is the case if the message is
+// complete and valid, and also if its outline is so large that this could not be checked (errBulky).
 func (m *spooledMessage) isReadable() bool {
 	wrong := m.checkEnd()
 	return wrong == nil || errors.Is(wrong, errBulky)
@@ -382,8 +385,8 @@ func (l *serverLink) parkAnswer(id jsonrpc.ID, m *spooledMessage, limit int64) b
 	})
 }
 
-// settleFrom completes the pending call with this id if the function answer stores an answer in it and returns true.
-// It ignores calls of the SDK.
+// settleFrom completes the pending call with this id if answer(call) returns true. The function answer stores the
+// answer in the call. Calls of the SDK are ignored.
 func (l *serverLink) settleFrom(id jsonrpc.ID, answer func(*pendingCall) bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,7 +29,8 @@ func readEnvelope(data []byte, n, keep int) *envelopeReader {
 	return e
 }
 
-// filled returns the result of a message, with the large parts put back into the outline.
+// filled returns the result of a message that was read with an envelopeReader, with the omitted parts put back into
+// the outline. data is the whole message.
 func filled(e *envelopeReader, data []byte) any {
 	var message struct {
 		Result map[string]any `json:"result"`
@@ -65,8 +66,8 @@ var messages = []string{
 	`{"result":`, `{"result":{"structuredContent":[1,2,3,4,5,6,}}`, `{"result":[{"text":"aaaaaaaaaaaaaaaaaaaaaaaaa"}]}`, `{"result":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`,
 }
 
-// TestSkeletonStaysSmall checks that a large part of a message never takes memory in the outline, even if the message
-// is read in one piece.
+// TestSkeletonStaysSmall checks that the outline (skeleton) of a message never holds a large part of the message in
+// memory, even if the whole message is read at once.
 func TestSkeletonStaysSmall(t *testing.T) {
 	data := []byte(`{"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}}`)
 	e := readEnvelope(data, len(data), 1<<10)
@@ -76,7 +77,7 @@ func TestSkeletonStaysSmall(t *testing.T) {
 }
 
 // FuzzEnvelope checks that envelopeReader accepts the same messages as encoding/json, in whatever pieces a message is
-// read, and that the outline and the parts together make up the result.
+// read. The outline of a message and the parts that were left out of it must make up the message's result.
 func FuzzEnvelope(f *testing.F) {
 	for _, m := range messages {
 		f.Add(m, 12)
@@ -118,8 +119,9 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// plainKeys reports whether each member name on the path to large parts occurs at most once, ignoring case. Decoders
-// disagree about repeated names.
+// plainKeys reports whether the names of the members that contain large parts of a result occur at most once,
+// ignoring case. The comparison with encoding/json is limited to these messages, because decoders disagree about
+// repeated names.
 func plainKeys(data []byte) bool {
 	low := bytes.ToLower(data)
 	for _, name := range []string{"result", "content", "structuredcontent"} {

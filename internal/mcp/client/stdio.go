@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// terminateGrace is how long a server has to end: a third of it after the end of its input, the rest after the
-	// request to terminate.
+	// terminateGrace is how long a server's process may take to end. After a third of it from the end of the server's
+	// input, the process is asked to terminate, and after the rest it is killed.
 	terminateGrace = time.Second
-	// exitPatience sets how long to wait for a server that closed its output to exit, so that its exit status can be
-	// reported. After the exit, the rest of its output is read for as long again.
+	// exitPatience is how long to wait for the exit of a server that closed its output, so that its exit status can
+	// be reported. After the exit, the last output of the server is read for at most the same time.
 	exitPatience = time.Second
 )
 
@@ -137,8 +137,9 @@ func lookupVariable(env []string, name string) string {
 	return ""
 }
 
-// serverEnvironment returns the environment of a server's process. It has the configured variables, and those of
-// Retort's own that describe the user and the user's folders; none of these may hold a secret.
+// serverEnvironment returns the environment of a server's process: the configured variables, and those variables of
+// Retort's own environment that describe the user and the user's folders. No other variable is passed on, because it
+// may hold a secret.
 func serverEnvironment(own []string, configured map[string]string) []string {
 	var env []string
 	for _, kv := range own {

@@ -275,7 +275,7 @@ func (h *streamableWire) readBody(ctx context.Context, r io.Reader, count *messa
 	return h.spoolBody(ctx, body, r, count)
 }
 
-// spoolBody stores a body on disk. head is its beginning, which was already read.
+// spoolBody stores the body of a response on disk. head is the part of the body that was already read.
 func (h *streamableWire) spoolBody(ctx context.Context, head []byte, r io.Reader, count *messageMemory) ([]byte, *spooledMessage, error) {
 	if h.spool == nil {
 		return nil, nil, &tooLong{limit: h.limit}
@@ -301,8 +301,9 @@ func bodyParts(body io.Reader) func() ([]byte, error) {
 	}
 }
 
-// takeLarge handles a message that is on disk. If it is small enough, again is its content, which must be handled
-// like any other message; held must then be released. err is the reason why there is no answer.
+// takeLarge handles a message that was stored on disk because of its size. If the message is small enough for memory,
+// its content is returned as again; the caller must handle it like any other message and then release held. err is
+// the reason why the call has no answer.
 func (h *streamableWire) takeLarge(
 	ctx context.Context, m outgoingMessage, large *spooledMessage,
 ) (again []byte, held core.HeldMemory, err *core.Error) {

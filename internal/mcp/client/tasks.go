@@ -237,7 +237,8 @@ func (s *serverSession) awaitTask(ctx context.Context, x *pendingCall, t *server
 	})
 }
 
-// answerTask has the client answer the open questions of a task. It returns 1 if there were any, otherwise 0.
+// answerTask asks the client the open questions of a task and sends the answers to the server. It returns 1 if there
+// were open questions, otherwise 0.
 func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serverTask, answered map[string]bool) (int, error) {
 	var need inputRequired
 	if len(t.Questions) > 0 && unmarshalExact(t.Questions, &need.Requests) != nil {
@@ -260,7 +261,7 @@ func (s *serverSession) answerTask(ctx context.Context, x *pendingCall, t *serve
 	return 1, nil
 }
 
-// siblingCall returns a new pendingCall for the client of x.
+// siblingCall returns a pendingCall for a request about the same task as x, made for the same client.
 func (s *serverSession) siblingCall(ctx context.Context, x *pendingCall) *pendingCall {
 	return &pendingCall{ctx: ctx, peer: x.peer}
 }
@@ -286,8 +287,8 @@ func (s *serverSession) taskNow(ctx context.Context, x *pendingCall, id string) 
 	return t, nil
 }
 
-// orCancel waits for a task. If waiting fails, for example because the caller gives up, it cancels the task at the
-// server.
+// orCancel calls wait, which waits for the result of a task. If wait fails, for example because the caller gives up,
+// orCancel cancels the task at the server.
 func (s *serverSession) orCancel(x *pendingCall, id string, wait func() (json.RawMessage, error)) (json.RawMessage, error) {
 	result, err := wait()
 	if err == nil || s.link.isDown() {

@@ -109,8 +109,9 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Authorizer provides the credentials for requests to one HTTP server. It must be safe for concurrent use; Authorize
-// is called by one goroutine of each instance at a time. The core.Caller of ctx is that of the instance.
+// Authorizer provides the credentials for requests to one HTTP server. It must be safe for concurrent use, but each
+// instance of the server calls Authorize from one goroutine at a time. The core.Caller of ctx is the caller that the
+// instance belongs to.
 type Authorizer interface {
 	// Authorization returns the value of the Authorization header, or "" for none.
 	Authorization(ctx context.Context) (string, error)
@@ -141,8 +142,8 @@ type ToolListing struct {
 	Offers       ServerOffers
 }
 
-// ErrOutcomeUnknown is in the error (for errors.Is) of a call that the server may have executed although no answer
-// arrived.
+// ErrOutcomeUnknown marks the error of a call that the server may have executed although no answer arrived. Callers
+// test for it with errors.Is.
 var ErrOutcomeUnknown = core.ErrOutcomeUnknown
 
 // Pool holds one client for each server, or several if callers must not share an instance. It is safe for concurrent

@@ -161,7 +161,8 @@ func (s *serverConn) reviveServer() {
 	}
 }
 
-// watchResource subscribes to a resource, or ends the subscription. all lists all resources that are then subscribed.
+// watchResource subscribes to the resource uri, or ends the subscription if wanted is false. all lists the other
+// resources to which the session stays subscribed.
 func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri string, wanted bool, all []string) error {
 	if s.era.protocol >= protocolModern {
 		if wanted {
@@ -177,10 +178,10 @@ func (s *serverSession) watchResource(ctx context.Context, x *pendingCall, uri s
 	return err
 }
 
-// listenForResources subscribes to exactly these resources at a server of protocol version 2026-07-28. It returns
-// when the server has acknowledged that. Over HTTP, one stream replaces the previous one, because each stream costs a
-// connection. Over a pipe, each resource has its own stream: such servers tie subscriptions to the session, so that
-// the end of one stream could end the subscriptions of another.
+// listenForResources subscribes to exactly these resources at a server of protocol version 2026-07-28, and returns
+// when the server has acknowledged them. Over HTTP, one stream for all resources replaces the previous stream,
+// because each stream costs a connection. Over a pipe, each resource has its own stream: servers there tie
+// subscriptions to the session, so that the end of an old stream could end the subscriptions of a new one.
 func (s *serverSession) listenForResources(ctx context.Context, uris []string) error {
 	s.listening.Lock()
 	defer s.listening.Unlock()

@@ -50,8 +50,8 @@ func (h *newsOf) forget() {
 	h.uris = nil
 }
 
-// watchable returns a server with subscriptions, a function that connects to it, and a function that cuts the last
-// connection.
+// watchable returns a server that supports subscriptions, a function that connects to it, and the function cut, which
+// closes the newest connection.
 func watchable(t *testing.T, protocol string) (s *mcp.Server, dial func(context.Context) (io.ReadWriteCloser, error), cut func()) {
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
 	s = mcp.NewServer(&mcp.Implementation{Name: "w", Version: "1"}, &mcp.ServerOptions{

@@ -169,11 +169,11 @@ func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, erro
 	return s.answerOutcome(req, s.engine.Resume(ctx, state.Execution, 0), state.Round), nil
 }
 
-// idSeparator separates the ids in the name of a form that shows several equal questions as one.
+// idSeparator separates the ids of equal questions that one form shows together. The ids are the form's name.
 const idSeparator = "+"
 
-// nameOf returns the name under which a client answers a form. The name contains the ids of all questions that the
-// form shows, so that the answer does not apply to later questions.
+// nameOf returns the name of a form, under which the client sends the person's answer back. It contains the ids of
+// all questions that the form shows, so that the answer does not apply to later questions.
 func nameOf(a core.Approval) string {
 	return strings.Join(append([]string{a.ID}, a.Same...), idSeparator)
 }

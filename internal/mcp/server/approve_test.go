@@ -167,8 +167,8 @@ func TestFormOutlines(t *testing.T) {
 	}
 }
 
-// TestElicitationOfMany checks that a program with twelve calls that need approval finishes if it is resumed each
-// time it is answered as pending.
+// TestElicitationOfMany checks that a program with twelve calls that need approval finishes if the client calls
+// resume_execution each time the answer says that the program waits for an approval.
 func TestElicitationOfMany(t *testing.T) {
 	t.Parallel()
 	const many = `for (let i = 0; i < 12; i++) await files.writeFile({path: '/srv/nordlys/' + i + '.txt', content: 'x'}); return 12`
@@ -220,7 +220,7 @@ func TestElicitationOfEqual(t *testing.T) {
 	}
 }
 
-// timesIn returns the number of equal calls that a form's message says it is about.
+// timesIn returns how many equal calls a form asks about, according to the form's message.
 func timesIn(message string) int {
 	_, after, _ := strings.Cut(message, "there are ")
 	times, _, _ := strings.Cut(after, " ")

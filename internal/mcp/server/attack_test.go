@@ -14,7 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// Nothing that a client writes ends the server, another request, or a program that runs.
+// TestOddMessagesOfClient checks that the server, other requests and a running program continue whatever a client
+// writes.
 func TestOddMessagesOfClient(t *testing.T) {
 	for _, era := range []string{"2024-11-05", "2025-03-26", "2025-11-25", multiRoundTrip} {
 		t.Run(era, func(t *testing.T) {
@@ -49,7 +50,8 @@ func TestOddMessagesOfClient(t *testing.T) {
 	}
 }
 
-// What the SDK could not encode is replaced before it gets there.
+// TestUnencodableAnswers checks that ensureEncodable replaces errors and results that cannot be encoded as JSON
+// before the SDK encodes them.
 func TestUnencodableAnswers(t *testing.T) {
 	answer := func(result mcp.Result, err error) (mcp.Result, error) {
 		return ensureEncodable(func(context.Context, string, mcp.Request) (mcp.Result, error) { return result, err })(t.Context(), "x", nil)

@@ -20,14 +20,16 @@ func withRequestValues(ctx context.Context, v requestValues) context.Context {
 	return context.WithValue(ctx, requestKey{}, v)
 }
 
-// withRound returns a context with the state that the client has sent back with the request.
+// withRound returns a context with s: the state that the client sends back when it repeats a request with the
+// person's answers. roundOf returns it.
 func withRound(ctx context.Context, s requestState) context.Context {
 	v := requestValuesOf(ctx)
 	v.round = &s
 	return withRequestValues(ctx, v)
 }
 
-// withExactResult returns a context whose request stores the result of an exposed server in to.
+// withExactResult returns a context for a request to an exposed server. The server's result will be stored in the
+// variable to.
 func withExactResult(ctx context.Context, to *exactResult) context.Context {
 	v := requestValuesOf(ctx)
 	v.exact = to

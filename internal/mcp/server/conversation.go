@@ -21,7 +21,8 @@ import (
 const (
 	// askPatience is how long an upstream server waits for the client's answer to its question.
 	askPatience = 10 * time.Minute
-	// gatherPause bounds the wait for further questions that arrive at about the same time.
+	// gatherPause bounds how long the handler of a request waits for further questions, so that questions that
+	// upstream servers ask at about the same time are sent to the client together.
 	gatherPause = 20 * time.Millisecond
 	// maxParked bounds the requests that continue in the background while their clients ask a person.
 	maxParked = 256
@@ -103,8 +104,8 @@ func (c *openConversations) removeConversation(v *conversation) {
 	delete(c.all, v.id)
 }
 
-// withConversation returns a handler that lets upstream servers reach the client of a request, with progress, log
-// messages and questions.
+// withConversation returns a handler of requests. It lets upstream servers send progress, log messages and questions
+// to the client whose request they are working on.
 func (s *Server) withConversation(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {

@@ -41,7 +41,7 @@ type PassthroughEngine interface {
 // servers.
 type LogLevelSetter interface{ SetLogLevel(level string) }
 
-// ToolsChanged is the notification that Watch reports when tools change.
+// ToolsChanged is the method of the notification that a server's list of tools has changed.
 const ToolsChanged = "notifications/tools/list_changed"
 
 // serverWaitTimeout bounds how long the first tools/list waits for exposed servers that are starting.
@@ -174,8 +174,9 @@ func (d *exposedServers) offeredTools() (all []exposedTool) {
 	return all
 }
 
-// boundOf returns the arguments that headers repeat, according to a tool's definition. It returns nil if the
-// definition's annotations are invalid, because clients then ignore the tool.
+// boundOf returns those arguments of a tool that clients must repeat in HTTP headers, according to the tool's
+// definition. It returns nil if the definition's annotations about headers are invalid, because clients then ignore
+// the tool.
 func boundOf(definition json.RawMessage) []headers.HeaderBinding {
 	if !bytes.Contains(definition, []byte(headers.Keyword)) {
 		return nil

@@ -10,22 +10,23 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the forms that one client shows at the same time. Approvals keep places that servers' questions cannot
-// take, so that a server cannot keep a person from seeing them.
+// Bounds on the forms that one client shows at the same time. Questions of servers may take only some of the places,
+// so that a server cannot keep a person from seeing an approval.
 const (
 	maxOpenForms   = 4
 	maxServerForms = 2 // of these, for questions of servers
 	maxRoundForms  = 8 // in one result, since protocol version 2026-07-28
 )
 
-// formsOfRound returns the approvals to show in one result: at most maxRoundForms, the most dangerous first. Equal ones
-// count as one.
+// formsOfRound returns the approvals whose forms are sent to the client in one result: at most maxRoundForms, the
+// most dangerous first. Approvals of equal calls share a form.
 func formsOfRound(waiting []core.Approval) []core.Approval {
 	list := core.SortByDanger(core.GroupEqual(waiting))
 	return list[:min(len(list), maxRoundForms)]
 }
 
-// serverForm is the danger of a question that a server asks. Approvals have a danger of at least 0.
+// serverForm is used as the danger of a question that a server asks. It is below the danger of every approval, so
+// approvals are shown first.
 const serverForm = -1
 
 // openForms bounds how many forms each client shows at the same time. The zero value is ready for use. It is safe for

@@ -13,7 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// A client shows few forms at once. The most dangerous one is next, and the questions of servers leave room for it.
+// TestFormsTakeTurns checks that a client shows few forms at once, that the most dangerous approval is shown next,
+// and that questions of servers leave room for approvals.
 func TestFormsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var forms openForms
@@ -72,7 +73,8 @@ func TestFormsTakeTurns(t *testing.T) {
 	})
 }
 
-// A form whose question was answered elsewhere takes no turn.
+// TestFormsThatEnd checks that a form is not shown any more if its question is answered elsewhere while it waits for
+// its turn.
 func TestFormsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var forms openForms
@@ -99,7 +101,8 @@ func TestFormsThatEnd(t *testing.T) {
 	})
 }
 
-// A result has few forms, and the dangerous ones are among them, whenever they were asked.
+// TestFormsOfRound checks that the forms sent in one result are few and include the most dangerous approvals, no
+// matter when these were requested.
 func TestFormsOfRound(t *testing.T) {
 	var waiting []core.Approval
 	for i := range 40 {
@@ -116,7 +119,8 @@ func TestFormsOfRound(t *testing.T) {
 	}
 }
 
-// The questions of a task are asked in the order of their danger, those of servers last.
+// TestQuestionsOfTask checks that the questions of a task are asked in the order of their danger, and questions of
+// upstream servers last.
 func TestQuestionsOfTask(t *testing.T) {
 	a, b := core.Approval{ID: "a", Question: core.Question{Tool: "t", Effect: "write"}}, core.Approval{ID: "b", Digest: "1", Question: core.Question{Tool: "u", Effect: "destructive"}}
 	requests := mcp.InputRequestMap{"ask-1": &mcp.ElicitParams{}, "a": &mcp.ElicitParams{}, "ask-2": &mcp.ElicitParams{}, "b": &mcp.ElicitParams{}}

@@ -149,7 +149,7 @@ func (s *Server) executeCode(ctx context.Context, req *mcp.CallToolRequest) (any
 	return s.answerOutcome(req, s.engine.Execute(s.withApprovalChannel(ctx, req), request), 0), nil
 }
 
-// Executor runs programs and calls.
+// Executor runs programs and single tool calls.
 type Executor interface {
 	Execute(ctx context.Context, req core.ExecutionRequest) core.Outcome
 	Call(ctx context.Context, req core.ExecutionRequest, name string, arguments json.RawMessage) core.Outcome
@@ -380,7 +380,8 @@ func sendNotices(ctx context.Context, req *mcp.CallToolRequest) (tell func(progr
 	return keepNewest(latest), func() { close(done); telling.Wait() }
 }
 
-// keepNewest returns a function that keeps only the notification with the largest number until it is sent.
+// keepNewest returns a function that puts a progress notification into latest, a channel for one notification that
+// waits to be sent. If another one waits already, only the one with the larger number is kept.
 func keepNewest(latest chan progressNotice) func(progressNotice) {
 	var mu sync.Mutex
 	return func(n progressNotice) {

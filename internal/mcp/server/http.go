@@ -50,7 +50,8 @@ func (s *Server) NewHTTPHandlers() *HTTPHandlers {
 	}
 }
 
-// liftTasks returns a handler that applies liftTask to each request body.
+// liftTasks returns a handler that moves the request for a task in each request body to where the SDK keeps it, with
+// liftTask, and then calls h.
 func liftTasks(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Body != nil {

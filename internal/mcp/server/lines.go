@@ -238,7 +238,8 @@ func (c *lineConn) receiveBatch(messages []json.RawMessage) error {
 	return c.finishBatch(b, nil)
 }
 
-// queueMessage puts a message into the queue, or returns a refusal. Some messages are ignored.
+// queueMessage puts a message into the queue, or returns a refusal. It ignores malformed responses and cancellations
+// of requests that are not pending.
 func (c *lineConn) queueMessage(text []byte, b *batchAnswers) *MessageRefusal {
 	msg, refused := ParseMessage(liftTask(text))
 	if refused != nil || msg == nil {

@@ -48,7 +48,7 @@ type speaker struct {
 	asked int
 }
 
-// speak starts a server and connects a speaker to it that uses the protocol version era.
+// speak starts a server and connects a speaker to it. era is the protocol version that the speaker uses.
 func speak(t testing.TB, era string) *speaker {
 	t.Helper()
 	began := make(chan struct{}, 1)

@@ -19,7 +19,8 @@ const nameHeader = "Mcp-Name"
 
 // checkMirrored returns a handler that compares the headers of a request with its body in the cases that the SDK does
 // not check. This matters because proxies in front of Retort decide by the headers, and Retort by the body. The
-// handler next gets a decoded name header and compares it with the body byte for byte.
+// header with the name of the tool is decoded before next is called, because next compares it with the body byte for
+// byte.
 func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.Header.Get(VersionHeader) < Stateless {
@@ -40,8 +41,8 @@ func (s *Server) checkMirrored(next http.Handler) http.Handler {
 	})
 }
 
-// compareHeaders returns an error that describes a difference between headers and body, and the id of the request.
-// Bodies that are not requests are left to the SDK, which refuses them.
+// compareHeaders returns the id of a request, and an error if the request's headers contradict its body. It ignores
+// bodies that are not requests, because the SDK refuses them.
 func (s *Server) compareHeaders(ctx context.Context, header http.Header, body []byte) (id json.RawMessage, err error) {
 	var message, params map[string]json.RawMessage // keys count as they are spelled
 	var method, tool string

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// needy returns a server whose tool and prompt fail because the client lacks capabilities. data is the data of that
-// error.
+// needy returns a server with a tool and a prompt that fail with the error for a missing client capability. data is
+// the data member of that error, which names the capability.
 func needy(data string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "needy", Version: "1"}, nil)
 	lacks := &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "it is needed", Data: json.RawMessage(data)}

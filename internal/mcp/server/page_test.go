@@ -15,8 +15,8 @@ import (
 
 const secretPage = "https://pages.example.com/connect?for=ada@example.com&state=geheim"
 
-// openedPages holds the state of a server whose tools require a page to be opened: get_first refuses calls until
-// then, and get_midst asks for it during a call.
+// openedPages holds the state of a server with two tools that need a web page to be opened. The tool get_first
+// refuses calls until the page was opened; get_midst asks the client to open the page during the call.
 type openedPages struct {
 	mu        sync.Mutex
 	url       string
@@ -112,8 +112,8 @@ func waysTo(t *testing.T, s *mcp.ClientSession) map[string]func(tool string) str
 	}
 }
 
-// TestPagesToOpen checks that the client is asked to open a server's page with its complete address, for all pairs of
-// protocol versions, and that the call is repeated once when the person has finished with the page.
+// TestPagesToOpen checks that the client is asked to open a server's page and gets the complete address. When the
+// person has finished with the page, the call is repeated once. It covers all pairs of protocol versions.
 func TestPagesToOpen(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {

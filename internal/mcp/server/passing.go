@@ -179,7 +179,7 @@ func (d *exposedServers) getPrompt(ctx context.Context, req mcp.Request, params 
 
 // promptOf finds the exposed server that has a prompt: by the servers' lists, by the server's name in the prompt's
 // name, or because there is only one server. The lists alone are not enough, because a server that requires a login
-// may list nothing before.
+// may list no prompts before the login.
 func (d *exposedServers) promptOf(ctx context.Context, name string) (exposedItem, bool) {
 	if t, ok := d.findItem(ctx, Prompts, name); ok {
 		return t, true

@@ -182,7 +182,8 @@ func callOf(t *testing.T, s *mcp.ClientSession, name string, arguments any) stri
 	return show(result)
 }
 
-// saidOf calls a tool like callOf, but returns a protocol error as text instead of failing the test.
+// saidOf calls a tool and returns the result as text. If the call fails with a protocol error, it returns the error's
+// text instead of failing the test.
 func saidOf(t *testing.T, s *mcp.ClientSession, name string) string {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
@@ -233,8 +234,8 @@ func TestExposedResourcesAndPrompts(t *testing.T) {
 	}
 }
 
-// withApprovalChannel returns a server whose tools ask the client during calls: by requests in protocol versions with
-// a handshake, otherwise in their results.
+// withApprovalChannel returns a server whose tools ask the client a question during a call: by a request to the
+// client in protocol versions with a handshake, otherwise in the result of the call.
 func withApprovalChannel(protocols ...string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking", Version: "1"}, &mcp.ServerOptions{SupportedProtocolVersions: protocols})
 	form := &mcp.ElicitParams{Message: "Which colour?\u202e", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"colour":{"type":"string"}},"required":["colour"]}`)}

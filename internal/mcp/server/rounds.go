@@ -93,7 +93,8 @@ func errNoRound() *core.Error {
 	).WithHint("call the tool without requestState")
 }
 
-// roundOf returns the state that the client of ctx has sent back for this call.
+// roundOf returns the state that the client has sent back with a repeated call. ctx is the context of that call; ok
+// is false if the client has sent no state.
 func roundOf(ctx context.Context) (s requestState, ok bool) {
 	round := requestValuesOf(ctx).round
 	if round == nil {

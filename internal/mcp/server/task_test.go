@@ -17,8 +17,8 @@ import (
 
 //lint:file-ignore SA1019 sampling is how a client lends its model; only 2026-07-28 gives it up
 
-// lender is a client that offers its model to the server (sampling). The model answers with these programs, one after
-// the other.
+// lender is a client that offers its model to the server (MCP sampling). At each request, the model answers with the
+// next one of programs.
 type lender struct {
 	programs []string
 	decision string // of its person; "" declines
@@ -55,9 +55,9 @@ func (l *lender) options() *mcp.ClientOptions {
 	}
 }
 
-// TestTaskBySampling checks that agent tasks use the model of a client with sampling and need no other model. An
-// attempt that failed after an effect is repeated only if the person approves. The outcome of an attempt does not
-// depend on the protocol version, so by default each case runs in one.
+// TestTaskBySampling checks that agent tasks use the model of a client with sampling and need no other model. A
+// program that failed after an effect is tried again only if the person approves. By default each case runs in only
+// one protocol version, because its outcome does not depend on the version.
 func TestTaskBySampling(t *testing.T) {
 	t.Parallel()
 	const make1 = "await crm.createRecord({ objectType: 'Lead', data: { LastName: 'A', Company: 'C' } });"

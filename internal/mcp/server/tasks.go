@@ -17,8 +17,8 @@ import (
 
 // TaskEngine represents an Engine with a queue of jobs. Jobs of other principals are treated as unknown.
 type TaskEngine interface {
-	// Submit adds a job to the queue. When it returns, the job is durable. While the job runs, servers can send
-	// questions to the peer of ctx.
+	// Submit adds a job to the queue. When it returns, the job is stored durably. While the job runs, upstream
+	// servers can send questions to the client in ctx (core.WithPeer).
 	Submit(ctx context.Context, j core.Job) (core.JobState, error)
 	Task(id string) (core.JobState, error)
 	Tasks() ([]core.JobState, error)
@@ -45,7 +45,8 @@ const (
 	taskGrace = 2 * time.Second
 	// pollEvery is the polling interval that clients are asked to use.
 	pollEvery = time.Second
-	// maxTalks bounds the number of tasks during which upstream servers can ask questions.
+	// maxTalks bounds how many tasks at a time have a conversation, in which upstream servers can ask the client
+	// questions.
 	maxTalks = 256
 	taskPage = 100
 )
@@ -244,8 +245,9 @@ func supportsTasks(definition json.RawMessage) bool {
 	return json.Unmarshal(definition, &d) == nil && (d.Execution.TaskSupport == "optional" || d.Execution.TaskSupport == "required")
 }
 
-// answerCall answers a call with a task if appropriate. Before protocol version 2026-07-28 the client requests a
-// task, since then the server decides. The result "is" reports whether the call was answered.
+// answerCall answers a call with a task if the call must become one. Before protocol version 2026-07-28 the client
+// requests a task, since then the server decides. is reports whether answerCall has answered the call; if not, the
+// call must be handled without a task.
 func (k *clientTasks) answerCall(ctx context.Context, req *mcp.CallToolRequest) (result mcp.Result, is bool, err error) {
 	asked, wanted := req.Params.Meta[taskAsked]
 	delete(req.Params.Meta, taskAsked)
@@ -369,7 +371,8 @@ func (k *clientTasks) takeAnswers(id string, call *mcp.CallToolRequest, response
 	}
 }
 
-// asCall returns a tool call with the session and _meta of a request about a task, for functions that need a call.
+// asCall converts a request about a task to a tool call with the same session and _meta, because some functions
+// accept only tool calls.
 func asCall(req mcp.Request) *mcp.CallToolRequest {
 	session, _ := req.GetSession().(*mcp.ServerSession)
 	return &mcp.CallToolRequest{Session: session, Params: &mcp.CallToolParamsRaw{Meta: req.GetParams().GetMeta()}, Extra: req.GetExtra()}

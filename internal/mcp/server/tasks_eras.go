@@ -125,7 +125,8 @@ func (k *clientTasks) relayQuestions(ctx context.Context, call *mcp.CallToolRequ
 	}
 }
 
-// dangersOf returns the danger of each request by its name. Requests that are no waiting approval are of servers.
+// dangersOf returns the danger of each request to a client, by the request's name. A request that does not belong to
+// a waiting approval comes from an upstream server and has the danger serverForm.
 func dangersOf(requests mcp.InputRequestMap, waiting []core.Approval) map[string]int {
 	dangers := map[string]int{}
 	for name := range requests {
@@ -137,14 +138,15 @@ func dangersOf(requests mcp.InputRequestMap, waiting []core.Approval) map[string
 	return dangers
 }
 
-// byDanger returns the names, the most dangerous first.
+// byDanger returns the names of the requests in dangers, the most dangerous request first.
 func byDanger(dangers map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(dangers), func(a, b string) int {
 		return cmp.Or(dangers[b]-dangers[a], strings.Compare(a, b))
 	})
 }
 
-// askOver sends one request to a client and returns the answer, or nil if the client did not answer.
+// askOver sends the client one request that belongs to the task id, such as a form. It returns the client's answer,
+// or nil if there is none.
 func askOver(ctx context.Context, session *mcp.ServerSession, id string, request mcp.InputRequest) mcp.InputResponse {
 	meta := map[string]any{relatedTask: map[string]any{"taskId": id}}
 	switch p := request.(type) {
@@ -193,8 +195,9 @@ func (k *clientTasks) relayProgress(req *mcp.CallToolRequest, t core.JobState) {
 	}()
 }
 
-// awaitGrace waits for a short time for the end of a task. If it ends in that time, a client of protocol version
-// 2026-07-28 gets its result as the result of the call.
+// awaitGrace waits for the end of a task for the grace period of a call. If the task ends in time, it returns the
+// task's result as the result of the call; otherwise it returns the task. It is for clients of protocol version
+// 2026-07-28.
 func (k *clientTasks) awaitGrace(ctx context.Context, t core.JobState) (mcp.Result, error) {
 	waiting, done := context.WithTimeout(ctx, k.server.grace)
 	defer done()

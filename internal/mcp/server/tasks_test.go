@@ -16,8 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// taskEngine is an engine with a queue whose jobs have fixed times. The program "ask" becomes the job x9, which waits
-// for a person. For "full", Submit fails because the queue is full.
+// taskEngine is an engine with a queue of jobs whose times are the same in each run. The program "ask" becomes the
+// job x9, which waits for a person. For the program "full", Submit fails with the error that the queue is full.
 type taskEngine struct {
 	*engine
 	mu    sync.Mutex

@@ -31,7 +31,7 @@ func openPlain(t *testing.T) *web.Listener {
 	return l
 }
 
-// Nothing that a client posts ends the listener, the session, or another request.
+// TestOddMessagesOverHTTP checks that the listener, the session and other requests continue whatever a client posts.
 func TestOddMessagesOverHTTP(t *testing.T) {
 	l := openPlain(t)
 	for _, modern := range []bool{false, true} {
@@ -59,7 +59,8 @@ func TestOddMessagesOverHTTP(t *testing.T) {
 	}
 }
 
-// Requests that are no HTTP, or end too early, end nothing but their connection.
+// TestOddConnections checks that a connection that carries something other than HTTP, or ends too early, affects no
+// other connection.
 func TestOddConnections(t *testing.T) {
 	p := open(t, nil)
 	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: " + accepts + "\r\nContent-Type: application/json\r\n"

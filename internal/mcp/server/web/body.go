@@ -47,8 +47,8 @@ func (l *Listener) readBody(w http.ResponseWriter, r *http.Request) (a server.Me
 	return a, refused == nil
 }
 
-// isSessionless reports whether a request belongs to a protocol version without sessions. The header or the body says
-// which version; they must agree.
+// isSessionless reports whether a request belongs to a protocol version without sessions, according to its header or
+// its body. If the two contradict each other, the request is refused elsewhere.
 func isSessionless(r *http.Request, a server.MessageContent) bool {
 	return a.Modern || r.Header.Get(server.VersionHeader) >= server.Stateless
 }

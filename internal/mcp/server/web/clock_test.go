@@ -19,7 +19,7 @@ import (
 	"retort/internal/mcp/server"
 )
 
-// still is an in-memory engine without upstream servers. It calls execute instead of running programs.
+// still is an in-memory engine without upstream servers. To run a program, it calls the function execute.
 type still struct {
 	Engine
 	execute func(ctx context.Context)
@@ -115,7 +115,7 @@ func (c *counter) send(path, body string, headers ...string) (status int, header
 	return response.StatusCode, response.Header, string(all)
 }
 
-// program calls execute_code, which calls the engine's execute.
+// program calls the tool execute_code over HTTP. The engine then calls its function execute instead of a program.
 func (c *counter) program() (status int, text string) {
 	c.Helper()
 	const body = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`

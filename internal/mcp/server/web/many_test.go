@@ -100,8 +100,8 @@ func TestAllSessions(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that requests with invalid tokens are reported: the first one of an address at once, and many
-// further ones as a number.
+// TestRefusals checks that requests with invalid tokens are reported: the first request of an address at once, and
+// later ones together, as a number.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

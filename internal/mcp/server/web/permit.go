@@ -27,9 +27,9 @@ func (c *tokenHolder) currentPrincipal() BearerPrincipal {
 	return c.now
 }
 
-// callPermit returns the Permit for work that is done for the client. If the token of an authorization server expires
-// and the same principal has sent a newer one, the Permit stays valid with the newer one. A revoked token is not
-// replaced.
+// callPermit returns the Permit for work that is done for the client, which ends when the client's token becomes
+// invalid. If the token of an authorization server has expired and the same principal has sent a newer one, the
+// Permit stays valid. A revoked token cannot be replaced by a newer one.
 func (c *tokenHolder) callPermit() core.Permit {
 	p := c.currentPrincipal()
 	if p.Holds == nil {

@@ -21,7 +21,8 @@ const (
 	maxRefusals = 8
 )
 
-// refusalLog logs the first failed login of each address and, at the end of each minute, the number of further ones.
+// refusalLog logs the first failed login of each network address within a time window. At the end of the window it
+// logs how many other logins have failed.
 type refusalLog struct {
 	tell func(RefusedLogins) // may be nil
 
@@ -55,8 +56,8 @@ func (r *refusalLog) flushPending(now time.Time) {
 	r.startWindow(now)
 }
 
-// endQuietWindow ends the current time window of counting if it is over, so that its further attempts are logged even
-// if no other attempt follows.
+// endQuietWindow ends the current time window if it is over. So the number of failed logins that were not logged
+// individually is logged even if no login fails later.
 func (r *refusalLog) endQuietWindow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +66,8 @@ func (r *refusalLog) endQuietWindow(now time.Time) {
 	}
 }
 
-// startWindow logs the further attempts of the current time window and begins a new one. The caller must hold mu.
+// startWindow logs how many failed logins of the current time window were not logged individually, and begins a new
+// window. The caller must hold mu.
 func (r *refusalLog) startWindow(now time.Time) {
 	if r.more > 0 {
 		r.tell(RefusedLogins{Why: "further calls with an invalid token", Count: r.more})

@@ -133,8 +133,8 @@ func (t *principalTenant) openSession(id string, c *tokenHolder) {
 	t.sessions[id].busy++
 }
 
-// touchSession marks a session as used. It returns false if the session does not exist, even if it is still ending.
-// Work in the session may continue while the current token of c is valid.
+// touchSession marks a session as in use and stores the newest token of c in it, which permits the work in the
+// session from then on. It returns false if the session does not exist or is ending.
 func (t *principalTenant) touchSession(id string, c *tokenHolder) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
