@@ -37,8 +37,9 @@ type trustStore struct {
 	mu sync.Mutex // for the lock is one of the process
 }
 
-// pinsHeader is the first line of a file. One JSON object follows: {"tools": [name, pin, trusted, clean, other,
-// noticed, definition, …]}. Its field Seal authenticates the object, the rest of the header and the file's path.
+// pinsHeader is the first line of a file with trusted definitions. One JSON object follows: {"tools": [name, pin,
+// trusted, clean, other, noticed, definition, …]}. The field Seal of the header authenticates this object, the rest
+// of the header and the file's path.
 type pinsHeader struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
@@ -52,13 +53,16 @@ func (b *trustStore) filePath(server string) string {
 	return filepath.Join(b.dir, strings.TrimSuffix(fileName(server), toolsSuffix)+pinsSuffix)
 }
 
-// witnessPath returns the path of the file that counts the writes of a server's file.
+// witnessPath returns the path of a second file for each server, which says how often the file with the server's
+// trusted definitions was written. It is in another folder, so that it bears witness if an old version of that file
+// is restored.
 func (b *trustStore) witnessPath(server string) string {
 	sum := sha256.Sum256([]byte(b.filePath(server)))
 	return filepath.Join(filepath.Dir(b.key), "pinned", hex.EncodeToString(sum[:16]))
 }
 
-// readWriteCount returns how often the file of a server was written, according to the file at witnessPath.
+// readWriteCount returns how often the file with a server's trusted definitions was written, according to the file at
+// witnessPath.
 func (b *trustStore) readWriteCount(server string) (uint64, error) {
 	text, err := seal.ReadFile(b.witnessPath(server), 64)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +125,8 @@ func (b *trustStore) loadFile(path, server string, seen uint64, t *serverTrust) 
 	return err
 }
 
-// sealedParts returns the parts of the file that the seal authenticates.
+// sealedParts returns the data that the seal of a file with trusted definitions authenticates. rest is the content of
+// the file after its header.
 func sealedParts(path string, h pinsHeader, rest []byte) [][]byte {
 	return [][]byte{[]byte("pins"), []byte(path), []byte(h.Server), strconv.AppendUint(nil, h.Writes, 10), rest}
 }

@@ -101,13 +101,13 @@ func unquoteJSON(quoted []byte) (string, bool) {
 	return s, json.Unmarshal(quoted, &s) == nil
 }
 
-// membersInPin returns the members of a definition that its pin (hash) covers: those that models and programs rely
-// on, and those that clients of exposed servers get. Other members are never passed on.
+// membersInPin returns the names of those members of a definition that its pin (hash) covers: those that models and
+// programs rely on, and those that are sent to clients of exposed servers. Other members are never passed on.
 func membersInPin() []string {
 	return []string{"_meta", "annotations", "description", "execution", "icons", "inputSchema", "name", "outputSchema", "title"}
 }
 
-// pinnedBefore returns the members of a definition that pins (hashes) of file format 1 covered.
+// pinnedBefore returns the names of those members of a definition that its pin (hash) covered in file format 1.
 func pinnedBefore() []string {
 	return []string{"annotations", "description", "inputSchema", "name", "outputSchema", "title"}
 }

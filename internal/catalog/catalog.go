@@ -79,8 +79,8 @@ type Options struct {
 	// Changes returns what happens to those tools of a server whose definition differs from the trusted one. If it is
 	// nil, they are blocked.
 	Changes func(server string) core.ChangePolicy
-	// Sealed returns the value of core.Tool.Sealed for a property in the answers of a server's tools. If it is nil,
-	// nothing is hidden.
+	// Sealed returns the type of personal data, such as "email", for which a property in the answers of a server's
+	// tools is hidden from programs, or "" if programs see it. If Sealed is nil, nothing is hidden.
 	Sealed func(server, property string) string
 	// Learn makes the catalog infer the answer types of tools that do not declare them.
 	Learn bool

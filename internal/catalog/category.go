@@ -12,8 +12,8 @@ import (
 const Other = "other"
 
 // categories lists the categories with the words that lead to them: names of well-known servers, and words in the
-// names of tools and in descriptions. They are used if the settings name no category. If several categories have the
-// same number of points, the first one is used.
+// names and descriptions of tools. They are used if the settings name no category. If several categories collect the
+// same number of points, the first of them is used.
 var categories = [...]struct {
 	name     string
 	products string // words of server names
@@ -127,7 +127,8 @@ func (v *categoryVotes) countWords(text string, points int) {
 	}
 }
 
-// strongestCategory returns the category with the most points, or otherwise if none has enough.
+// strongestCategory returns the category with the most points. If no category has as many points as enough, it
+// returns otherwise.
 func (v *categoryVotes) strongestCategory(otherwise string, enough int) string {
 	best, most := otherwise, enough-1
 	for i, n := range v {

@@ -50,8 +50,8 @@ func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	t.Flags, t.Withheld = c.flags, c.withheld
 }
 
-// readElsewhere reports whether a member of a definition needs no cleaning here, because other code reads and cleans
-// it, or because it is "icons", which contains no text for models.
+// readElsewhere reports whether cleanDefinition need not check a member itself: other code reads and cleans the
+// member, or the member is "icons", which contains no text for models.
 func readElsewhere(name string, item jsonNode) bool {
 	switch name {
 	case "name", "title", "description":
@@ -172,8 +172,8 @@ func (c *definitionCleaner) acceptsValue(n jsonNode) bool {
 	return passes
 }
 
-// cleanNeeded returns a value unchanged, because calls need it. If the value is suspicious, the definition is
-// withheld.
+// cleanNeeded checks a value that calls need. It returns the value unchanged; if the value is suspicious, it
+// withholds the whole definition.
 func (c *definitionCleaner) cleanNeeded(n jsonNode) []byte {
 	if !c.acceptsValue(n) {
 		c.withholdDefinition()

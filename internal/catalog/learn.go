@@ -30,8 +30,8 @@ const (
 	enoughAnswers = 100
 	observeEvery  = 8
 
-	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. Rebuilding takes at
-	// most 1/restWork of the time.
+	// newsEvery is the shortest interval at which the toolset is rebuilt for newly learned types. If rebuilding is
+	// slow, the interval grows to restWork times its duration, so that it takes only a small share of the time.
 	newsEvery = 50 * time.Millisecond
 	restWork  = 50
 )
@@ -166,8 +166,8 @@ func (k *learnedTool) joinShape(seen *infer.AnswerShape) {
 	}
 }
 
-// publishShape makes an inferred type visible in the toolset if it differs from the visible one or is based on a
-// quarter more answers. The caller must hold mu.
+// publishShape makes an inferred type visible in the toolset. If the same type is visible already, its number of
+// answers is updated only while it is small or after it has grown by a quarter. The caller must hold mu.
 func (l *shapeLearner) publishShape(k *learnedTool) {
 	const few = 20
 	if k.told != nil && string(k.told.Schema) == string(k.schema) && k.count > few && 4*k.count < 5*k.told.Observations {

@@ -39,8 +39,8 @@ func answered(t testing.TB, c *Catalog, server, tool string, answers ...string) 
 	synctest.Wait()
 }
 
-// known returns what the toolset contains as learned about a tool: the number of answers and their schema. It clears
-// notTill, so that the toolset includes them without the usual delay.
+// known returns what the toolset contains as learned about a tool: the number of answers and their schema. It first
+// ends the pause between two rebuilds of the toolset, so that the newest result is included.
 func known(t testing.TB, c *Catalog, server, tool string) string {
 	t.Helper()
 	c.learner.notTill.Store(0)

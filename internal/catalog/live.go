@@ -83,8 +83,8 @@ const (
 	freshListing   = time.Minute     // a listing is good enough for a call
 	relistInterval = 5 * time.Minute // between listings of a server that is connected
 
-	// firstPatience bounds how long a call waits for the first listing over a connection, which the call needs
-	// anyway. listTimeout bounds all other listings.
+	// firstPatience bounds how long a call waits for the first listing over a connection. It is long because the call
+	// itself must wait for this connection, too. listTimeout bounds all other listings.
 	firstPatience = time.Minute
 	listTimeout   = 5 * time.Second
 )
@@ -275,12 +275,13 @@ func (l *LiveCatalog) refreshServer(ctx context.Context, name string) {
 	}
 }
 
-// VetTool checks, before a call is sent, whether the core.Caller of ctx may call a tool. t is the tool as the
-// execution knows it. The tool's definition must still be trusted. If since is not zero, a person was asked at that
-// time, and the server is listed again unless that was done after since. now is the tool as listed over the
-// connection that the call will use, or nil if there is no definition to compare. If now.RequiresApproval is true,
-// the call needs approval. warning is for readers of the Outcome. If the tool is no longer listed, the call is
-// allowed, and the server decides.
+// VetTool checks, before a call is sent, whether the core.Caller of ctx may call a tool. The tool's definition must
+// still be trusted. t is the tool as the execution knows it. If since is not zero, a person was asked about the call
+// at that time, and the server is listed again unless it was listed after that.
+//
+// The result now is the tool as listed over the connection that the call will use, or nil if there is no definition
+// to compare. If now.RequiresApproval is true, the call needs approval. warning is a text for readers of the Outcome.
+// If the tool is no longer listed, the call is allowed, and the server decides.
 func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time) (now *core.Tool, warning string, refused *core.Error) {
 	l.refreshServer(ctx, t.Server)
 	tools := l.catalog.Toolset()
@@ -309,8 +310,8 @@ func (l *LiveCatalog) VetTool(ctx context.Context, t *core.Tool, since time.Time
 		WithHint("run the program again: a person is then asked about the call").AtTool(t.Server, t.Name)
 }
 
-// probeTool returns a known tool as the server lists it over the connection that a call of ctx will use. own is true
-// if its definition differs from that in the catalog.
+// probeTool returns the tool known as the server lists it over the connection that a call of ctx will use. own is
+// true if the server lists it with another definition there than the one in the catalog.
 func (l *LiveCatalog) probeTool(ctx context.Context, known *core.Tool, since time.Time) (now *core.Tool, own bool, refused *core.Error) {
 	p, ok := l.lister.(ConnectionProber)
 	if !ok {
@@ -357,7 +358,8 @@ func (l *LiveCatalog) relistTool(ctx context.Context, known *core.Tool) (now *co
 	return now, false, nil
 }
 
-// listVariant returns known as the server lists it over the connection that a call of ctx will use.
+// listVariant lists a server over the connection that a call of ctx will use, and returns the tool known with the
+// definition listed there.
 func (l *LiveCatalog) listVariant(ctx context.Context, p ConnectionProber, known *core.Tool) (*core.Tool, error) {
 	definitions, _, err := p.ListOwn(ctx, known.Server)
 	if err != nil {

@@ -82,8 +82,8 @@ func (c *Catalog) buildServer(name string, s *serverSource) *core.ToolServer {
 	}
 }
 
-// sealTools sets core.Tool.Sealed on the tools of a server. It says which properties of their answers are hidden from
-// programs.
+// sealTools sets core.Tool.Sealed on the tools of a server: the function that says which properties of a tool's
+// answers are hidden from programs.
 func (c *Catalog) sealTools(server string, tools []*core.Tool) {
 	if c.sealed == nil {
 		return
@@ -94,8 +94,9 @@ func (c *Catalog) sealTools(server string, tools []*core.Tool) {
 	}
 }
 
-// categorizeTools sets the category of the server and of each tool. The category is taken from the settings or, if
-// they name none, from the folder of a static definition. Otherwise it is derived from names.
+// categorizeTools sets the category of the server and of each tool. The settings decide; if they name no category, a
+// tool that was loaded from a file has the category of the file's folder. Otherwise the category is derived from
+// names.
 func (s *serverSource) categorizeTools(server, configured string) {
 	derived, each := classifyTools(server, s.tools)
 	s.category = derived

@@ -94,7 +94,7 @@ type loader struct {
 	found    []foundSettings
 }
 
-// foundSettings holds the settings from one file before they are converted, with their place.
+// foundSettings holds the settings as read from one file, not yet converted, and the position at which they begin.
 type foundSettings struct {
 	place Position
 	file  string // absolute

@@ -120,7 +120,8 @@ func (l *loader) firstFile(files ...string) []string {
 	return nil
 }
 
-// noteExists reports whether there is such a file, readable or not: an unreadable file must not be skipped silently.
+// noteExists reports whether a file exists, even if it cannot be read: an unreadable file must not be skipped
+// silently. A file that does not exist is reported to Options.Note.
 func (l *loader) noteExists(file string) bool {
 	_, err := os.Stat(file)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {

@@ -118,8 +118,8 @@ func validUTF8(src []byte) (length int) {
 	return length
 }
 
-// pieceOfJSON returns the length of the string or comment that src begins with, 1 if it begins with another slash, and
-// -1 if it has no end.
+// pieceOfJSON returns the length of the string or comment that src begins with. It returns -1 if the string or
+// comment has no end, and 1 if src begins with a slash that begins no comment.
 func pieceOfJSON(src []byte) int {
 	lengthTo := func(start int, end string) int {
 		if i := bytes.Index(src[start:], []byte(end)); i >= 0 {
@@ -149,7 +149,8 @@ func pieceOfJSON(src []byte) int {
 	return -1
 }
 
-// jsonNode converts a parsed JSON value to a node, and moves at to the value's end.
+// jsonNode converts a parsed JSON value to a node with its position in the file. at is the position that was reached
+// in the text; jsonNode moves it forward over the value.
 func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	at.moveTo(v.StartOffset)
 	n := &valueNode{line: at.line, column: at.column}
@@ -178,7 +179,8 @@ func jsonNode(v hujson.Value, at *textPosition) *valueNode {
 	return n
 }
 
-// expectedJSON maps the end of a message from hujson to an explanation of what was expected.
+// expectedJSON explains messages of the JSON parser hujson: it maps the end of a message to a text that says what was
+// expected.
 var expectedJSON = map[string]string{
 	"at start of value":                         "expected a value, found ",
 	"at start of object name":                   "expected a key in double quotes or }, found ",
@@ -188,8 +190,8 @@ var expectedJSON = map[string]string{
 	"after top-level value":                     "unexpected text after the end of the value: ",
 }
 
-// explainJSON returns an error of hujson with its position in characters and in words for people who edit the file.
-// open is the offset of the bracket, string or comment that has no end, or -1.
+// explainJSON converts an error of the JSON parser hujson to one with its position in characters, in words for people
+// who edit the file. open is the offset of the bracket, string or comment that has no end, or -1.
 func explainJSON(src []byte, open int, err error) *syntaxError {
 	var line, column int
 	_, message, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
@@ -216,7 +218,7 @@ func explainJSON(src []byte, open int, err error) *syntaxError {
 	return at.fail("%s", message)
 }
 
-// offsetOf returns the offset of a line and of a column in bytes, both 1-based.
+// offsetOf returns the offset of a position in src. line and column begin with 1; column counts bytes.
 func offsetOf(src []byte, line, column int) int {
 	offset := 0
 	for range line - 1 {

@@ -15,7 +15,8 @@ type OAuthClient struct {
 	RedirectPort   int      // of the loopback redirect
 }
 
-// fillFrom returns o with its empty fields filled from other. A client id and its secret are taken together.
+// fillFrom returns o with its empty fields filled from other. The client id and its secret are taken from other
+// together or not at all.
 func (o OAuthClient) fillFrom(other OAuthClient) OAuthClient {
 	if o.ClientID == "" {
 		o.ClientID, o.ClientSecret = other.ClientID, other.ClientSecret
@@ -44,8 +45,8 @@ func (o *OAuthClient) fieldReaders() []fieldReader {
 
 func (o *OAuthClient) readFunc() readFunc { return readObject(o.fieldReaders()...) }
 
-// entryReadFunc returns the reader for login settings that clients write into their own entries. It ignores all other
-// fields, and values that are not objects: they concern only the client.
+// entryReadFunc returns the reader for the login settings that clients write into their own entries. It ignores
+// fields that Retort does not know, and a login setting that is not an object, because these concern only the client.
 func (o *OAuthClient) entryReadFunc() readFunc {
 	known := slices.Concat(o.fieldReaders(), []fieldReader{
 		{"callbackPort", readInt(&o.RedirectPort, 1, 65535)},

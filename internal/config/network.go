@@ -21,10 +21,12 @@ type Network struct {
 	Secrets            []NetworkSecret
 }
 
-// NetworkDefault selects what applies to hosts on neither list.
+// NetworkDefault selects whether programs may reach hosts that are neither on the network's whitelist nor on its
+// blacklist.
 type NetworkDefault string
 
-// The defaults for hosts on neither list. Allow means https and http at their standard ports.
+// The values of NetworkDefault, for hosts on neither the whitelist nor the blacklist. NetworkAllow means https and
+// http at their standard ports.
 const (
 	NetworkDeny  NetworkDefault = "deny"
 	NetworkAllow NetworkDefault = "allow"

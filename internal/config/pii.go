@@ -33,8 +33,8 @@ func readPIIType(s *string) readFunc {
 	return func(r *nodeReader, n *valueNode) { readOneOf(s, r.piiTypes...)(r, n) }
 }
 
-// withPIITypes collects the names of the types in pii.types before it calls read, because the rest of the file may name
-// them.
+// withPIITypes returns a reader of the settings that first collects the names of the types in pii.types and then
+// calls read. The names must be known first, because any part of the file may use them.
 func withPIITypes(read readFunc) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		r.piiTypes = piiTypes()

@@ -89,8 +89,8 @@ func (p *policyBlocks) readLevels(r *nodeReader, n *valueNode) {
 	})
 }
 
-// withoutStar returns the rules without a "*" in DenyCommands. It replaces the "*" by an empty list of allowed
-// commands, unless commands are allowed by name.
+// withoutStar returns the rules without the "*" in DenyCommands, which denies all commands. In its place, the list of
+// allowed commands becomes empty, unless it allows commands by name.
 func (l LevelRules) withoutStar() LevelRules {
 	if !slices.Contains(l.DenyCommands, "*") {
 		return l
@@ -129,7 +129,7 @@ type levelReader struct {
 	rules    LevelRules
 }
 
-// addNote adds a note on the value being read: what in it is ignored, and why.
+// addNote adds a note that says which part of the value being read is ignored, and why.
 func (l *levelReader) addNote(r *nodeReader, format string, args ...any) {
 	l.policies.notes = append(l.policies.notes, strings.Join(r.path, ".")+": "+fmt.Sprintf(format, args...))
 }

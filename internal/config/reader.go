@@ -185,7 +185,8 @@ func (r *nodeReader) scalarText(n *valueNode) (string, bool) {
 	return "", false
 }
 
-// plainNumber returns a scalar; a number with an exponent is written out in full.
+// plainNumber returns a string, number or boolean as text. A number with an exponent, such as 1e6, is written out in
+// full.
 func (r *nodeReader) plainNumber(n *valueNode) (string, bool) {
 	s, ok := r.scalarText(n)
 	if f, err := strconv.ParseFloat(s, 64); ok && n.kind == numberKind && err == nil {

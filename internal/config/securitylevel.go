@@ -2,8 +2,8 @@ package config
 
 import "slices"
 
-// levelSynonym gives the meaning of a synonym for a security level. auto is the weakest sandbox that sandboxMode: auto
-// may choose then; if empty, the level decides.
+// levelSynonym gives the meaning of a synonym for a security level. auto is the weakest sandbox that may be chosen
+// under this synonym if the setting sandboxMode is auto; if it is empty, the security level decides.
 type levelSynonym struct {
 	level SecurityLevel
 	auto  SandboxMode

@@ -61,8 +61,8 @@ func checkServerName(r *nodeReader, key *valueNode) {
 	}
 }
 
-// serverEntry holds a client's entry while it is read. type and both spellings of transport are one field; the URL
-// fields are another.
+// serverEntry holds a client's entry while it is read. Clients spell some fields in several ways: the fields type and
+// transport both set kind, and url, serverUrl and httpUrl all set URL.
 type serverEntry struct {
 	Server
 	kind    string

@@ -187,7 +187,8 @@ type PIIType struct {
 // PIIMode selects from whom one type of personal data is hidden.
 type PIIMode string
 
-// The modes. Sealed hides values from programs and the model, border only from the model, off from neither.
+// The modes. Sealed hides values from programs and from the model. Border hides them only from the model. Off hides
+// nothing.
 const (
 	PIISealed PIIMode = "sealed"
 	PIIBorder PIIMode = "border"
@@ -377,7 +378,7 @@ type Principal struct {
 	Servers         map[string]ToolRules
 }
 
-// ServerPII holds exceptions from PII for one server.
+// ServerPII holds what applies to the personal data of one server instead of the general settings in PII.
 type ServerPII struct {
 	Hide   []string // types that its results contain only as tokens, for programs too
 	Reveal []string // types that may be sent to the server even if they came from other servers
@@ -630,7 +631,7 @@ func (w *Webhook) readFunc() readFunc {
 	), "url", "secret")
 }
 
-// requireKeys reads an object in which these keys are required.
+// requireKeys returns a reader that reads an object with o and adds a problem for each of these keys that is missing.
 func requireKeys(o readFunc, keys ...string) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		o(r, n)

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// translateAfter reads settings with read, and then converts the policies in the same file to settings.
+// translateAfter returns a reader that calls read, which reads the settings in a file, and then converts the policy
+// blocks in the same file to settings.
 func (p *policyBlocks) translateAfter(s *Settings, read readFunc) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		read(r, n)
@@ -50,7 +51,8 @@ func (p *policyBlocks) translateSettings(s Settings) Settings {
 	return s
 }
 
-// applyTo returns a with the actions that the monitoring block asks for. It never makes a stated action milder.
+// applyTo returns a copy of a with the actions that the monitoring block asks for. It never replaces an action in a
+// by a milder one.
 func (m monitoringPolicy) applyTo(a Anomalies) Anomalies {
 	a.Actions = maps.Clone(a.Actions)
 	if a.Actions == nil {
@@ -88,9 +90,9 @@ func anomalyActions() []AnomalyAction {
 	return []AnomalyAction{AnomalyOff, AnomalyNote, AnomalyAlert, AnomalyApprove, AnomalyStop}
 }
 
-// openNetwork adds the hosts of the levels in force to the network's whitelist. If the settings configure the network
-// themselves, it adds nothing, and the levels only narrow them. If only levels open the network, a level without
-// hosts reaches no host.
+// openNetwork adds the hosts that the permission levels in use name to the network's whitelist. If the settings
+// configure the network themselves, it adds nothing, and the levels only narrow what the settings allow. If only
+// levels open the network, a level that names no hosts reaches no host.
 func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(p.levels)), func(l LevelRules) bool { return l.Hosts != nil }) {
 		return nil
@@ -119,8 +121,8 @@ func (p *policyBlocks) openNetwork(s *Settings) (notes []string) {
 	return nil
 }
 
-// allowCommands allows the commands that the levels name, with any arguments. If the settings list the commands
-// themselves, it adds nothing, and the levels only narrow them.
+// allowCommands allows the commands that the permission levels name, with any arguments. If the settings list
+// commands themselves, it adds nothing, and the levels only narrow what the settings allow.
 func (p *policyBlocks) allowCommands(s *Settings) (notes []string) {
 	var named []string
 	stated := false
@@ -156,7 +158,8 @@ func (p *policyBlocks) allowCommands(s *Settings) (notes []string) {
 	return notes
 }
 
-// levelsInForce returns the default level and those of the principals.
+// levelsInForce returns the permission levels in use: the default level, and the levels that the settings give to
+// single principals.
 func (s Settings) levelsInForce() []PermissionLevel {
 	everybody := s.PermissionLevel
 	setDefault(&everybody, PermissionWriteRestricted)

@@ -67,8 +67,8 @@ func findUnit(units []measureUnit, name string) (float64, bool) {
 	return 0, false
 }
 
-// parseQuantity parses a number with at most one unit from the beginning of s, and returns the rest of s. bare is the
-// factor for a number without a unit.
+// parseQuantity parses a number, which a unit may follow, at the beginning of s. It returns the number multiplied by
+// the size of its unit, and the rest of s. A number without a unit is multiplied by bare.
 func parseQuantity(s string, units []measureUnit, bare float64) (value float64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	digits := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

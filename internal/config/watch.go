@@ -32,7 +32,8 @@ type Watcher struct {
 	moved  time.Time                 // when a stamp was last another one
 }
 
-// fileContent identifies the content of a file. The zero content means that the file does not exist or cannot be read.
+// fileContent says which content a file has, by its digest. The zero fileContent means that the file does not exist
+// or cannot be read.
 type fileContent struct {
 	digest string // SHA-256, hexadecimal
 	blank  bool
@@ -43,8 +44,8 @@ type stampedContent struct {
 	content fileContent
 }
 
-// stampDoubtTime sets how long after a change files are read again even if their stamps are equal: a file system's times may
-// be as coarse as two seconds.
+// stampDoubtTime is how long after a change all files are read again even if their stamps (such as size and time) are
+// equal: the times of a file system may be as coarse as two seconds.
 const stampDoubtTime = 3 * time.Second
 
 // Update describes what PollChanges found.
@@ -56,8 +57,8 @@ type Update struct {
 	Digests map[string]string
 }
 
-// NewWatcher returns a Watcher of the configuration that load reads. load must pass note and again to Load as
-// Options.Note and Options.Again.
+// NewWatcher returns a Watcher that reads the configuration with the function load. load must call Load with its
+// arguments note and again as Options.Note and Options.Again, so that the Watcher learns which files were read.
 func NewWatcher(load func(note NoteFunc, again bool) (*Config, error)) *Watcher {
 	read := func(path string) ([]byte, error) { return readFile(path, true) }
 	return &Watcher{load: load, readFile: read, now: time.Now, stamps: map[string]stampedContent{}}
@@ -79,9 +80,9 @@ func (w *Watcher) LoadFirst() (*Config, error) {
 }
 
 // PollChanges checks the files for changes. It reads the configuration once two polls in a row found the same change,
-// and returns false if there is nothing new. If an accepted file is now missing or empty, Update.Err is set: the file
-// may be about to be written, and without it fewer things would be forbidden. After an error, the files are read
-// again when they change.
+// and returns false if there is nothing new. If a file of the accepted configuration is now missing or empty,
+// Update.Err is set: the file may be about to be written, and without its rules more would be allowed. After an
+// error, the files are read again when they change.
 func (w *Watcher) PollChanges() (Update, bool) {
 	now := w.lookAtFiles()
 	switch {
@@ -143,8 +144,8 @@ func contentOf(text []byte) fileContent {
 	return fileContent{hex.EncodeToString(sum[:]), len(bytes.TrimSpace(text)) == 0}
 }
 
-// lookAtFiles returns the current content of the known files. It reads a file only if its stamp has changed, or if
-// any stamp has changed within the last stampDoubtTime.
+// lookAtFiles returns the current content of the known files. It reads a file only if the file's stamp (such as size
+// and time) has changed, or if any file's stamp has changed within the last stampDoubtTime.
 func (w *Watcher) lookAtFiles() map[string]fileContent {
 	now := map[string]fileContent{}
 	for path := range w.known {
@@ -166,8 +167,8 @@ func (w *Watcher) lookAtFiles() map[string]fileContent {
 	return now
 }
 
-// stampOf returns the stamp of a file. It opens the file first, because that makes a network file system ask its
-// server.
+// stampOf returns the stamp of a file, which changes when the file is written. It opens the file first, because that
+// makes a network file system ask its server.
 func stampOf(path string) seal.FileStamp {
 	if f, err := openFile(path, true); err == nil {
 		_ = f.Close()

@@ -200,8 +200,8 @@ func TestWatchWaitsForTheWriter(t *testing.T) {
 	}
 }
 
-// TestWatchRetries checks that RetryNext makes the next poll report the same change again, and that restoring a file
-// to its accepted content reports no differing files.
+// TestWatchRetries checks that RetryNext makes the next poll report the same change again. If the file then gets its
+// accepted content back, the next update lists no differing files.
 func TestWatchRetries(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	d.write("retort.yaml", "permissionLevel: read_only\n")

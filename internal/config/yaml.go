@@ -13,8 +13,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseYAML parses one YAML document into nodes. An empty document is null. Anchors work. Merge keys, tags and
-// further documents are refused, since settings need none of them. Its error is a *syntaxError.
+// parseYAML parses one YAML document into nodes. An empty document is null. Anchors are supported; merge keys, tags
+// and further documents are refused, because settings need none of them. Its error is a *syntaxError.
 func parseYAML(src []byte) (n *valueNode, err error) {
 	defer func() {
 		// The parser panics on a few malformed inputs.

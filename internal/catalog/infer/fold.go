@@ -40,8 +40,9 @@ func (w *tableFolder) foldShape(s *AnswerShape) *AnswerShape {
 	return &out
 }
 
-// moveKeys moves the fields of s that are keys of a table to the table's rows: all fields, or only those that some
-// objects lack. The joined rows are examined again, because they may contain tables.
+// moveKeys removes fields from s whose names are keys of a table, and joins their types into the type of the table's
+// rows. If all is false, it moves only the fields that some objects lack. The joined type is examined again, because
+// it may contain tables.
 func (w *tableFolder) moveKeys(s *AnswerShape, all bool) {
 	var kept []shapeField
 	for _, f := range s.fields {
@@ -57,8 +58,8 @@ func (w *tableFolder) moveKeys(s *AnswerShape, all bool) {
 	s.fields = kept
 }
 
-// isTable reports whether fields whose keys look like names are nevertheless the rows of a table, judging by their
-// values.
+// isTable reports whether an object is a table although its keys look like names of fields: its values then are rows
+// of similar type.
 func isTable(fields []shapeField) bool {
 	if len(fields) < fewRows {
 		return false

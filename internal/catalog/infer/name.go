@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// maxName bounds a name, in bytes.
+// maxName bounds the length, in bytes, of a key that is stored as a name.
 const maxName = 40
 
 // IsName reports whether a key of an object may be stored, because it looks like a name that a programmer chose. Keys

@@ -243,7 +243,7 @@ func (p *valueCollector) addNumber(digits []byte) bool {
 	return true
 }
 
-// formatsOf returns the formats that match a text's outline.
+// formatsOf returns the formats, such as date, that a text has according to the positions of its digits and signs.
 func formatsOf(s []byte) formatSet {
 	const day, second = "0000-00-00", "0000-00-00T00:00:00"
 	switch {

@@ -91,8 +91,8 @@ func joinFields(a, b *AnswerShape) []shapeField {
 	return out
 }
 
-// nextOf compares the next names of two sorted lists. It returns -1 if the first list has the smaller one, 1 if the
-// second has, and 0 if they are equal.
+// nextOf compares the first fields of two lists that are sorted by name. It returns -1 if the first list has the
+// smaller name or the second list is empty, 1 in the opposite case, and 0 if the names are equal.
 func nextOf(a, b []shapeField) int {
 	switch {
 	case len(b) == 0:
@@ -165,7 +165,7 @@ func (s *AnswerShape) keepChildren(left *int) (kept []*AnswerShape) {
 	return kept
 }
 
-// countTypes counts the types in a shape. It stops when there are more than most.
+// countTypes counts the types in a shape. It stops counting when the count exceeds the number most.
 func (s *AnswerShape) countTypes(most int) int {
 	if s == nil || most < 0 {
 		return 0

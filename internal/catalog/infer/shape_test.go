@@ -206,8 +206,8 @@ func TestFieldsBehindLongLists(t *testing.T) {
 	}
 }
 
-// FuzzObserve checks that a document is valid against the schema inferred from it alone, from it with another
-// document, and from the stored form of both.
+// FuzzObserve checks that a document is valid against three schemas: the one inferred from this document alone, the
+// one inferred from it and another document, and the latter after it was stored and read back.
 func FuzzObserve(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5,"x",null,{"b":true}],"u-12345":{}}`, `[[[]],{}]`, `"x"`, `{"a":{"x":1,"y":2},"b":{"x":1,"y":"z"}}`, `{"a":1,"a":"b"}`, "{\"\\u0061\":1}"} {
 		f.Add(s, `{"a":{"q":1}}`)

@@ -237,8 +237,8 @@ func quotedPrintable(text string) (decoded string, n int) {
 // minLone is the minimum number of single letters in a row that are read as words, as in I g n o r e.
 const minLone = 8
 
-// lettersApart finds rows of single letters in a text and returns them with the words that they spell. Letters belong
-// to one word if their distance is the smallest in the row.
+// lettersApart finds rows of single letters in a text, as in I g n o r e, and returns them with the words that they
+// spell. Letters of a row belong to one word if the distance between them is the smallest distance in the row.
 func lettersApart(text string) (lists []numberList) {
 	alone := func(i int) bool {
 		return isLetter(text[i]) && (i == 0 || !wordByte(text[i-1])) && (i+1 == len(text) || !wordByte(text[i+1]))

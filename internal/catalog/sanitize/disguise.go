@@ -10,7 +10,8 @@ import (
 // are searched for only in rot13.
 const minShifted = 6
 
-// letterCodes lists the disguises in which a text may contain words of the rules.
+// letterCodes lists the ways in which words of the rules may be disguised in a text: in shifted alphabets, in the
+// mirrored alphabet or backwards.
 type letterCodes struct {
 	shifts   uint32 // alphabets shifted by these numbers, as bits
 	mirrored bool   // the alphabet from z to a
@@ -19,8 +20,8 @@ type letterCodes struct {
 
 func (c letterCodes) any() bool { return c.shifts != 0 || c.mirrored || c.reversed }
 
-// addDisguises adds a word without which no pattern matches, so that the scanner also notices it written backwards,
-// in the mirrored alphabet and in shifted alphabets.
+// addDisguises adds a word that a pattern requires. The scanner then also notices this word if it is written
+// backwards, in the mirrored alphabet or in a shifted alphabet.
 func (s *TextScanner) addDisguises(word string) {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return
@@ -64,7 +65,7 @@ func letterStep(from, to byte) uint32 {
 	return uint32(step)
 }
 
-// findCodes returns the disguises in which the words of a text may be words of the rules.
+// findCodes returns the ways in which words of the rules may be disguised in a text, such as a shifted alphabet.
 func (s *TextScanner) findCodes(text string) (c letterCodes) {
 	for i := 0; i < len(text); {
 		if !isLetter(text[i]) {

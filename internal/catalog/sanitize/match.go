@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wordPattern represents a pattern for the words of one sentence. Each step is a set of words, with a bounded number of other
-// words before it.
+// wordPattern represents a pattern for the words of one sentence. It is a sequence of steps. Each step matches one
+// word of a set, and allows a bounded number of other words before that word.
 type wordPattern struct {
 	family int
 	steps  []patternStep
@@ -18,7 +18,8 @@ type patternStep struct {
 	stems []int
 }
 
-// Bounds on the number of words and patterns, in units of 64. A test fails if they are too small.
+// Bounds on the number of words and patterns, in sets of 64 bits with one bit each. A test fails if they are too
+// small.
 const (
 	wordSets    = 16
 	patternSets = 8
@@ -30,9 +31,9 @@ type wordStem struct {
 	number int
 }
 
-// addPattern compiles a pattern. It consists of steps separated by blanks. A step has the form a|b|c*, where *
-// matches any ending. ~N allows N other words before the step. The step marked with @ has the rarest words: a text
-// without any of them is not examined.
+// addPattern compiles a pattern, which consists of steps separated by blanks. A step has the form a|b|c*, where *
+// matches any ending. ~N allows N other words before the next step. @ marks the step with the rarest words: a
+// sentence without any of them is not examined.
 func (s *TextScanner) addPattern(family int, text string) {
 	p := wordPattern{family: family}
 	gap := 0
@@ -59,7 +60,8 @@ func (s *TextScanner) addPattern(family int, text string) {
 	s.patterns = append(s.patterns, p)
 }
 
-// internWord adds a word or stem to a step and returns its number.
+// internWord gives a word of a pattern a number, or reuses the number that it has, and adds it to the step st, which
+// is a set of words. It returns the number of the word, or 0 for a stem such as ignor*.
 func (s *TextScanner) internWord(st *patternStep, word string) int {
 	if begins, ok := strings.CutSuffix(word, "*"); ok {
 		i := slices.IndexFunc(s.stems, func(x wordStem) bool { return x.text == begins })
@@ -99,8 +101,9 @@ func (st *patternStep) acceptsToken(t wordToken) bool {
 	return st.words[t.word/64]>>(t.word%64)&1 != 0 || t.stem != 0 && slices.Contains(st.stems, t.stem)
 }
 
-// matchesWords reports whether the words of a sentence match the pattern. It reads the words once. If several partial
-// matches reach the same step, it keeps only the last one, which is always the best.
+// matchesWords reports whether the words of a sentence match the steps of the pattern. It reads the words once. If
+// several partial matches reach the same step, it keeps only the last one, which leaves the most room for the next
+// step.
 func (p *wordPattern) matchesWords(words []wordToken) bool {
 	var ends [16]int // 1 + where each step was last reached, 0 if it was not
 	last := len(p.steps) - 1
@@ -177,8 +180,8 @@ func isParagraphEnd(text string) bool {
 	}
 }
 
-// judgeSentence matches a sentence against those patterns whose rarest words it contains. If several match, it
-// returns the rule of the first family.
+// judgeSentence matches a sentence against those patterns whose rarest words it contains. If several patterns match,
+// it returns the rule of the pattern whose family comes first in ruleFamilies.
 func (s *TextScanner) judgeSentence(words []wordToken) (TextRule, bool) {
 	var tried [patternSets]uint64 // as bits
 	best := len(ruleFamilies)

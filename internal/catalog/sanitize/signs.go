@@ -334,7 +334,8 @@ func encodedRuns(text string) (spans [][2]int) {
 
 func encodedKind(c byte) int { return int(encodedKinds[c]) }
 
-// encodedKinds caches the results of kindOf for all bytes.
+// encodedKinds contains the result of kindOf for each byte, computed in advance because it is needed for every byte
+// of a text.
 var encodedKinds = func() (all [256]uint8) {
 	for i := range all {
 		all[i] = kindOf(byte(i))

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// wordToken is one word of a sentence, with the numbers that the rules use for it.
+// wordToken is one word of a sentence, with the numbers that stand for the word and its stem in the patterns of the
+// rules.
 type wordToken struct {
 	start, end int
 	word       int // its number, 0 if no rule asks for it
@@ -190,7 +191,8 @@ func (r *wordReader) skipAddress() {
 	}
 }
 
-// wordNumber returns the numbers that the rules use for a word: that of the exact word, and that of its stem.
+// wordNumber returns the numbers that stand for a word in the patterns of the rules: the number of the exact word,
+// and that of the stem with which it begins. A number is 0 if no pattern uses the word or stem.
 func (s *TextScanner) wordNumber(word []byte) (exact, begins int) {
 	if first := word[0] - 'a'; first < 26 {
 		for _, st := range s.begins[first] {

@@ -13,7 +13,7 @@ import (
 	"retort/internal/core"
 )
 
-// FileScope selects for whom the servers of a file are.
+// FileScope selects where the servers of a file apply: for the user everywhere, or in one project.
 type FileScope string
 
 // The scopes of a file. Local is the part of a user's own file that applies to one project.
@@ -43,7 +43,7 @@ func (c *Client) isTurnedOff(whole map[string]any, name string) bool {
 	return c.disabled != nil && c.disabled(whole, name)
 }
 
-// filePlace describes where a client stores servers. Of several files the first existing one counts.
+// filePlace describes where a client stores servers. If several of its files exist, only the first one counts.
 type filePlace struct {
 	scope FileScope
 	files []string // patterns: "{home}/.cursor/mcp.json"; a * matches any one folder
@@ -174,8 +174,9 @@ func pathExists(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// serversKeyPath returns the key path to the servers of a place in a file. If the place is the project part of a user's file,
-// the path is that of the nearest folder above Dir, or Dir itself, with servers, or nil.
+// serversKeyPath returns the key path to the servers of a place in a file. A user's file may have servers for each
+// project folder. For such a place, the path belongs to Dir or else to the nearest folder above Dir that has servers;
+// it is nil if there is none.
 func (e Environment) serversKeyPath(c *Client, p filePlace, src []byte) []string {
 	n := slices.Index(p.at, "{dir}")
 	if n < 0 {

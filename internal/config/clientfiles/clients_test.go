@@ -195,7 +195,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// rereads checks that an installed file is still valid in its format and contains Retort exactly once.
+// rereads reads a client's file after an install, and checks that it is valid in its format and contains Retort
+// exactly once.
 func (m *machine) rereads(client string, src []byte) {
 	m.t.Helper()
 	c, _ := FindClient(client)

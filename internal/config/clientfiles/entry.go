@@ -268,7 +268,8 @@ func (r *entryReader) readHeaders(key string, v any) {
 	r.readMap(&r.e.headers, key, v, t.translateText)
 }
 
-// variableReference returns a placeholder for a variable that a client gives by its bare name.
+// variableReference returns a placeholder, such as ${TOKEN}, for an environment variable that a client's entry names
+// without a placeholder. The placeholder for an invalid name is refused when the server starts.
 func variableReference(name string) string {
 	if variableName.FindString(name) == name {
 		return "${" + name + "}"
@@ -335,8 +336,8 @@ func (r *entryReader) readDisabled(key string, m fieldMeaning, v any) {
 
 var allPunctuation = regexp.MustCompile(`[-_]`)
 
-// normalizeKind normalises the transport and checks that the fields are consistent. It drops a type that the other fields
-// imply.
+// normalizeKind converts the entry's transport to the name that Retort uses, and checks that the fields are
+// consistent. It drops a transport that the other fields imply.
 func (r *entryReader) normalizeKind() {
 	switch kind := allPunctuation.ReplaceAllString(strings.ToLower(r.e.kind), ""); kind {
 	case "", "remote":
@@ -382,8 +383,8 @@ func isText(s string) bool {
 	return strings.ToValidUTF8(s, "") == s && !strings.ContainsRune(s, '\ufffd')
 }
 
-// startsRetort reports whether an entry starts Retort, or is the one that install writes. The arguments may have been
-// changed since.
+// startsRetort reports whether an entry starts Retort, or is the entry that install writes. The latter is recognised
+// even if its arguments were changed after the install.
 func (e serverEntry) startsRetort(name string) bool {
 	ours := name == ourName && slices.Contains(e.args, "serve") && slices.Contains(e.args, "--config")
 	return e.command != "" && (ours || config.IsRetort(e.command, e.args))

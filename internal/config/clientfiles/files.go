@@ -28,8 +28,9 @@ type clientFile struct {
 
 func statLink(path string) (fs.FileInfo, error) { return os.Lstat(path) }
 
-// openFile reads a file that need not exist. It follows links and keeps them. With scope Project the file must be inside
-// the project, because a hostile project could otherwise name any file.
+// openFile reads a file that need not exist. If the path is a link, it reads the file that the link leads to; later
+// writes keep the link. With scope Project the file must be inside the project, because a hostile project could
+// otherwise name any file.
 func (e Environment) openFile(path string, scope FileScope) (clientFile, error) {
 	f := clientFile{path: path, target: path, mode: 0o600}
 	real, err := realPath(path)

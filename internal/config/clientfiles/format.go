@@ -11,13 +11,14 @@ import (
 
 // fileFormat reads and edits files of one syntax. Its methods do not access the disk.
 type fileFormat interface {
-	// readMembers returns the servers in the object at the key path at, in the order of the file. A file without that
-	// object has none.
+	// readMembers returns the servers in a file, in their order. at is the path of keys that leads to the object that
+	// contains them. A file without that object has no servers.
 	readMembers(src []byte, at []string) ([]objectMember, error)
-	// editMembers removes the members out from the object at the key path at and inserts the members in. It inserts
-	// at the place of the first removed member, else after the last member. All other bytes stay unchanged.
+	// editMembers removes the members with the names in out from an object and inserts the members in. at is the path
+	// of keys that leads to the object. The place to insert is that of the first removed member, else after the last
+	// member. All other bytes stay unchanged.
 	editMembers(src []byte, at, out []string, in []objectMember) ([]byte, error)
-	// decodeAll returns the whole file as decoded values.
+	// decodeAll returns the content of the whole file as decoded values.
 	decodeAll(src []byte) (map[string]any, error)
 }
 
@@ -40,13 +41,14 @@ type memberChange struct {
 	in      []objectMember
 }
 
-// editOnce returns src after an edit. It decodes the result, and returns an error unless exactly the named members were
-// removed and inserted.
+// editOnce edits one object of servers in a file, as editMembers does, and returns the new content of the file. It
+// decodes the result, and returns an error unless exactly the named members were removed and inserted.
 func editOnce(f fileFormat, src []byte, at, out []string, in []objectMember) ([]byte, error) {
 	return applyChanges(f, src, []memberChange{{at, out, in}})
 }
 
-// applyChanges does the same as editOnce for several objects at once.
+// applyChanges edits several objects of servers in a file and returns the new content of the file. It checks the
+// result like editOnce.
 func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, err error) {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c memberChange) bool { return len(c.out) == 0 && len(c.in) == 0 })
 	if len(changes) == 0 {
@@ -78,7 +80,7 @@ func applyChanges(f fileFormat, src []byte, changes []memberChange) (_ []byte, e
 	return result, nil
 }
 
-// replaceMembers applies a change to decoded values. It returns a copy and does not change whole.
+// replaceMembers applies a change to whole, the decoded content of a file. It returns a changed copy.
 func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error) {
 	whole, object := clonePath(whole, c.at)
 	for _, name := range c.out {
@@ -96,8 +98,8 @@ func replaceMembers(whole map[string]any, c memberChange) (map[string]any, error
 	return whole, nil
 }
 
-// clonePath returns a copy of whole, and the object in it at the key path at. The caller may change that object. Missing
-// objects on the path are created.
+// clonePath copies whole, the decoded content of a file, and returns the copy together with the object in it to which
+// the keys in at lead. The caller may change that object. Missing objects on the path are created.
 func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	all = maps.Clone(whole)
 	if all == nil {
@@ -115,8 +117,8 @@ func clonePath(whole map[string]any, at []string) (all, object map[string]any) {
 	return all, object
 }
 
-// pruneEmpty returns whole without the object at the key path at if that is empty: an empty object means the same as a
-// missing one.
+// pruneEmpty returns whole, the decoded content of a file, without the object to which the keys in at lead if that
+// object is empty. It serves to compare files in which an empty object means the same as a missing one.
 func pruneEmpty(whole map[string]any, at []string) map[string]any {
 	last := at[len(at)-1]
 	parent, err := objectAt(whole, at[:len(at)-1])
@@ -246,7 +248,8 @@ func lineEnd(src []byte, offset int) int {
 // byteSpan marks a part of a file: src[from:to].
 type byteSpan struct{ from, to int }
 
-// cutSpans removes spans from src and inserts text at the offset at, which must not be inside of a span.
+// cutSpans returns src without the given spans and with text inserted. at is the offset in src of the place to
+// insert, which must not be inside a span.
 func cutSpans(src []byte, spans []byteSpan, at int, text string) []byte {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b byteSpan) int { return a.from - b.from })

@@ -220,8 +220,9 @@ func (c *Client) readInputs(whole map[string]any) []promptInput {
 	return list
 }
 
-// mergeServers sets the State of each server that is not Left, and writes Retort's server file. With keepAll, a server whose
-// name is taken is added under another name instead of being skipped.
+// mergeServers adds the found servers to Retort's server file, and records in the State of each what was done. It
+// skips servers whose State is Left. A server whose name is taken is skipped, or added under another name if keepAll
+// is set.
 func (e Environment) mergeServers(result *ImportResult, scope FileScope, keepAll bool) error {
 	f, err := e.openFile(result.File, scope)
 	if err != nil {

@@ -210,7 +210,7 @@ func (in *installation) serversToMove() ([]FoundServer, error) {
 	return moved, nil
 }
 
-// planChanges returns the new content of the client's file, and the journal's step for it.
+// planChanges returns the new content of the client's file, and the step that describes this change in the journal.
 func (in *installation) planChanges(moved []FoundServer) (installStep, []byte, error) {
 	value, err := marshalSorted(in.client.entry(in.Command, in.Args))
 	if err != nil {
@@ -248,8 +248,8 @@ func (in *installation) planChanges(moved []FoundServer) (installStep, []byte, e
 	return s, src, nil
 }
 
-// planRetortEntry returns the names to remove and the members to insert so that Retort's entry is value. It adds an outdated
-// entry of Retort to out.
+// planRetortEntry plans how Retort's entry in the client's file becomes value. It returns the names to remove, which
+// are those in out and those of outdated entries of Retort, and the entry to insert unless the file already has it.
 func (in *installation) planRetortEntry(src []byte, at, out []string, value json.RawMessage) ([]string, []objectMember, error) {
 	members, err := in.client.format.readMembers(src, at)
 	if err != nil {
@@ -375,8 +375,8 @@ func (in *installation) removedServers(j *installJournal) []FoundServer {
 	return list
 }
 
-// originalMode returns the mode that the file had before it was first written, or the mode now if it did not exist
-// then.
+// originalMode returns the file mode that the client's file had before install first wrote it. If the file did not
+// exist then, it returns now, the current mode.
 func (j *installJournal) originalMode(now fs.FileMode) fs.FileMode {
 	if first := j.Steps[0]; first.Existed {
 		return first.Mode

@@ -65,7 +65,8 @@ func openJournal(data home.Dir, client, target string) (*installJournal, error) 
 	return j, nil
 }
 
-// beginStep writes a backup and the journal with a new step before the step is done.
+// beginStep records a change of the client's file before the change is made: it writes a backup of the file, and then
+// the journal with the new step.
 func (j *installJournal) beginStep(s installStep, before []byte) error {
 	s.Backup = filepath.Base(j.path) + "." + strconv.Itoa(len(j.Steps)+1) + ".orig"
 	if err := seal.ReplaceFile(filepath.Join(filepath.Dir(j.path), s.Backup), before); err != nil {

@@ -13,11 +13,12 @@ import (
 // jsonFile implements fileFormat for JSON as editors accept it: with comments, trailing commas and a byte order mark.
 // An empty file is an empty object.
 type jsonFile struct {
-	// read caches the results for the last texts, because some files have 25 MB. Nil caches nothing.
+	// read caches the trees and values of the last parsed texts, because some files have 25 MB. If it is nil, nothing
+	// is cached.
 	read *lastRead
 }
 
-// lastRead caches what one operation has parsed.
+// lastRead caches the texts that one operation, such as an install, has parsed or decoded.
 type lastRead struct {
 	text []byte // of tree
 	tree hujson.Value
@@ -68,7 +69,8 @@ func parseJSON(src []byte) (hujson.Value, error) {
 	return v, nil
 }
 
-// endsOpen reports whether a text may end in a line comment without a line break, which hujson refuses.
+// endsOpen reports whether a text may end in a line comment without a line break, which the JSON parser hujson
+// refuses.
 func endsOpen(src []byte) bool {
 	return bytes.Contains(src[bytes.LastIndexByte(src, '\n')+1:], []byte("//"))
 }
@@ -87,7 +89,8 @@ func (r *lastRead) keepTree(src []byte, v hujson.Value, made bool) {
 	}
 }
 
-// decodeAll returns the decoded value of a text. It parses the result of an edit again instead of using the edited tree.
+// decodeAll returns the decoded value of a text. If the text is the result of an edit, decodeAll parses the text
+// again instead of using the tree that was edited, so that a comparison finds errors of the edit.
 func (f jsonFile) decodeAll(src []byte) (map[string]any, error) {
 	if f.read != nil {
 		for _, s := range f.read.says {
@@ -300,7 +303,8 @@ func (l *jsonLayout) enterObject(o *hujson.Object, key string) *hujson.Object {
 	return next
 }
 
-// detectLayout detects how the members of o are written. On entry l.indent is the indentation of the key of o.
+// detectLayout detects how the members of the object o are written: their indentation, and whether they are on one
+// line. Before the call, l.indent must be the indentation of the key whose value is o.
 func (l *jsonLayout) detectLayout(o *hujson.Object) {
 	outer := l.indent
 	l.indent = outer + l.unit
@@ -371,7 +375,8 @@ func (l *jsonLayout) endWithoutComma(o *hujson.Object, i int) {
 
 func hasComment(extra hujson.Extra) bool { return bytes.IndexByte(extra, '/') >= 0 }
 
-// endsInLineComment reports whether extra ends in a line comment without a line break.
+// endsInLineComment reports whether extra, which is the white space and comments between two tokens, ends in a line
+// comment without a line break.
 func endsInLineComment(extra hujson.Extra) bool {
 	for rest := bytes.TrimSpace(extra); len(rest) > 0; rest = bytes.TrimSpace(rest) {
 		line := bytes.HasPrefix(rest, []byte("//"))

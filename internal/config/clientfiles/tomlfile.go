@@ -96,8 +96,8 @@ type tomlPart struct {
 	header bool
 }
 
-// memberBelow returns the name of the member to which the part belongs, in the object at the key path at. ok is false
-// if the part belongs to no such member.
+// memberBelow returns the name of the server to which the part of a file belongs. at is the path of keys that leads
+// to the servers. ok is false if the part belongs to no server.
 func (p tomlPart) memberBelow(at []string) (name string, ok bool) {
 	if len(p.path) <= len(at) || !slices.Equal(p.path[:len(at)], at) {
 		return "", false
@@ -156,7 +156,8 @@ func (tomlFile) keyPath(e *unstable.Node) (path []string, first int) {
 	return path, first
 }
 
-// emptyLines returns the offset after the empty lines that begin at an offset.
+// emptyLines skips empty lines: it returns the offset of the first line, at or after the offset at, that is not
+// empty.
 func emptyLines(src []byte, at int) int {
 	for at < len(src) {
 		end := lineEnd(src, at)

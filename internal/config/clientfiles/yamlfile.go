@@ -196,8 +196,8 @@ func lineOffsets(src []byte) []int {
 	return offsets
 }
 
-// backTo moves end back over empty lines and over comments. It moves over comments only if they are indented no
-// deeper than a member, because those belong to what follows.
+// backTo moves the offset end, where the lines of a member end, back over empty lines and comments at the end of
+// these lines. A comment that is indented deeper than the column of a member belongs to the member and stays.
 func backTo(src []byte, from, end, column int) int {
 	for end > from {
 		start := lineStart(src, end-1)
@@ -283,7 +283,9 @@ func (f yamlFile) editMembers(src []byte, at, out []string, in []objectMember) (
 	return cutSpans(src, spans, place, text), nil
 }
 
-// writeHead returns src with the line of the servers' key rewritten, if all members are removed or there were none.
+// writeHead completes an edit after which the file has none of its earlier servers. If there are no servers at all
+// now, it writes {} after the key of the servers; if there were none before, it prepares the line of that key for a
+// block.
 func (yamlFile) writeHead(src []byte, p yamlPlace, key string, spans []byteSpan, place int, text, nl string) []byte {
 	switch {
 	case text == "" || text == nl:

@@ -26,9 +26,10 @@ type HeaderBinding struct {
 	Header string   // without ParamPrefix
 }
 
-// FindBindings returns the bindings of an input schema, in the order of their paths. A property can only be bound if
-// a chain of properties leads to it: elsewhere it is unclear which value is meant. If the schema violates the
-// protocol, FindBindings returns an error, and the tool must not be called.
+// FindBindings returns the header bindings of an input schema, in the order of their paths. A property can only be
+// bound to a header if the schema reaches it by properties alone: elsewhere, such as in the items of an array, it is
+// unclear which value is meant. If the schema violates the protocol, FindBindings returns an error, and the tool must
+// not be called.
 func FindBindings(schema json.RawMessage) ([]HeaderBinding, error) {
 	var root map[string]any
 	if !strings.Contains(string(schema), Keyword) || json.Unmarshal(schema, &root) != nil {

@@ -161,8 +161,8 @@ func isPartOf(address, resource string) bool {
 	return strings.HasPrefix(below, path)
 }
 
-// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. The function is
-// must report whether the issuer in the metadata is the expected one.
+// fetchServerMetadata fetches the metadata of an authorization server by RFC 8414 or OpenID Connect. It calls the
+// function is with the issuer that the metadata names, and refuses the metadata if is returns false.
 func (c *Client) fetchServerMetadata(ctx context.Context, issuer string, is func(string) bool) (serverMetadata, error) {
 	for _, place := range serverPlaces(issuer) {
 		var m serverMetadata

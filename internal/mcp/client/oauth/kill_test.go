@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	fmt.Println(steps, err)
 }
 
-// refresher renews the stored token in child processes that are killed while they do.
+// refresher renews the stored token in child processes, which the test kills before they have finished.
 type refresher struct {
 	*bench
 	at   atomic.Value // when the server kills the process: on "arrival", before the "answer", or "" for never
@@ -74,9 +74,10 @@ func (r *refresher) arrives(_ http.ResponseWriter, req *http.Request) bool {
 	return false
 }
 
-// refresh renews the token in a child process that is killed with SIGKILL at position: at the step
-// with that number, or when the server is at "arrival" or "answer". For "" it is not killed. When the
-// server has handled the request, refresh returns what the process printed.
+// refresh renews the token in a child process and returns what the process printed. The process is killed with
+// SIGKILL at position: at the step with that number, when its request has arrived at the server ("arrival"), or
+// before the server answers ("answer"). For "" it is not killed. refresh waits until the server has handled the
+// request of the process.
 func (r *refresher) refresh(position string) (said string) {
 	r.t.Helper()
 	c := exec.Command(os.Args[0])
@@ -99,9 +100,9 @@ func (r *refresher) refresh(position string) (said string) {
 	return out.String()
 }
 
-// TestKilledRefresh kills the process at each step of a refresh at a server that rotates refresh tokens. If the
-// server accepts the old token until the new one is used, it checks that no login is lost. Otherwise it checks that
-// the login still works, or that the person is told to log in again after at most one more request.
+// TestKilledRefresh checks what remains of a login if the process is killed at any step of a refresh, at a server
+// that rotates refresh tokens. If the server accepts the old token until the new one is used, the login must survive.
+// Otherwise the login must still work, or the person must be told to log in again after at most one more request.
 func TestKilledRefresh(t *testing.T) {
 	for name, grace := range map[string]bool{"grace": true, "none": false} {
 		t.Run(name, func(t *testing.T) {

@@ -234,7 +234,8 @@ func (l *LoginFlow) Paste(ctx context.Context, address string) error {
 	return l.finishOnce(ctx, u.Query())
 }
 
-// finishOnce redeems the redirect the first time it is called. Every call returns the result of that.
+// finishOnce exchanges the parameters of a redirect for a token the first time it is called. Later calls only return
+// the result of the first.
 func (l *LoginFlow) finishOnce(ctx context.Context, q url.Values) error {
 	l.once.Do(func() {
 		defer close(l.done)

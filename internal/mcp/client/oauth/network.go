@@ -28,8 +28,8 @@ type Network struct {
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error) // to an IP address
 }
 
-// newHTTPClient returns an HTTP client that reaches public addresses, and the network that server is in. Each host is
-// resolved once, and the checked addresses are the ones that are dialled.
+// newHTTPClient returns an HTTP client that reaches only public addresses and addresses in the same network as
+// server. Each host is resolved once, and the client connects to exactly the addresses that were checked.
 func (n Network) newHTTPClient(server string) *http.Client {
 	if n.Lookup == nil {
 		n.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {

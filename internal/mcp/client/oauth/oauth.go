@@ -216,8 +216,8 @@ func (c *Client) usesOAuth(ctx context.Context, asked authChallenge) bool {
 	return uses
 }
 
-// isFresh reports whether a token can still be sent. It can until a minute before it expires, or a quarter of its
-// lifetime if that is shorter.
+// isFresh reports whether a token can still be sent. A token is not sent any more in the last minute before it
+// expires, or in the last quarter of its lifetime if that is shorter.
 func (t *storedToken) isFresh(now time.Time) bool {
 	if t.Expires.IsZero() {
 		return true

@@ -476,9 +476,8 @@ func TestRefreshRefused(t *testing.T) {
 	}
 }
 
-// TestCutOffRefresh checks the case that a server's answer to a refresh is lost after the server has rotated the
-// tokens. The next process tries the old token, and its error says that the refresh was cut off and a login is
-// needed.
+// TestCutOffRefresh checks a refresh whose answer is lost after the server has rotated the tokens. The next process
+// must try the old token again. Its error must say that the refresh was cut off and that a login is needed.
 func TestCutOffRefresh(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{Rotates: true})
 	b.mustLogin(b.client())

@@ -83,8 +83,8 @@ func (c *Client) storeToken(t *storedToken) error {
 	return nil
 }
 
-// changeToken replaces the stored token by the result of f. Meanwhile it holds the lock of this process and the one
-// among processes.
+// changeToken replaces the stored token by the result of f. Meanwhile it holds two locks: one keeps other goroutines
+// of this process, and one keeps other processes, from changing the token.
 func (c *Client) changeToken(ctx context.Context, f func(*storedToken) *storedToken) error {
 	release, err := c.lockToken(ctx)
 	if err != nil {
@@ -158,8 +158,9 @@ func (c *Client) storeUnstored() error {
 	return nil
 }
 
-// renewToken refreshes t. It writes to disk that a refresh begins, and writes the new token to disk before it is used,
-// because the server may have made the old refresh token invalid. The caller must hold the token and its lock.
+// renewToken refreshes t. It writes to disk that a refresh begins, and writes the new token to disk before it is
+// used, because the server may have made the old refresh token invalid. The caller must have called lockToken and
+// hold the lock of the token's file.
 func (c *Client) renewToken(ctx context.Context, t storedToken, refused string) (*storedToken, error) {
 	now := time.Now()
 	alive := t.Access != refused && (t.Expires.IsZero() || now.Before(t.Expires))

@@ -20,7 +20,8 @@ import (
 
 // Rules configures how the server behaves. The zero value is a correct server whose tokens never expire.
 type Rules struct {
-	// Change modifies a document before it is sent: "resource", "server", "register", "token", "device" or "error".
+	// Change modifies the JSON of a document before the server sends it. document is "resource", "server",
+	// "register", "token", "device" or "error".
 	Change func(document string, m map[string]any)
 	// Hook may answer a request itself. It reports whether it did.
 	Hook    func(w http.ResponseWriter, r *http.Request) bool
@@ -33,7 +34,8 @@ type Rules struct {
 	Client  [2]string
 	Polls   []string // error codes of the first token requests of a device, such as "slow_down"
 	Bare    bool     // refusals have no WWW-Authenticate header
-	// Inside answers requests to the MCP endpoint that have a valid token. If nil, a server with three tools does.
+	// Inside answers requests to the MCP endpoint that have a valid token. If it is nil, a default MCP server with
+	// three tools answers them.
 	Inside http.Handler
 }
 
@@ -102,8 +104,8 @@ func (s *Server) Set(change func(*Rules)) {
 	change(&s.rules)
 }
 
-// Count returns the number of requests to a path, or for "token " and a grant type, the number of token requests of
-// that type.
+// Count returns the number of requests so far. what is the path of the requests, or "token " followed by a grant
+// type, which counts the token requests of that type.
 func (s *Server) Count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
