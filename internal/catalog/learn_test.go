@@ -246,8 +246,8 @@ func learnUntilKilled(dir string) {
 	}
 }
 
-// TestKilledWhileLearning checks that if the process is killed at any moment, all saved answers are known afterwards,
-// and at most one more.
+// TestKilledWhileLearning checks that no learned answer is lost if the process is killed at any moment. Besides the
+// answers that the process reported as saved, at most one other answer may be known afterwards.
 func TestKilledWhileLearning(t *testing.T) {
 	dir, answers := t.TempDir(), 0
 	for i := range 20 {

@@ -418,7 +418,8 @@ func hasServerPrefix(name, server string) bool {
 	return len(rest) == 0 || !unicode.IsLetter(rest[0]) && !unicode.IsDigit(rest[0])
 }
 
-// WaitForListing waits until each of the named servers, or of all servers, was listed or failed once.
+// WaitForListing waits until each of the named servers has been listed once, or listing it has failed. Without names,
+// it waits for all servers.
 func (l *LiveCatalog) WaitForListing(ctx context.Context, servers ...string) {
 	for name, w := range l.allWatched() {
 		if len(servers) > 0 && !slices.Contains(servers, name) {

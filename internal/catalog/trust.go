@@ -86,7 +86,8 @@ func cleanOf(t *core.Tool) int {
 	return sanitize.Version
 }
 
-// isTrusted reports whether a tool equals its trusted definition, and that definition had nothing to clean.
+// isTrusted reports whether a tool equals its trusted definition, and that definition contained no suspicious text
+// that had to be removed.
 func (t *serverTrust) isTrusted(tool *core.Tool) bool {
 	r := t.records[tool.Name]
 	return t.unknown == "" && r.pin == tool.Pin && r.clean == sanitize.Version && bytes.Equal(r.raw, tool.Raw)

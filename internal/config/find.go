@@ -243,8 +243,8 @@ func readFile(file string, again bool) ([]byte, error) {
 	return src, nil
 }
 
-// openFile opens a regular file, or one that this process was started with. Opening these never blocks, while a named
-// pipe would wait for a writer.
+// openFile opens a regular file, or a file descriptor that this process inherited. Opening these never blocks, while
+// opening a named pipe would wait for a writer. If again is set, only regular files are opened.
 func openFile(file string, again bool) (*os.File, error) {
 	info, err := os.Stat(file)
 	switch {

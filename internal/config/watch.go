@@ -120,7 +120,8 @@ func (w *Watcher) Accept() { w.inForce = w.known }
 // RetryNext makes the next call of PollChanges read the files again.
 func (w *Watcher) RetryNext() { w.retry = true }
 
-// readingsAgree reports whether two readings are equal in all files that both looked for.
+// readingsAgree reports whether two readings of the configuration found the same content of all files that both
+// looked for.
 func readingsAgree(a, b map[string]fileContent) bool {
 	for path, f := range a {
 		if other, both := b[path]; both && other != f {

@@ -2,8 +2,8 @@ package sanitize
 
 import "strings"
 
-// orders lists words of orders to ignore instructions, for languages that the patterns do not cover. A sentence is
-// such an order if it has a word of each of a language's lists.
+// orders has, for each language that the patterns do not cover, three lists of words. A sentence with a word of each
+// list orders the reader to ignore its instructions.
 var orders = []struct{ verbs, which, what []string }{
 	{
 		[]string{"忽略", "无视", "無視", "忘记", "忘記", "忘掉", "忽視", "忽视"},

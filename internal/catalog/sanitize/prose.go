@@ -180,8 +180,9 @@ func (s *TextScanner) findNeeds(text string) (n textNeeds) {
 	return n
 }
 
-// needReader collects which scans the words of a text need. It hashes each word while its letters are read once, and looks
-// the hashes up in the words that rules ask for. So most texts need no slower scan.
+// needReader finds out which scans the words of a text need. It reads each letter once to hash the words, and
+// compares the hashes with those of the words that rules require. Most texts contain none of these and need no slower
+// scan.
 type needReader struct {
 	scanner *TextScanner
 	needs   *textNeeds

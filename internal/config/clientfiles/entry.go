@@ -210,8 +210,8 @@ func (r *entryReader) keepUnknown(key string, v any) {
 	r.unused = append(r.unused, key)
 }
 
-// meansElse lists the fields that have a meaning in Retort's own entries. If a client uses one of them with another
-// meaning, it must not be copied.
+// meansElse lists the fields that have a meaning in Retort's own entries. If a client gives such a field another
+// meaning, the field must not be copied from the client's entry.
 var meansElse = []string{
 	"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "serverUrl", "httpUrl", "headers", "timeout", "disabled",
 	"allow", "deny", "includeTools", "excludeTools", "enabled_tools", "disabled_tools", "available_tools", "disabledTools",

@@ -64,7 +64,8 @@ func (e Environment) openFile(path string, scope FileScope) (clientFile, error) 
 	return f, nil
 }
 
-// realPath resolves links. If the file does not exist, it resolves those of the folders above it.
+// realPath returns a path with all links resolved. If the file does not exist, the links in the folders above it are
+// resolved.
 func realPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 	"retort/internal/home"
 )
 
-// installJournal lists the changes that install made to one file, oldest first. It is written before the file. The hashes in
-// it show whether the last change was completed.
+// installJournal lists the changes that install made to one file of a client, oldest first. It is written before the
+// file is changed, and contains hashes of the file that show whether the last change was completed.
 type installJournal struct {
 	Client string        `json:"client"`
 	File   string        `json:"file"` // behind links

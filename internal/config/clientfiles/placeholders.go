@@ -146,7 +146,8 @@ func (t *placeholderTranslator) keepUnknown(s string) string {
 	return "${" + s + "}"
 }
 
-// inputReference returns the placeholder of an environment variable that replaces a value that VS Code prompts for.
+// inputReference returns the placeholder of an environment variable. The variable takes the place of a value that VS
+// Code prompts the user for.
 func (t *placeholderTranslator) inputReference(id string) string {
 	name := inputVariable(id)
 	asked := promptInput{ID: id}

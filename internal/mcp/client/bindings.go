@@ -16,8 +16,9 @@ type headerBindings struct {
 	tools map[string][]headers.HeaderBinding
 }
 
-// learnTools reads the definitions of a server's tools and returns those that may be called. It leaves out tools with
-// invalid header annotations, as the protocol requires, and calls refused for each.
+// learnTools stores the header bindings in the definitions of a server's tools, and returns the tools that may be
+// called. As the protocol requires, it leaves out each tool with invalid header annotations, for which it calls
+// refused.
 func (b *headerBindings) learnTools(tools []json.RawMessage, refused func(tool string, why error)) []json.RawMessage {
 	found := map[string][]headers.HeaderBinding{}
 	kept := slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {

@@ -51,7 +51,7 @@ func (l *serverLink) callMethod(ctx context.Context, x *pendingCall, method stri
 	return x.result, x.err
 }
 
-// cancelExchange tells the server that the result of x is no longer needed.
+// cancelExchange tells the server that the result of the call x is no longer needed.
 func (l *serverLink) cancelExchange(x *pendingCall, reason error) {
 	ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
 	defer stop()

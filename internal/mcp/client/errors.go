@@ -13,7 +13,8 @@ import (
 )
 
 var (
-	// errSessionGone means that the server no longer knows the session, so that it has not processed the request.
+	// errSessionGone means that the server no longer knows the session of a request, and so has not processed the
+	// request.
 	errSessionGone = errors.New("session gone")
 	// errUnreachable means that no connection to the server could be made.
 	errUnreachable = errors.New("unreachable")
@@ -25,7 +26,7 @@ const (
 	codeInputRequiredURL = -32042
 )
 
-// opReceive is the Op of errors about an answer that arrived but could not be read.
+// opReceive is the value of core.Error.Op in errors that occur while an answer of the server is received or read.
 const opReceive = "upstream.receive"
 
 func errClosed() *core.Error {

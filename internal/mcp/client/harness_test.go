@@ -24,7 +24,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// marker is the environment variable that identifies the child processes of one test.
+// marker names the environment variable that is set in the server processes of a test, so that the test can find
+// them.
 const marker = "RETORT_TEST_MARKER"
 
 // newPool returns a pool that is closed at the end of the test. After that, it checks that all processes of servers

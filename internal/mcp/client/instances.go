@@ -50,9 +50,9 @@ func (spec ServerSpec) idleTimeout(shared bool) time.Duration {
 	return defaultIdle
 }
 
-// instancePool manages the instances of one server, each with its own state at the server. The main instance lists
-// the tools and serves callers without an instance of their own. Other instances are created when needed and end when
-// they are idle or when another caller needs the place.
+// instancePool manages the instances of one server: processes or connections, each with its own state at the server.
+// The main instance lists the tools and serves callers without an instance of their own. Other instances are created
+// when needed and end when they are idle or when another caller needs the place.
 type instancePool struct {
 	main *serverConn
 	make func(core.Caller) *serverConn
@@ -132,8 +132,8 @@ func (n *instancePool) takeInstance(ctx context.Context) (_ *serverConn, done fu
 	}
 }
 
-// enterInstance returns the instance of owner, or a channel to wait on before trying again. evicted remembers,
-// between attempts, that an instance was closed to make room.
+// enterInstance returns the instance of owner. If there is no room for a new instance, it returns a channel to wait
+// on before the caller tries again. evicted remembers, between attempts, that an instance was closed to make room.
 func (n *instancePool) enterInstance(owner core.Caller, evicted *bool) (*pooledInstance, <-chan struct{}, *core.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -231,7 +231,8 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// debouncer calls f once after a burst of triggers, delay after the last of them.
+// debouncer turns several triggers in a row into one call of f, which it makes when no trigger has come for the time
+// delay.
 type debouncer struct {
 	delay time.Duration
 	f     func()

@@ -19,7 +19,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// answering returns an HTTP server whose answers have about n bytes. Each answer contains the arguments of its call.
+// answering returns an HTTP server whose answers to calls are about n bytes long. Each answer contains the arguments
+// of its call.
 func answering(n int, events bool) http.HandlerFunc {
 	return largeAnswers(events, func(arguments string) string {
 		return `{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}],"structuredContent":` + arguments + `}`
@@ -77,8 +78,8 @@ func fetchAll(t *testing.T, p *Pool, calls int, check func(i int, result []byte,
 	all.Wait()
 }
 
-// TestAnswersBeyondTheBudgetWait checks that answers wait on disk while there is no memory for them. None is lost or
-// changed, and only as many as fit are in memory at the same time.
+// TestAnswersBeyondTheBudgetWait checks that answers wait on disk while there is no room for them in memory. No
+// answer may be lost or changed, and only as many answers as fit may be in memory at the same time.
 func TestAnswersBeyondTheBudgetWait(t *testing.T) {
 	const n, calls = 1 << 20, 24
 	for name, events := range map[string]bool{"json": false, "events": true} {

@@ -64,7 +64,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// unopenedError returns the error of a call that needs a page that was not opened, for the reason why.
+// unopenedError returns the error of a call that needs a web page which was not opened. why is the reason.
 func (p loginPage) unopenedError(why string) *core.Error {
 	e := core.Errorf(core.KindToolError, "upstream.page", "a person has to open a page at %s first, and %s: %w", p.host, why, core.ErrPage).
 		WithHint(
@@ -210,8 +210,8 @@ func (s *serverSession) makeRequest(ctx context.Context, x *pendingCall, method 
 	return nil, last.unopenedError("its users did not finish in time")
 }
 
-// openPages asks the person to open pages, one after another. Each channel in waits is closed when the person has
-// finished with the page.
+// openPages asks the person to open pages, one after another. For each page, waits has a channel that is closed when
+// the server reports that the person has finished with the page.
 func (s *serverSession) openPages(
 	ctx context.Context, x *pendingCall, pages []json.RawMessage,
 ) (last loginPage, waits []<-chan struct{}, _ error) {

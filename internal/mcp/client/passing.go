@@ -74,9 +74,9 @@ func oneLine(object json.RawMessage) json.RawMessage {
 	return text
 }
 
-// ListOf collects the items that a server lists by a method other than tools/list. member is the member of each page
-// that contains the items, such as "resources". ListOf returns nothing if the server does not support the method. If
-// the server requires logins, it returns the items that the caller of ctx may see.
+// ListOf collects the items that a server lists by a method other than tools/list. member is the name of the member,
+// such as "resources", that contains the items in each page of the list. ListOf returns nothing if the server does
+// not support the method. If the server requires logins, it returns the items that the caller of ctx may see.
 func (p *Pool) ListOf(ctx context.Context, server, method, member string) (all []json.RawMessage, _ error) {
 	n, err := p.findInstances(server)
 	if err != nil {

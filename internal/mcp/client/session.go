@@ -150,7 +150,8 @@ func (s *serverSession) askServer(
 	}
 }
 
-// checkResult refuses invalid results. need is the input that the server requires before it gives a result.
+// checkResult refuses invalid results. If a result says that the server needs input from the client first,
+// checkResult returns this input as need.
 func checkResult(raw json.RawMessage) (need *inputRequired, err error) {
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return nil, core.Errorf(core.KindToolError, "upstream.call", "the server's answer is not a tool result: %s", safePrefix(string(raw), 200))

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// changeSubscription is the stream on which a server of newer protocol versions reports that its tools, prompts or
-// resources have changed. The SDK requests it while connecting. Changes before the server's acknowledgement are not
-// reported. The link's mutex guards it.
+// changeSubscription is the subscription with which a server of newer protocol versions reports that its tools,
+// prompts or resources have changed. The SDK makes the request for it while connecting. The server reports no changes
+// from before its acknowledgement. The mutex of the link guards the fields.
 type changeSubscription struct {
 	request *pendingCall  // nil if the server reports no changes
 	began   chan struct{} // closed when the server has acknowledged or refused it for the first time

@@ -92,7 +92,7 @@ func TestConnectingAwaitsSubscription(t *testing.T) {
 }
 
 // TestLateAcknowledgement checks that the tools are listed again if the server acknowledges the subscription only
-// after listenPatience. A call for a definition from before is then not sent.
+// after listenPatience. A call that was meant for the earlier definition of a tool is then not sent.
 func TestLateAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, changes atomic.Int64

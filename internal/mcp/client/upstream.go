@@ -52,8 +52,8 @@ type ServerSpec struct {
 	Client ClientFeatures
 	// Isolation determines which callers share an instance of the server. See Isolation for the default.
 	Isolation Isolation
-	// Stateful means that the server remembers earlier calls. Principals then do not share it, and it does not end
-	// when idle unless Idle is set.
+	// Stateful means that the server remembers earlier calls. Principals then do not share an instance, and an
+	// instance does not end when idle unless Idle is set.
 	Stateful bool
 	// Idle is the time without a call after which an instance ends. The next call starts it again. A negative value
 	// means never. The default is 10 min, but never for shared instances that are not processes.
@@ -85,8 +85,8 @@ type Options struct {
 	// the server lists that definition. If nil, definitions are not compared.
 	Identify func(definition json.RawMessage) (name, pin string)
 
-	// OnNews is called for notifications about resources and prompts. owner is the caller whose instance received the
-	// notification, or the zero caller for the shared one. It must not block.
+	// OnNews is called for notifications about resources and prompts. owner is the caller that has its own instance
+	// and received the notification there; it is the zero Caller for the shared instance. OnNews must not block.
 	OnNews func(server string, owner core.Caller, method string, params json.RawMessage)
 
 	// Spool configures the folder for answers that are too large for memory. Without a folder such answers are

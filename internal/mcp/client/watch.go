@@ -145,7 +145,8 @@ func (s *serverConn) rewatchAll(sess *serverSession) {
 	}
 }
 
-// maxRevivals bounds how often in a row a server is restarted only because clients are subscribed to its resources.
+// maxRevivals bounds how many times in a row a server is restarted only because clients are subscribed to its
+// resources.
 const maxRevivals = 5
 
 // reviveServer restarts a server that has ended while clients are subscribed to its resources.

@@ -19,7 +19,7 @@ import (
 	"retort/internal/core"
 )
 
-// newsOf records the changed resources that a pool reports, and the principals whose instances reported them.
+// newsOf records which resources a pool reports as changed, and to which principals the reporting instances belong.
 type newsOf struct {
 	mu     sync.Mutex
 	uris   []string

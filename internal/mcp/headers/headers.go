@@ -26,10 +26,10 @@ type HeaderBinding struct {
 	Header string   // without ParamPrefix
 }
 
-// FindBindings returns the header bindings of an input schema, in the order of their paths. A property can only be
-// bound to a header if the schema reaches it by properties alone: elsewhere, such as in the items of an array, it is
-// unclear which value is meant. If the schema violates the protocol, FindBindings returns an error, and the tool must
-// not be called.
+// FindBindings returns the header bindings of an input schema, in the order of their paths. A property can be bound
+// to a header only if all schemas above it are properties of objects: elsewhere, such as in an array, it is unclear
+// which value is meant. If the schema violates the protocol, FindBindings returns an error, and the tool must not be
+// called.
 func FindBindings(schema json.RawMessage) ([]HeaderBinding, error) {
 	var root map[string]any
 	if !strings.Contains(string(schema), Keyword) || json.Unmarshal(schema, &root) != nil {
@@ -89,7 +89,8 @@ func (w *schemaWalk) walkProperties(v any, path []string, reachable bool) error 
 	return nil
 }
 
-// walkUnreachable visits the schema, or list of schemas, of a keyword to which no chain of properties leads.
+// walkUnreachable visits the schema, or list of schemas, of a keyword such as items, below which no property can be
+// bound to a header.
 func (w *schemaWalk) walkUnreachable(v any, path []string) error {
 	list, ok := v.([]any)
 	if !ok {

@@ -77,7 +77,8 @@ func argumentAt(args json.RawMessage, path []string) json.RawMessage {
 	return args
 }
 
-// valueOf returns the header value for a string, a boolean or a safe integer. It returns false for all other values.
+// valueOf returns the header value for a string, a boolean or an integer that a float64 represents exactly. It
+// returns false for all other values.
 func valueOf(raw json.RawMessage) (string, bool) {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

@@ -124,7 +124,7 @@ func (p *openedPages) closePage(ctx context.Context, address string) {
 }
 
 // answerOutcome returns the answer to a call: the Outcome, or the open questions if the client can show them to a
-// person. round counts how many times questions were sent for this call.
+// person. round is the number of times that questions were already sent for this call.
 func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	if o.Status != core.StatusPendingApproval {
 		if len(o.Approvals) > 0 { // a dry run, of which the effects wait
@@ -154,7 +154,7 @@ func (s *Server) answerOutcome(req mcp.Request, o core.Outcome, round int) any {
 	return result
 }
 
-// resumeAnswered continues an execution with the answers that the client sends in a repeated call. It ignores the
+// resumeAnswered continues an execution when the client repeats its call with the person's answers. It ignores the
 // arguments of the repeated call: the execution already runs with the arguments of the first call, and nothing runs
 // twice.
 func (s *Server) resumeAnswered(ctx context.Context, req mcp.Request) (any, error) {

@@ -104,8 +104,8 @@ func accept(decision string) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}
 }
 
-// TestElicitation checks that a person decides about a call in the client's form, in both protocol versions. By the
-// demo server's own record, an approved call is made once and a denied call is not made.
+// TestElicitation checks that a person decides about a call in the client's form, in both protocol versions. An
+// approved call must be in the demo server's own record once, and a denied call must not be there.
 func TestElicitation(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {

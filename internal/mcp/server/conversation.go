@@ -324,8 +324,8 @@ func (c *conversation) followRequest(ctx context.Context, method string, req mcp
 	return stop
 }
 
-// deliverAnswers passes the person's answers on to the upstream servers. Unanswered questions are asked again, up to
-// a limit.
+// deliverAnswers passes the person's answers on to the upstream servers. A question without an answer is sent to the
+// client again, but only a limited number of times.
 func (c *conversation) deliverAnswers(responses mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,8 @@ const ToolsChanged = "notifications/tools/list_changed"
 // serverWaitTimeout bounds how long the first tools/list waits for exposed servers that are starting.
 const serverWaitTimeout = 10 * time.Second
 
-// exposedServers answers requests to those upstream servers that clients see unchanged.
+// exposedServers answers requests that are meant for exposed servers: upstream servers whose tools, prompts and
+// resources clients see unchanged.
 type exposedServers struct {
 	passer PassthroughEngine
 	server *Server
@@ -225,7 +226,7 @@ func (d *exposedServers) callHandler(name string) toolHandler {
 	}
 }
 
-// serverResult replaces an Outcome by the exposed server's own result that it contains.
+// serverResult replaces an Outcome by the MCP result of an exposed server that the Outcome contains.
 func serverResult(ctx context.Context, answer any) any {
 	o, ok := answer.(core.Outcome)
 	place := requestValuesOf(ctx).exact

@@ -23,8 +23,8 @@ const codeEnding = -32000
 const noBatches = "2025-06-18"
 
 // lineTransport is the transport for a client that writes one message per line. The SDK's own transport would end,
-// with all running requests, at the first line that is JSON but not a message. This one answers such lines as
-// JSON-RPC 2.0 requires and ends only with the stream.
+// with all running requests, at the first line that is JSON but not a message. A lineTransport answers such lines as
+// JSON-RPC 2.0 requires, and ends only when the stream ends.
 type lineTransport struct{ conn *lineConn }
 
 func newLineTransport(in io.ReadCloser, out io.WriteCloser) *lineTransport {

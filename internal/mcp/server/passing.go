@@ -277,8 +277,8 @@ func (d *exposedServers) passOnce(
 	return o, nil, missingCapability(req, o)
 }
 
-// missingCapability returns the error of protocol version 2026-07-28 for a request that failed because the client did
-// not declare a capability that the upstream server needs. It returns nil if the request failed for another reason.
+// missingCapability returns the error of protocol version 2026-07-28 for a missing client capability, if a request
+// failed because the client did not declare a capability that the upstream server needs. Otherwise it returns nil.
 func missingCapability(req mcp.Request, o core.Outcome) error {
 	var lacks *core.MissingCapability
 	if !isModern(req) || o.Error == nil || !errors.As(o.Error, &lacks) {

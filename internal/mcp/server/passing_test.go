@@ -20,7 +20,7 @@ import (
 
 //lint:file-ignore SA1019 roots, sampling and logging are passed on between those who have them; only 2026-07-28 gives them up
 
-// upstream returns an engine's server entry for an SDK server in this process, connected by pipes.
+// upstream returns an engine's entry for an SDK server that runs in this process and is connected by pipes.
 func upstream(name string, s *mcp.Server) engine.Server {
 	return engine.Server{Name: name, Dial: func(context.Context) (io.ReadWriteCloser, error) {
 		toServer, fromClient := io.Pipe()

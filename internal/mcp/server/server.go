@@ -35,8 +35,8 @@ type Options struct {
 	Lean    bool // only the four tools that everything else can be reached with
 	// Sandboxes lists the names by which a call can choose a sandbox.
 	Sandboxes []string
-	// Principal is the principal of all clients of this server. Rounds signs the states of open questions; the
-	// servers of all principals share it.
+	// Principal is the principal of all clients of this server. Rounds signs the states that clients keep while a
+	// question is open; all servers at one address share it, whatever their principal.
 	Principal string
 	Rounds    *RequestStates
 	// Grace is how long a call may run before a client that supports tasks gets a task instead of the result. 0 means
@@ -128,8 +128,9 @@ func (s *Server) ServeLines(ctx context.Context, in io.ReadCloser, out io.WriteC
 	return err
 }
 
-// toolHandler handles the calls of one tool. Its result becomes the structured content, and the same JSON as text. If
-// the result is a *core.Error, the answer is marked as an error. A returned error is a protocol error.
+// toolHandler handles the calls of one tool. Its result becomes the structured content of the answer, and the same
+// JSON also becomes the answer's text. If the result is a *core.Error, the answer is marked as an error. An error
+// that the handler returns is a protocol error.
 type toolHandler func(ctx context.Context, req *mcp.CallToolRequest) (any, error)
 
 func (s *Server) serveTool(h toolHandler) mcp.ToolHandler {

@@ -162,8 +162,8 @@ func (d *exposedServers) closeSubscriptions() {
 	}
 }
 
-// shouldAnnounce reports whether clients must be notified of a changed resource: a session subscribes to it, and no
-// notification is pending.
+// shouldAnnounce reports whether clients must be notified of a changed resource: a session subscribes to the
+// resource, and no earlier notification about it is still waiting to be sent.
 func (s *resourceSubscriptions) shouldAnnounce(r resourceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

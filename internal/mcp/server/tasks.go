@@ -167,7 +167,7 @@ func withTasksOffered(result mcp.Result) mcp.Result {
 	return result
 }
 
-// markTaskTools marks in a list of tools which of them can be called as tasks.
+// markTaskTools marks those tools in a list that can be called as tasks.
 func (k *clientTasks) markTaskTools(result mcp.Result) mcp.Result {
 	text, err := json.Marshal(result)
 	var list struct {
@@ -333,8 +333,8 @@ func (k *clientTasks) conversationOf(id string) *conversation {
 	return k.talks[id]
 }
 
-// openQuestions returns the open questions of a task that its client can answer: those of upstream servers, and the
-// waiting approvals.
+// openQuestions returns the open questions of a task that its client can answer: questions of upstream servers, and
+// approvals that wait for a person.
 func (k *clientTasks) openQuestions(id string, call *mcp.CallToolRequest) (mcp.InputRequestMap, []core.Approval) {
 	all := mcp.InputRequestMap{}
 	if talk := k.conversationOf(id); talk != nil {

@@ -63,7 +63,7 @@ func (k *clientTasks) taskAnswer(members map[string]any, modern bool) (mcp.Resul
 	return &exactResult{raw: raw, modern: modern}, nil
 }
 
-// awaitResult waits for the end of a task. Meanwhile it asks the client the questions that arise during the task.
+// awaitResult waits for the end of a task. Meanwhile it asks the client all questions that arise in the task.
 func (k *clientTasks) awaitResult(ctx context.Context, req mcp.Request, t core.JobState) (mcp.Result, error) {
 	asking, stop := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -49,7 +49,7 @@ func (l *Listener) ServeHTTP(plain http.ResponseWriter, r *http.Request) {
 	l.serveWhilePermitted(w, r, t, p)
 }
 
-// serveWhilePermitted serves a request as long as its token is valid.
+// serveWhilePermitted serves a request, and ends it when the token of the request becomes invalid.
 func (l *Listener) serveWhilePermitted(w *permittedWriter, r *http.Request, t *principalTenant, p BearerPrincipal) {
 	c := &tokenHolder{tenant: t, now: p}
 	t.noteToken(p)

@@ -15,8 +15,8 @@ import (
 	"retort/internal/mcp/server/web"
 )
 
-// revocable accepts every token as one of the principal anna until all tokens are revoked. The token "other" stays
-// valid.
+// revocable is an authenticator that takes every token for a token of the principal anna, until all tokens are
+// revoked. The token "other" stays valid.
 type revocable struct {
 	revoked atomic.Bool
 	expires time.Time

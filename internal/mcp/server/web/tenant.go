@@ -75,8 +75,8 @@ func (t *principalTenant) takeQuota(n int) (wait time.Duration) {
 	return time.Duration(math.Ceil(wait.Seconds())) * time.Second
 }
 
-// beginCalls admits n calls unless the principal then has too many in progress. Executions that continue without a
-// request are included in the limit.
+// beginCalls admits n calls unless the principal would then have too many in progress. Executions that continue
+// although their request has ended count, too.
 func (t *principalTenant) beginCalls(calls int) bool {
 	running := t.engine.CountRunning()
 	t.mu.Lock()

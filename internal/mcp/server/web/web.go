@@ -219,7 +219,8 @@ func (l *Listener) waitUntilQuiet(patience time.Duration) bool {
 	return l.calls.Load() == 0
 }
 
-// countRunning returns the number of executions that do not wait for a person. Some of them run without a request.
+// countRunning returns the number of executions that do not wait for a person. It includes executions whose request
+// has ended.
 func (l *Listener) countRunning() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -114,7 +114,7 @@ const (
 	meta    = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`
 )
 
-// send makes one request; headers are given as "Name: value". Host is one of them.
+// send makes one HTTP request. Each of headers is given as "Name: value"; the header Host is set in the same way.
 func (p *place) send(method, path, body string, headers ...string) (*http.Response, string) {
 	p.t.Helper()
 	var in io.Reader
@@ -162,8 +162,8 @@ func (p *place) begin(headers ...string) string {
 	return id
 }
 
-// program returns the body and headers of a 2026-07-28 request that runs code. more has further members of params as
-// JSON.
+// program returns the body and the headers of a 2026-07-28 request that runs code. more is JSON with further members
+// of the request's params.
 func program(code, more string) (body string, headers []string) {
 	text, _ := json.Marshal(code)
 	return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_code","arguments":{"code":` + string(text) + `},` + more + meta + `}}`,
@@ -426,7 +426,8 @@ func TestStatsAreOnesOwn(t *testing.T) {
 	}
 }
 
-// gate is an upstream server whose only tool answers when pass is closed. It sends to called for each call.
+// gate is an upstream server whose only tool does not answer before the channel pass is closed. For each call, it
+// sends to the channel called.
 type gate struct{ called, pass chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 8), make(chan struct{})} }
