@@ -227,7 +227,8 @@ func (b *trustStore) updateTrust(server string, known *serverTrust, f func(*serv
 	return t, b.writeTrust(server, t)
 }
 
-// currentTrust returns known, or the content of the file if the file was written since known was read.
+// currentTrust returns known, the trusted definitions as read before. If the file was written since then, it returns
+// the content of the file instead.
 func (b *trustStore) currentTrust(server string, known *serverTrust) *serverTrust {
 	if known == nil || b.isPersistent() && !known.file.IsSame(seal.StampOf(b.filePath(server))) {
 		return b.readTrust(server)

@@ -76,8 +76,8 @@ type Options struct {
 	// Key is the path of the key that seals the trusted definitions. The key is created when first needed. No server
 	// may be able to read it. If the path is empty, trusted definitions are not stored.
 	Key string
-	// Changes returns what happens to those tools of a server whose definition differs from the trusted one. If it is
-	// nil, they are blocked.
+	// Changes returns how tools of a server are treated when their definition differs from the trusted one. If it is
+	// nil, such tools are blocked.
 	Changes func(server string) core.ChangePolicy
 	// Sealed returns the type of personal data, such as "email", for which a property in the answers of a server's
 	// tools is hidden from programs, or "" if programs see it. If Sealed is nil, nothing is hidden.

@@ -62,7 +62,8 @@ var categories = [...]struct {
 
 // byProduct and byWord return maps from words to indexes of categories.
 var (
-	// byProduct maps names of well-known servers to indexes of categories, and byWord maps words to them.
+	// byProduct maps names of well-known servers to indexes in categories. byWord does the same for words in names
+	// and descriptions of tools.
 	byProduct = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].products }) })
 	byWord    = sync.OnceValue(func() map[string][]int { return wordTable(func(i int) string { return categories[i].words }) })
 )

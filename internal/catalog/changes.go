@@ -9,7 +9,8 @@ import (
 	"retort/internal/core"
 )
 
-// watchedFile identifies one version of a file that another process may write when a person trusts a tool again.
+// watchedFile represents the last seen version of a server's file with trusted definitions. Another process writes
+// this file when a person trusts a changed tool there.
 type watchedFile struct {
 	server string
 	file   seal.FileStamp
@@ -151,7 +152,8 @@ func (c *Catalog) TrustTools(server string, pins map[string]string) error {
 	return nil
 }
 
-// chooseTools returns those tools whose pins (definition hashes) are given. It returns an error if a pin has changed.
+// chooseTools returns the tools whose pins (definition hashes) are given. It returns an error if one of these tools
+// has another pin now or is no longer listed.
 func chooseTools(server string, tools []*core.Tool, pins map[string]string, all bool) (chosen []*core.Tool, err error) {
 	for _, t := range tools {
 		switch pin, named := pins[t.Name]; {

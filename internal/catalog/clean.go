@@ -30,7 +30,7 @@ type definitionCleaner struct {
 	all      []string // names and prose
 }
 
-// cleanDefinition removes from t everything that a model must not see. d is the parsed definition.
+// cleanDefinition removes from the tool t everything that a model must not see. d is the tool's parsed definition.
 func cleanDefinition(t *core.Tool, d jsonNode, s *sanitize.TextScanner) {
 	c := definitionCleaner{scanner: s}
 	c.withinStep([]byte("name"), func() { c.requireName(t.Name) })
@@ -456,7 +456,8 @@ func CleanListed(item json.RawMessage, key string, s *sanitize.TextScanner) (jso
 	return shown, c.flags
 }
 
-// cleanListedItem cleans a listed item. If anything was removed, unchecked members are left out, too.
+// cleanListedItem removes suspicious text from an item of a list, such as a resource or a prompt. If it removes
+// anything, it also leaves out the members that are not checked.
 func (c *definitionCleaner) cleanListedItem(d jsonNode, key string) []byte {
 	values := make([][]byte, len(d.items))
 	for i, item := range d.items {
@@ -493,7 +494,8 @@ func (c *definitionCleaner) cleanDetail(name, key string, item jsonNode) []byte 
 	return nil
 }
 
-// cleanArgument cleans a prompt's argument, whose name is needed.
+// cleanArgument removes suspicious text from the definition of a prompt's argument. The argument's name stays,
+// because requests need it; a suspicious name withholds the prompt.
 func (c *definitionCleaner) cleanArgument(d jsonNode) []byte {
 	return d.rewriteItems(func(i int) []byte {
 		name := string(stringContents(d.keys[i]))

@@ -40,8 +40,9 @@ func readAll(server string, definitions []json.RawMessage, s *sanitize.TextScann
 	return readDefinitions(server, definitions, func(i int) (*core.Tool, []string, error) { return readDefinition(server, definitions[i], s) })
 }
 
-// recallAll builds tools from stored definitions that readAll has accepted before. A definition that equals the
-// trusted one byte for byte is not checked again. All others are, because another program may have written them.
+// recallAll builds tools from stored definitions that readAll has accepted before. It does not check a definition
+// again if it equals the trusted one byte for byte. It checks all others, because another program may have written
+// them.
 func recallAll(server string, b fileBody, t *serverTrust, s func() *sanitize.TextScanner) ([]*core.Tool, []CatalogProblem) {
 	return readDefinitions(server, b.Tools, func(i int) (*core.Tool, []string, error) {
 		tool, notes, err := recallTool(server, b.Tools[i], b.Pins[i])

@@ -384,8 +384,8 @@ func (l *LiveCatalog) ProblemOf(server string) *core.Error {
 	return w.err
 }
 
-// FindDown returns the server whose name, in any spelling, begins the given tool name, and the reason why none of its
-// tools are known. why is nil if there is no such server.
+// FindDown finds the server that a tool's name begins with, in any spelling, if none of the server's tools are known.
+// why is the reason why they are not known. It is nil if there is no such server.
 func (l *LiveCatalog) FindDown(name string) (server string, why *core.Error) {
 	tools := l.catalog.Toolset()
 	for known := range l.allWatched() {

@@ -36,7 +36,8 @@ func TestOfferedIsPinned(t *testing.T) {
 	}
 }
 
-// TestOfferedHasNoMemberTwice checks that clients get only the last of several members with the same name.
+// TestOfferedHasNoMemberTwice checks that clients get only the last of several members of a definition that have the
+// same name.
 func TestOfferedHasNoMemberTwice(t *testing.T) {
 	tool, _, err := readDefinition("s", json.RawMessage(`{"name":"a","description":"Deletes.","descr\u0069ption":"Adds."}`), sanitize.New())
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	maxShapes    = 64 << 20 // bytes of a file
 )
 
-// shapesBody holds the learned types of a server's tools, by tool name. Its file has the same header as a file of
-// definitions.
+// shapesBody holds the learned types of a server's tools, by tool name. It is stored in a file of its own, which has
+// the same header as a file of definitions.
 type shapesBody map[string]shapeEntry
 
 type shapeEntry struct {
@@ -137,8 +137,8 @@ func (l *shapeLearner) writeShapes(server string) error {
 	return writeFile(path, data)
 }
 
-// joinedFile returns the content for a server's file: the known types of its current tools, merged with those in
-// kept.
+// joinedFile returns the content for a server's file: the learned types of its current tools, merged with those in
+// kept, which is the present content of the file.
 func (l *shapeLearner) joinedFile(server string, kept shapesBody) ([]byte, error) {
 	pins := l.catalog.pinsOf(server)
 	for name, e := range kept {

@@ -57,7 +57,8 @@ func (c *Catalog) buildToolset() *core.Toolset {
 	})
 }
 
-// visibleSources returns the sources of the toolset. A running server replaces static definitions of the same name.
+// visibleSources returns the servers whose tools are in the toolset. The tools of a listed server replace the static
+// definitions of a server with the same name.
 func (c *Catalog) visibleSources() map[string]*serverSource {
 	visible := maps.Clone(c.static)
 	for name, s := range c.servers {

@@ -44,7 +44,8 @@ func (t *serverTrust) cloneTrust() *serverTrust {
 	return &c
 }
 
-// noteListing adds the tools of a listing to the trusted definitions. It reports whether there was anything new.
+// noteListing adds new tools of a listing to the trusted definitions, and records which known tools are listed with
+// another definition. It reports whether it has added or recorded anything.
 func (t *serverTrust) noteListing(tools []*core.Tool, now time.Time) (news bool) {
 	if t.unknown != "" {
 		return false

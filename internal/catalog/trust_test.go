@@ -239,7 +239,8 @@ func TestEnginesAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoticedOnce checks that the trust file is not written again for a changed definition that it already records.
+// TestNoticedOnce checks that the trust file is not written again when a server lists a changed definition that the
+// file already records.
 func TestNoticedOnce(t *testing.T) {
 	s := newShelf(t)
 	c := s.open()

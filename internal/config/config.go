@@ -67,8 +67,8 @@ func Load(o Options) (*Config, error) {
 	return l.config, nil
 }
 
-// ParseSettings parses the text of a retort.yaml without any other file. Errors name it as file; relative paths in it
-// start at dir.
+// ParseSettings parses the text of a retort.yaml without reading any file. Its errors use file as the name of the
+// file; relative paths in the text start at dir.
 func ParseSettings(file, dir string, text []byte, getenv func(string) (string, bool)) (Settings, error) {
 	var s Settings
 	var problems Problems
@@ -256,7 +256,8 @@ func (c *Config) ApplyClientRules() {
 	}
 }
 
-// namedServers returns the keys in the settings that name servers.
+// namedServers returns the nodes of all server names that the settings have as keys, for all principals and for
+// single ones.
 func namedServers(settings *valueNode) []*valueNode {
 	var keys []*valueNode
 	add := func(n *valueNode) {

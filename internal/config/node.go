@@ -31,8 +31,8 @@ const (
 	objectKind
 )
 
-// valueNode holds one value of a configuration file. JSON and YAML are both parsed into nodes, so that everything after
-// parsing is written once. YAML aliases share nodes.
+// valueNode holds one value of a configuration file. JSON and YAML are both parsed into nodes, so that everything
+// after parsing is written once. Two aliases of the same YAML value share its node.
 type valueNode struct {
 	kind    nodeKind
 	line    int

@@ -49,7 +49,8 @@ func (r *nodeReader) addMismatch(n *valueNode, what string) {
 	r.addProblem(n, "", "expected %s, found %s", what, n.describeValue())
 }
 
-// readBelow reads n with key added to the path.
+// readBelow reads the value n with the reader read. Meanwhile the key is part of the path that problems are reported
+// with.
 func (r *nodeReader) readBelow(key string, n *valueNode, read readFunc) {
 	r.path = append(r.path, key)
 	read(r, n)
@@ -138,7 +139,7 @@ func readMap[V any](m *map[string]V, check readFunc, read func(*V) readFunc) rea
 	}
 }
 
-// readList reads a list whose items are read with read.
+// readList returns a reader for a list. The function read returns the reader for one item.
 func readList[V any](values *[]V, read func(*V) readFunc) readFunc {
 	return func(r *nodeReader, n *valueNode) {
 		if n.kind != listKind {

@@ -134,8 +134,8 @@ func readHeaderValue(v *string) readFunc {
 	}
 }
 
-// readServer reads one entry. Problems with it go into the Err of the Server and do not affect other servers. r
-// cannot be used again.
+// readServer reads a server's entry in a client's file. Its problems become the Err of the Server and do not affect
+// other servers. r collects these problems, so each entry needs a new nodeReader.
 func readServer(r *nodeReader, key, value *valueNode) Server {
 	var s serverEntry
 	s.Name, s.Source = key.text, r.positionOf(key)

@@ -306,8 +306,8 @@ func AnomalyKinds() []string {
 // ActionFor returns the action for a kind.
 func (a Anomalies) ActionFor(kind string) AnomalyAction { return cmp.Or(a.Actions[kind], a.Default) }
 
-// withDefaults fills in the default action. It fills in the usual actions of the kinds only if the settings state no
-// default action.
+// withDefaults fills in the default action for anomalies. It fills in the usual actions of single kinds only if the
+// settings state no default action.
 func (a Anomalies) withDefaults() Anomalies {
 	if a.Default != "" {
 		return a

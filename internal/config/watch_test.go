@@ -216,8 +216,8 @@ func TestWatchRetries(t *testing.T) {
 	}
 }
 
-// TestWatchReadsNothingInVain checks that unchanged files are not read again once their stamps are old enough to be
-// reliable.
+// TestWatchReadsNothingInVain checks that unchanged files are not read again, once the last change is so old that a
+// file's size and time are a reliable sign of a change.
 func TestWatchReadsNothingInVain(t *testing.T) {
 	d := watched(t, map[string]string{"retort.yaml": "permissionLevel: execute_full\n"})
 	d.none()

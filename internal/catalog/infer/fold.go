@@ -16,7 +16,8 @@ func foldTables(s *AnswerShape) *AnswerShape {
 	return f.foldShape(s)
 }
 
-// mostFolded bounds the work of finding tables, because tables within tables are examined repeatedly.
+// mostFolded bounds how many types are examined to find tables. The bound is needed because tables within tables are
+// examined repeatedly.
 const mostFolded = 100_000
 
 type tableFolder struct{ left int }

@@ -210,7 +210,7 @@ func (w *needReader) addLetter(text string, i int, lower byte) {
 	w.part = (w.part ^ uint32(lower)) * fnvPrime
 }
 
-// addFolded adds a letter with a mark, such as é, as the ASCII letter f.
+// addFolded adds a letter that has a mark, such as é, as the plain ASCII letter f.
 func (w *needReader) addFolded(f byte) {
 	w.hash = (w.hash ^ uint32(f)) * fnvPrime
 	w.part = (w.part ^ uint32(f)) * fnvPrime

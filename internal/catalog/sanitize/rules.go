@@ -173,7 +173,7 @@ var (
 	}
 )
 
-// signRule returns the rule with this id among those for signs.
+// signRule returns the rule with this id for content that is recognised by its characters or markup.
 func signRule(id string) TextRule {
 	for _, r := range signRules {
 		if r.ID == id {

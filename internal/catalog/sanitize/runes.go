@@ -67,7 +67,8 @@ func belongsBetween(before, r rune, after string) bool {
 	return false
 }
 
-// hasJoiners reports whether a character's script or kind uses joiners.
+// hasJoiners reports whether invisible joiners are usual next to a character, because of its script or because it is
+// an emoji or a symbol.
 func hasJoiners(r rune) bool {
 	return r == 0xfe0f || 0x1f000 <= r && r <= 0x1faff || 0x2190 <= r && r <= 0x2bff ||
 		unicode.In(

@@ -119,8 +119,8 @@ func (e Environment) rootFolder(name string) string {
 	return e.UserHome
 }
 
-// existingPaths returns the existing files that the patterns of a place match. Of the patterns without * only the first match
-// counts.
+// existingPaths returns the existing files of a place. A pattern with * may match several files; of the files that
+// other patterns name, only the first existing one counts.
 func (e Environment) existingPaths(p filePlace) []string {
 	var found []string
 	for _, pattern := range p.files {

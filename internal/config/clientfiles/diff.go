@@ -44,7 +44,8 @@ func splitLines(src []byte) []string {
 	return list
 }
 
-// maskValues replaces values by *** in a text that users may show to others. It skips values shorter than four bytes.
+// maskValues replaces each occurrence of one of values by ***, in a text that users may show to others. It skips
+// values shorter than four bytes.
 func maskValues(src []byte, values []string) []byte {
 	for _, v := range values {
 		if len(v) >= 4 {

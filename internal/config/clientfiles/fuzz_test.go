@@ -64,8 +64,8 @@ func FuzzYAMLFile(f *testing.F) {
 	fuzzFormat(f, yamlFile{}, []string{"extensions"}, "testdata/files/goose/*")
 }
 
-// FuzzPlaceholders checks that a text from a client without placeholders has the same meaning in Retort's server
-// file. For a client with placeholders, only these may be replaced.
+// FuzzPlaceholders checks that a text keeps its meaning in Retort's server file if the client has no placeholders.
+// For a client with placeholders, only these may be replaced.
 func FuzzPlaceholders(f *testing.F) {
 	for _, s := range []string{"", "$", "${", "$${X}", "$$${X}", "${X}", "${X:-d}", "$X", "{env:X}", "${env:X}", "$${env:X}", "${input:x}", "a${b}c$"} {
 		f.Add(s)

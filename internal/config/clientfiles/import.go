@@ -159,7 +159,7 @@ func lockJournals(data home.Dir, dry bool) (func(), error) {
 	return unlock, nil
 }
 
-// readServers returns the servers of one place of a client in one file.
+// readServers returns the servers that a client has in one file of the place p.
 func (e Environment) readServers(c *Client, p filePlace, path string) ([]FoundServer, error) {
 	f, err := e.openFile(path, p.scope)
 	if err != nil || !f.exists {

@@ -30,8 +30,8 @@ type InstallResult struct {
 	File    string `json:"file"` // the client's
 	Changed bool   `json:"changed"`
 	DryRun  bool   `json:"dry_run,omitempty"`
-	// Restored is the result of an uninstall. "exact" means that the file was restored byte for byte, "merged" that
-	// it had been changed in between, and "none" that Retort was not in it.
+	// Restored says how an uninstall has ended: "exact" if the file was restored byte for byte, "merged" if the file
+	// had been changed after the install, and "none" if Retort was not in the file.
 	Restored string        `json:"restored,omitempty"`
 	Moved    []FoundServer `json:"moved,omitempty"`    // into our file
 	PutBack  []string      `json:"put_back,omitempty"` // servers, by name
@@ -163,8 +163,8 @@ func (in *installation) hasRetort() (bool, error) {
 	return slices.ContainsFunc(members, in.client.isOurs), nil
 }
 
-// isOurs reports whether m is an entry that install writes. Other entries may start Retort with other settings; those
-// belong to the user.
+// isOurs reports whether m is an entry that install writes. A user's own entry may also start Retort, with other
+// settings, and does not count.
 func (c *Client) isOurs(m objectMember) bool {
 	e, wrong := c.readEntry(m.Value, &placeholderTranslator{placeholderDialect: c.placeholderDialect})
 	return m.Name == ourName && wrong == "" && e.startsRetort(m.Name)
@@ -423,7 +423,8 @@ func (s installStep) removedNames() []string {
 	return list
 }
 
-// mergeBack reverts a step in a file that was changed after it.
+// mergeBack reverts a step of the journal in a client's file that was changed after the step. It keeps the later
+// changes.
 func (in *installation) mergeBack(src []byte, s installStep) ([]byte, error) {
 	in.result.Restored = "merged"
 	format := in.client.format

@@ -102,7 +102,8 @@ func cutBracketed(s, prefix string) (string, bool) {
 	return inside, found
 }
 
-// translateInner translates the placeholder with s between ${ and }. It returns "" if the client would not replace it.
+// translateInner translates the placeholder ${s} of a client. It returns "" if the client would not replace this
+// placeholder.
 func (t *placeholderTranslator) translateInner(s string) string {
 	if t.braces {
 		name, fallback, has := strings.Cut(s, ":-")

@@ -58,7 +58,7 @@ func (c ClientFeatures) offeredTo(peer *core.ClientPeer) map[string]any {
 	return caps
 }
 
-// maxAsks bounds the server requests that wait for a person at the same time.
+// maxAsks bounds how many requests of a server wait for a person at the same time.
 const maxAsks = 8
 
 // errUnanswered returns the JSON-RPC error for a server request that cannot be answered.

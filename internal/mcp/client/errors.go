@@ -33,8 +33,8 @@ func errClosed() *core.Error {
 	return core.Errorf(core.KindUpstreamGone, "upstream", "the connection to the server was closed")
 }
 
-// errCancelled returns the error of an operation whose ctx has ended. when describes the interrupted step in the
-// message.
+// errCancelled returns the error of an operation whose ctx has ended. when says in the message what the operation was
+// doing, for example "while waiting for an instance of the server".
 func errCancelled(ctx context.Context, when string) *core.Error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return core.Errorf(core.KindUpstreamTimeout, "upstream", "the time limit was reached %s: %w", when, context.Cause(ctx))

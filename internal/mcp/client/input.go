@@ -10,8 +10,8 @@ import (
 	"retort/internal/core"
 )
 
-// Bounds on the questions of a server: maxRounds is how often it may answer one request with questions, maxNeeds how
-// many questions it may ask at once.
+// Bounds on the questions of a server. It may answer one request with questions maxRounds times, and ask maxNeeds
+// questions at once.
 const (
 	maxRounds = 8
 	maxNeeds  = 8

@@ -51,8 +51,8 @@ func (h *streamableWire) holdSubscription(ctx context.Context, m outgoingMessage
 	}
 }
 
-// reopenStream reads the stream that open returns and opens it again whenever it ends. It stops when ctx ends, the
-// server refuses the stream, or attempts keep failing, and returns the reason.
+// reopenStream reads the stream that the function open returns, and calls open again whenever the stream ends. It
+// stops when ctx ends, when the server refuses the stream, or when attempts keep failing. It returns the reason.
 func (h *streamableWire) reopenStream(
 	ctx context.Context, open func(ctx context.Context, last string) (*http.Response, *core.Error),
 ) *core.Error {

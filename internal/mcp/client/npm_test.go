@@ -14,8 +14,8 @@ import (
 	"retort/internal/devel/testenv"
 )
 
-// TestRealServers checks that the tools of widely used servers from npm can be listed and called. At the same time it
-// calls a tool of the reference server that only runs as a task and takes several seconds.
+// TestRealServers checks that the tools of widely used servers from npm can be listed and called. One call takes
+// several seconds and is made in parallel: it calls a tool of MCP's reference server that runs only as a task.
 func TestRealServers(t *testing.T) {
 	modules, node := testenv.NPM(t), testenv.Need(t, "node")
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -161,7 +161,7 @@ func (s *serverSession) setLevel(level string) {
 	_, _ = s.link.callMethod(ctx, &pendingCall{}, methodLevel, json.RawMessage(`{"level":`+string(quoteJSON(level))+`}`))
 }
 
-// followProgress returns a new token with which the server can report the progress of x.
+// followProgress returns a new progress token. With this token, the server can report the progress of the call x.
 func (l *serverLink) followProgress(x *pendingCall) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

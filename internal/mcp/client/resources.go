@@ -10,8 +10,7 @@ import (
 )
 
 // Tools with which programs read the resources of a server. They are added to the tools of each server that has
-// resources, and their calls are checked like any others. If the server has a tool of the same name, that tool is
-// used instead.
+// resources, and their calls are checked like any others. A tool of the server with the same name takes precedence.
 const (
 	toolRead = "read_resource"
 	toolList = "list_resources"

@@ -20,7 +20,7 @@ const (
 	StateClosed     ServerState = "closed"
 )
 
-// ServerStatus is the state of a server, as known without contacting it.
+// ServerStatus is what is known about a server without contacting it.
 type ServerStatus struct {
 	Server     string
 	State      ServerState

@@ -23,7 +23,7 @@ const (
 	exitPatience = time.Second
 )
 
-// startStdio starts the command of spec and returns the wire to its standard streams.
+// startStdio starts the command of spec as a process, and returns a wire over the process's standard streams.
 func startStdio(spec ServerSpec, processes ProcessStarter, stderr io.Writer, a memoryAccount, place *spoolDir) (messageWire, int, *core.Error) {
 	cmd, err := serverCommand(spec)
 	if err != nil {

@@ -82,7 +82,8 @@ func (h *streamableWire) sendMessage(ctx context.Context, m outgoingMessage) err
 	return nil
 }
 
-// beginUse counts a user of the wire. It returns false if the wire is closed.
+// beginUse records that a goroutine uses the wire, so that closing waits for it. It returns false if the wire is
+// closed.
 func (h *streamableWire) beginUse() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +139,7 @@ func (h *streamableWire) sendCall(ctx context.Context, m outgoingMessage) {
 	}
 }
 
-// postMessage sends m and returns a successful response.
+// postMessage sends a message in a POST request and returns the response if it is successful.
 func (h *streamableWire) postMessage(ctx context.Context, m outgoingMessage) (*http.Response, *core.Error) {
 	header := h.requestHeader(m.msg)
 	header.Set("Content-Type", "application/json")
@@ -287,7 +288,7 @@ func (h *streamableWire) spoolBody(ctx context.Context, head []byte, r io.Reader
 	}, h.limit), nil
 }
 
-// bodyParts returns a function that returns the next part of a body with each call.
+// bodyParts returns a function that reads the next piece of a response body each time it is called.
 func bodyParts(body io.Reader) func() ([]byte, error) {
 	buf := make([]byte, 64<<10)
 	var end error
@@ -322,7 +323,8 @@ func (h *streamableWire) takeLarge(
 	return nil, nil, large.sizeError(h.limit)
 }
 
-// deliverMessages delivers messages and reports whether the answer to m was among them.
+// deliverMessages passes messages of the server to the link, and reports whether the answer to the call m was among
+// them.
 func (h *streamableWire) deliverMessages(m outgoingMessage, msgs []jsonrpc.Message) bool {
 	answered := false
 	for _, msg := range msgs {
@@ -337,7 +339,7 @@ func (h *streamableWire) deliverMessages(m outgoingMessage, msgs []jsonrpc.Messa
 }
 
 // receiveStream reads the event stream that answers a call. If the stream breaks and the server numbers its events,
-// it requests the rest.
+// it requests the events that are missing.
 func (h *streamableWire) receiveStream(ctx context.Context, m outgoingMessage, resp *http.Response) *core.Error {
 	last, idle := "", 0
 	for {
@@ -388,7 +390,8 @@ func (h *streamableWire) readAnswer(ctx context.Context, m outgoingMessage, in *
 	}
 }
 
-// takeEvent delivers the messages in an event and reports whether the answer to m was among them.
+// takeEvent delivers the messages in an event of a stream, and reports whether the answer to the call m was among
+// them.
 func (h *streamableWire) takeEvent(m outgoingMessage, data []byte) bool {
 	msgs, ok := decodeMessages(data)
 	if !ok {
@@ -398,7 +401,7 @@ func (h *streamableWire) takeEvent(m outgoingMessage, data []byte) bool {
 	return h.deliverMessages(m, msgs)
 }
 
-// resumeStream requests the rest of a stream after the event last.
+// resumeStream requests the events of a broken stream that follow the event with the id last.
 func (h *streamableWire) resumeStream(ctx context.Context, last string, retry time.Duration, idle int) (*http.Response, *core.Error) {
 	var failed *core.Error
 	for try := idle; try <= maxResumes; try++ {

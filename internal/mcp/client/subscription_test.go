@@ -114,8 +114,9 @@ func TestLateAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestReopenedSubscription checks, over HTTP, that the tools are listed again when the stream of a subscription has
-// ended and was opened again. If the server refuses the subscription, connecting does not wait for it.
+// TestReopenedSubscription checks, over HTTP, that the tools are listed again after the stream of a subscription has
+// ended and was opened again. It also checks that connecting does not wait for a subscription that the server
+// refuses.
 func TestReopenedSubscription(t *testing.T) {
 	for name, refuse := range map[string]bool{"reopened": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ type ServerSpec struct {
 	CallTimeout    time.Duration // of one call or one listing; default 60 s
 	MaxMessage     int64         // bytes of one message from the server that is held in memory; default 64 MiB
 
-	// Client lists what the server may request from the client.
+	// Client lists the requests that the server may send to the client, such as questions to the person.
 	Client ClientFeatures
 	// Isolation determines which callers share an instance of the server. See Isolation for the default.
 	Isolation Isolation
@@ -56,7 +56,7 @@ type ServerSpec struct {
 	// instance does not end when idle unless Idle is set.
 	Stateful bool
 	// Idle is the time without a call after which an instance ends. The next call starts it again. A negative value
-	// means never. The default is 10 min, but never for shared instances that are not processes.
+	// means that it never ends. The default is 10 min; by default, shared instances that are not processes never end.
 	Idle time.Duration
 	// Instances bounds the number of instances in addition to the main one. The default is 16.
 	Instances int

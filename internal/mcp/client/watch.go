@@ -17,7 +17,7 @@ import (
 // maxWatched bounds the resources of one server to which clients can subscribe.
 const maxWatched = 1_000
 
-// watchedResources counts the subscribers of each resource of a server. It outlives sessions: each new session
+// watchedResources counts the subscribers of each resource of a server. The counts outlive sessions: each new session
 // subscribes again.
 type watchedResources struct {
 	changing sync.Mutex // held while the server is told

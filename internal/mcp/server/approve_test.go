@@ -189,8 +189,8 @@ func TestElicitationOfMany(t *testing.T) {
 	}
 }
 
-// TestElicitationOfEqual checks that equal calls that wait at the same time are shown in one form with their number,
-// and that one answer decides all of them.
+// TestElicitationOfEqual checks that equal calls that wait at the same time are shown in one form, which says how
+// many they are, and that one answer decides all of them.
 func TestElicitationOfEqual(t *testing.T) {
 	t.Parallel()
 	const equal = `const all = await Promise.allSettled(Array.from({length: 7}, (_, i) => files.writeFile({path: '/srv/nordlys/x.txt', content: i < 5 ? 'x' : 'y'}))); return all.filter((one) => one.status === 'fulfilled').length`

@@ -2,8 +2,8 @@ package server
 
 import "context"
 
-// requestValues holds what the middleware of a request passes to the function that serves its tool. The SDK passes
-// only a context between them.
+// requestValues holds what the middleware of a request passes to the function that serves its tool. It is stored in
+// the context, because the SDK passes nothing else from one to the other.
 type requestValues struct {
 	round *requestState // that the client has sent back with the request, or nil
 	exact *exactResult  // takes the result of an exposed server, or nil

@@ -42,15 +42,15 @@ type clientForms struct {
 	waiting            []*formTurn // the most dangerous first, then the oldest
 }
 
-// formTurn is a form that waits for its turn.
+// formTurn represents a form that waits until the client may show it, or that is shown.
 type formTurn struct {
 	danger int
 	open   bool
 	begin  chan struct{} // closed when it may be shown
 }
 
-// awaitTurn waits until a form may be shown. The most dangerous question comes first. leave must be called when the
-// form is closed. ok is false if ctx ended first.
+// awaitTurn waits until a form of this danger may be shown. Of several waiting forms, the most dangerous is shown
+// first. leave must be called when the form is closed. ok is false if ctx ended first.
 func (o *openForms) awaitTurn(ctx context.Context, session *mcp.ServerSession, danger int) (leave func(), ok bool) {
 	turn := &formTurn{danger: danger, begin: make(chan struct{})}
 	o.mu.Lock()
@@ -78,7 +78,7 @@ func (o *openForms) awaitTurn(ctx context.Context, session *mcp.ServerSession, d
 	}
 }
 
-// beginTurns begins the turns for which there is room. The caller must hold mu.
+// beginTurns lets waiting forms be shown as long as there is room. The caller must hold mu.
 func (c *clientForms) beginTurns() {
 	c.waiting = slices.DeleteFunc(c.waiting, func(t *formTurn) bool {
 		switch {
@@ -95,7 +95,7 @@ func (c *clientForms) beginTurns() {
 	})
 }
 
-// endTurn ends a turn, whether it has begun or not.
+// endTurn removes a form, whether it is shown or still waits, and lets the next one be shown.
 func (o *openForms) endTurn(session *mcp.ServerSession, turn *formTurn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 // AgentRunner runs agent tasks.
 type AgentRunner interface {
-	// ExecuteTask runs an agent task. A pending Outcome can be resumed like one of Execute.
+	// ExecuteTask runs an agent task. If the Outcome is pending, the task can be resumed like an execution.
 	ExecuteTask(ctx context.Context, t core.AgentTask) core.Outcome
 }
 
@@ -69,8 +69,8 @@ func taskAskedFor(req *mcp.CallToolRequest) (core.AgentTask, error) {
 	return task, nil
 }
 
-// checkTaskObject returns an error if a task object gives the same property twice, or if its status is not that of a
-// task that has not begun.
+// checkTaskObject returns an error if a task object gives the same property under two names, or has a status other
+// than "pending", the status of a new task.
 func checkTaskObject(twoDescriptions, twoLists bool, status string) error {
 	switch {
 	case twoDescriptions:

@@ -134,8 +134,8 @@ func (c *Client) fetchResourceMetadata(ctx context.Context, asked authChallenge)
 	return resourceMetadata{}, &missingMetadata{"the resource"}
 }
 
-// wellKnown returns the well-known addresses of a document about an address: first with its path, then for its
-// origin.
+// wellKnown returns the well-known addresses of the document name, which describes address: first the one for the
+// path of address, then the one for its origin.
 func wellKnown(address, name string) []string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -289,8 +289,8 @@ func (l *LoginFlow) exchangeCode(ctx context.Context, form url.Values) error {
 	return c.storeToken(&t)
 }
 
-// Wait returns when the login has finished, with its error. It also returns nil when another process has logged in at
-// the same server.
+// Wait waits until the login has finished, and returns the login's error. It also returns, with nil, when another
+// process has logged in at the same server.
 func (l *LoginFlow) Wait(ctx context.Context) error {
 	if l.device != nil {
 		return l.pollDevice(ctx)

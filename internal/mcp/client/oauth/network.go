@@ -120,7 +120,8 @@ func (g *networkGuard) dialChecked(ctx context.Context, network, address string)
 	return nil, err
 }
 
-// checkAddresses returns an error if any address of a host is not public, unless the server is in the same network.
+// checkAddresses returns an error if any address of a host is not public. An address in the same network as the MCP
+// server is allowed, too.
 func (g *networkGuard) checkAddresses(ctx context.Context, host string, found []netip.Addr) error {
 	if len(found) == 0 {
 		return oauthErrorf("%s has no address", clipLegible(host))

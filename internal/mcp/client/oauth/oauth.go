@@ -48,7 +48,7 @@ type Options struct {
 }
 
 // Client manages the login at one server. It is safe for concurrent use, and several processes may have a Client for
-// the same server. Its errors are *core.Error. Those that a login resolves wrap core.ErrLogin.
+// the same server. Its errors are *core.Error. If a new login would resolve an error, the error wraps core.ErrLogin.
 type Client struct {
 	o    Options
 	http *http.Client
@@ -158,7 +158,8 @@ func quoteArgument(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// stepUp asks for more scopes after the server refused a token for lack of them.
+// stepUp asks the user to log in with more scopes, after the server has refused a token because its scopes do not
+// suffice.
 func (c *Client) stepUp(ctx context.Context, asked authChallenge, sent string) error {
 	if asked.err != "insufficient_scope" {
 		return oauthErrorf("the server answered HTTP 403 (Forbidden)%s", asked.errorText()).WithHint("the logged-in account is not allowed to do this")

@@ -84,7 +84,7 @@ func (b *bench) mustLogin(c *oauth.Client) {
 	}
 }
 
-// pool returns a pool that uses the login of c at the server.
+// pool returns a pool with the server of the test, at which it uses the login that c manages.
 func (b *bench) pool(c *oauth.Client) *client.Pool {
 	p := client.New([]client.ServerSpec{{Name: "s", URL: b.URL, Auth: c}}, client.Options{ClientVersion: "test"})
 	b.t.Cleanup(func() { _ = p.Close() })
@@ -214,7 +214,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestRegistrationIsKept checks that a client is registered once and again only if its redirect changes.
+// TestRegistrationIsKept checks that a client is registered only once, and again only when its redirect changes.
 func TestRegistrationIsKept(t *testing.T) {
 	b := newBench(t, oauthtest.Rules{})
 	b.mustLogin(b.client())

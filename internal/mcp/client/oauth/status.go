@@ -95,8 +95,8 @@ func (c *Client) RemoveLogin(ctx context.Context) (was, revoked bool, err error)
 	return true, unread == nil && c.revokeTokens(ctx, t), nil
 }
 
-// revokeTokens revokes the tokens (RFC 7009). It begins with the refresh token, because revoking that one usually revokes
-// the others. It reports whether all requests succeeded.
+// revokeTokens revokes the tokens of a login (RFC 7009). It begins with the refresh token, because that usually also
+// revokes the access tokens. It reports whether all requests succeeded.
 func (c *Client) revokeTokens(ctx context.Context, t *storedToken) bool {
 	if t.At.Revoke == "" {
 		return false

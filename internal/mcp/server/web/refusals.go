@@ -16,8 +16,8 @@ type RefusedLogins struct {
 
 const (
 	refusalWindow = time.Minute
-	// maxRefusals bounds the addresses that are logged individually in a window, so that endless attempts cannot fill
-	// the disk.
+	// maxRefusals bounds how many addresses are logged individually in a time window, so that endless attempts cannot
+	// fill the disk.
 	maxRefusals = 8
 )
 

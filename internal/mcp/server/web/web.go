@@ -29,8 +29,8 @@ const (
 type BearerPrincipal struct {
 	Name   string // never empty
 	Scopes []string
-	// Holds reports whether the token is still valid. nil means always. When the token becomes invalid, everything
-	// that was requested with it ends: requests, streams, executions and jobs.
+	// Holds reports whether the token is still valid. A nil Holds means that the token stays valid. When the token
+	// becomes invalid, everything that was requested with it ends: requests, streams, executions and jobs.
 	Holds func() bool
 	// Credential is the part of the token that jobs store, so that the token can be checked again after a restart.
 	Credential core.Credential

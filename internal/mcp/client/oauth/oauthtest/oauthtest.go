@@ -463,7 +463,7 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,`+answer+`}`)
 }
 
-// Browse opens an address as a browser does whose user agrees to everything.
+// Browse opens an address like a browser whose user agrees to everything.
 func Browse(ctx context.Context, address string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
