@@ -18,8 +18,8 @@ import (
 	"retort/internal/mcp/client/oauth"
 )
 
-// TestConformance checks that a Pool passes the client part of MCP's conformance tests: one suite for the versions up
-// to 2025-11-25, and one that also covers 2026-07-28.
+// TestConformance checks that a Pool has the expected results in the client part of MCP's conformance tests: one
+// suite for the versions up to 2025-11-25, and one that also covers 2026-07-28.
 func TestConformance(t *testing.T) {
 	for _, suite := range []struct{ module, expected string }{
 		{"@modelcontextprotocol/conformance", "testdata/conformance.txt"},
