@@ -24,7 +24,7 @@ func editDocument(t *testing.T, dir string, edit func(text string) string) {
 
 const otherCode = "export async function seek(name: string) { return name }\n"
 
-// renamed is a draft of the skill x with another function and description.
+// renamed returns a draft of the skill x that has another function and description.
 func renamed() SkillDraft {
 	d := draft("x", otherCode)
 	d.Description, d.Tags = "Seeks.", nil
@@ -32,8 +32,8 @@ func renamed() SkillDraft {
 	return d
 }
 
-// What a person has written in SKILL.md is there after the skill is saved again. The generated part follows the code
-// unless the person has edited it.
+// TestPersonalText checks that a person's text in SKILL.md remains when the skill is saved again, and that the
+// generated part follows the code unless the person has edited it.
 func TestPersonalText(t *testing.T) {
 	const fields = "# about us\nlicense: MIT # ours\nauthor:\n  name: \"Anna\"\n  \"mail\": x\nlist:\n- 1\n\n- 2\nlong: |\n  name: no field\n\n  # no comment\n"
 	for name, c := range map[string]struct {
@@ -91,7 +91,8 @@ func TestPersonalText(t *testing.T) {
 	}
 }
 
-// Tags and triggers that a draft has replace those of the file, and an empty list removes them.
+// TestReplacedTags checks that tags and triggers of a draft replace those in SKILL.md, and that an empty list removes
+// them.
 func TestReplacedTags(t *testing.T) {
 	s, _ := newStore(t)
 	mustSave(t, s, draft("x", code))
@@ -108,7 +109,8 @@ func TestReplacedTags(t *testing.T) {
 	}
 }
 
-// Comments of the code cannot end the generated part, and readers do not see its marks.
+// TestMarks checks that comments of the code cannot end the generated part of SKILL.md, and that readers do not see
+// the marks around that part.
 func TestMarks(t *testing.T) {
 	s, _ := newStore(t)
 	d := draft("x", code)
@@ -121,7 +123,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A folder that is exported and read again has the text and the fields of its person.
+// TestExportedText checks that a skill which is exported and read again still has the text and the fields that a
+// person has added to SKILL.md.
 func TestExportedText(t *testing.T) {
 	s, dir := newStore(t)
 	mustSave(t, s, draft("x", code))
@@ -149,7 +152,7 @@ func TestExportedText(t *testing.T) {
 	}
 }
 
-// New instructions replace the text of a skill.
+// TestReplacedInstructions checks that saving new instructions replaces the text of a skill without code.
 func TestReplacedInstructions(t *testing.T) {
 	s, _ := newStore(t)
 	for _, text := range []string{"One.", "Two."} {

@@ -206,8 +206,8 @@ func phrasesOf(v any) []string {
 	return phrases[:min(len(phrases), maxTags)]
 }
 
-// renderMarkdown returns the text of SKILL.md. It calls words for the part below the front matter. Equal documents
-// give equal texts.
+// renderMarkdown returns the text of SKILL.md. words renders the part below the front matter. Equal documents give
+// equal texts.
 func (d SkillDocument) renderMarkdown(s core.Skill, words DocumentRenderer) (string, error) {
 	tags := slices.Compact(slices.Sorted(slices.Values(d.Tags)))
 	if len(tags) > maxTags {

@@ -14,8 +14,8 @@ type SkillDraft struct {
 	core.Skill
 	SkillDocument
 	Origin SkillOrigin // where; the first place if empty
-	// Before is the only version that the draft may replace. If it points to "", the draft may replace none. If it is
-	// nil, the draft may replace any.
+	// Before names the only version that the draft may replace. If it points to "", the draft may only create a new
+	// skill. If it is nil, the draft may replace any version.
 	Before *string
 }
 
@@ -92,7 +92,8 @@ func (s *SkillStore) findPlace(o SkillOrigin) (SkillPlace, error) {
 	).WithHint("choose a data directory with --home DIR")
 }
 
-// saveSkill saves the files that compose makes from the current SKILL.md, which is empty if there is none.
+// saveSkill saves a skill. It passes the current text of SKILL.md, or "" if there is none, to compose, and saves the
+// files that compose returns.
 func (p SkillPlace) saveSkill(name string, expected *string, compose func(before string) (skillFiles, error)) (SaveResult, error) {
 	root, err := p.openFolder(true)
 	if err != nil {

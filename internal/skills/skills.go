@@ -278,7 +278,7 @@ func (p SkillPlace) readVersion(current Skill, version string) (Skill, error) {
 		WithHint("existing versions: %s", strings.Join(append([]string{current.Version}, current.Versions...), ", "))
 }
 
-// parseSkill returns the skill that consists of the files t.
+// parseSkill returns the skill with the given name and files.
 func (p SkillPlace) parseSkill(name string, t skillFiles) (Skill, error) {
 	doc, err := parseDocument(t.document)
 	if err != nil {

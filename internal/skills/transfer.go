@@ -48,8 +48,9 @@ func ExportSkill(s Skill, dir string) (string, *core.Error) {
 	return exportFiles(dir, s.Name, files)
 }
 
-// splitMetadata returns the fields of a person without metadata, and metadata to which the properties of the skill are
-// added that have no standard field.
+// splitMetadata returns the front matter of an exported skill in two parts: the fields that a person has added, and
+// the content of the field metadata. Into metadata it puts those properties of the skill for which Agent Skills has
+// no field.
 func (s Skill) splitMetadata() (personal string, metadata yaml.MapSlice) {
 	_, raw, err := parseMatter(s.Fields)
 	if own, ok := raw["metadata"].(map[string]any); ok && err == nil {

@@ -37,8 +37,9 @@ var sealedToken = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\[[A-Z][A-Z0-9_]*_[0-9]+\]`)
 })
 
-// FromProgram converts a program to a function with the name of the skill. skip names parameters that stay literals.
-// A TypeScript program that already exports something is returned unchanged.
+// FromProgram converts a program to a function with the name of the skill. skip contains the names of parameters that
+// must not be created; their literals stay in the code. A TypeScript program that already exports something is not
+// changed.
 func FromProgram(code string, lang core.Language, skill string, skip []string) (ExtractedFunction, *core.Error) {
 	p := &sourceProgram{code: strings.ReplaceAll(code, "\r\n", "\n"), python: lang == core.Python, skip: skip, names: map[string]bool{}}
 	p.tokens = scanTokens(p.code, p.python)
