@@ -62,7 +62,8 @@ func newSender(o Options, address, path string) (*collectorSender, error) {
 	}, nil
 }
 
-// sendSpans sends spans. After a temporary error it tries again, unless last is set.
+// sendSpans sends spans to the collector. After a temporary error it tries again a few times, unless last is set
+// because Retort is shutting down.
 func (s *collectorSender) sendSpans(ctx context.Context, last bool, spans []sdktrace.ReadOnlySpan) (err error) {
 	message := encodeSpans(spans)
 	wait := firstRetryDelay

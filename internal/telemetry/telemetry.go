@@ -72,8 +72,8 @@ type Telemetry struct {
 
 var _ core.Tracer = (*Telemetry)(nil)
 
-// Open starts reporting. If it cannot listen on the Prometheus address, it only logs that, because another engine may
-// already use the address.
+// Open starts reporting. It returns no error if the Prometheus address is in use, because another Retort process may
+// be serving metrics there; it only logs that.
 func Open(o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -75,7 +75,8 @@ func (l *TokenLedger) totalsOf(name string) *sessionTotals {
 // execution are dropped.
 const maxSessions = 1000
 
-// AddCarried counts the arguments or the result of a call that did not enter the model's context.
+// AddCarried counts the tokens of a tool call's arguments or result. Because a program made the call, these tokens
+// did not enter the model's context.
 func (e *LedgerEntry) AddCarried(data []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,9 +87,9 @@ func (e *LedgerEntry) AddCarried(data []byte) {
 // SinceStart returns the time since the entry was opened.
 func (e *LedgerEntry) SinceStart() time.Duration { return time.Since(e.start) }
 
-// CloseOnce ends the entry and sets o.Stats.Tokens and o.Stats.DurationMS. returned is the number of tokens sent to
-// the model. definitions is the number of tokens in the definitions of all tools; it is counted once per session.
-// Only the first call has an effect.
+// CloseOnce ends the entry and sets Stats.Tokens and Stats.DurationMS of the execution's Outcome o. returned is the
+// number of tokens sent to the model. definitions is the number of tokens in the definitions of all tools; it is
+// counted once per session. Only the first call has an effect.
 func (e *LedgerEntry) CloseOnce(o *core.Outcome, returned, definitions int) {
 	e.once.Do(func() { e.closeWithTotals(o, returned, definitions) })
 }

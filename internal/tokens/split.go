@@ -98,8 +98,9 @@ func firstMatch(s string) int {
 	return signLength(s)
 }
 
-// wordLength returns the length of a match of the pattern's first two alternatives at the start of s, without the
-// contraction at its end. c and n must be the results of firstChar(s).
+// wordLength returns the length of the word at the start of s, without a contraction such as 's at its end. It
+// matches the first two alternatives of the pattern that firstMatch describes. c and n must be the results of
+// firstChar(s).
 func wordLength(s string, c charClass, n int) int {
 	leads := c&(newline|letter|number) == 0
 	for _, match := range [...]func(string) int{lowerEnding, upperBeginning} {
@@ -115,8 +116,8 @@ func wordLength(s string, c charClass, n int) int {
 	return 0
 }
 
-// lowerEnding returns the length of a match of upper*lower+ at the start of s. Upper and lower are the character
-// classes in the pattern's first two alternatives.
+// lowerEnding returns the length of a match of upper*lower+ at the start of s. upper and lower stand for the two
+// character classes in the first alternative of the pattern that firstMatch describes.
 func lowerEnding(s string) int {
 	i, both := 0, 0 // both: the end of the last character that is of both classes
 	for i < len(s) {
@@ -135,8 +136,9 @@ func lowerEnding(s string) int {
 	return both
 }
 
-// upperBeginning returns the length of a match of upper+lower* at the start of s. It is used where lowerEnding does
-// not match, so there is no lower-case letter.
+// upperBeginning returns the length of a match of upper+lower* at the start of s, where upper and lower stand for
+// character classes as in lowerEnding. The caller has tried lowerEnding before, so no character of the class lower
+// can follow.
 func upperBeginning(s string) int { return prefixLength(s, upper) }
 
 // contractionLength returns the length of a contraction such as 's at the start of s. The long s (ſ) counts as an s.
@@ -167,7 +169,8 @@ func numberLength(s string) int {
 	return i
 }
 
-// signLength returns the length of a match of [^\s\p{L}\p{N}]+[\r\n/]* at the start of s.
+// signLength returns the length of the punctuation at the start of s, with the line breaks and slashes after it: a
+// match of [^\s\p{L}\p{N}]+[\r\n/]*.
 func signLength(s string) int {
 	i := 0
 	for i < len(s) {
@@ -186,7 +189,8 @@ func signLength(s string) int {
 	return i
 }
 
-// blankLength returns the length of a match of the pattern's last three alternatives at the start of s.
+// blankLength returns the length of the white space at the start of s that forms one piece. It matches the last three
+// alternatives of the pattern that firstMatch describes.
 func blankLength(s string) int {
 	end, last, lines := 0, 0, 0 // last: where the last character begins
 	for end < len(s) {
