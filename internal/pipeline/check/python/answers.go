@@ -24,8 +24,9 @@ type takenKey struct {
 // empty.
 type accessStep struct{ key string }
 
-// Bounds on following values: maxTaken is the number of keys that are examined, maxPath how far each is followed,
-// maxBound the number of places where a name is bound, and maxSteps the total work.
+// Bounds on following values through a program: maxTaken on the number of keys that are examined, maxPath on the
+// length of the path to each key, maxBound on the number of places where a name is bound, and maxSteps on the total
+// work.
 const (
 	maxTaken = 500
 	maxPath  = 24
@@ -185,8 +186,8 @@ func (f *valueFlow) followSubscript(id nodeID) (value nodeID, last []accessStep)
 	return 0, nil
 }
 
-// followPassing returns the value in a call such as value.get("key") or sorted(value), which returns a part of that
-// value. It returns 0 for other calls.
+// followPassing returns the argument or object that a call gets its value from, such as value for value.get("key") or
+// sorted(value), and the steps from it to the call's result. It returns 0 for calls that it does not know.
 func (f *valueFlow) followPassing(id nodeID) (value nodeID, last []accessStep) {
 	if value, key, _ := f.keyLookup(id); value != 0 {
 		return value, []accessStep{{key}}

@@ -57,7 +57,7 @@ func (k *checkedCall) addFinding(at sourcePlace, format string, args ...any) {
 }
 
 // isWhole reports whether a dict passed as the only positional argument is the tool's whole input, and not the value
-// of its first parameter. The guest uses the same criteria when it makes the call.
+// of its first parameter. The Python code in the sandbox that makes the call decides in the same way.
 func (k *checkedCall) isWhole(a argumentFact) bool {
 	if a.Kind != "dict" {
 		return false

@@ -116,8 +116,9 @@ func (c *PythonChecker) judgeProgram(ctx context.Context, src ProgramSource, too
 	})
 }
 
-// parseProgram finds the program in the text and parses it. While the interpreter still compiles the program, it
-// calls judge. A program that does not compile is refused even if judge finds no fault.
+// parseProgram finds the program in the text and parses it. It calls judge with the parsed program while the
+// interpreter is still compiling it, to save time. A program that does not compile is refused even if judge finds no
+// fault.
 func (c *PythonChecker) parseProgram(
 	ctx context.Context, code string, tools *core.Toolset, judge func(*pythonProgram) *core.Error,
 ) (*pythonProgram, *core.Error) {
@@ -142,8 +143,8 @@ func (c *PythonChecker) parseProgram(
 	return nil, first.syntaxError()
 }
 
-// readProgram parses the text and calls judge. If the text is not a valid program, it sets p.failed to the reason and
-// returns nil for both results.
+// readProgram parses the text and calls judge, whose error it returns as refusal. If the text is not a valid program,
+// it sets p.failed to the reason instead, and both results are nil.
 func (p *pythonProgram) readProgram(ctx context.Context, judge func(*pythonProgram) *core.Error) (refusal *core.Error, err error) {
 	parsed, err := p.checker.parser.Parse(ctx, p.code)
 	if err != nil {
@@ -226,7 +227,8 @@ func dedentText(text string) (string, int) {
 	return strings.Join(lines, "\n"), len(common)
 }
 
-// serverNamespaces describes the servers whose modules the guest must create for the program.
+// serverNamespaces describes the servers whose Python modules the program can import. The interpreter in the sandbox
+// creates the modules from these descriptions.
 func (p *pythonProgram) serverNamespaces() []core.ServerNamespace {
 	var all []core.ServerNamespace
 	for _, s := range p.tools.Servers {
@@ -246,7 +248,8 @@ func (c *PythonChecker) globalName(s *core.ToolServer) string {
 	return s.Python
 }
 
-// namespaceOf describes a server for the guest, which creates the server's Python module from it.
+// namespaceOf describes a server. The interpreter in the sandbox creates the server's Python module from this
+// description.
 func (c *PythonChecker) namespaceOf(s *core.ToolServer) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: c.globalName(s)}
 	for _, spelling := range []string{s.Python, s.Name, s.TypeScript} {

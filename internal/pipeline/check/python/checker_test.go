@@ -123,7 +123,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestNamespaces checks how tools are described to the guest.
+// TestNamespaces checks the descriptions of tools from which the interpreter in the sandbox creates Python functions.
 func TestNamespaces(t *testing.T) {
 	c, tools := New(parsertest.NewInterpreter(t)), sample()
 	checked, refusal := c.CheckProgram(context.Background(), ProgramSource{Code: "google_drive.search(query='x')\ngithub.put({'a': 1})", Level: rules.Standard}, tools)

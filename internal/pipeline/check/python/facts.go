@@ -46,8 +46,8 @@ type usedName struct {
 	sourcePlace
 }
 
-// nameChain describes a chain of names such as github.list_issues. Its first name is unbound (Free), or bound by an
-// import of servers or client. In that case the path begins with the imported path.
+// nameChain describes a chain of names such as github.list_issues. If Free is set, the program does not bind the
+// first name. Otherwise an import of servers or client binds it, and Path begins with the path of that import.
 type nameChain struct {
 	Path []string
 	Free bool
@@ -79,9 +79,10 @@ type argumentFact struct {
 	sourcePlace
 }
 
-// guestFacts holds the guest's report on a program, except its tree. The guest reports once more after it has
-// compiled the program; of that report only Error is used. The reports are not trusted, because the guest has read
-// untrusted code. The worst effect of a false report is that a program passes the check and fails when it runs.
+// guestFacts holds what the guest (the interpreter in the sandbox) reports on a program, except the syntax tree. A
+// second report follows after the program is compiled; only its field Error is used. The reports are not trusted,
+// because the guest has read untrusted code. The worst effect of a false report is that a program passes the check
+// and fails when it runs.
 type guestFacts struct {
 	Error    *syntaxError
 	Version  string // of the interpreter: "3.11"
@@ -111,7 +112,8 @@ var errFacts = errors.New("the interpreter's report on the program is invalid")
 // errMuch is the error for a program with too many or too long names.
 var errMuch = fmt.Errorf("it has too many names, or one of more than %d bytes", maxText)
 
-// decodeFacts parses a guest's report. lines is the number of lines in the program.
+// decodeFacts parses the report of the guest, which is the interpreter in the sandbox. lines is the number of lines
+// in the program.
 func decodeFacts(raw json.RawMessage, lines int) (*guestFacts, error) {
 	t := &guestFacts{}
 	if len(raw) <= maxTold && json.Unmarshal(raw, t) != nil {

@@ -90,8 +90,8 @@ func (p *pythonProgram) addImport(r *programReach, i importedModule) {
 	}
 }
 
-// helperNames lists the names in every server module that are not tools. A tool with such a name takes precedence.
-// The guest has the same list.
+// helperNames lists the helper functions and classes that every server's Python module has besides the tools. A tool
+// with the same name takes precedence. The code in the sandbox that creates the modules has the same list.
 var helperNames = []string{"ToolError", "call_mcp_tool", "callMCPTool", "search_tools", "searchTools", "sleep"}
 
 // simplifyPath shortens a dotted path: servers.crm.crm.x becomes servers.crm.x, and servers.ToolError becomes

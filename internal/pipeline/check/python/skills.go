@@ -52,8 +52,8 @@ type namedSkill struct {
 	sourcePlace
 }
 
-// namedSkills returns the skills that a program names, in source order. loose holds the positions where the program
-// refers to skills as a whole, without naming one.
+// namedSkills returns the skills that a program names, in source order. loose contains the positions at which the
+// program uses the package skills without naming a certain skill.
 func (p *pythonProgram) namedSkills() (found []namedSkill, loose []sourcePlace) {
 	for _, i := range p.facts.Imports {
 		parts := strings.Split(i.Module, ".")
@@ -176,7 +176,8 @@ func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain so
 	return s, nil
 }
 
-// skillModules returns the checked skills of a program, sorted by name, in the form that the guest gets.
+// skillModules returns the checked skills of a program, sorted by name, in the form that the interpreter in the
+// sandbox gets.
 func (l *skillLinker) skillModules(p *pythonProgram) (all []*LinkedSkill) {
 	global := map[string]bool{}
 	list, _ := p.namedSkills()

@@ -138,8 +138,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestShared checks that a pickle in which a node has two parents is an error, and so is one that names a class
-// outside of module ast.
+// TestShared checks that a pickle is refused if a node in it has two parents, or if it names a class outside of
+// Python's module ast.
 func TestShared(t *testing.T) {
 	const name = "\x8c\x03ast\x8c\x04Name\x93)R}b\x94"
 	tree := func(items string) []byte {

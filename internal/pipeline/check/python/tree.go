@@ -131,7 +131,8 @@ func (b *treeBuilder) variableNumber(name textID, from scopeID) int32 {
 	return n
 }
 
-// scopeAt returns the scope that a node opens, or around if it opens none.
+// scopeAt returns the scope that a node opens. If it opens none, scopeAt returns around, the scope that contains the
+// node.
 func (b *treeBuilder) scopeAt(id nodeID, around scopeID) scopeID {
 	if own := b.x.of[id]; own != 0 {
 		return own

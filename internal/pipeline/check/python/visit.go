@@ -37,7 +37,8 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// factsOf collects a program's imports, tool calls and unbound names. t is the guest's report.
+// factsOf collects a program's imports, tool calls and unbound names. t is the report of the interpreter in the
+// sandbox.
 func factsOf(lines []string, x *scopeTable, t *guestFacts) *programFacts {
 	n := len(x.s.nodes)
 	v := &factVisitor{

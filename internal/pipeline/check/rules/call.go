@@ -227,8 +227,8 @@ func (j *treeJudge) findReplacing(i int32, path string, args []int32) {
 	}
 }
 
-// reportRun reports a place where a program runs a string as code. Strings that come from outside of the program or
-// were decoded violate a stricter rule.
+// reportRun reports a place where a program runs a string as code. The finding belongs to a more severe rule if the
+// string was decoded or comes from outside of the program.
 func (j *treeJudge) reportRun(i int32, rule, path string) {
 	call := i
 	if parent := j.parents[i]; !j.hasKind(i, Call, New) && j.hasKind(parent, Call, New) {

@@ -242,7 +242,7 @@ func (p *analyzedTree) functionOf(bind int32) int32 {
 	return -1
 }
 
-// repeatedBy returns the arguments of a call that it may call repeatedly, as in list.map(f).
+// repeatedBy returns the function arguments that a call may run repeatedly, such as f in list.map(f).
 func (p *analyzedTree) repeatedBy(i int32) []int32 {
 	callee := p.nthChild(i, 0)
 	name := ""

@@ -189,8 +189,8 @@ func (j *treeJudge) isWhole(i int32) bool {
 		j.hasKind(parent, Member) && slices.Contains([]string{"items", "copy", "values"}, j.Nodes[parent].Text)
 }
 
-// isConstantCall reports whether a node is the function in a call with a constant first argument. In that case the
-// call is judged instead.
+// isConstantCall reports whether a node is the function of a call whose first argument is a constant string. For a
+// function that imports a module, such a call is judged by the module's name, so the function itself is not reported.
 func (j *treeJudge) isConstantCall(i int32) bool {
 	parent := j.parents[i]
 	if !j.hasKind(parent, Call) || parent+1 != i {
@@ -246,7 +246,8 @@ func (j *treeJudge) judgeMember(i int32) {
 	}
 }
 
-// findHiddenName finds dangerous names that a program assembles from parts to hide them.
+// findHiddenName finds dangerous names that a program builds from parts, such as "ev" + "al", to hide them from a
+// check.
 func (j *treeJudge) findHiddenName(i int32, name string) {
 	if !j.hasKind(i, String) && !j.hasKind(i, Name) && slices.Contains(hideableNames, name) {
 		j.addFinding("code.hidden", i, name)
@@ -256,7 +257,8 @@ func (j *treeJudge) findHiddenName(i int32, name string) {
 	}
 }
 
-// hideableNames lists dangerous names. A harmless program never assembles them from parts.
+// hideableNames lists dangerous names that programs build from parts, such as "ev" + "al", to hide them from a check.
+// Harmless programs have no reason to do that.
 var hideableNames = []string{
 	"eval", "Function", "constructor", "__proto__", "require", "process", "child_process", "node:child_process", "exec", "execSync", "spawn",
 	"globalThis", "mainModule", "fetch", "system", "popen", "os", "subprocess", "ctypes", "socket", "__import__", "__builtins__", "__class__",

@@ -76,7 +76,7 @@ var actionTable = [...][6]FindingAction{
 	Maximum:    {Ignore, Warn, Deny, Deny, Deny, Deny},
 }
 
-// ActionFor returns the level's action for a severity.
+// ActionFor returns what happens to programs with findings of severity s at this level.
 func (l StrictnessLevel) ActionFor(s RuleSeverity) FindingAction {
 	return actionTable[min(l.baseLevel(), len(actionTable)-1)][min(s, Critical)]
 }

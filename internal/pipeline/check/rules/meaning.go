@@ -145,7 +145,8 @@ func (p *analyzedTree) bindTarget(target int32, d variableDef) {
 	}
 }
 
-// memberDef returns the definition of a variable to which a destructuring pattern assigns the value's member key.
+// memberDef returns the definition of a variable whose value is a member of the value in d. A destructuring pattern
+// such as const {key: v} = value defines such a variable.
 func (d variableDef) memberDef(key string) variableDef {
 	if d.node < 0 || key == "" || len(d.keys) == maxKeys {
 		return variableDef{node: -1}
@@ -305,8 +306,8 @@ func (p *analyzedTree) memberOf(object int32, key string) []string {
 	return p.memberPaths(object, key)
 }
 
-// memberPaths returns the dotted paths made of those of object and a member's key. "?" stands for an object whose
-// paths are unknown.
+// memberPaths returns the dotted paths that the expression object.key may refer to. If it is unknown what object
+// refers to, the path is "?.key".
 func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	paths := p.possiblePaths(object)
 	if len(paths) == 0 {
@@ -319,8 +320,8 @@ func (p *analyzedTree) memberPaths(object int32, key string) []string {
 	return found
 }
 
-// joinPath returns the dotted path of the member key of path. It simplifies paths that lead back to the global object
-// or to a module.
+// joinPath returns the path of the member key of the object or module at path. A path that leads back to the global
+// object or to a module is shortened.
 func (p *analyzedTree) joinPath(path, key string) string {
 	switch {
 	case path == globalObject && key != "__dict__":

@@ -9,8 +9,9 @@ type nameDanger struct {
 	whole    bool         // its members are meant too
 }
 
-// lookupDanger returns the rule for a dotted path. It also finds rules for a module or object that contains the path,
-// and for calls through members such as .call and .bind.
+// lookupDanger returns the rule that a use of a dotted path violates. There may be a rule for the path itself, or for
+// a whole module or object that the path begins with. Members such as .call and .bind at the end of the path are
+// ignored.
 func lookupDanger(l TreeLanguage, path string) (nameDanger, bool) {
 	names := scriptNames
 	if l == Python {

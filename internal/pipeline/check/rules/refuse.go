@@ -7,12 +7,13 @@ import (
 	"retort/internal/core"
 )
 
-// PlaceFunc returns the position of a finding in the program as it was written: line and column, counting from 1, and its
-// width on its first line, in code points.
+// PlaceFunc returns where a finding is in the program as it was written: its line and column, counting from 1. width
+// is the number of code points from there that belong to the finding on the same line.
 type PlaceFunc func(f RuleFinding) (line, column, width int)
 
-// RefusalError returns the error for a program that the level refuses, or nil. It describes the most severe finding
-// in full and some others in one line each. width is that of the most severe finding.
+// RefusalError returns the error for a program whose findings are reasons to refuse it at strictness level l, or nil.
+// The error describes the most severe finding in full and some others in one line each. width is the number of code
+// points that the most severe finding covers on its line.
 func (r RuleReport) RefusalError(l StrictnessLevel, at PlaceFunc) (e *core.Error, width int) {
 	worst := -1
 	for k, f := range r.Findings {
@@ -36,7 +37,8 @@ const (
 	maxWarnings = 4
 )
 
-// otherFindings describes further findings that refuse the program, one for each rule other than the given one.
+// otherFindings describes further findings because of which the program is refused. It describes one per rule, and
+// none of the given rule.
 func (r RuleReport) otherFindings(l StrictnessLevel, rule string, at PlaceFunc) string {
 	var b strings.Builder
 	said := map[string]bool{rule: true}
@@ -63,7 +65,7 @@ func (f RuleFinding) messageText() string {
 	return fmt.Sprintf("%s: %s (rule %s)", rule.Message, f.Detail, f.Rule)
 }
 
-// ListWarnings returns the level's warnings about a program that it does not refuse, one line each.
+// ListWarnings returns the warnings about a program that is not refused at strictness level l, one line each.
 func (r RuleReport) ListWarnings(l StrictnessLevel, at PlaceFunc) []string {
 	var list []string
 	said := map[string]bool{}

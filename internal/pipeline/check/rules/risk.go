@@ -38,7 +38,8 @@ type ProgramRisk struct {
 	report RuleReport
 }
 
-// WithoutUses returns the risk that the program would have without the uses of tools for which told returns true.
+// WithoutUses returns the risk that the program would have if it did not use the tools for which the function told
+// returns true.
 func (r ProgramRisk) WithoutUses(told func(UsedTool) bool) ProgramRisk {
 	rest := slices.DeleteFunc(slices.Clone(r.Uses), told)
 	return WeighRisk(r.report, rest, r.Unknown && len(rest) > 0)

@@ -179,7 +179,7 @@ func (j *treeJudge) commandText(i int32, key, text string) {
 
 var sqlComment = compileLazily(`(?s)/\*.*?\*/|--[^\n]*`)
 
-// destructiveText describes a pattern of commands that destroy something.
+// destructiveText holds a pattern that matches destructive commands, and the rule that such a command violates.
 type destructiveText struct {
 	rule    string
 	pattern func() *regexp.Regexp

@@ -13,10 +13,11 @@ type SourceRange struct {
 	Lines int // before it
 }
 
-// ProgramRanges returns the parts of text that may be the program, best first: the whole text, and the part between
-// its first and last Markdown fence. The whole text is omitted if it has a fence, unless one of openings occurs
-// before the fence. Such an opening may begin a comment or string that contains the fence. In JavaScript, three
-// backticks can also be valid code: an empty template followed by another one.
+// ProgramRanges returns the parts of text that may be the program, best first. Without a Markdown fence, that is the
+// whole text. With fences, it is the part between the first and the last one. If one of openings, which begin a
+// comment or string, occurs before the fence, the fence may be part of the program. Then the whole text is returned,
+// too, before the other part. In JavaScript, three backticks can be code: an empty template followed by the beginning
+// of another one.
 func ProgramRanges(text string, openings ...string) []SourceRange {
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole := SourceRange{Code: text}

@@ -103,7 +103,7 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// longStep is a format for 17 lines of a long program in the style of models.
+// longStep is a format for 17 lines of code such as a model might write. Repeated, they form a long program.
 const longStep = `
 // Step %[1]d: the rows of one page, by owner.
 const page%[1]d: any = await server%[2]d.listThings%[2]d({ owner: 'page-%[1]d' });

@@ -97,8 +97,8 @@ func (p *scriptProgram) isTypeofGuard(d tsc.Diagnostic) bool {
 	return use != nil && use.Asked
 }
 
-// shadowedServer returns the server that the program means when it uses a built-in object with the same name, such as
-// console. It returns nil if the server has no tool of the missing name.
+// shadowedServer returns the server that the program probably means in a case like console.search(…). There, a
+// built-in object has the name of a server, and only the server has the member. It returns nil in other cases.
 func (p *scriptProgram) shadowedServer(d tsc.Diagnostic) *core.ToolServer {
 	text := p.source.Text()
 	for _, s := range p.tools.Servers {
@@ -115,8 +115,8 @@ func builtinHint(s *core.ToolServer) string {
 	return fmt.Sprintf("%[1]s is a built-in here; import the server under another name: import * as %[1]sServer from './servers/%[1]s'", s.TypeScript)
 }
 
-// explainMember completes the finding for a name that a module does not export. Missing tools were already found
-// without the compiler, so the name is that of a type, or the module has no tools.
+// explainMember completes the finding for a name that a program imports from a module which does not export it. If
+// the module belongs to a server, the finding says that the server has no such tool.
 func (p *scriptProgram) explainMember(f *checkFinding, d tsc.Diagnostic) {
 	s := p.serverOf(d.Member.File)
 	if s == nil {

@@ -31,7 +31,8 @@ func (n serverNames) globalServers(tools *core.Toolset) map[string]*core.ToolSer
 	return m
 }
 
-// namespaceOf describes a server for the guest, which creates the server's namespace from it.
+// namespaceOf describes a server. The JavaScript engine in the sandbox creates the server's namespace from this
+// description.
 func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	n := core.ServerNamespace{Server: s.Name, Global: global}
 	for _, spelling := range []string{s.TypeScript, s.Name, s.Python} {
@@ -45,7 +46,8 @@ func namespaceOf(s *core.ToolServer, global string) core.ServerNamespace {
 	return n
 }
 
-// addSpellings returns a namespace with one more function for each tool that the program names in another spelling.
+// addSpellings returns the namespace of a server with additional functions. There is one for each tool whose name the
+// program spells in another way than the namespace does.
 func addSpellings(n core.ServerNamespace, other map[string]*core.Tool) core.ServerNamespace {
 	n.Functions = slices.Clip(n.Functions)
 	for _, name := range slices.Sorted(maps.Keys(other)) {

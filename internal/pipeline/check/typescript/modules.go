@@ -104,8 +104,8 @@ func serverModule(s *core.ToolServer) importedModule {
 	return importedModule{kind: moduleServer, canonical: "./servers/" + s.TypeScript + "/index", server: s}
 }
 
-// skillModule returns the module of the skill with this name, identifier or file. It does not check whether the skill
-// exists.
+// skillModule returns the module that a path below ./skills/ refers to, such as the skill's name, its identifier, or
+// its code file. It does not check whether the skill exists.
 func skillModule(path string) importedModule {
 	name, file, _ := strings.Cut(path, "/")
 	if core.ValidSkillName(name) != nil {

@@ -51,8 +51,8 @@ func (c *ScriptChecker) newLinker(compiler *compilerProcess, src ProgramSource, 
 	return &skillLinker{checker: c, compiler: compiler, library: library, level: src.Level, tools: tools, linked: map[string]*LinkedSkill{}}
 }
 
-// checkUses checks the skills that r names, in order. It passes each error through at, which converts it to an error
-// at the position where the importing text names the skill.
+// checkUses checks the skills that a text names, in the order of the text; r lists them. If a skill has an error, at
+// converts it to an error at the position where the text names the skill.
 func (l *skillLinker) checkUses(
 	ctx context.Context, r *programReach, chain source.ImportChain, at func(sourcePlace, *core.Error) *core.Error,
 ) *core.Error {
@@ -121,8 +121,8 @@ func (l *skillLinker) linkSkill(ctx context.Context, name string, chain source.I
 	})
 }
 
-// checkSkill checks a skill and the skills that it imports. It may make the compiler parse other texts, so that the
-// importing text has to be parsed again before it is checked.
+// checkSkill checks a skill and the skills that it imports. The compiler keeps only the text that it has parsed last,
+// so the text that imports the skill must be parsed again before it is type-checked.
 func (l *skillLinker) checkSkill(ctx context.Context, skill core.Skill, chain source.ImportChain) (*LinkedSkill, *core.Error) {
 	p, refusal := l.parseSkill(ctx, skill)
 	if refusal != nil {
@@ -242,7 +242,7 @@ func (l *skillLinker) compilerInput(p *scriptProgram, learned bool) tsc.Input {
 	return in
 }
 
-// skillModules returns the checked skills of a program, sorted by name, in the form that the guest gets.
+// skillModules returns the checked skills of a program, sorted by name, in the form that the sandbox gets.
 func (l *skillLinker) skillModules(r *programReach) (all []*LinkedSkill) {
 	for _, name := range slices.Sorted(maps.Keys(l.linked)) {
 		s := *l.linked[name]

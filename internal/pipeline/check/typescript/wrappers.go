@@ -23,7 +23,8 @@ type wrapperMaker struct {
 	admit        func(text string) error
 }
 
-// declaredTool identifies the declaration of a tool, with or without its inferred result type.
+// declaredTool is the key under which a tool's declaration is cached. A tool can have two declarations: one with the
+// result type that was inferred from earlier results, and one without.
 type declaredTool struct {
 	tool    *core.Tool
 	learned bool
