@@ -188,8 +188,8 @@ func makeNullable(v *jsonValue, n *typeNode) *typeNode {
 	return n
 }
 
-// boundedIntersection returns the intersection of types. Parts that would give too many alternatives for a compiler
-// are replaced by a note with their number.
+// boundedIntersection returns the intersection of types. If it would have too many alternatives for a compiler, the
+// last types are left out, and a note says how many.
 func boundedIntersection(parts []*typeNode) *typeNode {
 	alternatives := 1
 	for i, p := range parts {
@@ -216,8 +216,8 @@ func (b *typeBuilder) branchTypes(keyword string, branches *jsonValue, s schemaS
 	return n
 }
 
-// addConditions adds to n the documentation of those parts that accept any value, because such parts disappear from
-// an intersection.
+// addConditions returns a copy of the intersection n with more documentation. The parts of the intersection that
+// accept any value do not appear in n, so their documentation tags would otherwise be lost.
 func addConditions(n *typeNode, parts []*typeNode) *typeNode {
 	c := *n
 	for _, p := range parts {

@@ -27,8 +27,8 @@ func (f *objectFlattener) flattenObject(n *typeNode) *typeNode {
 	return nil
 }
 
-// joinParts merges the parts of a union or intersection into one object type, or returns nil if one of them is not an
-// object.
+// joinParts merges the types that a union or intersection consists of into one object type. It returns nil if one of
+// them is not an object type.
 func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
 	out := &typeNode{shape: shapeObject, doc: n.doc}
 	at, required := map[string]int{}, map[string]int{}
@@ -58,8 +58,8 @@ func (f *objectFlattener) joinParts(n *typeNode) *typeNode {
 	return out
 }
 
-// combineProperty combines two types of a property with the same name: to their union if the parts are those of a
-// union, otherwise to their intersection.
+// combineProperty returns the type of a property that two merged object types have with the types a and b. It is the
+// union of a and b if the object types are members of a union, otherwise their intersection.
 func combineProperty(a, b *typeNode, s typeShape) *typeNode {
 	n := intersectionOf
 	if s == shapeUnion {

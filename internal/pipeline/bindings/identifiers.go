@@ -48,9 +48,9 @@ func assignNames(raw []string, otherwise string, fold func(string) string) map[s
 	return out
 }
 
-// uniqueNames returns unique identifiers for names, which must be sorted. An identifier without a suffix never
-// contains the separator before a suffix. Therefore identifiers with a suffix can collide only with each other, and
-// only if they have the same stem.
+// uniqueNames returns unique identifiers for names, which must be sorted. It adds a suffix to identifiers that would
+// be equal. Only an identifier with a suffix contains the separator. Therefore it can equal only another one with a
+// suffix, and only if both are equal before the separator.
 func uniqueNames(names []string, separator string, fold, make func(string) string) []string {
 	out := slices.Clone(names)
 	groups := map[string][]int{}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestPythonRuns checks with a Python interpreter that the wrappers can be imported and called with every keyword,
-// and that the tool then gets the schema's names.
+// and that each argument reaches the tool under the name in the tool's schema.
 func TestPythonRuns(t *testing.T) {
 	python := os.Getenv("RETORT_PYTHON")
 	if python == "" {

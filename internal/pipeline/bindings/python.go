@@ -351,8 +351,8 @@ func pyLiteral(v *jsonValue) string {
 	return "Literal[" + v.text + "]"
 }
 
-// writeRemarks writes documentation as comments, and with it the details of the previous type that Python cannot
-// express.
+// writeRemarks writes documentation as comments. It also writes comments with the details that Python's syntax could
+// not express in the type written last.
 func (p *pyPrinter) writeRemarks(d typeDoc, indent string) {
 	for _, line := range append(docLines(d), p.notes...) {
 		p.writeParts(indent, strings.TrimRight("# "+oneLine(line), " "), "\n")

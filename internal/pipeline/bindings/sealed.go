@@ -23,8 +23,8 @@ func sealedNames() string {
 	return b.String()
 }
 
-// sealProperty returns type n with its strings marked as sealed if property holds personal data. Programs get tokens
-// in place of such strings. The strings may be items of a list.
+// sealProperty returns the type n of a property. If the property holds personal data, programs get tokens in place of
+// its strings; then the strings in n, including items of a list, get a type in namespace pii that says so.
 func (d *schemaDocument) sealProperty(property string, n *typeNode) *typeNode {
 	if d.sealed == nil {
 		return n

@@ -135,7 +135,8 @@ func (k *AnswerCache) cachedAnswer(
 	}
 }
 
-// errGone marks a call whose result the callers that waited for it cannot use. They then make the call themselves.
+// errGone tells the callers that waited for another caller's call that they cannot use its result. Each of them then
+// makes its own call.
 var errGone = errors.New("the call ended")
 
 func (k *AnswerCache) callAndStore(

@@ -82,7 +82,8 @@ type byteSpan struct {
 	text     bool   // the data are text
 }
 
-// fillSpans returns the document with the content of each span that has data replaced by the result of with.
+// fillSpans returns the document with the content of its base64 strings replaced by the results of with. It skips
+// strings whose decoded data is nil.
 func fillSpans(document []byte, spans []byteSpan, with func(byteSpan) []byte) []byte {
 	var out bytes.Buffer
 	at := 0
@@ -121,8 +122,8 @@ type spanWalker struct {
 	found    []byteSpan
 }
 
-// walkValue reads one JSON value and the values in it. way is the value's path in the document. It returns false at
-// the end of the document or at a syntax error.
+// walkValue reads one JSON value, with all values in it, and collects the base64 strings. way is the path of the
+// value in the document. It returns false at the end of the document or at a syntax error.
 func (w *spanWalker) walkValue(way []string) bool {
 	token, err := w.dec.Token()
 	if err != nil {

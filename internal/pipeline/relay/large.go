@@ -13,8 +13,8 @@ import (
 	"retort/internal/core"
 )
 
-// LargeFetcher is an Upstream that can store a result that is too large for memory in a file. Fetch returns an error,
-// the result, or the file, and nil for the others.
+// LargeFetcher is an Upstream that can store a result that is too large for memory in a file. Fetch returns exactly
+// one of three values: the result, the file with the result, or an error.
 type LargeFetcher interface {
 	Fetch(ctx context.Context, server, tool string, arguments json.RawMessage) (json.RawMessage, *core.SpooledAnswer, error)
 }
@@ -149,8 +149,8 @@ func (l *largeAnswer) writeText(open func() io.Reader, mime string) (*savedPart,
 	return nil, errBroken(err)
 }
 
-// maxTextPrefix is an offset in bytes. If a text that begins like JSON has a syntax error before it, the text counts
-// as plain text. A later error fails the call.
+// maxTextPrefix bounds, in bytes, where a text that begins like JSON may turn out to be plain text. A syntax error
+// before this offset means plain text. A syntax error after it means damaged JSON, and the call fails.
 const maxTextPrefix = 1 << 20
 
 func errBroken(err error) error {

@@ -12,8 +12,9 @@ import (
 	"retort/internal/sandbox"
 )
 
-// resolveGuard returns the guard that runs calls of the engine's own functions. It refuses calls of tools that this
-// execution may not see.
+// resolveGuard returns the guard that determines what a call refers to. It answers a call of one of the engine's own
+// functions itself. In a call of a tool, it puts the exact names of the server and the tool; it refuses the call if
+// the execution may not see the tool.
 func resolveGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

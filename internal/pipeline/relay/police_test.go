@@ -67,7 +67,7 @@ func TestPolice(t *testing.T) {
 	}
 }
 
-// approveOnly implements a Supervisor that trusts all tools. It decides about calls with the function.
+// approveOnly implements a Supervisor that trusts all tools. The function itself decides which calls are approved.
 type approveOnly func(t *core.Tool, c core.ToolCall, d policy.AccessDecision) (core.ToolCall, *core.Error)
 
 func (approveOnly) Vet(context.Context, *core.Tool) (*core.Tool, *core.Error) { return nil, nil }

@@ -20,8 +20,8 @@ type PrivacyFilter interface {
 	Restore(server string, arguments json.RawMessage) (restored json.RawMessage, crosses string, refused *core.Error)
 }
 
-// privacyGuard returns the guard that replaces tokens in arguments by values. The guards behind it see real values,
-// so it hides personal data in their errors.
+// privacyGuard returns the guard that replaces tokens in arguments by values. The later guards and the server see
+// real values, so privacyGuard hides personal data in the errors that come back from them.
 func privacyGuard(x ExecutionContext) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		if x.Privacy == nil {

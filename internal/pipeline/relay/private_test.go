@@ -8,8 +8,8 @@ import (
 	"retort/internal/core"
 )
 
-// TestUnhidden checks that the program gets the kind and hint of a limit as the cause, but an internal error for any
-// other cause.
+// TestUnhidden checks the error for data in which personal data could not be hidden. If a limit is the cause, the
+// error has the limit's kind and hint; otherwise it has the kind internal.
 func TestUnhidden(t *testing.T) {
 	full := core.Errorf(core.KindLimit, "pii.vault", "the session is full").WithHint("ask for less")
 	if e := unhiddenError("the answer was withheld", full); e.Kind != core.KindLimit || e.Hint != "ask for less" || !strings.Contains(e.Message, "the session is full") {

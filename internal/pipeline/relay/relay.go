@@ -55,15 +55,16 @@ type Supervisor interface {
 	Login(ctx context.Context, c core.ToolCall, needed *core.Error) *core.Error
 }
 
-// Recorder records what an execution sends. It can refuse to let it be sent.
+// Recorder records the calls and questions of an execution. If it cannot record a call or a question, that is not
+// sent.
 type Recorder interface {
-	// RecordSent is called right before a call is sent. The call is made with the context out, and its result is
-	// passed to came.
+	// RecordSent is called right before a call is sent. The relay makes the call with the context out, and passes the
+	// call's result to the function came. If refused is not nil, the call is not sent.
 	RecordSent(ctx context.Context, t *core.Tool, c core.ToolCall, d policy.AccessDecision) (out context.Context, came func(core.CallResult, error), refused *core.Error)
 	// RecordRefused is called for each call that was refused before it was sent.
 	RecordRefused(c core.ToolCall, refused *core.Error)
-	// RecordQuestion is called right before a server's question is sent to the client. The client's answer is passed
-	// to came.
+	// RecordQuestion is called right before a server's question is sent to the client. The relay passes the client's
+	// answer to the function came. If refused is not nil, the question is not sent.
 	RecordQuestion(a core.ServerRequest) (came func(result json.RawMessage, failed *core.Error), refused *core.Error)
 }
 
@@ -388,7 +389,9 @@ func (r *Relay) upstreamHost(x ExecutionContext) sandbox.ToolHost {
 	})
 }
 
-// boundCall returns the context in which a call is sent, and the claim of the memory that its answer takes.
+// boundCall returns the context in which to send a call. The context identifies the caller, and lets the call reach
+// only servers that were configured when the execution began. The returned claim counts the memory that the answer
+// takes.
 func (x *ExecutionContext) boundCall(ctx context.Context, c core.ToolCall) (context.Context, *core.MemoryClaim) {
 	bounds := core.WorkBounds{Claim: core.NewClaim(core.ClaimOf(ctx), x.ID)}
 	if x.Revision != 0 {
@@ -398,7 +401,8 @@ func (x *ExecutionContext) boundCall(ctx context.Context, c core.ToolCall) (cont
 	return core.WithBounds(asked, bounds), bounds.Claim
 }
 
-// callUpstream makes a call and converts its result to the value that the program gets.
+// callUpstream makes a call and converts its result to the value that the program gets. It also notes in the result
+// whether files were saved in the workspace.
 func (r *Relay) callUpstream(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	if x.Files == nil {
 		return r.answerCall(ctx, x, c)
@@ -410,7 +414,7 @@ func (r *Relay) callUpstream(ctx context.Context, x ExecutionContext, c core.Too
 	return result, err
 }
 
-// answerCall makes the call and returns the value that the program gets.
+// answerCall makes a call and converts its result to the value that the program gets.
 func (r *Relay) answerCall(ctx context.Context, x ExecutionContext, c core.ToolCall) (core.CallResult, error) {
 	if x.Exact {
 		return r.callExact(ctx, x, c)
@@ -488,8 +492,8 @@ func filedAway(ctx context.Context, x ExecutionContext, c core.ToolCall, spooled
 	return core.CallResult{Value: value}, nil
 }
 
-// bypassGuard returns the guard that counts the data of calls. A client without Retort would have that data in its
-// model's context.
+// bypassGuard returns the guard that counts the arguments and results of calls. In a client without Retort, this data
+// would be in the model's context.
 func bypassGuard(to Reporter) CallGuard {
 	return func(next sandbox.ToolHost) sandbox.ToolHost {
 		return sandbox.HostFunc(func(ctx context.Context, c core.ToolCall) (core.CallResult, error) {

@@ -20,7 +20,7 @@ type CallCounter struct {
 	hits     int
 }
 
-// attachTo makes the counter use the limit, the tools and the Reporter of x.
+// attachTo makes the counter use the call limit, the tools and the Reporter of the execution x.
 func (t *CallCounter) attachTo(x ExecutionContext) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
