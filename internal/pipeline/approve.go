@@ -171,8 +171,8 @@ func (x *programExecution) Approve(ctx context.Context, t *core.Tool, c core.Too
 	return c, nil
 }
 
-// asksNow checks again a call for which nobody was asked, after the settings have changed. It returns an error if the
-// new settings forbid the call or require approval of it.
+// asksNow judges a call again that needed no approval when it was judged first, because the settings have changed
+// since. It returns an error if the new settings forbid the call or require approval for it.
 func (x *programExecution) asksNow(t *core.Tool, c core.ToolCall) *core.Error {
 	d := x.pipeline.Policy.DecideCall(t, c.Arguments)
 	switch {

@@ -85,8 +85,9 @@ func (t *serverQuestions) noteJudged(a core.ServerRequest, answered bool) {
 	t.denied[t.questionKey(a)] = true
 }
 
-// admitServerRequest checks a server's question to the client against the bounds and records it in the audit log. If
-// the question may be asked, the caller must pass the client's answer to came.
+// admitServerRequest decides whether a server's question may be passed on to the client. It applies the bounds on the
+// number of questions, and records the question in the audit log. If it returns no error, the caller must ask the
+// client and call the returned function with the answer.
 func (x *execution) admitServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	if refused := x.theirs.countQuestion(a); refused != nil {
 		if x.theirs.firstRefused(a.Server) {
@@ -108,8 +109,8 @@ func (x *execution) admitServerRequest(a core.ServerRequest) (came func(json.Raw
 	}, nil
 }
 
-// recordServerRequest records in the audit log that a server asks the client a question. The caller must pass the
-// answer to came, which records the result. a must not contain personal data.
+// recordServerRequest records in the audit log that a server asks the client a question. The caller must call the
+// returned function with the client's answer, which is then recorded, too. a must not contain personal data.
 func (x *execution) recordServerRequest(a core.ServerRequest) (came func(json.RawMessage, *core.Error), refused *core.Error) {
 	about := x.newEvent(core.EventAsked)
 	about.Server, about.Tool = a.Server, a.Tool

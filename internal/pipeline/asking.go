@@ -81,7 +81,8 @@ func (s *questionCounts) countQuestion(principal, server string, questions int, 
 	return ""
 }
 
-// countsOf returns the counts of a server, which are new if it has not asked before. The caller must hold mu.
+// countsOf returns the counters for the questions of one server. It creates them if the server has not asked before.
+// The caller must hold mu.
 func (s *questionCounts) countsOf(a askingServer, now time.Time) *askerCounts {
 	if s.askers == nil {
 		s.askers = map[askingServer]*askerCounts{}

@@ -76,7 +76,8 @@ func clippedScope(written string) string {
 	return strings.ToValidUTF8(written[:min(len(written), most)], "")
 }
 
-// refuseUse returns an error if the scope forbids this use of a file, or nil.
+// refuseUse returns an error if a program with this fileScope may not use the file in the given way, and nil if it
+// may.
 func (s fileScope) refuseUse(name string, use policy.FileUse) *core.Error {
 	inside := s.folder == "" || name == s.folder || strings.HasPrefix(name, s.folder+"/")
 	leads := name == "." || strings.HasPrefix(s.folder, name+"/")
@@ -105,7 +106,8 @@ func (s fileScope) String() string {
 	return core.FilesWorkspace
 }
 
-// mayUse returns an error if the program may not access a workspace file in the given way, or nil.
+// mayUse returns an error if the policy or the request's own limit on files forbids the program to use a workspace
+// file in the given way, such as writing it. Otherwise it returns nil.
 func (x *programExecution) mayUse(name string, use policy.FileUse) *core.Error {
 	if refused := x.pipeline.Policy.CheckFile(name, use); refused != nil {
 		return refused
@@ -182,7 +184,7 @@ func (x *programExecution) sandboxFolders() (all []sandbox.MountedPath, err erro
 	return all, nil
 }
 
-// readableFolders returns the workspace folders within the scope.
+// readableFolders returns the workspace folders that a program with this fileScope may read.
 func (s fileScope) readableFolders() []string {
 	switch {
 	case s.none:
@@ -193,7 +195,7 @@ func (s fileScope) readableFolders() []string {
 	return []string{"."}
 }
 
-// writableFolders returns the readable folders within the scope that are also writable.
+// writableFolders returns the workspace folders that a program with this fileScope may read and write.
 func (s fileScope) writableFolders() []string {
 	if s.readOnly {
 		return []string{}

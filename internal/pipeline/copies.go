@@ -5,10 +5,10 @@ import (
 	"retort/internal/workspace"
 )
 
-// copyOut updates the copies of a session's files in which tokens are replaced by real values. They exist only for
-// the person at this machine. No copies are made for callers over the network, because somebody else reads this
-// machine's files. Failures depend on the real values, so they are reported only to KeptTokens and never to programs
-// or models.
+// copyOut updates copies of a session's workspace files in which tokens are replaced by the real values. The copies
+// are meant for the person at this machine. For a caller over the network it makes none, because that caller is not
+// the person who reads files on this machine. Error messages can reveal real values, so they are passed only to
+// KeptTokens and never to programs or models.
 func (p *Pipeline) copyOut(session string, files *workspace.Workspace) {
 	if p.KeptTokens == nil || p.Policy.Principal() != "" {
 		return

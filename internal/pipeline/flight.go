@@ -28,14 +28,14 @@ type RunningExecutions struct {
 	all    sync.WaitGroup
 }
 
-// NewFlights returns an empty RunningExecutions. For executions that outlive their requests, journals stores which
-// calls were sent.
+// NewFlights returns a RunningExecutions without any executions. journals stores which calls an execution has sent,
+// in case the execution outlives its request.
 func NewFlights(journals *approval.JournalStore) *RunningExecutions {
 	return &RunningExecutions{journals: journals, flying: map[string]*execution{}}
 }
 
-// execution is one execution, from its request to its Outcome. It says once what a programExecution, the audit log
-// and a request that waits for the Outcome need to know about it.
+// execution holds the state of one execution from its request to its Outcome. That state is shared by the runs of its
+// program, the audit log, and the requests that wait for the Outcome.
 type execution struct {
 	pipeline  *Pipeline             // with the policy as it was when the execution began
 	req       core.ExecutionRequest // complete
@@ -68,8 +68,8 @@ type execution struct {
 // time are shown together.
 const gatherTime = 20 * time.Millisecond
 
-// startExecution starts an execution with its own context and waits for its Outcome on behalf of the request. what
-// and body are recorded in the audit log.
+// startExecution starts an execution, which can outlive the request, and waits for its Outcome on behalf of the
+// request. what and body describe the request in the audit log.
 func (p *Pipeline) startExecution(
 	ctx context.Context, req core.ExecutionRequest, what map[string]any, body requestBody,
 	execute func(context.Context, *execution) core.Outcome,
@@ -110,8 +110,8 @@ func (p *Pipeline) startExecution(
 	return p.followExecution(ctx, x, p.Approvals.Wait, stop)
 }
 
-// WithPolicyPermit returns a context whose Permit also ends when the policy no longer allows the principal to do
-// anything.
+// WithPolicyPermit returns a context with a Permit that is valid only as long as two conditions hold: the Permit of
+// ctx is valid, and the policy still allows the principal to do something.
 func (p *Pipeline) WithPolicyPermit(ctx context.Context) context.Context {
 	permit, policy := core.PermitOf(ctx), p.Policy
 	return core.WithPermit(ctx, core.Permit{Credential: permit.Credential, Check: func() *core.Error {
@@ -193,9 +193,9 @@ func (s *RunningExecutions) addExecution(x *execution) *core.Error {
 	return nil
 }
 
-// followExecution waits for the Outcome of an execution. If a question has waited longer than patience and the
-// request cannot ask anybody, it returns a pending Outcome. It then calls free to detach the execution from the
-// request; free returns false if ctx has already ended the execution.
+// followExecution waits for the Outcome of an execution. It stops waiting and returns a pending Outcome if a question
+// has waited longer than patience and nobody can be asked through the current request. Before that, it calls free so
+// that the execution continues after the request. free returns false if ctx has already ended the execution.
 func (p *Pipeline) followExecution(ctx context.Context, x *execution, patience time.Duration, free func() bool) core.Outcome {
 	for {
 		news := x.changeSignal()
@@ -313,7 +313,8 @@ func (p *Pipeline) detachExecution(x *execution) error {
 	return nil
 }
 
-// withoutSeen returns the waiting approvals for the model, without parts that it has already seen or must not see.
+// withoutSeen returns the waiting approvals in the form that the model gets. It removes the code and other parts that
+// the model already has, and parts that only a person may see.
 func withoutSeen(waiting []core.Approval) []core.Approval {
 	list := make([]core.Approval, len(waiting))
 	for i, a := range waiting {

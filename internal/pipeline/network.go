@@ -35,8 +35,8 @@ func (x *programExecution) usesProxy(v *check.Verdict) bool {
 	return !x.allowedNetwork().IsClosed() && v.Program.Language == core.Python && v.Risk.UsesNetwork()
 }
 
-// noteAttempt records in the audit log that a program tries to reach an address. If the program has only a token for a
-// refused host, the real host name is compared with the blacklist.
+// noteAttempt records in the audit log that a program tries to reach an address. If the attempt was refused and the
+// program used a token in place of the host name, noteAttempt also finds out whether the real host is blacklisted.
 func (x *programExecution) noteAttempt(a egress.ConnectionAttempt) *core.Error {
 	if a.Decision == egress.Refused && !a.Blacklisted && x.screen != nil {
 		a.Blacklisted = x.pipeline.Network.IsBlacklisted(x.screen.ShowText(a.Host))

@@ -124,8 +124,8 @@ type Pipeline struct {
 	RestoreToModel bool
 	// ShowInForms allows clients' forms to contain the values that restore_pii shows.
 	ShowInForms bool
-	// KeptTokens is called with the reason why a file's copy with real values could not be made. If nil, no copies
-	// are made.
+	// KeptTokens is called when a session's file could not be copied with its tokens replaced by real values. why is
+	// the reason. If KeptTokens is nil, no files are copied.
 	KeptTokens func(session string, why error)
 }
 
@@ -309,8 +309,8 @@ func (x *execution) executeCall(ctx context.Context, name string, arguments json
 	)
 }
 
-// withClaim returns a context that counts the execution's memory use against the engine's budget. free releases what was
-// counted.
+// withClaim returns a context in which the memory that the execution uses counts towards the engine's memory budget.
+// free gives this memory back to the budget.
 func (x *execution) withClaim(ctx context.Context) (_ context.Context, free func()) {
 	if x.pipeline.Memory == nil {
 		return ctx, func() {}
@@ -355,7 +355,8 @@ type programExecution struct {
 	exact       *core.PassthroughRequest // nil unless the answer is given back as it is
 }
 
-// openProgram opens what one run of the program needs. plan is as in performProgram.
+// openProgram opens the workspace, the state and everything else that one run of the program needs. plan has the same
+// meaning as for performProgram.
 func (x *execution) openProgram(plan *effectPlan) (*programExecution, error) {
 	p, session := x.pipeline, x.pipeline.ownSessionName(x.req.Session)
 	run := &programExecution{
@@ -393,9 +394,9 @@ func (p *Pipeline) ownSessionName(session string) string {
 	return session
 }
 
-// AccountName returns the name of the account that counts the tokens of a session. Sessions of the person at this
-// machine have accounts with their own names; for "" it returns "", the account of all sessions together. The account
-// names of other principals include the principal.
+// AccountName returns the name under which the tokens of a session are counted. For the person at this machine, this
+// is the session's name; "" stands for all sessions together. For other principals, it consists of the principal and
+// the session.
 func (p *Pipeline) AccountName(session string) string {
 	if p.Policy.Principal() == "" {
 		return session

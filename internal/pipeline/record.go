@@ -212,7 +212,7 @@ func (x *execution) recordAutoApproval(risk rules.ProgramRisk) *core.Error {
 	return x.recordEvent(e, false)
 }
 
-// maxReach bounds the number of names in one audit log entry.
+// maxReach bounds how many tools, and how many skills, the audit log names for one program.
 const maxReach = 50
 
 func firstNames(names []string, n int) []string { return names[:min(n, len(names))] }
@@ -220,8 +220,9 @@ func firstNames(names []string, n int) []string { return names[:min(n, len(names
 // approvedBy maps whether a call needed a person's approval to the text in its audit log entry.
 var approvedBy = map[bool]string{true: "person", false: "automatic"}
 
-// recordCall records a call in the audit log. A call that may have effects is recorded before it is sent; a call that
-// only reads is recorded when the caller passes its result to came.
+// recordCall records a call in the audit log. The caller must call the returned function with the call's result. A
+// call that may have effects is recorded before it is sent. A call that only reads is recorded once its result is
+// known.
 func (x *execution) recordCall(
 	t *core.Tool, c core.ToolCall, d policy.AccessDecision,
 ) (came func(core.CallResult, error), refused *core.Error) {

@@ -99,8 +99,8 @@ func (p *Pipeline) renderStub(tools *core.Toolset, t *core.Tool, lang core.Langu
 	return p.Stub(lang, t, bindings.RenderStub(tools, t, lang, bindings.Name), definition, detail == bindings.Full)
 }
 
-// abridgeSignature returns a tool's signature, cut to most tokens, with a remark on where to find the whole
-// definition. It is used when that definition has too many tokens.
+// abridgeSignature is used if a tool's definition has more tokens than a model may get, which is the number most. It
+// returns the tool's signature, cut to that number of tokens, with a remark on where to find the whole definition.
 func abridgeSignature(signature string, lang core.Language, most int) string {
 	return ledger.PrefixWithin(signature, most) + fmt.Sprintf(
 		"\n%s the complete definition has more than %d tokens (results.definitionTokens); it is in the tool's file under servers/\n",
@@ -116,8 +116,8 @@ func commentOf(lang core.Language) string {
 }
 
 // Describe returns the typed definitions of tools. names may be in any spelling, and may omit the server if the name
-// is unique in the category. An empty category means all categories. If no name is known, the error suggests similar
-// names. If some names are known, each unknown name gets a definition that says so.
+// is unique in the category. An empty category means all categories. If only some names are known, the result
+// contains an explanation in place of each missing definition. If no name is known, the error suggests similar names.
 func (p *Pipeline) Describe(ctx context.Context, names []string, category string, lang core.Language) ([]core.ToolDefinition, error) {
 	if len(names) == 0 {
 		return nil, core.Errorf(
@@ -256,8 +256,9 @@ func (x *programExecution) searchTools(ctx context.Context, raw json.RawMessage)
 	return found.Tools, nil
 }
 
-// wholeFile replaces a tool's signature by its whole wrapper file, unless the file has more tokens than a definition
-// may have. Inside the sandbox the longer text costs the model no tokens.
+// wholeFile replaces the signature of a tool that a program's search has found by the tool's whole wrapper file. The
+// model does not see this longer text, because the program gets it. A file with more tokens than the limit for a
+// definition is not used.
 func (x *programExecution) wholeFile(tools *core.Toolset, f *core.FoundTool) {
 	t, ok := tools.FindExact(f.Server, f.Tool)
 	if !ok {

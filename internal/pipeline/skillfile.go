@@ -192,7 +192,8 @@ func writtenIn(program, code string) bool {
 	return strings.Contains(bare.Replace(program), bare.Replace(code))
 }
 
-// storeDraft saves the draft unless the skill was changed after old was read.
+// storeDraft saves the draft of a skill. It returns an error if the skill is no longer the version old, which the
+// caller has read before. If old is nil, the skill must not exist.
 func (s *skillFiles) storeDraft(draft skills.SkillDraft, old *skills.Skill) *core.Error {
 	before := ""
 	if old != nil {

@@ -40,7 +40,7 @@ type questionHistory struct {
 	ofTool   map[toolKey]int // denials of a tool in a row, whatever was approved of other tools
 }
 
-// toolKey identifies the tool of a question, or all programs if it is empty.
+// toolKey identifies the tool that a question is about. It is empty if the question is about a program.
 type toolKey struct{ server, tool string }
 
 func toolOf(q core.Question) toolKey { return toolKey{q.Server, q.Tool} }
@@ -51,13 +51,14 @@ type denialKey struct {
 	toolKey
 }
 
-// denialCount counts denials in a row, in all executions of a principal, since the first of them.
+// denialCount counts the denials that a person has given one after the other, in all executions of a principal. since
+// is the time of the first of them.
 type denialCount struct {
 	since    time.Time
 	declined int
 }
 
-// questionWindow counts the questions of a session since the beginning of a time window.
+// questionWindow counts the questions that a session has asked in a limited time, which began at since.
 type questionWindow struct {
 	since time.Time
 	asked int

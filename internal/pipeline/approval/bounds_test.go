@@ -144,8 +144,8 @@ func TestEqualQuestions(t *testing.T) {
 	}
 }
 
-// answerEqual asks equal and different questions and checks which ones the answer a decides. It calls pause after
-// each question, so that all have different times.
+// answerEqual asks equal and different questions, gives the answer a, and checks which questions the answer decides.
+// It calls pause after each question, so that all have different times.
 func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 	table := New(time.Minute, nil)
 	ended := map[string]<-chan *core.Error{}
@@ -204,7 +204,8 @@ func answerEqual(t *testing.T, a core.ApprovalAnswer, pause func()) {
 	}
 }
 
-// A program cannot have a person asked about one tool again and again by asking for something harmless in between.
+// TestDenialsOfTool checks that a program cannot avoid the bound on denied questions about one tool by asking for
+// something harmless in between.
 func TestDenialsOfTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)
@@ -227,8 +228,9 @@ func TestDenialsOfTool(t *testing.T) {
 	})
 }
 
-// Nor by running the same program, or another one, again and again. Other users, other tools and later hours have
-// questions of their own, and an approval begins anew.
+// TestDenialsInManyPrograms checks that a principal cannot avoid the bound on denied questions by running programs
+// again and again. Other principals, other tools and later hours are counted separately, and an approval resets the
+// count.
 func TestDenialsInManyPrograms(t *testing.T) {
 	for name, of := range map[string]func(q *core.Question){
 		"a call":         func(*core.Question) {},
@@ -280,7 +282,7 @@ func TestDenialsInManyPrograms(t *testing.T) {
 	}
 }
 
-// One denial of a question that many programs ask counts once for all of them.
+// TestDenialOfEqualQuestions checks that one denial of a question which many programs ask counts only once.
 func TestDenialOfEqualQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(time.Minute, nil)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxShape bounds the nesting depth to which a shape contains only types. It contains deeper values unchanged.
+// maxShape bounds the nesting depth of values that ArgumentShape replaces by their types. Values nested more deeply
+// are kept unchanged.
 const maxShape = 32
 
 // ArgumentShape returns a text with the keys and types of arguments, without their values. Arguments with equal keys

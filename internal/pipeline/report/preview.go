@@ -129,8 +129,8 @@ func (v previewMaker) previewEnds(text string, limit int) string {
 // next to the cut are not shown, because they may be part of such a value.
 const hideMargin = 1 << 10
 
-// bytesForTokens returns how many bytes of a text are searched for personal data in order to show a number of its
-// tokens.
+// bytesForTokens returns how many bytes of a text have to be searched for personal data before this number of its
+// tokens can be shown.
 func bytesForTokens(tokens int) int { return tokens*16 + hideMargin }
 
 // hiddenHead returns the beginning of a text with personal data hidden.

@@ -125,8 +125,8 @@ func (s *semanticSearch) waitForWork(pause time.Duration) {
 	}
 }
 
-// missingVectors returns the tools without a vector, as many as can be stored. It sometimes removes stored vectors
-// that no tool needs.
+// missingVectors returns the tools whose vectors must still be fetched. It leaves out tools whose vectors the store
+// has no room for. If stored vectors that no tool needs take up much space, it removes them.
 func (s *semanticSearch) missingVectors() ([]plannedVector, error) {
 	plan := s.plannedVectors()
 	plan = plan[:min(len(plan), s.kept.vectorCapacity())]
@@ -244,8 +244,8 @@ func clipText(text string, limit int) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// searchMeaning returns the tools whose meaning is nearest to the query, best first. If that is not possible for all
-// tools, it returns a warning.
+// searchMeaning returns the tools whose meaning is nearest to the query, best first. It also returns a warning if
+// some or all tools could not be compared with the query, for example because their vectors are still missing.
 func (s *semanticSearch) searchMeaning(
 	ctx context.Context, tools *core.Toolset, f index.SearchFilter, query string,
 ) ([]*core.Tool, []string) {

@@ -23,8 +23,8 @@ import (
 	"retort/internal/pipeline/search/index"
 )
 
-// meaning returns the vector of a text as a tiny model would. Words in the same line of its list have the same
-// meaning.
+// meaning returns the vector of a text as a tiny embedding model would. The model knows three groups of words, and
+// takes the words of a group for synonyms.
 func meaning(text string) []float32 {
 	v := make([]float32, 4)
 	v[3] = 0.01

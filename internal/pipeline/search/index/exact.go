@@ -10,8 +10,9 @@ import (
 	"retort/internal/core"
 )
 
-// nameHash holds the hash of a tool's name, with or without the server's name, and the tool's document. Only letters
-// and digits are hashed, so github.list_issues, "GitHub list issues" and github__listIssues have the same hash.
+// nameHash maps the hash of a tool's name to the tool's document. A tool has two hashes: of its name alone, and of
+// its name after the server's. Only letters and digits are hashed, so github.list_issues, "GitHub list issues" and
+// github__listIssues have the same hash.
 type nameHash struct {
 	hash uint64
 	doc  uint32

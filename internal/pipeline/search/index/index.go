@@ -179,7 +179,7 @@ func (s *indexSnapshot) mergePostings(old *indexSnapshot, moved []int64, b termB
 
 func (s *indexSnapshot) termCount() termID { return termID(len(s.starts) - 1) }
 
-// documentCount returns how many documents contain the term.
+// documentCount returns how many documents contain the term t.
 func (s *indexSnapshot) documentCount(t termID) int { return int(s.starts[t+1] - s.starts[t]) }
 
 // dropUnused drops words that no document contains any more.

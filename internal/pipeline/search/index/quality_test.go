@@ -16,7 +16,8 @@ import (
 	"retort/internal/core"
 )
 
-// question holds a query with the ids of the tools that answer it. Any also contains other tools with the same names.
+// question holds a query and its correct answers. Gold lists the ids of the tools that answer the query. Any lists
+// the same tools and all others that have the name of one of them.
 type question struct {
 	Query string   `json:"query"`
 	Gold  []string `json:"gold"`
