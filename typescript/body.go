@@ -176,7 +176,8 @@ func (b *bodyWriter) stripExport(s *ast.Node) {
 	}
 }
 
-// expressions rewrites the expressions that mean something else inside a function than in a module, such as import().
+// expressions rewrites the expressions in a node that would have another meaning in a function than in a module, such
+// as import().
 func (b *bodyWriter) expressions(node *ast.Node) {
 	node.ForEachChild(func(n *ast.Node) bool {
 		if n.Flags&ast.NodeFlagsReparsed == 0 {

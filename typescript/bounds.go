@@ -24,9 +24,9 @@ func (l Limits) admit(text string, kind Kind) error {
 	return g.err
 }
 
-// maxUnmatched bounds the brackets and operators in a program whose brackets don't match. After such a syntax error
-// the parser may read tokens differently from the gauge. A program within this bound cannot overflow the parser's
-// stack in any case.
+// maxUnmatched bounds the brackets and operators in a program whose brackets do not match. After such a syntax error
+// the parser may read the tokens differently from the gauge, whose bound of the tree's depth is then wrong. A program
+// with no more brackets and operators than this cannot overflow the parser's stack in any case.
 const maxUnmatched = 150_000
 
 // maxPatterns bounds the brackets and operators inside regular expressions, because after a syntax error the parser
@@ -37,7 +37,7 @@ const maxPatterns = 5000
 // inheritance chain.
 const maxExtends = 300
 
-// level holds the gauge's state for one open pair of brackets.
+// level holds the state of a gauge, which bounds the depth of a syntax tree, for one open pair of brackets.
 type level struct {
 	open   ast.Kind
 	header bool // the parentheses of if, while, for, with
@@ -244,7 +244,8 @@ func (g *gauge) word(token ast.Kind) {
 	}
 }
 
-// start is called at the beginning of an operand. If an operand precedes it, a new statement has begun.
+// start is called at the beginning of an operand. Two operands in succession belong to different statements or list
+// elements, so it then calls boundary.
 func (g *gauge) start() {
 	if g.operand {
 		g.boundary()
@@ -269,8 +270,9 @@ func (g *gauge) jsx() {
 	}
 }
 
-// slash decides whether a slash is a division or begins a regular expression, as the parser would. If the last token
-// does not suffice to decide, it rejects the program, because the gauge could then misread a string.
+// slash decides whether a slash is a division or begins a regular expression, as the parser would. If the token
+// before the slash does not suffice to decide, it rejects the program. A wrong decision could make the gauge take
+// code for a string.
 func (g *gauge) slash(token ast.Kind) ast.Kind {
 	unclear := g.last == ast.KindCloseBraceToken || g.last == ast.KindGreaterThanToken || isContextual(g.last) && !g.member
 	switch {
@@ -295,8 +297,8 @@ func hasSlash(text string) bool {
 	return false
 }
 
-// comment bounds the brackets and operators inside braces of a documentation comment, because the compiler parses the
-// types there.
+// comment rejects a program if a documentation comment has too many brackets and operators inside braces. The
+// compiler parses the text in these braces as types.
 func (g *gauge) comment(text string) {
 	depth, count := 0, 0
 	for i := 0; i < len(text); i++ {

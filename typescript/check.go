@@ -41,9 +41,9 @@ type Result struct {
 // Locate returns the line and column, in the text given to Parse, that correspond to a line and column of JavaScript.
 func (r *Result) Locate(line, column int) (int, int) { return r.positions.locate(line, column) }
 
-// Check type-checks a program that has no syntax errors and emits JavaScript. If it returns an error, that wraps one
-// of ErrTooLarge and the other exported errors, or is the error of ctx. Errors in the program are Diagnostics of the
-// Result instead.
+// Check type-checks a program that has no syntax errors and emits JavaScript. Errors in the program are not returned
+// as an error but as Diagnostics of the Result. If Check returns an error, it is that of ctx, or it wraps an exported
+// error of this package, such as ErrTooLarge.
 func (c *Compiler) Check(ctx context.Context, src *Source, in Input) (*Result, error) {
 	return guarded(ctx, c, func(ctx context.Context) (*Result, error) {
 		return c.check(ctx, src, in)
@@ -80,7 +80,8 @@ func (c *Compiler) check(ctx context.Context, src *Source, in Input) (*Result, e
 	return &Result{Diagnostics: diagnostics, JavaScript: body, Text: u.exported(), positions: positions}, nil
 }
 
-// unit holds the text that is type-checked and emitted. It is a Source after some rewriting.
+// unit holds the text that is type-checked and emitted. It is the text of a Source in which some syntax has been
+// rewritten.
 type unit struct {
 	src     *Source
 	file    *ast.SourceFile
@@ -104,8 +105,8 @@ func newUnit(src *Source, in Input) *unit {
 // written converts an offset in the rewritten text u.file to the corresponding offset in the text given to Parse.
 func (u *unit) written(pos int) int { return u.src.shift.back(u.shift.back(pos)) }
 
-// exported returns the text that importers of a module are checked against. It returns "" for a program, because
-// nothing can import it.
+// exported returns the text of a module against which programs that import the module are type-checked. It returns ""
+// for a program, because nothing can import it.
 func (u *unit) exported() string {
 	if !u.module {
 		return ""

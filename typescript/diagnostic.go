@@ -21,8 +21,8 @@ type Diagnostic struct {
 	// Argument describes the called function if the message is about the arguments of a call, and one of Input.Files
 	// declares that function. Otherwise it is nil.
 	Argument *Target
-	// Member is set if the message says that a module declared in Input.Files has no member of a name. Member.Name is
-	// that name.
+	// Member is set if the message says that a module declared in Input.Files does not have a member. Member.Name is
+	// the name of the missing member.
 	Member *Target
 	// Open reports whether too little is known about the value's type to be sure of the error. The type is unknown,
 	// Record<string, …> or a type parameter, or the program adds properties to the variable later.
@@ -149,7 +149,8 @@ func isErased(n *ast.Node) bool {
 	}) != nil
 }
 
-// member returns the module of Input.Files that lacks the member named by n, or nil.
+// member returns the module, declared in Input.Files, in which the program looks for a member named n. It returns nil
+// if n does not name a member of such a module.
 func (d *describer) member(n *ast.Node) *Target {
 	var module *ast.Symbol
 	switch p := n.Parent; {
@@ -167,7 +168,8 @@ func (d *describer) member(n *ast.Node) *Target {
 	return d.target(module, n)
 }
 
-// module returns the symbol of the module that the value of an expression is the namespace of, or nil.
+// module returns the symbol of the module whose namespace object is the value of an expression. It returns nil if the
+// type of the expression is unknown.
 func (d *describer) module(n *ast.Node) *ast.Symbol {
 	if t := d.types.GetTypeAtLocation(n); t != nil {
 		return t.Symbol()
@@ -205,8 +207,8 @@ var argumentCodes = map[int32]bool{
 	2379: true, 2740 + 3: true,
 }
 
-// argument returns the function of Input.Files whose call, or whose argument, the node n is. It returns nil if there
-// is another function, statement or new expression between the node and the call.
+// argument returns the called function if node n is a call or part of a call's arguments, and Input.Files declares
+// the function. It returns nil if a statement, a function or a new expression lies between n and the call.
 func (d *describer) argument(n *ast.Node) *Target {
 	for p := n; p != nil; p = p.Parent {
 		switch {

@@ -24,7 +24,7 @@ func (e *edits) replace(pos, end int, with string) {
 
 func (e *edits) insert(pos int, text string) { e.replace(pos, pos, text) }
 
-// move inserts text at pos. For position mapping, the inserted text corresponds to the old text at origin.
+// move inserts text at pos. Positions in the inserted text map to the offset origin of the old text.
 func (e *edits) move(origin, pos int, text string) {
 	e.list = append(e.list, edit{pos, pos, text, origin})
 }

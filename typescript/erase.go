@@ -161,8 +161,8 @@ func needsPrinter(n *ast.Node) bool {
 	return false
 }
 
-// inner visits a child node. It does not visit types. If cutIn does not cut the types of the parent node, it gives up
-// on the whole program.
+// inner visits a child node, unless it is a type. If cutIn does not know how to cut types out of the parent node,
+// inner makes the eraser give up, and the compiler's printer is used instead.
 func (e *eraser) inner(n *ast.Node) bool {
 	if ast.IsTypeNode(n) && n.Kind != ast.KindExpressionWithTypeArguments || n.Kind == ast.KindTypeParameter {
 		e.refused = e.refused || !holdsTypes(n.Parent)
@@ -272,8 +272,8 @@ func (e *eraser) function(n *ast.Node) {
 	}
 }
 
-// modifiers cuts the modifiers that JavaScript does not have. In a class a semicolon replaces the first one, because
-// it may have ended the member before it.
+// modifiers cuts the modifiers that JavaScript does not have, such as private. If a class member begins with such a
+// modifier, a semicolon replaces it, because without the modifier the member could continue the previous one.
 func (e *eraser) modifiers(n *ast.Node) {
 	for i, m := range n.ModifierNodes() {
 		switch m.Kind {
@@ -384,8 +384,8 @@ func (o offsets) then(next offsets) offsets {
 	return both
 }
 
-// within returns pieces that map a copied run back through o. end is the offset at which the run ends in the text
-// that it was copied from, or negative if it extends to the end of that text.
+// within returns the map for one run of text that was copied from a text with the map o. The run ends at the offset
+// end of that text, or extends to the end of that text if end is negative.
 func (o offsets) within(run piece, end int) offsets {
 	first := piece{run.start, o.back(run.old), false}
 	var pieces offsets

@@ -80,8 +80,8 @@ func (g *growth) declare(name, value *ast.Node) {
 	g.declared[name.Text()] = append(g.declared[name.Text()], value)
 }
 
-// template counts a template whose type is an exact string. In a generic type such a template can be applied to its
-// own result, so it is refused there if it is long or has several placeholders.
+// template adds a template whose type is an exact string to the bound. A generic type can apply such a template to
+// its own result again and again. There, a template that is long or has several placeholders is refused.
 func (g *growth) template(n *ast.Node, generic bool) {
 	holes, text := 0, n.End()-n.Pos()
 	n.ForEachChild(func(child *ast.Node) bool {

@@ -9,7 +9,8 @@ import (
 	"github.com/microsoft/typescript-go/internal/sourcemap"
 )
 
-// emitted maps offsets in the emitted text to offsets in the unit's text, as far as the source map has them.
+// emitted maps offsets in the emitted text to offsets in the text of the unit that it was made from, where the source
+// map has an entry.
 type emitted struct {
 	from, to []int // offsets in the emitted text, ascending; and in the unit's
 }
@@ -78,8 +79,8 @@ func utf16Offset(line string, column int) int {
 type positionMap struct {
 	code  *lineTable
 	shift offsets // from the final code to the emitted one
-	// from holds ascending offsets in the emitted code, and to the corresponding offsets in the text. Both are nil if
-	// applying shift alone gives the offset in the text.
+	// from holds ascending offsets in the emitted code, and to holds the offset in the text given to Parse for each
+	// of them. Both are nil if shift alone maps offsets of the final code to that text.
 	from, to []int
 	text     *lineTable
 }

@@ -127,7 +127,7 @@ func isFunctionValue(n *ast.Node) bool {
 	return n.Kind == ast.KindArrowFunction || n.Kind == ast.KindFunctionExpression && n.AsFunctionExpression().AsteriskToken == nil
 }
 
-// called reports whether code outside of functions calls a function of that name.
+// called reports whether code outside of functions calls a function with the given name.
 func (b *bodyWriter) called(name string) bool {
 	return b.mentions(name, func(n *ast.Node) bool {
 		for ast.IsOuterExpression(n.Parent, ast.OEKParentheses|ast.OEKAssertions) {
@@ -137,7 +137,8 @@ func (b *bodyWriter) called(name string) bool {
 	})
 }
 
-// mentions reports whether code outside of functions has a reference to name for which use returns true.
+// mentions reports whether code outside of functions refers to the given name in a place for which the function use
+// returns true.
 func (b *bodyWriter) mentions(name string, use func(*ast.Node) bool) bool {
 	var walk func(*ast.Node) bool
 	walk = func(n *ast.Node) bool {

@@ -27,8 +27,8 @@ type Source struct {
 	facts  Facts
 }
 
-// Parse parses a program. If it returns an error, that wraps one of ErrTooLarge and the other exported errors, or is
-// the error of ctx. Syntax errors are reported by the method Errors of the Source instead.
+// Parse parses a program. Syntax errors are not returned as an error but by the method Errors of the Source. If Parse
+// returns an error, it is that of ctx, or it wraps an exported error of this package, such as ErrTooLarge.
 func (c *Compiler) Parse(ctx context.Context, text string, kind Kind) (*Source, error) {
 	if err := c.limits.admit(text, kind); err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ func isOperand(k ast.Kind) bool {
 
 func isKeyword(k ast.Kind) bool { return ast.KindFirstKeyword <= k && k <= ast.KindLastKeyword }
 
-// isInfix reports whether a keyword can stand between two operands and continues what the first one began.
+// isInfix reports whether a keyword can stand between two parts of one expression or statement, such as instanceof,
+// as, of or catch. The part after such a keyword does not begin a new statement.
 func isInfix(k ast.Kind) bool {
 	switch k {
 	case ast.KindInKeyword, ast.KindInstanceOfKeyword, ast.KindAsKeyword, ast.KindSatisfiesKeyword, ast.KindExtendsKeyword,

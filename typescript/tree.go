@@ -67,13 +67,14 @@ func (b *treeBuilder) declared(kind string, n *ast.Node, name string, inner func
 	b.nodes[i].Bind = b.bound(n.Symbol())
 }
 
-// name adds a node for the name of the variable that the declaration d declares.
+// name adds a Node for an identifier that declares a variable. d is the declaration.
 func (b *treeBuilder) name(name, d *ast.Node) {
 	i := b.node("name", name, name.Text(), nil)
 	b.nodes[i].Bind = b.bound(d.Symbol())
 }
 
-// wrapped maps kinds of nodes to the kind and text of their Node. Such nodes need nothing else but their children.
+// wrapped lists the kinds of the compiler's nodes that become a Node with a fixed kind and text. Nothing but their
+// children has to be added.
 var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindArrayLiteralExpression: {"array", ""}, ast.KindObjectLiteralExpression: {"object", ""},
 	ast.KindSpreadElement: {"spread", ""}, ast.KindSpreadAssignment: {"spread", ""}, ast.KindAwaitExpression: {"await", ""},
@@ -84,7 +85,8 @@ var wrapped = map[ast.Kind]struct{ kind, text string }{
 	ast.KindTemplateExpression: {"template", ""}, ast.KindElementAccessExpression: {"index", ""}, ast.KindNewExpression: {"new", ""},
 }
 
-// literals maps kinds of nodes that have no children to the kind of their Node.
+// literals maps the compiler's node kinds for strings, numbers and regular expressions to the kinds that such
+// literals have as a Node.
 var literals = map[ast.Kind]string{
 	ast.KindStringLiteral: "string", ast.KindNoSubstitutionTemplateLiteral: "string", ast.KindTemplateHead: "string",
 	ast.KindTemplateMiddle: "string", ast.KindTemplateTail: "string", ast.KindNumericLiteral: "number", ast.KindBigIntLiteral: "number",
@@ -377,8 +379,8 @@ func (b *treeBuilder) importEquals(n *ast.Node) {
 	b.node("import", n, d.ModuleReference.Expression().Text(), func() { b.declared("imported", n, "*", nil) })
 }
 
-// rest adds nodes of all kinds that have no function of their own, each with its children. It adds nothing for syntax
-// that is erased, such as types.
+// rest adds a node of a kind for which the builder has no function of its own, and the node's children. It adds
+// nothing for syntax that is erased, such as types.
 func (b *treeBuilder) rest(n *ast.Node) {
 	switch {
 	case ast.IsTypeNode(n), ast.IsTypeDeclaration(n) && !ast.IsClassLike(n) && n.Kind != ast.KindEnumDeclaration,

@@ -14,8 +14,8 @@ func (c *collector) followAll(symbol *ast.Symbol, use *Use, origin Call) {
 	}
 }
 
-// follow adds to use what the program does with the value of the expression n. origin names the source of the value
-// and is recorded with each call that is found.
+// follow records in use how the program uses the value of the expression n. origin says where the value comes from;
+// each call that follow finds is recorded with it.
 func (c *collector) follow(n *ast.Node, use *Use, origin Call) {
 	if isTypePosition(n) {
 		c.followType(n, use)
@@ -69,7 +69,8 @@ func (c *collector) followMember(access *ast.Node, use *Use, name string, at *as
 	c.follow(access, member, origin.of(name))
 }
 
-// of returns c with the name of a member of the value that c names, for example "a.b" for the member b of "a".
+// of returns c for a call of a member of the function or object that c names. If c names "a", for example, then
+// c.of("b") names "a.b".
 func (c Call) of(member string) Call {
 	switch c.Name {
 	case "*", "default":

@@ -50,9 +50,9 @@ func isPrimitives(s string) bool {
 	})
 }
 
-// mayFit reports whether a value of the type from could also be of the type to. It compares the types as text. An
-// alternative of the union from must be among those of to, or be string or number while to has a literal of that
-// type.
+// mayFit reports whether a value of the type from could also be of the type to. It compares the types as text. It
+// returns true in two cases: an alternative of the union from is also one of to, or from allows any string or number,
+// and to has a literal of that type.
 func mayFit(from, to string) bool {
 	allowed := alternatives(to)
 	given := alternatives(from)
@@ -86,8 +86,8 @@ func isNumber(s string) bool { return s != "" && (s[0] >= '0' && s[0] <= '9' || 
 
 var plainName = regexp.MustCompile(`^([A-Za-z_$][\w$]*)(\[\])?$`)
 
-// spelledOut returns the definition of a type alias that the file of target declares. It returns any other type
-// unchanged.
+// spelledOut returns the type behind the alias s, if the file that declares target defines that alias. Otherwise it
+// returns s.
 func (d *describer) spelledOut(s string, target *Target) string {
 	m := plainName.FindStringSubmatch(s)
 	if target == nil || m == nil {
